@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ratio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,15 +16,14 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/promises.h"
 #include "model/resources.h"
 #include "model/turn.h"
 #include "model/waiting.h"
 #include "process/promise_board.h"
-#include "run/machine.h"
 #include "run/neighbours.h"
 #include "run/shared_ledger.h"
 #include "sys/clock.h"

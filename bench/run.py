@@ -6,7 +6,9 @@ import argparse
 import signal
 import sys
 
+import daily_chain
 import daily_claims
+import daily_tables
 import gpu_forecast
 import gpu_late
 import gpu_makespan
@@ -40,7 +42,7 @@ GROUPS = {
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {"tasks": ranks_tasks, "life": ranks_life},
-    "daily": {"claims": daily_claims},
+    "daily": {"claims": daily_claims, "tables": daily_tables, "chain": daily_chain},
     "night": {"estimates": night_estimates, "caps": night_caps, "sharing": night_sharing},
 }
 

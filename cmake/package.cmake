@@ -1,6 +1,6 @@
 # What is installed for programs in C++: the public headers, and an archive for each component. A
 # component has the folders that are its own and links the components it stands on, so that who
-# wants a training loop needs neither SQLite nor yaml-cpp: cmake/trainyard-config.cmake.
+# wants a training loop needs neither SQLite nor yaml-cpp nor RE2: cmake/trainyard-config.cmake.
 include(CMakePackageConfigHelpers)
 
 # trainyard_component(NAME FILE ... TARGET ... FOLDERS ... OBJECTS_OF ... ON ... USES ...)
@@ -45,7 +45,7 @@ trainyard_component(ranks FILE trainyard_ranks TARGET ranks
 trainyard_component(library FILE trainyard TARGET trainyard
   FOLDERS schedule journal run sim settings job report library
   ON ranks pipeline base
-  USES SQLite::SQLite3)
+  USES SQLite::SQLite3 re2)
 
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/trainyard-config-version.cmake
   COMPATIBILITY SameMinorVersion)

@@ -6,12 +6,12 @@
 
 #include "base/check.h"
 #include "base/result.h"
-#include "report/result_condition.h"
+#include "text/condition.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using trainyard::check;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto condition = trainyard::report::parse_condition(text);
+  const auto condition = trainyard::text::parse_condition(text);
   if (!condition) {
     check(!condition.error().message.empty(), "a mistake says what is wrong");
     return 0;

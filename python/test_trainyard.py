@@ -182,14 +182,15 @@ def frame(kind, fields):
 class YardOfALine(unittest.TestCase):
     """The other end of a script's connection, as docs/protocol.md has it."""
 
-    def frames_of(self, script, order=None, errors=None, path=HERE):
+    def frames_of(self, script, order=None, errors=None, path=HERE, phases=2):
         """The frames that a script sends after its hello: kind, fields, buffers. `order` is what it hears once it
         has loaded, and what it warns of goes to the list `errors`."""
         with tempfile.TemporaryDirectory() as place, socket.socket(socket.AF_UNIX) as listener:
             listener.bind(place + "/socket")
             listener.listen()
             process = subprocess.Popen([sys.executable, "-c", script], cwd=HERE, stderr=subprocess.PIPE, env={
-                **os.environ, "PYTHONPATH": str(path), "TRAINYARD_SOCKET": place + "/socket", "TRAINYARD_TOKEN": "t"})
+                **os.environ, "PYTHONPATH": str(path), "TRAINYARD_SOCKET": place + "/socket", "TRAINYARD_TOKEN": "t",
+                "TRAINYARD_PHASES": str(phases)})
             listener.settimeout(30)
             yard, _ = listener.accept()
             yard.sendall(frame(2, {"ok": True}))
@@ -220,6 +221,17 @@ class Channel(YardOfALine):
             (6, {"say": "loading"}, []),
             (6, {"say": "message", "command": "weights", "data": {"round": 1}}, [b"\1\0\2\0"]),
             (6, {"say": "message", "command": "plain", "data": None}, [])])
+
+    def test_a_task_of_one_phase_says_how_far_it_is_when_it_first_does_and_nothing_else(self):
+        frames = self.frames_of("import trainyard\n"
+                                "trainyard.send('weights')\n"
+                                "trainyard.progress(0.25, loss=1)\n"
+                                "trainyard.progress(0.5, loss=2)\n"
+                                "trainyard.progress(0.75, loss=3)\n"
+                                "raise SystemExit(0)\n", phases=1)
+        # What came too soon after the first gives way to the last, which is told at the end.
+        self.assertEqual([(kind, fields["say"], fields["values"]) for kind, fields, _ in (frames[0], frames[-1])],
+                         [(6, "progress", {"loss": 1}), (6, "progress", {"loss": 3})])
 
     def test_a_buffer_that_is_too_large_is_refused_and_nothing_is_sent(self):
         frames = self.frames_of("import trainyard\n"

@@ -24,6 +24,7 @@ ONLY_HERE = {
     "boost/": {"sys"},
     "sqlite3.h": {"journal"},
     "yaml-cpp/": {"text"},
+    "re2/": {"text"},
     "CLI/": {"cli"},
     "curl/": {"tell"},
     "<thread>": {"sys", "hardware", "process", "link", "pipeline", "ranks", "library"},

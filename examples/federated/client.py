@@ -1,6 +1,6 @@
 """One client's part of a round: trains the network of the round before on what the client has.
 
-    python3 client.py <round> <client>
+    python3 client.py <round> <client> <where the server has left its network, empty in round 0>
 """
 import os
 import pathlib
@@ -9,13 +9,12 @@ import sys
 import federation
 import trainyard
 
-turn, client = int(sys.argv[1]), int(sys.argv[2])
-run = pathlib.Path(os.environ["TRAINYARD_RUN_DIR"])
+turn, client, before = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 weights = federation.first_weights
-if turn > 1:
-    weights = federation.read(run / f"average-{turn - 1}/average/weights.npz")
+if before:
+    weights = federation.read(pathlib.Path(before, "weights.npz"))
 images = list(federation.split[client])
-federation.Random(turn * federation.CLIENTS + client).shuffle(images)
+federation.Random((turn + 1) * federation.CLIENTS + client).shuffle(images)
 
 for attempt in trainyard.attempts():
     with attempt as device:

@@ -34,8 +34,8 @@ def in_python(split):
         run([TRAINYARD, "run", f"{EXAMPLE}/federated.yaml", "--run-dir", place, "--set", "utilization-limit.cpu=100%"],
             directory, FEDERATED_SPLIT=split)
         assert "test_acc" in (place / "reports/index.html").read_text()
-        return [100 * json.loads((place / f"average-{turn}/average/result.json").read_text())["test_acc"]
-                for turn in (1, 2, 3)]
+        return [100 * json.loads((place / f"server.{turn}/average/result.json").read_text())["test_acc"]
+                for turn in range(3)]
 
 
 def last_of(split):

@@ -18,9 +18,10 @@ or, the same as a class:
 
 Python 3.8 and later, no dependency. This file is all that a task needs, and uses none beside it: it
 may be copied alone, as trainyard.py. Run by trainyard (`two-phase: true` in the job file) the script
-tells the yard how far it is in its life; run by hand it trains on what the machine has. The protocol
-is described in trainyard's docs/protocol.md.
+tells the yard how far it is in its life; in any other task progress() and result() work all the same;
+run by hand it trains on what the machine has. The protocol is described in trainyard's docs/protocol.md.
 """
+import atexit
 import errno
 import json
 import os
@@ -38,6 +39,8 @@ _HELLO, _WELCOME, _FAILURE, _REPORT, _ORDER = 1, 2, 5, 6, 7
 _VERSION = 1
 _FIELDS_MAX, _VALUES_MAX, _BUFFER_MAX = 1 << 20, 4000, 8 << 20
 _PROGRESS_EVERY_S = 0.1
+# In a task of one phase: how long saying how far it is may hold it up, and when that is tried again.
+_HELP_WITHIN_S, _HELP_AGAIN_S = 5, 60
 
 # By the name of their type, wherever they are defined: no framework has to be imported for it.
 _MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "ResourceExhaustedError"}
@@ -57,19 +60,23 @@ class Refused(RuntimeError):
 
 
 class _Yard:
-    """The connection to the yard, of the process that made it and of none that was forked off."""
+    """The connection to the yard, of the process that made it and of none that was forked off. One that
+    helps says how far the task is, and nothing of its life."""
 
-    def __init__(self, path, token):
+    def __init__(self, path, token, helps=False):
         self._process = os.getpid()
+        self._helps = helps
         self.said_last = False
         self._progress = None  # What was not told yet.
         self._progress_at = -_PROGRESS_EVERY_S
         self._sending = threading.Lock()  # A frame goes whole, whichever thread sends another.
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        if helps:
+            self._socket.settimeout(_HELP_WITHIN_S)
         self._socket.connect(path)
-        hello = {"role": "task", "version": _VERSION, "token": token,
+        hello = {"role": "helper" if helps else "task", "version": _VERSION, "token": token,
                  "program": "python " + os.path.basename(sys.argv[0] or "-")}
-        self.is_rank = bool(os.environ.get("TRAINYARD_RANK"))
+        self.is_rank = bool(os.environ.get("TRAINYARD_RANK")) and not helps
         if self.is_rank:
             hello.update(role="rank", rank=_number(os.environ, "TRAINYARD_RANK"),
                          ranks=_number(os.environ, "WORLD_SIZE"))
@@ -78,30 +85,36 @@ class _Yard:
         if not welcome.get("ok"):
             self._socket.close()
             raise Refused(welcome.get("error", "the yard refused"))
-        self.say("loading")
+        if not helps:
+            self.say("loading")
+
+    def is_here(self):
+        """Whether it is of this process, and has not been lost."""
+        return self._process == os.getpid() and not self.said_last
 
     def say(self, word, **more):
         """A word about this process's life. What is said after the last one is not sent."""
         if self.said_last or os.getpid() != self._process:
             return
-        self._tell_progress()
+        self.tell_progress()
         self.said_last = word in ("trained", "failed")
         self._report(dict(say=word, **more))
 
     def progress(self, fields):
-        """How far it is. Told at most ten times a second; the last is told with the next word."""
+        """How far it is. Told at most ten times a second; the last is told with the next word, or at the end."""
         if self.said_last or os.getpid() != self._process:
             return
         self._progress = fields
         if time.monotonic() - self._progress_at >= _PROGRESS_EVERY_S:
-            self._tell_progress()
+            self.tell_progress()
 
     def send(self, command, data, buffer):
         if not self.said_last and os.getpid() == self._process:
             self._report({"say": "message", "command": str(command), "data": data}, buffer)
 
-    def _tell_progress(self):
-        if self._progress is None:
+    def tell_progress(self):
+        """What was not told yet."""
+        if self._progress is None or self.said_last or os.getpid() != self._process:
             return
         fields, self._progress = self._progress, None
         self._progress_at = time.monotonic()
@@ -111,7 +124,10 @@ class _Yard:
         try:
             self._send(_REPORT, fields, buffer)
         except OSError:
-            pass  # The yard has gone, and ends us in a moment.
+            # The yard has gone, and ends us in a moment; or it is stopped, and what trains is not to wait for it.
+            if self._helps:
+                self.said_last = True
+                self._socket.close()
 
     def wait_for_device(self):
         if os.getpid() != self._process:
@@ -274,8 +290,38 @@ def progress(fraction=None, **values):
         _warn("the values of progress are too long to be told")
     elif values:
         fields["values"] = values
-    if _yard and _speaks_for_all():
-        _yard.progress(fields)
+    yard = (_yard or _helper()) if _speaks_for_all() else None
+    if yard:
+        yard.progress(fields)
+
+
+def _helper():
+    """By what a task of one phase says how far it is; made when it first does, by each process of it. None
+    where nobody hears it, now or at all."""
+    global _help, _help_of, _help_after
+    if not _is_of_one_phase():
+        return None
+    if _help and _help.is_here():
+        return _help
+    if _help_of != os.getpid():
+        _help_of, _help_after = os.getpid(), 0.0
+    if time.monotonic() < _help_after:
+        return None
+    _help_after = time.monotonic() + _HELP_AGAIN_S
+    try:
+        _help = _Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"], helps=True)
+    except (Refused, OSError) as why:
+        _help = None
+        _warn_once("progress is not told: %s" % why)
+    else:
+        atexit.register(_help.tell_progress)
+    return _help
+
+
+def _is_of_one_phase():
+    """Whether the yard has started it as a task that waits for no device."""
+    return (os.environ.get("TRAINYARD_PHASES") == "1" and bool(os.environ.get("TRAINYARD_SOCKET"))
+            and bool(os.environ.get("TRAINYARD_TOKEN")))
 
 
 def send(command, data=None, buffer=None):
@@ -449,11 +495,11 @@ _warned = set()  # What has been said once.
 
 
 def _connect():
-    """Speaks to the yard that has started this process, if one has. Called again in the fork of a
-    process that had imported this beforehand."""
+    """Speaks to the yard that has started this process, if one has and it has two phases. Called again in
+    the fork of a process that had imported this beforehand."""
     global _yard, _refused
     _yard, _refused = None, ""
-    if not (os.environ.get("TRAINYARD_SOCKET") and os.environ.get("TRAINYARD_TOKEN")):
+    if _is_of_one_phase() or not (os.environ.get("TRAINYARD_SOCKET") and os.environ.get("TRAINYARD_TOKEN")):
         return
     try:
         _yard = _Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"])
@@ -495,6 +541,7 @@ def _begin_fork():
 
 
 _yard, _refused = None, ""
+_help, _help_of, _help_after = None, 0, 0.0  # The connection of a helper, its process, and when another may be made.
 _hook_before = sys.excepthook
 if "TRAINYARD_RANK_TOKEN" not in os.environ:  # A rank speaks to its executor, and not to a yard.
     _connect()

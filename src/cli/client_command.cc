@@ -1,5 +1,5 @@
-// `trainyard client`: what a shell script of two phases says to the yard that runs it. Outside of a
-// yard the same script just goes on.
+// `trainyard client`: what a shell script says to the yard that runs it. Outside of a yard the same
+// script just goes on.
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -60,6 +60,9 @@ struct Yard {
 
 /// How far a task is, and what it comes to, says one of its processes.
 bool speaks_for_all() { return number("TRAINYARD_RANK").value_or(0) == 0; }
+
+/// A task of a single phase has its device from its beginning on.
+bool waits_for_a_device() { return text("TRAINYARD_PHASES") != "1"; }
 
 /// Where the yard is; nothing outside of one.
 std::optional<Yard> yard_of_this_task() {
@@ -166,7 +169,7 @@ std::string what_ran_out() {
 
 ExitCode client_wait_command(const ClientWaitOptions& options) {
   const std::optional<Yard> yard = yard_of_this_task();
-  if (!yard) return answer("cpu\n");
+  if (!yard || !waits_for_a_device()) return answer("cpu\n");
   const wire::Role role = yard->rank ? wire::Role::Rank : wire::Role::Task;
   Result<link::Conversation> conversation = meet(*yard, role, std::nullopt);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);

@@ -12,7 +12,7 @@ namespace trainyard::cli {
 
 ClientWords::ClientWords(CLI::App& app) {
   CLI::App* client =
-      app.add_subcommand("client", "For scripts of two phases: wait for a device, say how it goes");
+      app.add_subcommand("client", "For scripts: say how it goes, wait for a device");
   client->require_subcommand(1);
   client->footer(
       "In a task with 'two-phase: true':\n"
@@ -21,7 +21,9 @@ ClientWords::ClientWords(CLI::App& app) {
       "  ./train.sh --device \"$device\"\n"
       "  trainyard client result acc=0.98\n"
       "\n"
-      "Run by hand the same script goes on at once, on the CPU.\n"
+      "'progress' and 'result' are for every task. Run by hand the same script goes on at once, "
+      "on\n"
+      "the CPU.\n"
       "Examples:\n"
       "  trainyard client wait-device\n"
       "  trainyard client progress 0.4 loss=0.31\n"

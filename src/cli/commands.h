@@ -8,6 +8,7 @@
 
 #include "cli/command_job.h"
 #include "cli/exit_code.h"
+#include "model/ids.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -34,6 +35,13 @@ struct RunOptions {
   /// Where there are any: of the tasks of the run only these are run, and the others stay as they
   /// are.
   std::vector<wire::Retry> retries;
+  /// And these, that have finished: the job file says something else of them since.
+  struct Rerun {
+    model::TaskIndex task;  ///< In the journal.
+    std::string group;
+    std::string id;
+  };
+  std::vector<Rerun> reruns;
 };
 ExitCode run_command(const RunOptions& typed);
 
@@ -103,6 +111,8 @@ struct RetryOptions {
   std::string gpu_memory;
   std::string time_limit;  ///< "2h"
   bool cascade = false;    ///< And what was skipped because of them.
+  bool changed =
+      false;  ///< Those alone that the job file says otherwise since, also finished ones.
   bool dry_run = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
 };

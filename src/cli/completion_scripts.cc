@@ -60,7 +60,7 @@ function __trainyard_complete
     set -l plain (string unescape -- $word)
     or set plain (string trim --left --chars '\'"' -- $word)
     set -l program trainyard
-    type -q --path -- $before[1]; and set program $before[1]
+    command -q $before[1]; and set program $before[1]
     for line in ($program complete words $before[2..] "$plain" 2>/dev/null)
         if test "$line" = \t'files'
             __fish_complete_path "$plain"

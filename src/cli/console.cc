@@ -46,4 +46,12 @@ ExitCode fail(const text::Mistakes& mistakes) {
   return ExitCode::Usage;
 }
 
+std::string text_of(const text::Mistakes& mistakes) {
+  std::string text;
+  for (const text::Mistake& mistake : mistakes) {
+    text += (text.empty() ? "" : "\n") + text::to_text(mistake);
+  }
+  return text;
+}
+
 }  // namespace trainyard::cli

@@ -36,4 +36,7 @@ ExitCode fail(const Error& error, ExitCode code = ExitCode::Usage);
 /// All mistakes, one a line, and how many there are when they are several.
 ExitCode fail(const text::Mistakes& mistakes);
 
+/// A line each.
+std::string text_of(const text::Mistakes& mistakes);
+
 }  // namespace trainyard::cli

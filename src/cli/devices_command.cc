@@ -18,9 +18,13 @@
 #include "hardware/gpu_watch.h"
 #include "hardware/process_owner.h"
 #include "journal/reader.h"
+#include "model/gpu_limits.h"
 #include "model/promises.h"
+#include "process/drain_file.h"
+#include "process/promise_board.h"
 #include "report/devices.h"
 #include "run/neighbours.h"
+#include "sys/clock.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 
@@ -67,6 +71,19 @@ void add_neighbours(report::DevicesView& view) {
   });
 }
 
+/// Those that count now, of root and of this user.
+void add_drains(report::DevicesView& view) {
+  constexpr std::int64_t kMilliseconds = 1'000;
+  view.midnight_unix_s = sys::last_midnight_unix_s();
+  const std::int64_t now = sys::unix_milliseconds() / kMilliseconds;
+  for (model::Drain& drain : process::read_drains(process::PromiseBoard::usual_directories())) {
+    if (drain.until_unix_s != 0 && drain.until_unix_s <= now) continue;
+    const auto device = std::ranges::find(view.devices, drain.uuid,
+                                          [](const report::DeviceView& it) { return it.gpu.uuid; });
+    if (device != view.devices.end()) device->drained = std::move(drain);
+  }
+}
+
 /// A task that was forked from what had its modules loaded has the environment of that.
 void name_tasks(report::DevicesView& view) {
   for (report::DeviceView& device : view.devices) {
@@ -110,6 +127,7 @@ ExitCode devices_command(const DevicesOptions& options) {
     return fail(added.error());
   }
   add_neighbours(view);
+  add_drains(view);
   name_tasks(view);
   return answer(options.json ? report::devices_json(view) : report::devices_text(view));
 }

@@ -19,10 +19,10 @@
 #include "cli/value_kinds.h"
 #include "hardware/gpu_watch.h"
 #include "model/gpu_limits.h"
-#include "model/promises.h"
 #include "model/resources.h"
 #include "process/drain_file.h"
 #include "process/promise_board.h"
+#include "report/devices.h"
 #include "sys/clock.h"
 #include "sys/environment.h"
 
@@ -37,15 +37,19 @@ std::int64_t now_unix_s() { return sys::unix_milliseconds() / kMilliseconds; }
 
 /// "18:00" is the next time that it is so late; "2h" is in two hours.
 Result<std::int64_t> moment_of(const std::string& text) {
+  const std::string time = text == "24:00" ? "00:00" : text;
   const Result<model::GpuHours> clock =
-      model::parse_hours(text + (text == "00:00" ? "-00:01" : "-00:00"));
+      model::parse_hours(time + (time == "00:00" ? "-00:01" : "-00:00"));
   if (clock) {
     std::int64_t at = sys::last_midnight_unix_s() + clock->from_minute * kMinuteSeconds;
     if (at <= now_unix_s()) at += kDaySeconds;
     return at;
   }
+  // What is no time of the day would be read as minutes and seconds.
+  const bool is_clock = text.find(':') != std::string::npos;
   const Result<Duration> length = parse_duration(text);
-  if (length && *length > Duration{0}) return now_unix_s() + length->count() / kMilliseconds;
+  if (!is_clock && length && *length > Duration{0})
+    return now_unix_s() + length->count() / kMilliseconds;
   return std::unexpected(Error{fmt::format(
       "--until {}: wants a time of the day or a length of time, as in 18:00 or 2h", text)});
 }
@@ -69,13 +73,14 @@ Result<model::Gpu> gpu_called(std::string_view name, const std::vector<model::Gp
 std::string drain_line(const model::Drain& drain, const std::vector<model::Gpu>& gpus) {
   const auto gpu = std::ranges::find(gpus, drain.uuid, &model::Gpu::uuid);
   const std::string label = gpu == gpus.end() ? drain.uuid : "GPU " + gpu->label();
-  const model::Neighbour here{.midnight_unix_s = sys::last_midnight_unix_s()};
-  std::string line = fmt::format("{}: nothing new is given of it", label);
-  if (drain.until_unix_s != 0) line += " until " + model::time_of_day(drain.until_unix_s, here);
-  return line + "\n";
+  return fmt::format("{}: {}\n", label, report::drained_text(drain, sys::last_midnight_unix_s()));
 }
 
 ExitCode drain_command(const DrainOptions& options) {
+  if (options.gpus.empty() && (options.end || options.now || !options.until.empty())) {
+    return fail(
+        "which GPU? 'trainyard drain gpu:0'; 'trainyard drain' alone shows what is drained");
+  }
   const std::vector<std::string> directories = process::PromiseBoard::usual_directories();
   Result<hardware::GpuWatch> watch = hardware::GpuWatch::start({.environment = sys::environment()});
   if (!watch) return fail(watch.error());

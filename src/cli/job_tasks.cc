@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,18 +11,23 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/result.h"
+#include "cli/console.h"
 #include "cli/run_view.h"
 #include "job/job.h"
 #include "job/jobs.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "model/launch.h"
 #include "model/plan.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "run/run_directory.h"
 #include "run/tasks.h"
 #include "sys/environment.h"
+#include "text/metric_pattern.h"
 #include "text/mistake.h"
 #include "wire/control.h"
 #include "wire/task.h"
@@ -67,12 +73,16 @@ std::string told(const job::Job& job, std::uint32_t number,
       tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "");
 }
 
-std::string text_of(const text::Mistakes& mistakes) {
-  std::string text;
-  for (const text::Mistake& mistake : mistakes) {
-    text += (text.empty() ? "" : "\n") + text::to_text(mistake);
-  }
-  return text;
+/// The job of the last round so far.
+const job::Job& last_job_of(const job::Jobs& jobs) {
+  std::uint32_t index = jobs.count() - 1;
+  while (index > 0 && !jobs.at(index).repeat()) --index;
+  return jobs.at(index);
+}
+
+std::uint32_t last_round_of(const job::Jobs& jobs) {
+  const auto repeat = last_job_of(jobs).repeat();
+  return repeat ? repeat->round : 0;
 }
 
 }  // namespace
@@ -91,6 +101,12 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
   std::expected<job::Job, text::Mistakes> job =
       job::Job::parse(submission.job_text, options, first.capacity());
   if (!job) return std::unexpected(std::move(job.error()));
+  if (job->repeat()) {
+    return std::unexpected(text::Mistakes{
+        {.file = submission.job_file,
+         .message = "'repeat' is for the file that a run begins with, and this one is submitted to "
+                    "one: 'trainyard run' begins another"}});
+  }
   sources_.push_back({.command_line = submission.command_line,
                       .job_file = submission.job_file,
                       .job_text = job->without_secrets(submission.job_text),
@@ -100,8 +116,22 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
   return &jobs_.add(std::move(*job), submission.environment);
 }
 
+/// A batch that has no text of its own is the next round of the job file.
 std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow& batch) {
   const journal::BatchSource& source = batch.source;
+  if (source.job_text.empty()) {
+    const std::uint32_t round = last_round_of(jobs_) + 1;
+    if (!jobs_.first().repeat()) {
+      return std::unexpected(
+          text::Mistakes{{.file = jobs_.first().paths().file,
+                          .message = fmt::format(
+                              "has no 'repeat' any more, and round {} of it has begun", round)}});
+    }
+    if (const auto job = add_round(round, batch.number); !job) {
+      return std::unexpected(job.error());
+    }
+    return {};
+  }
   const auto job = read({.job_file = source.job_file,
                          .current_directory = "/",
                          .settings = source.settings,
@@ -111,6 +141,73 @@ std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow&
                         batch.number);
   if (!job) return std::unexpected(job.error());
   return {};
+}
+
+std::expected<const job::Job*, text::Mistakes> JobTasks::add_round(std::uint32_t round,
+                                                                   std::uint32_t number) {
+  std::expected<job::Job, text::Mistakes> job =
+      jobs_.first().later_round({.round = round, .batch = number, .groups_before = jobs_.groups()});
+  if (!job) return std::unexpected(std::move(job.error()));
+  sources_.push_back({.command_line = {},
+                      .job_file = job->paths().file,
+                      .job_text = {},
+                      .config_file = {},
+                      .settings = {},
+                      .environment = {}});
+  return &jobs_.add(std::move(*job), {});
+}
+
+bool JobTasks::has_next_round() const {
+  return rounds_.is_over() && !round_was_asked_for_ && !no_more_rounds_;
+}
+
+std::optional<run::Tasks::Accepted> JobTasks::next_round(std::uint32_t number) {
+  round_was_asked_for_ = true;
+  const std::uint32_t round = rounds_.round();
+  const auto repeat = jobs_.first().repeat();
+  if (!repeat) return std::nullopt;
+  const Result<bool> holds = last_job_of(jobs_).until_holds(
+      [this](const std::string& group, const std::string& id) { return result_of(group, id); });
+  round_trouble_.clear();
+  if (!holds) {
+    round_trouble_ =
+        fmt::format("repeat: {}: no round comes after round {}", holds.error().message, round);
+    return std::nullopt;
+  }
+  no_more_rounds_ = *holds || round + 1 >= repeat->rounds_max;
+  if (*holds) {
+    note(fmt::format("repeat: {} holds after round {}: that was the last", repeat->until, round));
+  } else if (no_more_rounds_ && !repeat->until.empty()) {
+    note(fmt::format("repeat: {} does not hold after round {}, the last of {}", repeat->until,
+                     round, repeat->rounds_max));
+  }
+  if (no_more_rounds_) return std::nullopt;
+  const auto job = add_round(round + 1, number);
+  if (!job) {
+    round_trouble_ =
+        fmt::format("repeat: round {} cannot begin: {}", round + 1, text_of(job.error()));
+    return std::nullopt;
+  }
+  return Accepted{.batch = {.number = number,
+                            .plan = (*job)->shared_plan(),
+                            .names = names_of(**job),
+                            .source = sources_.back()},
+                  .told = {}};
+}
+
+std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
+  const auto repeat = jobs_.first().repeat();
+  if (!repeat || no_more_rounds_) return std::nullopt;
+  if (!round_trouble_.empty()) return RoundsLeft{.why = round_trouble_};
+  const std::uint32_t round = rounds_.round();
+  if (round + 1 >= repeat->rounds_max) return std::nullopt;
+  if (rounds_.is_over()) {
+    return RoundsLeft{.why = fmt::format("repeat: no round could be added after round {}", round)};
+  }
+  return RoundsLeft{.why = fmt::format("repeat: round {} has not finished: no other of at most {} "
+                                       "rounds was begun",
+                                       round, repeat->rounds_max),
+                    .of_tasks = true};
 }
 
 Result<run::Tasks::Accepted> JobTasks::accept(const wire::Submit& submission,
@@ -165,22 +262,37 @@ void JobTasks::note(std::string_view line) {
 }
 
 void JobTasks::see(const model::Turn& turn) {
+  rounds_.see(turn, jobs_);
+  // Somebody has had one of its tasks tried again, or the next one has begun.
+  if (!rounds_.is_over()) round_was_asked_for_ = false;
   if (view_) view_->on(turn);
   if (listener_) listener_(turn);
 }
 
 /// Results are read from the journal: what a task left is there before one that needs it starts.
 model::Launch JobTasks::launch(model::AttemptKey key, const model::GpuGrant& grant) {
-  const std::string& directory = jobs_.first().paths().run_directory;
-  return jobs_.launch(
-      key, grant,
-      [&directory](const std::string& group, const std::string& id) -> std::optional<std::string> {
-        auto reader = journal::JournalReader::open(run::journal_path(directory));
-        if (!reader) return std::nullopt;
-        const auto row = reader->find(group, id);
-        if (!row || !*row) return std::nullopt;
-        return (*row)->result;
-      });
+  return jobs_.launch(key, grant, [this](const std::string& group, const std::string& id) {
+    return result_of(group, id);
+  });
+}
+
+std::optional<std::string> JobTasks::result_of(const std::string& group,
+                                               const std::string& id) const {
+  auto reader =
+      journal::JournalReader::open(run::journal_path(jobs_.first().paths().run_directory));
+  if (!reader) return std::nullopt;
+  const auto row = reader->find(group, id);
+  if (!row) return std::nullopt;
+  const std::optional<journal::TaskRow>& found = *row;
+  return found ? std::optional(found->result) : std::nullopt;
+}
+
+run::LinePattern JobTasks::pattern_of(model::TaskIndex task) {
+  const std::optional<std::string> text = jobs_.metrics_of(task);
+  if (!text) return {};
+  auto pattern = text::MetricPattern::compile(*text);
+  check(pattern.has_value(), "a pattern that was checked when the job was loaded");
+  return [pattern = std::move(*pattern)](std::string_view line) { return pattern.find_in(line); };
 }
 
 void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {

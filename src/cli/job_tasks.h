@@ -16,11 +16,13 @@
 #include "cli/run_view.h"
 #include "job/job.h"
 #include "job/jobs.h"
+#include "job/rounds.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "run/tasks.h"
 #include "text/mistake.h"
 #include "wire/control.h"
@@ -34,7 +36,8 @@ class JobTasks final : public run::Tasks {
 
   [[nodiscard]] const job::Jobs& jobs() const { return jobs_; }
 
-  /// Adds what was submitted in an earlier execution, by its own text.
+  /// Adds what was submitted in an earlier execution, by its own text, or a round that had begun
+  /// in one, by that of the job file as it is now.
   std::expected<void, text::Mistakes> add_again(const journal::BatchRow& batch);
 
   /// Of all jobs so far; `command_line` is that of this execution.
@@ -50,6 +53,7 @@ class JobTasks final : public run::Tasks {
   void hide();
 
   model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
+  run::LinePattern pattern_of(model::TaskIndex task) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
     return jobs_.find(group, id);
   }
@@ -57,14 +61,32 @@ class JobTasks final : public run::Tasks {
   void see(const model::Turn& turn) override;
   void note(std::string_view line) override;
   Result<Accepted> accept(const wire::Submit& submission, std::uint32_t number) override;
+  [[nodiscard]] bool has_next_round() const override;
+  std::optional<Accepted> next_round(std::uint32_t number) override;
   void drop_last() override;
 
+  /// Why rounds that could have come were not begun, where the run is not whole without them: in
+  /// words for people, `of_tasks` where tasks of the last one are to blame. Nothing: none is
+  /// lacking.
+  struct RoundsLeft {
+    std::string why;
+    bool of_tasks = false;
+  };
+  [[nodiscard]] std::optional<RoundsLeft> rounds_left() const;
+
  private:
+  std::expected<const job::Job*, text::Mistakes> add_round(std::uint32_t round,
+                                                           std::uint32_t number);
+  std::optional<std::string> result_of(const std::string& group, const std::string& id) const;
   std::expected<const job::Job*, text::Mistakes> read(const wire::Submit& submission,
                                                       std::uint32_t number);
 
   job::Jobs jobs_;
-  std::vector<journal::BatchSource> sources_;  ///< Of those that were submitted, in order.
+  std::vector<journal::BatchSource> sources_;  ///< Of all but the first, in order.
+  job::Rounds rounds_;
+  bool round_was_asked_for_ = false;  ///< What comes after the one that is over.
+  bool no_more_rounds_ = false;       ///< What ends the repeat held, or that was the last.
+  std::string round_trouble_;         ///< Why the next round cannot be told or made.
   std::optional<RunView> view_;
   std::move_only_function<void(const model::Turn&)> listener_;
   std::vector<std::string> early_notes_;

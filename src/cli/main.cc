@@ -127,7 +127,7 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "  trainyard clean --older 30d --dry-run\n"
       "  trainyard clean --older 30d --keep results\n"
       "  trainyard clean 46 runs/first\n"
-      "  trainyard clean sweep.yaml --older 2h --keep results,logs\n"
+      "  trainyard clean 46 --keep results,logs\n"
       "\n"
       "What the run's journal knows is deleted: directories of tasks, reports, the journal. What\n"
       "else lies there stays, and so does a run that is at work. Nothing is asked.\n"

@@ -110,19 +110,63 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
   return name;
 }
 
-/// What the job is, told once, of the first machine that it was checked against.
-void describe_job(const job::Job& job, const sim::Expected& expected, report::PlanView& view) {
-  for (std::uint32_t task = 0; task < job.plan().tasks.size(); ++task) {
-    view.task_ids.push_back(fmt::format("{}/{}", job.plan().groups[job.group_of({task}).value].name,
-                                        job.task_id({task})));
+/// So many tasks of rounds are played at most.
+constexpr std::size_t kTasksOfRoundsMax = 20'000;
+
+/// A job with all the rounds of what it repeats: as many as there can be, if nothing ends them.
+struct WholeJob {
+  job::Job job;  ///< What it begins with.
+  model::Plan plan;
+  std::vector<std::string> names;  ///< Of its tasks.
+  std::vector<int> gpu_shares;
+  std::uint32_t rounds = 0;  ///< How many are played; 0: nothing is repeated.
+};
+
+void add(const job::Job& next, WholeJob& whole) {
+  model::append(whole.plan, next.plan());
+  for (std::uint32_t task = 0; task < next.plan().tasks.size(); ++task) {
+    const model::PlannedGroup& group = next.plan().groups[next.group_of({task}).value];
+    whole.names.push_back(fmt::format("{}/{}", group.shown(), next.task_id({task})));
   }
+  whole.gpu_shares.insert(whole.gpu_shares.end(), next.gpu_shares().begin(),
+                          next.gpu_shares().end());
+}
+
+std::expected<WholeJob, text::Mistakes> with_its_rounds(job::Job job) {
+  WholeJob whole{.job = std::move(job), .plan = {}, .names = {}, .gpu_shares = {}};
+  add(whole.job, whole);
+  const auto repeat = whole.job.repeat();
+  if (!repeat) return whole;
+  for (whole.rounds = 1; whole.rounds < repeat->rounds_max; ++whole.rounds) {
+    if (whole.plan.tasks.size() > kTasksOfRoundsMax) break;
+    std::vector<const model::PlannedGroup*> before;
+    before.reserve(whole.plan.groups.size());
+    for (const model::PlannedGroup& group : whole.plan.groups) before.push_back(&group);
+    auto round = whole.job.later_round(
+        {.round = whole.rounds, .batch = whole.rounds + 1, .groups_before = std::move(before)});
+    if (!round) return std::unexpected(std::move(round.error()));
+    add(*round, whole);
+  }
+  return whole;
+}
+
+/// What the job is, told once, of the first machine that it was checked against.
+void describe_job(const WholeJob& whole, const sim::Expected& expected, report::PlanView& view) {
+  const job::Job& job = whole.job;
+  view.task_ids = whole.names;
   view.job = job.name();
   std::vector<std::string> notes = job.notes();
+  if (const auto repeat = job.repeat()) {
+    notes.push_back(
+        fmt::format("{} of at most {} rounds {} played{}", whole.rounds, repeat->rounds_max,
+                    whole.rounds == 1 ? "is" : "are",
+                    repeat->until.empty() ? "" : ", as if " + repeat->until + " never held"));
+  }
   if (expected.unknown > 0) {
     notes.push_back(
         fmt::format("it is not known how long {} of {} tasks take: {} each is assumed. "
                     "Say 'duration: 10m' in the job file, or run it once",
-                    expected.unknown, job.plan().tasks.size(), to_text(expected.assumed)));
+                    expected.unknown, whole.plan.tasks.size(), to_text(expected.assumed)));
   }
   view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
 }
@@ -159,9 +203,11 @@ std::string and_then(const std::string& message, const std::string& sentence) {
 /// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
 std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load, Place place,
                                                    report::PlanView& view,
-                                                   std::vector<job::Job>& jobs,
+                                                   std::vector<WholeJob>& jobs,
                                                    report::PlanProgress& progress) {
-  std::expected<job::Job, text::Mistakes> job = job::Job::load(load, place.capacity);
+  std::expected<job::Job, text::Mistakes> loaded = job::Job::load(load, place.capacity);
+  std::expected<WholeJob, text::Mistakes> job =
+      loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));
   if (!job) {
     view.runs.push_back({.machine = std::move(place.name),
                          .capacity = std::move(place.capacity),
@@ -172,9 +218,9 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
     }
     return std::unexpected(std::move(job.error()));
   }
-  const sim::Expected expected = sim::expected_of(job->plan(), job->gpu_shares());
+  const sim::Expected expected = sim::expected_of(job->plan, job->gpu_shares);
   // Which order is taken is the scheduler's to find out, by what it knows itself.
-  model::Policy policy = job->policy();
+  model::Policy policy = job->job.policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};
@@ -183,10 +229,10 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   place.options.on_finished = [&progress](std::size_t finished) {
     if (finished % kTellEvery == 0) progress.on(finished, sys::EventLoop::now());
   };
-  const std::size_t tasks = job->plan().tasks.size();
+  const std::size_t tasks = job->plan.tasks.size();
   progress.begin(place.name, tasks, sys::EventLoop::now());
   Result<sim::PlayedRun> run =
-      sim::play_run(job->plan(), policy, place.capacity, expected.courses, place.options);
+      sim::play_run(job->plan, policy, place.capacity, expected.courses, place.options);
   report::PlannedRun planned{
       .machine = place.name, .capacity = place.capacity, .run = {}, .why_not = {}};
   if (!run) {
@@ -199,8 +245,8 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   if (jobs.empty()) describe_job(*job, expected, view);
   planned.run = std::move(*run);
   progress.begin(planned.machine + ", where sharing gains nothing", tasks, sys::EventLoop::now());
-  const auto worst = sim::play_run(job->plan(), policy, planned.capacity,
-                                   sim::at_the_worst(job->plan(), expected.courses), place.options);
+  const auto worst = sim::play_run(job->plan, policy, planned.capacity,
+                                   sim::at_the_worst(job->plan, expected.courses), place.options);
   if (worst) planned.at_the_worst = worst->ended - Instant{};
   view.runs.push_back(std::move(planned));
   jobs.push_back(std::move(*job));
@@ -285,7 +331,7 @@ ExitCode plan_command(const PlanOptions& options) {
   report::PlanView view;
   Result<std::vector<Place>> machines = places(options, machine, view.notes);
   if (!machines) return fail(machines.error());
-  std::vector<job::Job> jobs;
+  std::vector<WholeJob> jobs;
   jobs.reserve(machines->size());
   std::optional<text::Mistakes> mistakes;
   report::PlanProgress progress(sys::can_redraw(sys::kStandardError),
@@ -296,7 +342,7 @@ ExitCode plan_command(const PlanOptions& options) {
   }
   progress.finish();
   if (jobs.empty() && mistakes) return fail(*mistakes);
-  view.plan = &jobs.front().plan();
+  view.plan = &jobs.front().plan;
   if (!options.html.empty()) {
     const Result<void> written = sys::replace_file(options.html, report::plan_html(view));
     if (!written) return fail(written.error());

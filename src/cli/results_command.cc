@@ -42,7 +42,7 @@ Result<void> add_tasks_of(const TasksOfRun& selection, report::ResultRows& rows)
 
 Result<report::ResultTable> asked_for(const ResultsOptions& options, report::ResultTable table) {
   for (const std::string& text : options.where) {
-    const Result<report::Condition> condition = report::parse_condition(text);
+    const Result<text::Condition> condition = text::parse_condition(text);
     if (!condition) return std::unexpected(condition.error());
     if (Result<void> kept = report::keep_where(table, *condition); !kept) {
       return std::unexpected(std::move(kept.error()));

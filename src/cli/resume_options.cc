@@ -21,6 +21,7 @@
 #include "journal/upgrade.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
+#include "settings/configuration.h"
 #include "sys/files.h"
 
 namespace trainyard::cli {
@@ -59,7 +60,8 @@ Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& r
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
 
-Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& last) {
+Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& last,
+                             const std::string& here) {
   if (last.is_of_program()) {
     return std::unexpected(Error{fmt::format(
         "the run in '{}' is that of a program with trainyard's library: it goes on when that "
@@ -76,6 +78,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
     }
   }
   if (!options.config_file.empty() || last.config_file.empty()) return {};
+  if (last.config_file == sys::absolute_path(settings::kConfigurationFile, here)) return {};
   options.config_file = last.config_file;
   options.taken_over = "--config " + options.config_file;
   if (exists(options.config_file)) return {};
@@ -140,7 +143,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     if (options.job_file.empty()) return std::unexpected(no_run(run_directory));
     return options;
   }
-  if (Result<void> files = take_over_files(options, *last); !files) {
+  if (Result<void> files = take_over_files(options, *last, *here); !files) {
     return std::unexpected(std::move(files.error()));
   }
   take_over_settings(options, last->settings);

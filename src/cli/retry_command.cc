@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +19,14 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/job_tasks.h"
+#include "cli/look_ahead.h"
 #include "cli/retry_needs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
+#include "hardware/this_machine.h"
+#include "job/job.h"
+#include "journal/journal.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "model/status.h"
@@ -27,6 +34,7 @@
 #include "report/terminal_text.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
+#include "text/mistake.h"
 #include "text/shell_quote.h"
 #include "wire/control.h"
 
@@ -43,7 +51,8 @@ struct Wanted {
   bool lives = false;
   std::string socket;  ///< Of one that lives.
   std::vector<journal::TaskRow> tasks;
-  wire::Retry with;  ///< Without a name.
+  wire::Retry with;      ///< Without a name.
+  bool changed = false;  ///< They were, since they ended; some have finished.
 };
 
 /// The amounts that were typed.
@@ -72,6 +81,41 @@ std::string count_of(std::size_t tasks) {
   return report::counted(static_cast<std::int64_t>(tasks), "task");
 }
 
+/// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
+Result<std::set<std::uint32_t>> changed_since(const std::string& run) {
+  const Result<RunOptions> options = fill_in({.resumes = true, .resume = run, .dry_run = true});
+  if (!options) return std::unexpected(options.error());
+  const Result<job::LoadOptions> load = load_options_of(*options);
+  if (!load) return std::unexpected(load.error());
+  std::expected<job::Job, text::Mistakes> job =
+      job::Job::load(*load, hardware::find_this_machine().reading.capacity);
+  if (!job) return std::unexpected(Error{text_of(job.error())});
+  JobTasks tasks(std::move(*job));
+  Result<std::optional<journal::Journal::Preview>> ahead = look_ahead(*options, tasks);
+  if (!ahead) return std::unexpected(std::move(ahead.error()));
+  std::optional<journal::Journal::Preview>& found = *ahead;
+  return found ? std::move(found->edited) : std::set<std::uint32_t>();
+}
+
+/// Leaves those that were changed since they ended.
+Result<void> keep_changed(Wanted& wanted) {
+  if (wanted.lives) {
+    return std::unexpected(
+        Error{fmt::format("the run in '{}' is at work with the job file as it was: --changed is "
+                          "for one that has ended",
+                          seen_from_here(wanted.run))});
+  }
+  const Result<std::set<std::uint32_t>> changed = changed_since(wanted.run);
+  if (!changed) return std::unexpected(changed.error());
+  std::erase_if(wanted.tasks, [&changed](const journal::TaskRow& task) {
+    return task.standing.verdict == model::Verdict::None || !changed->contains(task.index.value);
+  });
+  if (!wanted.tasks.empty()) return {};
+  return std::unexpected(
+      Error{fmt::format("of none of these tasks of '{}' the job file says anything else since",
+                        seen_from_here(wanted.run))});
+}
+
 bool may_be_tried(const journal::TaskRow& task) {
   return task.standing.verdict != model::Verdict::None &&
          task.standing.verdict != model::Verdict::Finished;
@@ -85,6 +129,17 @@ Error cannot_be_tried(const journal::TaskRow& task) {
   }
   return Error{fmt::format("{} has not ended, it is {}: 'trainyard kill {}' ends it",
                            shown_name(task), word, text::shell_word(shown_name(task)))};
+}
+
+Result<void> keep_unfinished(Wanted& wanted) {
+  if (wanted.tasks.size() == 1 && !may_be_tried(wanted.tasks.front())) {
+    return std::unexpected(cannot_be_tried(wanted.tasks.front()));
+  }
+  std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
+  if (!wanted.tasks.empty()) return {};
+  return std::unexpected(
+      Error{fmt::format("none of these tasks of '{}' has ended without having finished",
+                        seen_from_here(wanted.run))});
 }
 
 /// One whose yard died goes on as a whole, before any of it is tried again.
@@ -105,8 +160,12 @@ Result<Wanted> look_up(const RetryOptions& options) {
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::Refuse});
   if (!selection) return std::unexpected(std::move(selection.error()));
-  if (selection->is_all()) selection->states = {report::TaskState::Failed};
-  Wanted wanted{.run = selection->run, .socket = {}, .tasks = {}, .with = std::move(*with)};
+  if (selection->is_all() && !options.changed) selection->states = {report::TaskState::Failed};
+  Wanted wanted{.run = selection->run,
+                .socket = {},
+                .tasks = {},
+                .with = std::move(*with),
+                .changed = options.changed};
   Result<journal::JournalReader> reader = open_run(wanted.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   wanted.lives = sys::RunLock::holder(wanted.run).has_value();
@@ -121,15 +180,9 @@ Result<Wanted> look_up(const RetryOptions& options) {
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
-  if (tasks->size() == 1 && !may_be_tried(tasks->front())) {
-    return std::unexpected(cannot_be_tried(tasks->front()));
-  }
   wanted.tasks = std::move(*tasks);
-  std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
-  if (wanted.tasks.empty()) {
-    return std::unexpected(
-        Error{fmt::format("none of these tasks of '{}' has ended without having finished",
-                          seen_from_here(wanted.run))});
+  if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
+    return std::unexpected(std::move(kept.error()));
   }
   Result<RetryNeeds> needs = RetryNeeds::read(*reader);
   if (!needs) return std::unexpected(std::move(needs.error()));
@@ -158,8 +211,9 @@ std::string shown(const Wanted& wanted) {
                                  seen_from_here(wanted.run), with_what(wanted.with));
   for (std::size_t i = 0; i < std::min(wanted.tasks.size(), kShownMax); ++i) {
     const journal::TaskRow& task = wanted.tasks[i];
-    text += fmt::format("  {}: {} after {}\n", report::plain(shown_name(task)),
-                        model::word_for(task.standing), report::counted(task.attempt, "attempt"));
+    text += fmt::format("  {}: {} after {}{}\n", report::plain(shown_name(task)),
+                        model::word_for(task.standing), report::counted(task.attempt, "attempt"),
+                        wanted.changed ? ", and changed since" : "");
   }
   if (wanted.tasks.size() > kShownMax) {
     text += fmt::format("  and {} more\n", wanted.tasks.size() - kShownMax);
@@ -171,12 +225,22 @@ std::vector<wire::Retry> requests_for(const Wanted& wanted) {
   std::vector<wire::Retry> retries;
   retries.reserve(wanted.tasks.size());
   for (const journal::TaskRow& task : wanted.tasks) {
+    if (task.standing.verdict == model::Verdict::Finished) continue;
     wire::Retry retry = wanted.with;
     retry.group = task.group_name;
     retry.id = task.id;
     retries.push_back(std::move(retry));
   }
   return retries;
+}
+
+std::vector<RunOptions::Rerun> reruns_for(const Wanted& wanted) {
+  std::vector<RunOptions::Rerun> reruns;
+  for (const journal::TaskRow& task : wanted.tasks) {
+    if (task.standing.verdict != model::Verdict::Finished) continue;
+    reruns.push_back({.task = task.index, .group = task.group_name, .id = task.id});
+  }
+  return reruns;
 }
 
 ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& reply) {
@@ -233,7 +297,8 @@ ExitCode retry_command(const RetryOptions& options) {
   return run_command({.resumes = true,
                       .resume = wanted->run,
                       .command_line = options.command_line,
-                      .retries = requests_for(*wanted)});
+                      .retries = requests_for(*wanted),
+                      .reruns = reruns_for(*wanted)});
 }
 
 }  // namespace trainyard::cli

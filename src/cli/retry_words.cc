@@ -23,7 +23,11 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       ->type_name(value_kinds::kSize);
   retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h")
       ->type_name(value_kinds::kTime);
+  CLI::Option* const changed = retry_->add_flag(
+      "--changed", options_.changed,
+      "Those alone of which the job file says something else since, finished or not");
   for (const char* const amount : {"--memory", "--gpu-memory", "--time-limit"}) {
+    changed->excludes(amount);
     // As of a variable of the shell that is not set.
     retry_->get_option(amount)->check(
         [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
@@ -35,6 +39,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "  trainyard retry 46\n"
       "  trainyard retry 46 :oom --gpu-memory 20GB\n"
       "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
+      "  trainyard retry 46 --changed\n"
       "  trainyard retry sweep.yaml --dry-run\n"
       "\n"
       "They begin anew, with all their tries. A run at work takes them in; one that has ended "

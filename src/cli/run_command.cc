@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,9 +23,8 @@
 #include "cli/directory_claim.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
-#include "cli/load_options.h"
+#include "cli/look_ahead.h"
 #include "cli/queue_news.h"
-#include "cli/resume_options.h"
 #include "cli/run_view.h"
 #include "cli/telling.h"
 #include "cli/version.h"
@@ -32,8 +33,6 @@
 #include "job/keep_learned.h"
 #include "job/learned.h"
 #include "journal/journal.h"
-#include "journal/options.h"
-#include "journal/reader.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
@@ -87,22 +86,26 @@ std::vector<std::string> diff_command() {
           "HEAD"};
 }
 
+/// The one that was read, or nothing: where none was said, that of the current directory.
+std::string configuration_file(const std::string& said) {
+  std::string path = sys::absolute_path(said.empty() ? settings::kConfigurationFile : said,
+                                        sys::current_directory().value_or("/"));
+  std::error_code ignored;
+  return said.empty() && !std::filesystem::exists(path, ignored) ? std::string() : path;
+}
+
 /// What of an execution the yard itself does not know (run::YardRun::execution).
 journal::Execution describe(const RunOptions& options, const job::Job& job,
                             journal::Execution execution) {
   std::string commit = output_of({"git", "rev-parse", "HEAD"}, job.paths().directory);
   while (!commit.empty() && commit.back() == '\n') commit.pop_back();
-  std::string config_file = options.config_file;
-  if (!config_file.empty()) {
-    config_file = sys::absolute_path(config_file, sys::current_directory().value_or("/"));
-  }
   std::vector<std::string> settings = options.settings;
   std::erase_if(settings, sets_a_secret);
   execution.command_line = options.command_line;
   execution.version = kVersion;
   execution.job_file = job.paths().file;
   execution.job_text = job.without_secrets(job.text());
-  execution.config_file = std::move(config_file);
+  execution.config_file = configuration_file(options.config_file);
   execution.settings = std::move(settings);
   execution.configuration = settings::show(job.configuration());
   execution.git_diff =
@@ -121,24 +124,6 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, int finished
   }
   std::ranges::move(changes, std::back_inserter(notes));
   return notes;
-}
-
-journal::JournalOptions journal_options(const RunOptions& options) {
-  return {.edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
-          .unfinished =
-              options.retries.empty() ? journal::Unfinished::RunAgain : journal::Unfinished::Stay};
-}
-
-/// Of a run that takes the next directory, this is the one that is free now.
-Result<job::LoadOptions> load_options_of(const RunOptions& options) {
-  Result<job::LoadOptions> load =
-      load_options(options.job_file, options.config_file, options.settings,
-                   options.resume.empty() ? options.run_directory : options.resume);
-  if (!load || !options.next) return load;
-  const Result<job::JobRuns> job = job::Job::runs_of(*load);
-  if (!job) return std::unexpected(job.error());
-  load->run_directory = run::free_run_directory(job->first);
-  return load;
 }
 
 std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
@@ -165,29 +150,6 @@ std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capac
       capacity.gpus.size() == 1 ? "1 is" : fmt::format("{} are", capacity.gpus.size()));
 }
 
-/// Of a run that goes on: its job file, and what was submitted to it, each by its own text.
-std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::string& directory) {
-  Result<journal::JournalReader> reader =
-      journal::JournalReader::open(run::journal_path(directory));
-  const Result<std::vector<journal::BatchRow>> batches =
-      reader ? reader->batches() : std::unexpected(reader.error());
-  if (!batches)
-    return std::unexpected(text::Mistakes{{.file = {}, .message = batches.error().message}});
-  for (const journal::BatchRow& batch : *batches) {
-    if (batch.number == 1) continue;
-    std::expected<void, text::Mistakes> added = tasks.add_again(batch);
-    if (added) continue;
-    // It was right when it was accepted: what it builds on is what its reader has to look at.
-    for (text::Mistake& mistake : added.error()) {
-      mistake.message +=
-          fmt::format(" (submission {} as this run keeps it: has the job file lost what it needs?)",
-                      batch.number);
-    }
-    return added;
-  }
-  return {};
-}
-
 /// One execution: what `trainyard run` adds to a yard.
 class Session {
  public:
@@ -204,6 +166,7 @@ class Session {
                .program = kProgram,
                .policy = this->job().policy(),
                .sample_every = settings::sample_interval(this->job().configuration()),
+               .log_max = settings::log_max(this->job().configuration()),
                .gpu_limits = settings::gpu_limits(this->job().configuration()),
                .ends_on_signals = true,
                .outlives_session = options.detach || options.queued,
@@ -281,8 +244,11 @@ std::optional<ExitCode> Session::begin() {
   if (!log) return fail(log.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
-    if (const auto forecast =
-            sim::forecast_run(job().plan(), job().policy(), job().capacity(), job().gpu_shares())) {
+    // How many rounds there will be nobody knows.
+    const auto forecast = job().repeat() ? std::nullopt
+                                         : sim::forecast_run(job().plan(), job().policy(),
+                                                             job().capacity(), job().gpu_shares());
+    if (forecast) {
       execution.forecast = forecast->free;
       execution.forecast_at_the_worst = forecast->at_the_worst;
     }
@@ -339,7 +305,11 @@ ExitCode Session::finish(const run::Ending& ending) {
         job::keep_learned(directory(), batch + 1, job::learned_path(each.paths().file));
     if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
   }
-  const ExitCode result = show_results(directory(), options_.json, options_.retries);
+  const ExitCode shown = show_results(directory(), options_.json, asked_for(options_));
+  const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
+  if (left) fail(Error{left->why});
+  const bool nobodys_fault = left && !left->of_tasks && shown == ExitCode::Success;
+  const ExitCode result = nobodys_fault ? ExitCode::NotDone : shown;
   if (ending.keeper_gone && !ending.interrupted) {
     return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
                 ExitCode::NotDone);
@@ -352,36 +322,30 @@ std::string Session::how_to_go_on() const {
                      text::shell_word(seen_from_here(directory())));
 }
 
-Result<RunOptions> filled_in(const RunOptions& typed) {
-  return typed.resumes ? fill_in_resumed(typed) : typed;
-}
-
 /// What going on with a run would do; nothing where it was killed before it had begun, so that all
 /// of it is still to be done.
 Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, JobTasks& tasks) {
-  const std::string run_directory = tasks.jobs().first().paths().run_directory;
-  const Result<sys::RunLock> lock = lock_old_directory(run_directory);
-  if (!lock) return std::unexpected(lock.error());
-  const Result<bool> begun = run::has_begun(run_directory);
-  if (!begun) return std::unexpected(begun.error());
-  if (!*begun) return std::nullopt;
-  if (auto submitted = add_submitted(tasks, run_directory); !submitted) {
-    return std::unexpected(Error{submitted.error().front().message});
-  }
-  Result<journal::Journal::Preview> preview = journal::Journal::preview(
-      run::journal_path(run_directory), tasks.batches(options.command_line),
-      journal_options(options), run::noted_ends(run_directory).ends);
-  if (!preview) return std::unexpected(std::move(preview.error()));
-  if (preview->ends > 0) {
-    preview->changes.insert(preview->changes.begin(), run::told_of_ends(preview->ends));
+  Result<std::optional<journal::Journal::Preview>> ahead = look_ahead(options, tasks);
+  if (!ahead) return std::unexpected(std::move(ahead.error()));
+  std::optional<journal::Journal::Preview>& found = *ahead;
+  if (!found) return std::nullopt;
+  journal::Journal::Preview preview = *std::move(found);
+  if (preview.ends > 0) {
+    preview.changes.insert(preview.changes.begin(), run::told_of_ends(preview.ends));
   }
   std::vector<std::string> notes = notes_on_resume(
-      options, preview->finished, count_tasks(preview->plans), std::move(preview->changes));
-  if (preview->plans.size() > 1) {
-    notes.push_back(
-        fmt::format("{} submissions beside the job file go on as well", preview->plans.size() - 1));
+      options, preview.finished, count_tasks(preview.plans), std::move(preview.changes));
+  std::size_t submissions = 0;
+  for (std::uint32_t i = 1; i < tasks.jobs().count(); ++i) {
+    if (!tasks.jobs().at(i).repeat()) ++submissions;
   }
-  return report::ResumedPlan{.plan = *preview->plans.front(), .notes = std::move(notes)};
+  if (submissions > 0) {
+    notes.push_back(fmt::format("{} submissions beside the job file go on as well", submissions));
+  }
+  if (const std::size_t rounds = preview.plans.size() - 1 - submissions; rounds > 0) {
+    notes.push_back(fmt::format("rounds 1 to {} of the repeat go on as well", rounds));
+  }
+  return report::ResumedPlan{.plan = *preview.plans.front(), .notes = std::move(notes)};
 }
 
 /// The tasks that --only names, alone.
@@ -424,15 +388,16 @@ ExitCode tell_departed(const sys::Departed& departed) {
 ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departure) {
   // First of all: the keeper must not inherit a thread, a database or a socket.
   Result<std::optional<process::PromiseBoard>> board = run::open_promises();
-  std::optional<process::PromiseBoard> promises;
-  if (board && *board) promises.emplace(**std::move(board));
+  const std::string no_board = board ? std::string() : board.error().message;
+  std::optional<process::PromiseBoard> promises =
+      board ? *std::move(board) : std::optional<process::PromiseBoard>();
   Result<process::Keeper> keeper =
       process::Keeper::fork({.held = promises ? promises->descriptor() : -1});
   if (!keeper) return fail(keeper.error());
-  const Result<RunOptions> options = filled_in(typed);
+  const Result<RunOptions> options = fill_in(typed);
   if (!options) return fail(options.error());
   hardware::ThisMachine machine = hardware::find_this_machine();
-  if (!board) machine.reading.notes.push_back(board.error().message);
+  if (!no_board.empty()) machine.reading.notes.push_back(no_board);
   while (true) {
     const Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return fail(load.error());
@@ -472,7 +437,7 @@ ExitCode run_command(const RunOptions& said) {
   if (!made) return fail(made.error());
   const RunOptions& typed = *made;
   if (typed.dry_run) {
-    const Result<RunOptions> options = filled_in(typed);
+    const Result<RunOptions> options = fill_in(typed);
     if (!options) return fail(options.error());
     Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return fail(load.error());

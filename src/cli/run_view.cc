@@ -41,6 +41,13 @@ report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) 
               [&jobs](model::AttemptKey key) {
                 return seen_from_here(jobs.launch(key, {}, {}).stderr_path);
               },
+          .batch_name =
+              [&jobs](std::uint32_t number) {
+                const auto repeat = jobs.at(number - 1).repeat();
+                return repeat ? fmt::format("round {} of at most {}", repeat->round,
+                                            repeat->rounds_max)
+                              : fmt::format("submission {}", number);
+              },
           .terminal = sys::can_redraw(sys::kStandardError),
           .width = [] { return sys::terminal_width(sys::kStandardError); },
           .write = [&output](std::string_view text) { output.write(text); }};

@@ -110,6 +110,19 @@ Result<ReadWords> read_words(const SelectionWords& all) {
   return read;
 }
 
+/// The tasks of a run that a word means; none where it means nothing there.
+std::vector<model::TaskIndex> tasks_meant(const std::string& run, const std::string& word) {
+  Result<journal::JournalReader> reader = open_run(run);
+  const Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
+  if (!reader || !pattern) return {};
+  const auto rows = selected_tasks(*reader, {.run = run, .patterns = {*pattern}, .states = {}},
+                                   SameName::MeansAll);
+  std::vector<model::TaskIndex> tasks;
+  if (!rows) return tasks;
+  for (const journal::TaskRow& row : *rows) tasks.push_back(row.index);
+  return tasks;
+}
+
 /// Whether a word means a task of this run. In the run that the word may stand for itself, a name
 /// of its group means the same: all of it.
 bool means_a_task(const std::string& run, const std::string& word, bool of_itself) {
@@ -118,9 +131,7 @@ bool means_a_task(const std::string& run, const std::string& word, bool of_itsel
   if (!reader || !pattern) return false;
   const Result<journal::JournalReader::Lookup> lookup = reader->look_up(word);
   if (of_itself || (lookup && !lookup->found.empty())) return lookup && !lookup->found.empty();
-  const auto tasks = selected_tasks(*reader, {.run = run, .patterns = {*pattern}, .states = {}},
-                                    SameName::MeansAll);
-  return tasks && !tasks->empty();
+  return !tasks_meant(run, word).empty();
 }
 
 /// A number or a bare name of a run may be a task of the run that is meant where nobody names one.
@@ -129,6 +140,10 @@ Result<void> check_not_a_task(const RunInWord& word) {
   const Result<std::string> other = find_run({});
   const Result<std::string> run = find_run(word.run);
   if (!other || !run || !means_a_task(*other, word.word, *other == *run)) return {};
+  // "sweep/lr=1" of the run sweep and of its group sweep are the same.
+  const bool is_the_same = *other == *run && !word.tasks.empty() &&
+                           tasks_meant(*run, word.tasks) == tasks_meant(*run, word.word);
+  if (is_the_same) return {};
   return std::unexpected(Error{
       fmt::format("'{}' is {}, and a task of {}: say '--run-dir {}' for the one, and '--run-dir {} "
                   "{}' for the other",

@@ -53,6 +53,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.kind = value_kinds::kNumber, .about = "How many processes it is"},
     {.kind = "built-in|mpirun|torchrun|srun", .about = "What starts these"},
     {.kind = "true|false", .about = "It loads first, and then waits for a device to train on"},
+    {.kind = value_kinds::kPattern,
+     .about = "Finds numbers in what it prints: 'loss=(?P<loss>[0-9.e-]+)'"},
     {.kind = value_kinds::kResult, .about = "A variable of its environment; may be said again"},
     {.kind = value_kinds::kFile, .about = "The directory where it runs (default: this one)"},
 }};

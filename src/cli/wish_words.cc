@@ -23,13 +23,14 @@ constexpr const char* kCodes =
 WishWords::WishWords(CLI::App& app) {
   hold_ = app.add_subcommand("hold", "Keep tasks that wait from starting");
   add_selection(*hold_, options_.words, options_.run_directory);
-  hold_->footer(
-      std::string("Examples:\n"
-                  "  trainyard hold lr=0.1\n"
-                  "  trainyard hold 46 'train/seed=*'\n"
-                  "\n"
-                  "They wait until 'trainyard release', also in a run that is resumed.\n") +
-      kCodes);
+  hold_->footer(std::string("Examples:\n"
+                            "  trainyard hold lr=0.1\n"
+                            "  trainyard hold 46 'train/seed=*'\n"
+                            "\n"
+                            "They wait until 'trainyard release', also in a run that is resumed. "
+                            "One that is skipped or\n"
+                            "killed meanwhile has ended, and is on hold no more.\n") +
+                kCodes);
   release_ = app.add_subcommand("release", "Let tasks start that were kept from it");
   add_selection(*release_, options_.words, options_.run_directory,
                 {.text = "all that are on hold, of the latest run"});

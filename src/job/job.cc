@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "base/result.h"
 #include "hardware/mps.h"
 #include "job/gpu_caps.h"
+#include "job/gpu_limit_note.h"
 #include "job/job_binding.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
@@ -33,6 +35,7 @@
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/telling_keys.h"
+#include "model/gpu_limits.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -233,12 +236,65 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
+  const model::GpuLimits limits = settings::gpu_limits(state->configuration);
+  if (auto note = gpu_limit_note(*state->plan, limits)) state->notes.push_back(std::move(*note));
   Addresses addresses = addresses_of(state->spec.telling, options.environment);
   state->notify = std::move(addresses.addresses);
   std::ranges::move(addresses.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   state->learned_uses = std::move(planned.learned_uses);
   return Job(std::move(state));
+}
+
+std::expected<Job, text::Mistakes> Job::later_round(const RoundOptions& options) const {
+  auto state = std::make_unique<State>();
+  state->text = state_->text;
+  state->name = state_->name;
+  state->paths = state_->paths;
+  state->configuration = state_->configuration;
+  state->capacity = state_->capacity;
+  state->environment = state_->environment;
+  state->notify = state_->notify;
+  state->learned = state_->learned;
+  state->here = state_->here;
+  state->spec = state_->spec;
+  std::vector<GroupSpec>& groups = state->spec.groups;
+  const auto repeated =
+      std::ranges::find_if(groups, [](const GroupSpec& group) { return group.round.has_value(); });
+  check(repeated != groups.end(), "a job that repeats something");
+  state->spec.before.assign(std::make_move_iterator(groups.begin()),
+                            std::make_move_iterator(repeated));
+  groups.erase(groups.begin(), repeated);
+  for (GroupSpec& group : groups) group.round = options.round;
+  text::MistakeList mistakes;
+  const text::YamlDocument document(state->text, state->paths.file);
+  PlannedJob planned = plan_job(state->spec,
+                                {.configuration = state->configuration,
+                                 .capacity = state->capacity,
+                                 .learned = state->learned,
+                                 .here = state->here,
+                                 .batch = options.batch,
+                                 .groups_before = options.groups_before},
+                                document, mistakes);
+  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+  state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
+  state->notes.clear();  // They were told when round 0 began.
+  state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
+  state->group_starts = std::move(planned.group_starts);
+  state->learned_uses = std::move(planned.learned_uses);
+  return Job(std::move(state));
+}
+
+std::optional<Job::Repeat> Job::repeat() const {
+  const std::optional<RepeatSpec>& repeat = state_->spec.repeat;
+  if (!repeat) return std::nullopt;
+  return Repeat{.rounds_max = repeat->rounds_max,
+                .until = repeat->until ? repeat->until->text : std::string(),
+                .round = state_->spec.groups.back().round.value_or(0)};
+}
+
+bool Job::is_repeated(model::TaskIndex task) const {
+  return state_->spec.groups[group_of(task).value].round.has_value();
 }
 
 Result<JobRuns> Job::runs_of(const LoadOptions& options) {
@@ -288,6 +344,7 @@ std::optional<Job::SaidValue> Job::said_value(model::TaskIndex task, TaskKey key
   for (const std::string& name : bound.group->matrix.keys()) {
     names.emplace_back(fmt::format("{{{}}}", name));
   }
+  if (bound.group->round) names.emplace_back("{round}");
   const bool fixed = !text->text.uses_any();
   return SaidValue{.place = text->place,
                    .text = fixed ? text->text.text() : text->text.fill(names),
@@ -347,17 +404,31 @@ std::string Job::task_directory(model::TaskIndex task) const {
   return state_->directory_of(state_->bind(task));
 }
 
+/// Thousands may be asked for one after the other.
+const std::vector<Job::State::HashedId>& Job::State::ids_of(std::size_t group) const {
+  const auto [place, fresh] = ids.try_emplace(group);
+  if (!fresh) return place->second;
+  const GroupSpec& of = spec.groups[group];
+  text::Bindings bindings(kMatrixSlots);
+  for (std::uint32_t i = 0; i < count_tasks(of); ++i) {
+    const TaskOrigin origin = origin_of(of, i);
+    if (origin.task == 0) bind_combination(of, origin.combination, bindings);
+    place->second.push_back({.hash = std::hash<std::string>()(make_id(of, origin, bindings)),
+                             .task = {group_starts[group] + i}});
+  }
+  std::ranges::sort(place->second);
+  return place->second;
+}
+
 std::optional<model::TaskIndex> Job::find(std::string_view group, std::string_view id) const {
   const auto& groups = state_->spec.groups;
   const auto found = std::ranges::find(groups, group, &GroupSpec::name);
   if (found == groups.end()) return std::nullopt;
-  const std::uint32_t start =
-      state_->group_starts[static_cast<std::size_t>(found - groups.begin())];
-  text::Bindings bindings(kMatrixSlots);
-  for (std::uint32_t i = 0; i < count_tasks(*found); ++i) {
-    const TaskOrigin origin = origin_of(*found, i);
-    if (origin.task == 0) bind_combination(*found, origin.combination, bindings);
-    if (make_id(*found, origin, bindings) == id) return model::TaskIndex{start + i};
+  const auto& ids = state_->ids_of(static_cast<std::size_t>(found - groups.begin()));
+  // Of several with one id the first.
+  for (const auto& same : std::ranges::equal_range(ids, std::hash<std::string_view>()(id), {},
+                                                   &State::HashedId::hash)) {
+    if (task_id(same.task) == id) return same.task;
   }
   return std::nullopt;
 }
@@ -366,6 +437,7 @@ std::vector<std::pair<std::string, std::string>> Job::matrix_values(model::TaskI
   const State::Bound bound = state_->bind(task);
   const std::vector<std::string>& keys = bound.group->matrix.keys();
   std::vector<std::pair<std::string, std::string>> values;
+  if (bound.group->round) values.emplace_back("round", fmt::to_string(*bound.group->round));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::optional<std::string>& value = bound.bindings[kMatrixSlots + i];
     if (value) values.emplace_back(keys[i], *value);

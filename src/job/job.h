@@ -151,6 +151,28 @@ class Job {
   [[nodiscard]] const model::Plan& plan() const;
   [[nodiscard]] std::shared_ptr<const model::Plan> shared_plan() const;
 
+  /// What the file says of a part that is repeated; nothing: it repeats none.
+  struct Repeat {
+    std::uint32_t rounds_max = 1;
+    std::string until;        ///< As it is written; empty: all rounds are run.
+    std::uint32_t round = 0;  ///< Which one this is.
+  };
+  [[nodiscard]] std::optional<Repeat> repeat() const;
+  /// Whether a task is of a round, and not of what stands before the repeat.
+  [[nodiscard]] bool is_repeated(model::TaskIndex task) const;
+  /// The same file once more, as a later round of its repeat: a job of its own, of the groups that
+  /// are repeated alone. `groups_before` are those of all batches before, in order. What a
+  /// placeholder makes wrong in this round alone is a mistake.
+  struct RoundOptions {
+    std::uint32_t round = 1;
+    std::uint32_t batch = 2;
+    std::vector<const model::PlannedGroup*> groups_before;
+  };
+  [[nodiscard]] std::expected<Job, text::Mistakes> later_round(const RoundOptions& options) const;
+  /// Whether what ends the repeat holds after this round, by what its tasks left. Never without an
+  /// `until`; an error where what is to be compared is not there, or is no number.
+  [[nodiscard]] Result<bool> until_holds(const ResultOf& result_of) const;
+
   /// Of its tasks only those are to be run that a pattern means, and those of the groups that they
   /// need, as far as none of these was chosen itself: the others are left out. An error for a
   /// pattern that means none. Costs O(tasks * patterns). Before the plan is shared.

@@ -22,7 +22,8 @@ struct TaskOrigin {
 std::size_t count_tasks(const GroupSpec& group);
 TaskOrigin origin_of(const GroupSpec& group, std::size_t index);
 
-/// Sets the values of a combination and of {group}; the other slots are left as they are.
+/// Sets the values of a combination, of {group} and of {round}; the other slots are left as they
+/// are.
 void bind_combination(const GroupSpec& group, std::size_t combination, text::Bindings& bindings);
 
 /// The id of a task, after its combination has been bound.

@@ -81,10 +81,11 @@ Result<void> Job::choose(const std::vector<text::TaskPattern>& patterns) {
   ids.reserve(plan->tasks.size());
   for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {
     const model::TaskIndex task{i};
-    const std::string& group = plan->groups[plan->shape_of(task).group.value].name;
+    const model::PlannedGroup& group = plan->groups[plan->shape_of(task).group.value];
     const auto keys = matrix_values(task);
     ids.push_back(task_id(task));
-    choice.look_at({.group = group, .group_in_file = group, .id = ids.back(), .keys = keys});
+    choice.look_at(
+        {.group = group.shown(), .group_in_file = group.name, .id = ids.back(), .keys = keys});
   }
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
     if (meant.tasks.empty()) return std::unexpected(no_such_task(meant.text, ids));

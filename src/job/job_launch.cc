@@ -191,9 +191,9 @@ model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
     add(name, value);
     common.push_back(launch.environment.back());
   };
-  for (const auto& [name, value] :
-       own_variables({.group = group.name, .id = bound.id, .attempt = key.attempt}, launch,
-                     state_->paths.run_directory)) {
+  for (const auto& [name, value] : own_variables(
+           {.group = group.name, .id = bound.id, .attempt = key.attempt, .round = group.round},
+           launch, state_->paths.run_directory)) {
     add(name, value);
   }
   launch.two_phase = shape.terms.two_phase;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "job/group_names.h"
 #include "job/job_spec.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -35,6 +36,43 @@ std::optional<std::size_t> find_earlier(GroupsBefore groups, std::string_view na
   });
   if (found == latest_first.end()) return std::nullopt;
   return static_cast<std::size_t>(latest_first.end() - found) - 1;
+}
+
+/// The groups of a repeat that need none of their round begin it: they need all of the round
+/// before, and in round 0 what stands for it.
+void add_round_before(const JobSpec& spec, GroupsBefore groups_before, std::size_t number,
+                      Needs& needs) {
+  const std::uint32_t round = spec.groups[number].round.value_or(0);
+  const auto is_of_round = [&spec](model::GroupIndex it) {
+    return spec.groups[it.value].round.has_value();
+  };
+  if (std::ranges::any_of(needs.own, is_of_round) ||
+      std::ranges::any_of(needs.by_task, is_of_round)) {
+    return;
+  }
+  const std::optional<RepeatSpec>& repeat = spec.repeat;
+  if (!repeat) return;
+  for (const InitialSpec& initial : repeat->initial) {
+    const auto stands = find_group(spec, initial.group);
+    if (round > 0 || !stands || spec.groups[*stands].round) continue;
+    const model::GroupIndex index{static_cast<std::uint32_t>(*stands)};
+    if (std::ranges::find(needs.own, index) == needs.own.end()) needs.own.push_back(index);
+  }
+  for (const GroupSpec& group : spec.groups) {
+    if (round == 0) break;
+    const auto before = find_earlier(groups_before, name_in_round(group.name, round - 1));
+    if (before) needs.earlier.push_back({static_cast<std::uint32_t>(*before)});
+  }
+}
+
+/// Of a group of an earlier batch: in a later round of a repeat that of its own file.
+std::optional<std::size_t> find_before(const GroupSpec& needing, GroupsBefore groups,
+                                       std::string_view name) {
+  if (needing.round.value_or(0) == 0) return find_earlier(groups, name);
+  const auto found = std::ranges::find(
+      groups, name, [](const auto* group) -> std::string_view { return group->name; });
+  if (found == groups.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - groups.begin());
 }
 
 std::string unknown_group(const JobSpec& spec, GroupsBefore groups_before, std::string_view name) {
@@ -133,7 +171,7 @@ std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before
     for (const auto& [name, place, match] : *group.needs) {
       if (const auto own = find_group(spec, name)) {
         add(match ? needs[i].by_task : needs[i].own, *own);
-      } else if (const auto earlier = find_earlier(groups_before, name)) {
+      } else if (const auto earlier = find_before(group, groups_before, name)) {
         add(needs[i].earlier, *earlier);
       } else {
         mistakes.add(document.mistake(
@@ -141,6 +179,9 @@ std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before
             fmt::format("group '{}': {}", group.name, unknown_group(spec, groups_before, name))));
       }
     }
+  }
+  for (std::size_t i = 0; i < spec.groups.size(); ++i) {
+    if (spec.groups[i].round) add_round_before(spec, groups_before, i, needs[i]);
   }
   for (const Circle& circle : find_circles(needs)) {
     complain_of_circle(spec, circle, document, mistakes);

@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "job/gpu_keys.h"
 #include "job/gpu_variables.h"
+#include "job/group_names.h"
 #include "job/idle_gpus_note.h"
 #include "job/job_binding.h"
 #include "job/job_needs.h"
@@ -29,6 +30,7 @@
 #include "job/matching.h"
 #include "job/needs_check.h"
 #include "job/raised_numbers.h"
+#include "job/repeat_check.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/written_and_taken.h"
@@ -63,8 +65,8 @@ class PlanMaker {
       const GroupSpec& group = spec_.groups[i];
       job_.plan.groups.push_back(
           {.name = group.name,
-           .called = called(group.name),
-           .directory = run::group_directory(basis_.batch, group.name, grouping_),
+           .called = called_in_run(group, spec_, basis_.batch, basis_.groups_before),
+           .directory = directory_of(group),
            .needs = std::move(needs[i].own),
            .needs_earlier = std::move(needs[i].earlier),
            .needs_by_task = std::move(needs[i].by_task),
@@ -109,23 +111,10 @@ class PlanMaker {
     TaskOrigin origin;
   };
 
-  [[nodiscard]] bool was_shown(std::string_view name) const {
-    return std::ranges::any_of(basis_.groups_before, [name](const model::PlannedGroup* group) {
-      return group->shown() == name;
-    });
-  }
-
-  /// Nothing where no batch before has a group that people see under this name.
-  [[nodiscard]] std::string called(const std::string& name) const {
-    if (!was_shown(name)) return {};
-    std::string other = name;
-    const auto is_taken = [this, &other] {
-      return was_shown(other) ||
-             std::ranges::find(spec_.groups, other, &GroupSpec::name) != spec_.groups.end();
-    };
-    do other += fmt::format(" ({})", basis_.batch);
-    while (is_taken());
-    return other;
+  [[nodiscard]] std::string directory_of(const GroupSpec& group) const {
+    return group.round ? run::round_directory(name_in_round(group.name, *group.round), *group.round,
+                                              grouping_)
+                       : run::group_directory(basis_.batch, group.name, grouping_);
   }
 
   void complain(text::Place place, const GroupSpec& group, std::string_view message) {
@@ -491,6 +480,7 @@ PlannedJob plan_job(const JobSpec& spec, const PlanBasis& basis, const text::Yam
   if (!mistakes.empty()) return job;
   job.plan.task_needs = match_tasks(spec, job.group_starts, document, mistakes);
   check_needs(spec, job, document, mistakes);
+  check_repeat(spec, document, mistakes);
   return job;
 }
 

@@ -17,9 +17,12 @@
 #include "job/job_spec.h"
 #include "job/matrix.h"
 #include "job/matrix_reader.h"
+#include "job/metrics_key.h"
 #include "job/misplaced_keys.h"
 #include "job/needs_reader.h"
 #include "job/needs_values.h"
+#include "job/preload_reader.h"
+#include "job/repeat_reader.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "job/telling_keys.h"
@@ -29,7 +32,6 @@
 #include "text/launcher_text.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
-#include "text/python_command.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -66,14 +68,16 @@ std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& no
 /// Reads one group and its tasks. Its members are what everything in it is read with.
 class GroupReader {
  public:
+  /// `repeated` are the names of the groups of its repeat; none: it is in no repeat.
   GroupReader(const text::Complainer& to, std::string directory,
-              const std::vector<GroupSpec>& before)
-      : to_(to), directory_(std::move(directory)), before_(before) {}
+              const std::vector<GroupSpec>& before, const std::vector<std::string>& repeated)
+      : to_(to), directory_(std::move(directory)), before_(before), repeated_(repeated) {}
 
   GroupSpec read(const text::YamlNode& node, std::string name) {
     GroupSpec group;
     group.place = node.place;
     group.name = std::move(name);
+    if (!repeated_.empty()) group.round = 0;
     text::check_keys(to_, node, keys_of_group(), kNotOfGroup);
     if (const text::YamlNode* needs = node.find("needs")) {
       group.needs = read_needs(to_, *needs, before_);
@@ -95,8 +99,8 @@ class GroupReader {
     }
     read_tasks(node, group);
     if (const text::YamlNode* modules = node.find("preload")) {
-      group.preload = read_preload(*modules);
-      for (const TaskSpec& task : group.tasks) check_preloaded(task);
+      group.preload = read_preload(to_, *modules);
+      for (const TaskSpec& task : group.tasks) check_preloaded(to_, task, names_.size());
     }
     return group;
   }
@@ -141,12 +145,22 @@ class GroupReader {
                  fmt::format("the matrix {}", matrix.error().message));
   }
 
+  void add_round(const text::YamlNode* matrix, const GroupSpec& group) {
+    const std::vector<std::string>& keys = group.matrix.keys();
+    if (matrix != nullptr && std::ranges::find(keys, "round") != keys.end()) {
+      to_.complain(*matrix,
+                   "matrix: 'round' is the number of the round; give the key another name");
+    }
+    names_.emplace_back("round");
+  }
+
   /// What its placeholders may name.
   void set_names(const text::YamlNode& node, GroupSpec& group) {
     names_.assign(text::kOwnPlaceholders.begin(), text::kOwnPlaceholders.end());
     for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
     const text::YamlNode* const matrix = node.find("matrix");
     if (group.matrix_broken && matrix != nullptr) add_names_of_broken(*matrix);
+    if (group.round) add_round(matrix, group);
     names_before_start_ = names_.size();
     std::vector<std::string> needed;
     if (group.needs) {
@@ -154,45 +168,10 @@ class GroupReader {
     } else if (!before_.empty()) {
       needed.push_back(before_.back().name);
     }
-    group.needs_values = needs_values(node, needed);
+    group.needs_values = needs_values(node, {.needed = std::move(needed), .repeated = repeated_});
     needs_names_.clear();
     for (const NeedsValue& value : group.needs_values) needs_names_.push_back(name_of(value));
     for (const std::string& name : needs_names_) names_.emplace_back(name);
-  }
-
-  std::vector<std::string> read_preload(const text::YamlNode& node) {
-    std::vector<std::string> modules;
-    const auto add = [&](const text::YamlNode& item) {
-      if (item.kind == text::YamlKind::Text && text::is_python_module(item.text)) {
-        modules.push_back(item.text);
-      } else if (item.kind == text::YamlKind::Text) {
-        to_.complain(item, fmt::format("preload: '{}' is no name of a Python module", item.text));
-      } else {
-        to_.complain(item, "'preload' wants names of Python modules, as in [numpy, mydata]");
-      }
-    };
-    if (node.kind != text::YamlKind::List) {
-      add(node);
-    } else {
-      for (const text::YamlNode* item : node.items) add(*item);
-    }
-    return modules;
-  }
-
-  /// What the values of its placeholders are does not matter: they come as one word each.
-  void check_preloaded(const TaskSpec& task) {
-    const text::Bindings values(names_.size(), "python");
-    std::vector<std::string> arguments;
-    arguments.reserve(task.arguments.size());
-    for (const text::Template& text : task.arguments) arguments.push_back(text.fill(values));
-    const Result<text::PythonCommand> python =
-        task.in_shell && !arguments.empty() ? text::read_python_command(arguments.front())
-                                            : text::read_python_command(std::move(arguments));
-    if (python) return;
-    to_.mistakes().add(to_.document().mistake(
-        task.command_place, fmt::format("{}'preload' is for commands like 'python3 train.py', and "
-                                        "this one {}",
-                                        to_.where(), python.error().message)));
   }
 
   void read_tasks(const text::YamlNode& node, GroupSpec& group) {
@@ -333,8 +312,9 @@ class GroupReader {
         wants.environment = read_environment(to, *value);
         continue;
       }
-      auto said =
-          info.key == TaskKey::Launcher ? read_launcher(to, *value) : read_said(to, *value, info);
+      auto said = info.key == TaskKey::Launcher  ? read_launcher(to, *value)
+                  : info.key == TaskKey::Metrics ? read_metrics(to, *value)
+                                                 : read_said(to, *value, info);
       if (said) wants.said.emplace_back(info.key, std::move(*said));
     }
     return wants;
@@ -380,6 +360,7 @@ class GroupReader {
   const text::Complainer& to_;
   std::string directory_;
   const std::vector<GroupSpec>& before_;
+  const std::vector<std::string>& repeated_;
   std::vector<std::string_view> names_;  ///< By slot.
   std::size_t names_before_start_ = 0;   ///< How many of them are known before a task starts.
   std::vector<std::string> needs_names_;
@@ -441,34 +422,64 @@ class JobReader {
   }
 
   void read_groups(const text::YamlNode& groups, JobSpec& job) {
-    std::vector<std::pair<std::string, const text::YamlNode*>> seen;
     for (std::size_t i = 0; i < groups.items.size(); ++i) {
       const text::YamlNode& node = *groups.items[i];
-      const std::string fallback = fmt::format("group-{}", i + 1);
-      if (node.kind != text::YamlKind::Mapping) {
-        to_.complain(node,
-                     fmt::format("{}: a group is keys with values: name, tasks, ...", fallback));
-        continue;
+      if (is_repeat(node)) {
+        read_repeated(node, i + 1 == groups.items.size(), job);
+      } else {
+        read_group(node, fmt::format("group-{}", i + 1), {}, job);
       }
-      const text::YamlNode* const name_node = node.find("name");
-      std::string name;
-      if (name_node != nullptr) name = read_name(to_.within(fallback), *name_node);
-      if (name.empty()) name = fallback;
-      const text::YamlNode& named = name_node != nullptr ? *name_node : node;
-      const auto first = std::ranges::find(seen, name, [](const auto& one) { return one.first; });
-      if (first != seen.end()) {
-        to_.complain(named, fmt::format("two groups are called '{}'; the other is in line {}", name,
-                                        first->second->place.line));
-      }
-      seen.emplace_back(name, &named);
-      const text::Complainer to = to_.within(fmt::format("group '{}'", name));
-      job.groups.push_back(GroupReader(to, directory_, job.groups).read(node, name));
-      job.groups.back().name_place = named.place;
     }
+  }
+
+  void read_repeated(const text::YamlNode& node, bool is_last, JobSpec& job) {
+    const text::Complainer to = to_.within("repeat");
+    if (!is_last) {
+      to.complain(node,
+                  "nothing stands behind a repeat: what comes after the last round can be "
+                  "submitted to the run, or begin when it has ended");
+    }
+    const std::vector<const text::YamlNode*> groups = groups_of_repeat(to, node);
+    std::vector<std::string> fallbacks;
+    std::vector<std::string> names;
+    for (const text::YamlNode* const group : groups) {
+      fallbacks.push_back(fmt::format("group-{}", job.groups.size() + fallbacks.size() + 1));
+      const text::YamlNode* const name =
+          group->kind == text::YamlKind::Mapping ? group->find("name") : nullptr;
+      names.push_back(name != nullptr ? name->text : fallbacks.back());
+    }
+    job.repeat = read_repeat(to, node, names);
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      read_group(*groups[i], fallbacks[i], names, job);
+    }
+  }
+
+  void read_group(const text::YamlNode& node, const std::string& fallback,
+                  const std::vector<std::string>& repeated, JobSpec& job) {
+    if (node.kind != text::YamlKind::Mapping) {
+      to_.complain(node,
+                   fmt::format("{}: a group is keys with values: name, tasks, ...", fallback));
+      return;
+    }
+    const text::YamlNode* const name_node = node.find("name");
+    std::string name;
+    if (name_node != nullptr) name = read_name(to_.within(fallback), *name_node);
+    if (name.empty()) name = fallback;
+    const text::YamlNode& named = name_node != nullptr ? *name_node : node;
+    const auto first = std::ranges::find(seen_, name, [](const auto& one) { return one.first; });
+    if (first != seen_.end()) {
+      to_.complain(named, fmt::format("two groups are called '{}'; the other is in line {}", name,
+                                      first->second->place.line));
+    }
+    seen_.emplace_back(name, &named);
+    const text::Complainer to = to_.within(fmt::format("group '{}'", name));
+    job.groups.push_back(GroupReader(to, directory_, job.groups, repeated).read(node, name));
+    job.groups.back().name_place = named.place;
   }
 
   text::Complainer to_;
   const std::string& directory_;
+  std::vector<std::pair<std::string, const text::YamlNode*>> seen_;  ///< Names, and where.
 };
 
 }  // namespace

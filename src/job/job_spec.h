@@ -13,6 +13,7 @@
 
 #include "job/matrix.h"
 #include "job/task_keys.h"
+#include "text/condition.h"
 #include "text/placeholder.h"
 #include "text/yaml_reader.h"
 
@@ -23,7 +24,8 @@ constexpr std::size_t kTaskDirSlot = 0;
 constexpr std::size_t kRunDirSlot = 1;
 constexpr std::size_t kTaskIdSlot = 2;
 constexpr std::size_t kGroupSlot = 3;
-constexpr std::size_t kMatrixSlots = 4;  ///< Where those of the matrix start; see needs_values.
+/// Where those of the matrix start; behind them that of the round, then see needs_values.
+constexpr std::size_t kMatrixSlots = 4;
 
 struct Text {
   text::Template text;
@@ -60,16 +62,18 @@ struct Need {
   std::optional<std::vector<std::string>> match;
 };
 
-/// What a placeholder stands for that is of a needed task: see job/needs_values.h.
+/// What a placeholder stands for that is of a needed task, or of one in the round before: see
+/// job/needs_values.h.
 struct NeedsValue {
   enum class Kind : std::uint8_t {
-    Directory,    ///< Of the one task that is needed.
+    Directory,    ///< Of the one task that is meant.
     Directories,  ///< Of all that are.
     Result,       ///< What the one task left under `key`.
   };
   Kind kind = Kind::Directory;
   std::string group;
   std::string key;
+  bool of_round_before = false;
 
   friend bool operator==(const NeedsValue&, const NeedsValue&) = default;
 };
@@ -80,11 +84,12 @@ struct GroupSpec {
   text::Place name_place;  ///< Of the group, where it has no name.
   Matrix matrix;
   bool has_matrix = false;
-  bool matrix_broken = false;  ///< It had a mistake: the group cannot be multiplied.
+  std::optional<std::uint32_t> round;  ///< Of a repeat: which one; nothing: it is in none.
+  bool matrix_broken = false;          ///< It had a mistake: the group cannot be multiplied.
   Wants wants;
   std::vector<TaskSpec> tasks;
   std::optional<std::vector<Need>> needs;  ///< Nothing: the one before.
-  std::vector<NeedsValue> needs_values;    ///< By slot, behind those of the matrix.
+  std::vector<NeedsValue> needs_values;    ///< By slot, behind those of the matrix and the round.
   int parallel_max = 0;
   bool fail_fast = false;
   std::optional<bool> try_first;     ///< Nothing: as the job says.
@@ -97,12 +102,41 @@ struct TellingSpec {
   std::string on_finish;            ///< For the shell; empty: nothing.
 };
 
+/// What ends a repeat before its last round: the number that the one task of a group has left.
+struct Until {
+  std::string text;  ///< As it is written: "server.result.acc >= 0.97".
+  text::Place place;
+  std::string group;
+  std::string key;
+  text::Condition::Is is = text::Condition::Is::Equal;
+  double value = 0;
+};
+
+/// What stands for the round before in round 0.
+struct InitialSpec {
+  text::Place place;
+  NeedsValue of;      ///< A value of a group of the repeat; Directory is all of it with `group`.
+  std::string text;   ///< Instead of the value, as it is written.
+  std::string group;  ///< A group before the repeat stands for the one of it; empty: `text` does.
+};
+
+/// Groups that run round after round, each round a batch of the run.
+struct RepeatSpec {
+  text::Place place;
+  std::uint32_t rounds_max = 1;
+  std::optional<Until> until;
+  std::vector<InitialSpec> initial;
+};
+
 struct JobSpec {
   std::string name;           ///< Empty: not said.
   std::string run_directory;  ///< As written; empty: not said.
   bool try_first = false;     ///< Of groups that do not say it.
   TellingSpec telling;
+  /// All of the file, with round 0 of what is repeated; of a later round its groups alone.
   std::vector<GroupSpec> groups;
+  std::vector<GroupSpec> before;  ///< Of a later round: the groups that are not repeated.
+  std::optional<RepeatSpec> repeat;
 };
 
 }  // namespace trainyard::job

@@ -1,6 +1,7 @@
 // What is behind a Job. For the files of this folder alone.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -41,6 +42,15 @@ struct Job::State {
   LearnedFor here;
   std::vector<LearnedUse> learned_uses;  ///< By shape.
   std::vector<int> gpu_shares;           ///< By group.
+  /// Of each group in which somebody has looked for one: its tasks by the hashes of their ids.
+  struct HashedId {
+    std::size_t hash = 0;
+    model::TaskIndex task;
+
+    friend auto operator<=>(const HashedId&, const HashedId&) = default;
+  };
+  mutable std::map<std::size_t, std::vector<HashedId>> ids;
+  [[nodiscard]] const std::vector<HashedId>& ids_of(std::size_t group) const;
 
   /// One task, with the values of all its placeholders but those of its directories.
   struct Bound {
@@ -56,8 +66,27 @@ struct Job::State {
   /// The tasks of a group that it needs, in order.
   [[nodiscard]] std::vector<model::TaskIndex> needed_of(model::TaskIndex task,
                                                         const std::string& group) const;
-  /// Binds what stands in its texts of the tasks that it needs. Returns why it cannot start, where
-  /// a value is not there; without `result_of` those of results are left as they are written.
+  /// A task of which something stands in the texts of another.
+  struct Other {
+    std::string group;  ///< As people call it.
+    std::string id;
+    std::string directory;
+  };
+  /// A task of a group, by its place in it, that may be of another batch: of round `round` of a
+  /// repeat, or of what stands before it.
+  [[nodiscard]] Other other_in(const GroupSpec& group, std::size_t index,
+                               std::optional<std::uint32_t> round) const;
+  /// The tasks that a placeholder is about, in order. One that is of the round before in round 0
+  /// is of those that stand for it.
+  [[nodiscard]] std::vector<Other> others_of(model::TaskIndex task, const Bound& bound,
+                                             const NeedsValue& value) const;
+  /// What somebody has written for a value of the round before in round 0; nothing where that is
+  /// no text, or not asked for.
+  [[nodiscard]] const std::string* initial_text(const Bound& bound, const NeedsValue& value) const;
+
+  /// Binds what stands in its texts of the tasks that it needs, and of the round before. Returns
+  /// why it cannot start, where a value is not there; without `result_of` those of results are left
+  /// as they are written.
   [[nodiscard]] std::optional<std::string> bind_needs(model::TaskIndex task, Bound& bound,
                                                       const ResultOf& result_of) const;
 

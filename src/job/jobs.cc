@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 
 #include "job/job.h"
+#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::job {
 
@@ -73,6 +73,13 @@ std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_v
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Jobs::metrics_of(model::TaskIndex task) const {
+  const Owner owner = owner_of(task);
+  const std::optional<Job::SaidValue> said =
+      owner.entry.job.said_value(owner.task, TaskKey::Metrics);
+  return said ? std::optional(said->text) : std::nullopt;
 }
 
 model::Launch Jobs::launch(model::AttemptKey key, const model::GpuGrant& grant,

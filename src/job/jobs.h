@@ -44,6 +44,9 @@ class Jobs {
   [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
                                                      std::string_view id) const;
 
+  /// The pattern that finds metrics in what a task prints; nothing where its file says none.
+  [[nodiscard]] std::optional<std::string> metrics_of(model::TaskIndex task) const;
+
   [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant,
                                      const ResultOf& result_of) const;
 

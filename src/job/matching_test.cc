@@ -9,6 +9,7 @@
 
 #include "job/job.h"
 #include "job/test_job.h"
+#include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/terms.h"

@@ -1,15 +1,22 @@
-// The part of a job that knows what of the tasks that one needs stands in its command.
+// The part of a job that knows what of the tasks that one needs, and of those in the round before,
+// stands in its command; and whether a repeat goes on.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/number_text.h"
+#include "base/result.h"
+#include "job/group_names.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
@@ -17,6 +24,10 @@
 #include "job/needs_values.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "run/run_directory.h"
+#include "settings/configuration.h"
+#include "text/condition.h"
+#include "text/placeholder.h"
 
 namespace trainyard::job {
 namespace {
@@ -28,6 +39,11 @@ std::optional<std::string> value_in(const std::string& result, const std::string
   const auto found = json.find(key);
   if (found == json.end() || found->is_null()) return std::nullopt;
   return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::span<const InitialSpec> initial_of(const JobSpec& spec) {
+  if (!spec.repeat) return {};
+  return spec.repeat->initial;
 }
 
 }  // namespace
@@ -55,6 +71,67 @@ std::vector<model::TaskIndex> Job::State::needed_of(model::TaskIndex task,
   return needed;
 }
 
+Job::State::Other Job::State::other_in(const GroupSpec& group, std::size_t index,
+                                       std::optional<std::uint32_t> round) const {
+  const bool by_group = configuration.flag(settings::Setting::TaskDirectoryGrouping);
+  const TaskOrigin origin = origin_of(group, index);
+  text::Bindings bindings(kMatrixSlots);
+  bind_combination(group, origin.combination, bindings);
+  if (round) bindings[round_slot(group)] = fmt::to_string(*round);
+  Other other{.group = round ? name_in_round(group.name, *round) : group.name,
+              .id = make_id(group, origin, bindings),
+              .directory = {}};
+  const std::string directory = round ? run::round_directory(other.group, *round, by_group)
+                                      : run::group_directory(1, group.name, by_group);
+  other.directory =
+      fmt::format("{}/{}", paths.run_directory, run::task_directory(directory, other.id));
+  return other;
+}
+
+std::vector<Job::State::Other> Job::State::others_of(model::TaskIndex task, const Bound& bound,
+                                                     const NeedsValue& value) const {
+  std::vector<Other> others;
+  std::string group = value.group;
+  if (value.of_round_before && bound.group->round.value_or(0) > 0) {
+    const auto found = std::ranges::find(spec.groups, group, &GroupSpec::name);
+    const std::uint32_t round = bound.group->round.value_or(1) - 1;
+    // A task is the same one in all rounds.
+    const bool of_itself = &*found == bound.group && value.kind != NeedsValue::Kind::Directories;
+    const std::size_t own = task.value - group_starts[bound.index.value];
+    for (std::size_t i = 0; i < count_tasks(*found); ++i) {
+      if (!of_itself || i == own) others.push_back(other_in(*found, i, round));
+    }
+    return others;
+  }
+  if (value.of_round_before) {
+    for (const InitialSpec& initial : initial_of(spec)) {
+      if (!initial.group.empty() && initial.of.group == value.group) group = initial.group;
+    }
+  }
+  if (const auto before = std::ranges::find(spec.before, group, &GroupSpec::name);
+      before != spec.before.end()) {
+    for (std::size_t i = 0; i < count_tasks(*before); ++i) {
+      others.push_back(other_in(*before, i, std::nullopt));
+    }
+    return others;
+  }
+  for (const model::TaskIndex it : needed_of(task, group)) {
+    const Bound other = bind(it);
+    others.push_back({.group = plan->groups[other.index.value].shown(),
+                      .id = other.id,
+                      .directory = directory_of(other)});
+  }
+  return others;
+}
+
+const std::string* Job::State::initial_text(const Bound& bound, const NeedsValue& value) const {
+  if (!value.of_round_before || bound.group->round.value_or(0) > 0) return nullptr;
+  for (const InitialSpec& initial : initial_of(spec)) {
+    if (initial.group.empty() && initial.of == value) return &initial.text;
+  }
+  return nullptr;
+}
+
 std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& bound,
                                                   const ResultOf& result_of) const {
   const std::size_t first = first_needs_slot(*bound.group);
@@ -62,31 +139,55 @@ std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& 
     const NeedsValue& value = bound.group->needs_values[i];
     const std::size_t slot = first + i;
     if (!uses(*bound.group, *bound.task, slot)) continue;
-    std::vector<std::string> directories;
-    const std::vector<model::TaskIndex> needed = needed_of(task, value.group);
-    directories.reserve(needed.size());
-    for (const model::TaskIndex it : needed) directories.push_back(directory_of(bind(it)));
+    if (const std::string* const said = initial_text(bound, value)) {
+      bound.bindings[slot] = *said;
+      if (value.kind != NeedsValue::Kind::Directories) continue;
+      bound.lists[slot] = said->empty() ? std::vector<std::string>() : std::vector{*said};
+      continue;
+    }
+    const std::vector<Other> others = others_of(task, bound, value);
     if (value.kind == NeedsValue::Kind::Directories) {
       std::string joined;
-      for (const std::string& directory : directories) {
-        joined += (joined.empty() ? "" : " ") + directory;
+      std::vector<std::string> directories;
+      directories.reserve(others.size());
+      for (const Other& other : others) {
+        joined += (joined.empty() ? "" : " ") + other.directory;
+        directories.push_back(other.directory);
       }
       bound.bindings[slot] = std::move(joined);
       bound.lists[slot] = std::move(directories);
     } else if (value.kind == NeedsValue::Kind::Directory) {
-      bound.bindings[slot] = directories.front();
+      bound.bindings[slot] = others.front().directory;
     } else if (result_of) {
-      const Bound other = bind(needed.front());
-      const std::string& shown = plan->groups[other.index.value].shown();
-      const std::optional<std::string> result = result_of(shown, other.id);
+      const Other& other = others.front();
+      const std::optional<std::string> result = result_of(other.group, other.id);
       bound.bindings[slot] = result ? value_in(*result, value.key) : std::nullopt;
       if (!bound.bindings[slot]) {
         return fmt::format("'{{{}}}' has no value: {}/{} left no '{}' in its result",
-                           name_of(value), shown, other.id, value.key);
+                           name_of(value), other.group, other.id, value.key);
       }
     }
   }
   return std::nullopt;
+}
+
+Result<bool> Job::until_holds(const ResultOf& result_of) const {
+  const std::optional<RepeatSpec>& repeat = state_->spec.repeat;
+  if (!repeat || !repeat->until) return false;
+  const Until& until = *repeat->until;
+  const auto group = std::ranges::find(state_->spec.groups, until.group, &GroupSpec::name);
+  const State::Other other = state_->other_in(*group, 0, group->round);
+  const std::optional<std::string> result = result_of(other.group, other.id);
+  const std::optional<std::string> value = result ? value_in(*result, until.key) : std::nullopt;
+  const auto fail = [&](std::string_view what) {
+    return std::unexpected(
+        Error{fmt::format("until: '{}': {}/{} {}", until.text, other.group, other.id, what)});
+  };
+  if (!value) return fail(fmt::format("left no '{}' in its result", until.key));
+  const std::optional<double> number = number_in(*value);
+  if (!number)
+    return fail(fmt::format("left '{}' as '{}', and that is no number", until.key, *value));
+  return text::holds(until.is, *number, until.value);
 }
 
 }  // namespace trainyard::job

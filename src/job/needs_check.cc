@@ -53,23 +53,34 @@ class NeedsCheck {
     for (std::size_t i = 0; i < group.needs_values.size(); ++i) {
       const NeedsValue& value = group.needs_values[i];
       if (!uses(group, task, first + i)) continue;
-      const auto found = std::ranges::find(spec_.groups, value.group, &GroupSpec::name);
-      if (found == spec_.groups.end()) {
-        complain(task.command_place, group,
-                 fmt::format("'{{{}}}': group '{}' is of an earlier job file, and what its tasks "
-                             "have made is not known here",
-                             name_of(value), value.group));
-        continue;
-      }
-      if (value.kind != NeedsValue::Kind::Directories) {
-        const auto other = static_cast<std::size_t>(found - spec_.groups.begin());
-        check_one(number, task, value, most_needed(number, other));
-      } else if (task.in_shell && stands_as_words(task, first + i)) {
+      if (!value.of_round_before && !check_needed(number, task, value)) continue;
+      const bool several = value.kind == NeedsValue::Kind::Directories;
+      if (several && task.in_shell && stands_as_words(task, first + i)) {
         if (list)
           complain(task.command_place, group, "one list of directories is a command's \"$@\"");
         list = i;
       }
     }
+  }
+
+  /// What is of the round before is looked at in job/repeat_check.h. False where it is of a group
+  /// that is not known.
+  bool check_needed(std::size_t number, const TaskSpec& task, const NeedsValue& value) {
+    // Looked at when round 0 was read.
+    const auto before = std::ranges::find(spec_.before, value.group, &GroupSpec::name);
+    if (before != spec_.before.end()) return true;
+    const auto found = std::ranges::find(spec_.groups, value.group, &GroupSpec::name);
+    if (found == spec_.groups.end()) {
+      complain(task.command_place, spec_.groups[number],
+               fmt::format("'{{{}}}': group '{}' is of an earlier job file, and what its tasks "
+                           "have made is not known here",
+                           name_of(value), value.group));
+      return false;
+    }
+    if (value.kind == NeedsValue::Kind::Directories) return true;
+    const auto other = static_cast<std::size_t>(found - spec_.groups.begin());
+    check_one(number, task, value, most_needed(number, other));
+    return true;
   }
 
   static bool stands_as_words(const TaskSpec& task, std::size_t slot) {

@@ -1,5 +1,6 @@
 // Placeholders for what a task needs: "{needs.train.dir}", "{needs.train.dirs}" and
-// "{needs.train.result.acc}". Their values are known when a task starts, and not before.
+// "{needs.train.result.acc}"; in a repeat the same of the round before, as "{prev.server.dir}".
+// Their values are known when a task starts, and not before.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +14,21 @@
 
 namespace trainyard::job {
 
-/// Those that a group may use, in the order of their slots: the directories of each group that it
-/// needs, and the values of results that stand somewhere in `node`, the group as it is written.
-std::vector<NeedsValue> needs_values(const text::YamlNode& node,
-                                     const std::vector<std::string>& needed);
+/// Of which groups values can be had.
+struct ValueGroups {
+  std::vector<std::string> needed;
+  std::vector<std::string> repeated;  ///< In the round before.
+};
+
+/// Those that a group may use, in the order of their slots: the directories of each of the groups,
+/// and the values of results that stand somewhere in `node`, the group as it is written.
+std::vector<NeedsValue> needs_values(const text::YamlNode& node, const ValueGroups& groups);
 
 /// "needs.train.result.acc"
 std::string name_of(const NeedsValue& value);
+
+/// The slot of {round}, in a group of a repeat.
+std::size_t round_slot(const GroupSpec& group);
 
 /// The slot of the first of them.
 std::size_t first_needs_slot(const GroupSpec& group);

@@ -56,6 +56,11 @@ WRONG = {
     "a number that may grow in other words": "groups: [{gpu-memory: 4GB+, tasks: [{command: x}]}]",
     "half a GPU": "groups: [{gpus: 0.5, tasks: [{command: x}]}]",
     "a device of another kind": "groups: [{device: gpu, tasks: [{command: x}]}]",
+    "no round at all": "groups: [{repeat: 0, groups: [{tasks: [{command: x}]}]}]",
+    "too many rounds": "groups: [{repeat: 10001, groups: [{tasks: [{command: x}]}]}]",
+    "an end by no result": "groups: [{repeat: 2, until: often, groups: [{tasks: [{command: x}]}]}]",
+    "a repeat within a repeat": "groups: [{repeat: 2, groups: [{repeat: 2, groups: [{tasks: [{command: x}]}]}]}]",
+    "a repeat with tasks": "groups: [{repeat: 2, tasks: [{command: x}]}]",
     "two that are tried first": "groups: [{try-first: 2, tasks: [{command: x}]}]",
     "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
 }
@@ -89,6 +94,10 @@ groups:
   - {command: y, device: "cuda:1", duration: 10m, signal: SIGUSR2@2min, memory: 1GB, launcher: mpirun, ranks: 2, two-phase: false,
      memory-limit: none, preempt: true}
   - {command: x, memory: at least 2GB, gpu-memory: "at least {b}"}
+- repeat: 20
+  until: s.result.test acc >= -0.5e1
+  initial: {s: g, s.dirs: "", s.result.acc: 0}
+  groups: [{name: s, tasks: [{command: "x {round} {prev.s.dirs}"}]}]
 """,
 }
 

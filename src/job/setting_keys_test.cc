@@ -62,6 +62,10 @@ Kind kind_of(SettingKind kind) {
       return {.good = "3GB", .wrong = "auto", .schema = definition("size")};
     case SettingKind::SizeOrAuto:
       return {.good = "3GB", .wrong = "some", .schema = definition("sizeOrAuto")};
+    case SettingKind::LogSize:
+      return {.good = "3GB",
+              .wrong = "10kB",
+              .schema = {{"anyOf", {definition("size"), {{"const", "none"}}}}}};
     case SettingKind::Count:
       return {.good = "7", .wrong = "-1", .schema = definition("count")};
     case SettingKind::CountOrAuto:

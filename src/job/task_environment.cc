@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "job/group_names.h"
 #include "model/launch.h"
 #include "model/resources.h"
 #include "model/task_seed.h"
@@ -50,14 +51,19 @@ const std::string* find_variable(const Variables& variables, std::string_view na
 
 Variables own_variables(const TaskName& name, const model::Launch& launch,
                         const std::string& run_directory) {
-  return {{"TRAINYARD_TASK_ID", name.id},
-          {"TRAINYARD_GROUP", name.group},
-          {"TRAINYARD_RUN_DIR", run_directory},
-          {"TRAINYARD_TASK_DIR", launch.task_directory},
-          {"TRAINYARD_CHECKPOINT_DIR", launch.checkpoint_directory},
-          {"TRAINYARD_RESULT", launch.result_path},
-          {"TRAINYARD_ATTEMPT", fmt::to_string(name.attempt)},
-          {"TRAINYARD_SEED", fmt::to_string(model::task_seed(name.group, name.id, name.attempt))}};
+  // Each round has seeds of its own.
+  const std::string seeded = name.round ? name_in_round(name.group, *name.round) : name.group;
+  Variables variables{
+      {"TRAINYARD_TASK_ID", name.id},
+      {"TRAINYARD_GROUP", name.group},
+      {"TRAINYARD_RUN_DIR", run_directory},
+      {"TRAINYARD_TASK_DIR", launch.task_directory},
+      {"TRAINYARD_CHECKPOINT_DIR", launch.checkpoint_directory},
+      {"TRAINYARD_RESULT", launch.result_path},
+      {"TRAINYARD_ATTEMPT", fmt::to_string(name.attempt)},
+      {"TRAINYARD_SEED", fmt::to_string(model::task_seed(seeded, name.id, name.attempt))}};
+  if (name.round) variables.emplace_back("TRAINYARD_ROUND", fmt::to_string(*name.round));
+  return variables;
 }
 
 Variables thread_variables(const model::Request& request, int ranks) {

@@ -25,6 +25,7 @@ struct TaskName {
   const std::string& group;
   const std::string& id;
   std::uint32_t attempt = 1;
+  std::optional<std::uint32_t> round = std::nullopt;  ///< Of a repeat.
 };
 
 /// The kernel gives a program so much in one variable or argument, with a variable's name and the

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "job/early_signal.h"
@@ -256,6 +255,16 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .schema = R"({"type": "boolean",
        "description": "It loads first, and then waits for a device to train on."})",
      .example = "true"},
+    {.key = TaskKey::Metrics,
+     .name = "metrics",
+     .take = nullptr,
+     .placeholders = false,
+     .in_fingerprint = false,
+     .type = "pattern",
+     .fallback = "",
+     .schema = R"json({"type": "string",
+       "description": "Finds numbers in what it prints: loss=(?P<loss>[0-9.e-]+)"})json",
+     .example = "'loss=(?P<loss>[0-9.e-]+)'"},
     {.key = TaskKey::Environment,
      .name = "env",
      .take = nullptr,

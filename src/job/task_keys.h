@@ -47,10 +47,11 @@ enum class TaskKey : std::uint8_t {
   Ranks,
   Launcher,
   TwoPhase,
+  Metrics,
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 25;
+constexpr std::size_t kTaskKeys = 26;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -82,7 +83,7 @@ struct TaskKeyInfo {
   TaskKey key;
   std::string_view name;
   /// Reads a value; the error says what would be right. Nothing: a value is no single text
-  /// (`launcher`, `env`), or any text is right (`working-directory`).
+  /// (`launcher`, `env`), any text is right (`working-directory`), or it is read once (`metrics`).
   Result<void> (*take)(std::string_view value, Asked& into);
   /// Whether the value may depend on the matrix.
   bool placeholders;

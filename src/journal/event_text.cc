@@ -223,6 +223,24 @@ std::string retry_json(const model::RetryAsked& retry) {
                      retry.time_limit.count());
 }
 
+void append(std::string& data, const model::AttemptEnded& ended) {
+  append(data, ended.end);
+  append_moment(data, "ended_ms", ended.ended);
+  fmt::format_to(std::back_inserter(data), R"(,"memory_peak":{},"cpu_ms":{})",
+                 ended.usage.memory_peak.count, ended.usage.cpu_time.count());
+  if (ended.usage.gpu_memory_peak > Bytes{}) {
+    fmt::format_to(std::back_inserter(data), R"(,"gpu_memory_peak":{})",
+                   ended.usage.gpu_memory_peak.count);
+  }
+  if (ended.ranks.failed) {
+    fmt::format_to(std::back_inserter(data), R"(,"rank":{})", *ended.ranks.failed);
+  }
+  if (!ended.result.empty()) {
+    fmt::format_to(std::back_inserter(data), R"(,"result_bytes":{})", ended.result.size());
+  }
+  if (!ended.warning.empty()) append_named(data, "warning", ended.warning);
+}
+
 }  // namespace
 
 void EventRows::begin(EventRow& row) {
@@ -250,22 +268,7 @@ void EventRows::begin(EventRow& row) {
       [&](const model::Progressed& progress) { about("progress", progress.key); },
       [&](const model::AttemptEnded& ended) {
         about("ended", ended.key);
-        append(row.data, ended.end);
-        append_moment(row.data, "ended_ms", ended.ended);
-        fmt::format_to(std::back_inserter(row.data), R"(,"memory_peak":{},"cpu_ms":{})",
-                       ended.usage.memory_peak.count, ended.usage.cpu_time.count());
-        if (ended.usage.gpu_memory_peak > Bytes{}) {
-          fmt::format_to(std::back_inserter(row.data), R"(,"gpu_memory_peak":{})",
-                         ended.usage.gpu_memory_peak.count);
-        }
-        if (ended.ranks.failed) {
-          fmt::format_to(std::back_inserter(row.data), R"(,"rank":{})", *ended.ranks.failed);
-        }
-        if (!ended.result.empty()) {
-          fmt::format_to(std::back_inserter(row.data), R"(,"result_bytes":{})",
-                         ended.result.size());
-        }
-        if (!ended.warning.empty()) append_named(row.data, "warning", ended.warning);
+        append(row.data, ended);
       },
       [&](const model::Sampled&) { row.kind = "sampled"; },
       [&](const model::GpusSampled& sample) {

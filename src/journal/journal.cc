@@ -215,6 +215,7 @@ Result<Journal::Preview> Journal::preview(const std::string& path,
   return Preview{.plans = std::move(taken->plans),
                  .finished = taken->finished,
                  .changes = std::move(taken->changes),
+                 .edited = std::move(taken->edited),
                  .ends = *news};
 }
 

@@ -34,7 +34,7 @@ struct Execution {
   std::int64_t started_unix_ms = 0;   ///< Wall clock, for people only.
   std::string job_file;               ///< Absolute path.
   std::string job_text;               ///< As it was.
-  std::string config_file;            ///< --config, absolute; empty when it was not given.
+  std::string config_file;            ///< The one that was read, absolute; or empty.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::string configuration;          ///< What was in force, as `config show` prints it.
   std::vector<model::Gpu> gpus;       ///< Those that tasks may have.
@@ -60,7 +60,7 @@ struct BatchSource {
   std::string command_line;  ///< Without secrets: reports show it.
   std::string job_file;      ///< Absolute path.
   std::string job_text;
-  std::string config_file;            ///< --config, absolute; empty when it was not given.
+  std::string config_file;            ///< The one that was read, absolute; or empty.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   /// What the one who submitted it had in the environment, as NAME=value. May hold secrets: it is
   /// in the journal, which only its user may read, and in nothing that is made of it.
@@ -114,6 +114,7 @@ class Journal final : public Recorder {
     std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
     std::vector<std::string> changes;
+    std::set<std::uint32_t> edited;  ///< The rows of tasks that the job file says otherwise now.
     int ends = 0;
   };
   static Result<Preview> preview(const std::string& path, const std::vector<Batch>& batches,

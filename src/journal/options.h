@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 
 namespace trainyard::journal {
 
@@ -29,6 +31,8 @@ enum class OtherBatches : std::uint8_t {
 
 struct JournalOptions {
   Edited edited = Edited::KeepResult;
+  /// With RunAgain: the rows of the tasks that are, of those that were edited; none: all of them.
+  std::optional<std::set<std::uint32_t>> again;
   Unfinished unfinished = Unfinished::RunAgain;
   OtherBatches others = OtherBatches::AreGone;
   LogKind log = LogKind::ByFileSystem;

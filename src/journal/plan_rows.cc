@@ -127,7 +127,7 @@ Result<void> put_task_needs(Database& database, const Batch& batch, const model:
 Result<void> put_left_out(Database& database, const model::Plan& plan,
                           const model::PlanStart& start, const RowNumbers& numbers) {
   Result<Statement> insert = database.prepare(
-      "INSERT INTO ended (task, verdict, status, stage, attempt, failure, exit_code, "
+      "INSERT OR IGNORE INTO ended (task, verdict, status, stage, attempt, failure, exit_code, "
       "memory_requested, memory_peak, cpu_ms, message, warning, result, load_numbers, "
       "train_numbers, gpus, gpu_memory_requested, gpu_memory_peak) "
       "VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 'the run was begun without it', '', '', 0, 0, '', "

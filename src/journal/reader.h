@@ -34,7 +34,7 @@ struct ExecutionRow {
   std::string version;
   std::string job_file;
   std::string git_commit;
-  std::string config_file;            ///< --config, absolute, or empty.
+  std::string config_file;            ///< The one that was read, absolute, or empty.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::int64_t started_unix_ms = 0;
   Instant started;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,11 +23,13 @@
 #include "journal/closing.h"
 #include "journal/event_text.h"
 #include "journal/journal.h"
+#include "journal/old_rows.h"
 #include "journal/options.h"
 #include "journal/past.h"
 #include "journal/plan_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
+#include "journal/stale_tasks.h"
 #include "journal/turn_writer.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -37,42 +38,6 @@
 
 namespace trainyard::journal {
 namespace {
-
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-
-/// A row of `tasks` from before.
-struct OldTask {
-  std::uint32_t number = 0;
-  std::uint32_t attempt_before = 0;
-  std::int64_t fingerprint = 0;
-  std::uint32_t batch = 1;
-  std::uint32_t position = kNone;  ///< In its batch; kNone: it was not in the job file.
-  std::uint32_t group = 0;
-  std::uint32_t shape = kNone;
-  model::Verdict verdict = model::Verdict::None;
-  bool edited = false;
-
-  [[nodiscard]] bool finished() const { return verdict == model::Verdict::Finished; }
-};
-
-/// A row of `groups` from before.
-struct OldGroup {
-  std::uint32_t number = 0;
-  std::uint32_t batch = 1;
-  std::string name;
-  GroupSettings settings;
-  bool present = false;
-  bool taken = false;
-};
-
-/// Which row a task without a place is: its group, its id, and its turn among equals.
-struct Lone {
-  std::uint32_t group = 0;
-  std::string id;
-  std::uint32_t place = 0;  ///< In `old` or in the plan.
-
-  friend auto operator<=>(const Lone&, const Lone&) = default;
-};
 
 class TakingOver {
  public:
@@ -88,6 +53,7 @@ class TakingOver {
     if (done) done = close_executions();
     if (done) done = match_groups();
     if (done) done = match_tasks();
+    if (done) compare_tasks();
     if (done) done = write_tasks();
     if (done) done = write_shapes();
     if (done) done = put_execution(database_, taken_.book.execution, taken_.at, execution);
@@ -128,6 +94,9 @@ class TakingOver {
   Result<void> match_groups();
   Result<void> match_groups_of(std::size_t batch, std::vector<OldGroup>& old);
   Result<void> match_tasks();
+  void compare_tasks();
+  [[nodiscard]] bool is_changed(std::uint32_t task) const;
+  [[nodiscard]] bool may_run_again(const OldTask& old) const;
   std::uint32_t index_of(const OldTask& task) const;
   Result<void> read_old_tasks(std::vector<Lone>& lone_old);
   void match_lone(std::vector<Lone> lone_old);
@@ -162,7 +131,11 @@ class TakingOver {
   /// The same, by shape of that batch; and of all, by the numbers of their rows.
   std::map<model::ShapeIndex, model::SharingMeasured> sharing_before_;
   std::map<std::uint32_t, model::SharingMeasured> measured_;
-  std::vector<bool> changed_;  ///< By index in the plan.
+  std::vector<bool> changed_;  ///< By index in the plan, as the next two are.
+  std::vector<bool> begins_anew_;
+  /// Finished before what they need, which begins anew.
+  std::vector<bool> stale_;
+  StaleGroups stale_groups_;
 };
 
 /// New ones are written down; those that are not given are taken over as well where nothing of
@@ -200,27 +173,9 @@ Result<void> TakingOver::close_executions() {
 }
 
 Result<void> TakingOver::match_groups() {
-  std::vector<OldGroup> old;
-  Result<Statement> rows =
-      database_.prepare(fmt::format("SELECT number, batch, name, needs, parallel_max, fail_fast, "
-                                    "try_first, position, needs_tasks "
-                                    "FROM groups WHERE batch IN ({}) ORDER BY number",
-                                    taken_over_));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    old.push_back({.number = static_cast<std::uint32_t>(rows->integer(0)),
-                   .batch = static_cast<std::uint32_t>(rows->integer(1)),
-                   .name = std::string(rows->text(2)),
-                   .settings = {.needs = std::string(rows->text(3)),
-                                .needs_tasks = std::string(rows->text(8)),
-                                .parallel_max = rows->small(4),
-                                .fail_fast = rows->small(5) != 0,
-                                .try_first = rows->small(6) != 0},
-                   .present = !rows->null(7)});
-  }
+  Result<std::vector<OldGroup>> read = read_old_groups(database_, taken_over_);
+  if (!read) return std::unexpected(std::move(read.error()));
+  std::vector<OldGroup>& old = *read;
   const Result<std::uint32_t> next = next_number(database_, "groups");
   if (!next) return std::unexpected(next.error());
   next_group_ = *next;
@@ -310,17 +265,8 @@ void TakingOver::match_lone(std::vector<Lone> lone_old) {
     if (old_of_task_[i] != kNone) continue;
     lone_new.push_back({.group = numbers().groups[group_of(i).value], .id = id_of(i), .place = i});
   }
-  std::ranges::sort(lone_old);
-  std::ranges::sort(lone_new);
-  auto old = lone_old.cbegin();
-  for (const Lone& task : lone_new) {
-    const auto before = [&task](const Lone& other) {
-      return std::tie(other.group, other.id) < std::tie(task.group, task.id);
-    };
-    while (old != lone_old.cend() && before(*old)) ++old;
-    if (old == lone_old.cend() || old->group != task.group || old->id != task.id) continue;
-    old_of_task_[task.place] = old->place;
-    ++old;
+  for (const LonePair& pair : pairs_of(std::move(lone_old), std::move(lone_new))) {
+    old_of_task_[pair.now] = pair.old;
   }
 }
 
@@ -331,6 +277,48 @@ Result<void> TakingOver::match_tasks() {
   Result<void> read = read_old_tasks(lone_old);
   if (read) match_lone(std::move(lone_old));
   return read;
+}
+
+bool TakingOver::is_changed(std::uint32_t task) const {
+  const OldTask& old = old_[old_of_task_[task]];
+  const std::size_t batch = batch_of(task);
+  const model::TaskIndex within{task - starts_[batch].task};
+  const TaskNames& names = batches_[batch].names;
+  if (std::bit_cast<std::int64_t>(names.fingerprint(within)) == old.fingerprint) return false;
+  return !names.older_fingerprint ||
+         std::bit_cast<std::int64_t>(names.older_fingerprint(within)) != old.fingerprint;
+}
+
+bool TakingOver::may_run_again(const OldTask& old) const {
+  return options_.edited == Edited::RunAgain &&
+         (!options_.again || options_.again->contains(old.number));
+}
+
+/// Which tasks were changed, and which finished ones are behind such that begin anew.
+void TakingOver::compare_tasks() {
+  begins_anew_.assign(plan_.tasks.size(), false);
+  const bool all = options_.unfinished == Unfinished::RunAgain;
+  for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
+    if (old_of_task_[task] == kNone) {
+      begins_anew_[task] = all;
+      continue;
+    }
+    const OldTask& old = old_[old_of_task_[task]];
+    changed_[task] = is_changed(task);
+    if (changed_[task]) taken_.edited.insert(old.number);
+    begins_anew_[task] = old.finished() ? changed_[task] && may_run_again(old) : all;
+  }
+  // Of batches that are not given nobody knows what they need.
+  if (options_.others == OtherBatches::Stay) {
+    stale_.assign(plan_.tasks.size(), false);
+    return;
+  }
+  stale_ = find_stale(plan_, begins_anew_);
+  for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
+    if (!stale_[task] || old_of_task_[task] == kNone) continue;
+    const OldTask& old = old_[old_of_task_[task]];
+    if (old.finished() && may_run_again(old)) begins_anew_[task] = true;
+  }
 }
 
 Result<void> TakingOver::write_tasks() {
@@ -347,6 +335,7 @@ Result<void> TakingOver::write_tasks() {
   for (std::size_t batch = 0; written && batch < batches_.size(); ++batch) {
     written = write_tasks_of(batch);
   }
+  for (std::string& line : stale_groups_.lines(plan_)) changes_.add(std::move(line));
   return written;
 }
 
@@ -366,6 +355,9 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
     if (old_of_task_[task] == kNone) continue;
     const Known known{.row = old_[old_of_task_[task]].number, .changed = changed_[task]};
     if (Result<void> done = go_on_with(known, {i}, *plan); !done) return done;
+  }
+  if (Result<void> done = put_left_out(database_, *plan, starts_[batch], numbers()); !done) {
+    return done;
   }
   std::ranges::sort(taken_before_, [](const Past::Taken& a, const Past::Taken& b) {
     return std::tie(a.ended, a.what.task) < std::tie(b.ended, b.what.task);
@@ -425,25 +417,29 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   const model::TaskIndex within{task - starts_[batch].task};
   const bool tell = !group_is_new_[group_of(task).value];
   if (old_of_task_[task] == kNone) {
-    if (tell) changes_.add(fmt::format("task '{}' is new", name_of(task)));
+    const bool stays_out = options_.unfinished == Unfinished::Stay;
+    // Nobody has asked for it: it waits for an execution that takes up all there is.
+    if (stays_out) planned.before = model::Verdict::LeftOut;
+    if (tell) {
+      changes_.add(fmt::format("task '{}' is new{}", name_of(task),
+                               stays_out ? "; a resumed run runs it" : ""));
+    }
     return rows.insert(within);
   }
   const OldTask& old = old_[old_of_task_[task]];
   planned.first_attempt = old.attempt_before + 1;
   planned.before = old.verdict;
-  const TaskNames& names = batches_[batch].names;
-  bool changed = std::bit_cast<std::int64_t>(names.fingerprint(within)) != old.fingerprint;
-  if (changed && names.older_fingerprint) {
-    changed = std::bit_cast<std::int64_t>(names.older_fingerprint(within)) != old.fingerprint;
-  }
-  changed_[task] = changed;
+  const bool changed = changed_[task];
   if (old.position == kNone && tell) {
     changes_.add(fmt::format("task '{}' is in the job file again", name_of(task)));
   }
-  const bool again = changed && old.finished() && options_.edited == Edited::RunAgain;
+  const bool again = begins_anew_[task] && old.finished();
+  if (old.finished() && stale_[task]) stale_groups_.add(group_of(task), {.runs_again = again});
   if (again) {
-    changes_.add(
-        fmt::format("task '{}' was changed after it had finished; it is run again", name_of(task)));
+    if (changed) {
+      changes_.add(fmt::format("task '{}' was changed after it had finished; it is run again",
+                               name_of(task)));
+    }
     planned.before = model::Verdict::None;
     if (Result<void> forgotten = forget_result(database_, old.number); !forgotten) {
       return forgotten;

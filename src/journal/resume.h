@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct TakenOver {
   Instant at;  ///< Where the time of the run goes on.
   int finished = 0;
   std::vector<std::string> changes;
+  std::set<std::uint32_t> edited;  ///< The rows of tasks that the job file says otherwise now.
 };
 
 /// Makes the tables say what is so when the new execution begins, inside the caller's transaction.

@@ -25,7 +25,7 @@ CREATE TABLE executions (
   host TEXT NOT NULL, yard_pid INTEGER NOT NULL, keeper_pid INTEGER NOT NULL,
   socket_path TEXT NOT NULL, command_line TEXT NOT NULL, version TEXT NOT NULL,
   job_file TEXT NOT NULL, git_commit TEXT NOT NULL,
-  config_file TEXT NOT NULL,            -- --config
+  config_file TEXT NOT NULL,            -- the one that was read
   settings TEXT NOT NULL,               -- each --set, in order: a JSON list
   configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL,
   forecast_ms INTEGER NOT NULL DEFAULT 0,       -- how long it was expected to take; 0: nobody knew

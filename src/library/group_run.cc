@@ -95,6 +95,7 @@ Result<RunSummary> GroupRun::run(const std::vector<Task*>& tasks) {
                           .program = fmt::format("trainyard {}", kVersion),
                           .policy = settings::policy(configuration_, capacity_),
                           .sample_every = settings::sample_interval(configuration_),
+                          .log_max = settings::log_max(configuration_),
                           .gpu_limits = settings::gpu_limits(configuration_),
                           .stop = options_.stop});
   if (Result<void> begun = begin(); !begun) return std::unexpected(std::move(begun.error()));
@@ -138,7 +139,8 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
 void GroupRun::open_promises() {
   Result<std::optional<process::PromiseBoard>> board = run::open_promises();
   if (!board) return ears_.note(board.error().message);
-  if (*board) promises_.emplace(**std::move(board));
+  std::optional<process::PromiseBoard>& opened = *board;
+  if (opened) promises_.emplace(*std::move(opened));
 }
 
 Result<process::Keeper> GroupRun::fork_keeper() const {

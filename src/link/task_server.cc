@@ -38,7 +38,7 @@ struct TaskServer::State {
   struct Attempt {
     model::AttemptKey key;
     std::optional<model::StagesOfRanks> stages;  ///< Of one that has ranks.
-    std::vector<Speaker> speakers;               ///< By rank, or the one there is.
+    std::vector<Speaker> speakers;               ///< By rank, or the one there is, if any.
     std::set<ConnectionId> helpers;
   };
   struct Caller {
@@ -100,6 +100,11 @@ Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello
 
 Result<std::size_t> TaskServer::State::place_of(const Attempt& attempt, const wire::Hello& hello) {
   const auto refused = [](std::string why) { return std::unexpected(Error{std::move(why)}); };
+  if (attempt.speakers.empty()) {
+    return refused(
+        "the task has one phase, and waits for no device: 'two-phase: true' in the job file has "
+        "it wait; who only says how far it is comes as a helper");
+  }
   const bool is_rank = hello.role == wire::Role::Rank;
   const int ranks = attempt.stages ? attempt.stages->ranks() : 0;
   if (!is_rank && ranks > 0) {
@@ -220,13 +225,15 @@ TaskServer::~TaskServer() {
   state_->server.close_door(wire::Role::Helper);
 }
 
-std::string TaskServer::expect(model::AttemptKey key, int ranks) {
+std::string TaskServer::expect(model::AttemptKey key, Speaks who) {
   std::string token = sys::random_token();
   const bool fresh = state_->tokens.try_emplace(key, token).second;
   check(fresh, "an attempt is expected once");
   State::Attempt attempt{.key = key};
-  if (ranks > 0) attempt.stages.emplace(ranks);
-  attempt.speakers.resize(static_cast<std::size_t>(std::max(ranks, 1)));
+  if (who.tells_its_life) {
+    if (who.ranks > 0) attempt.stages.emplace(who.ranks);
+    attempt.speakers.resize(static_cast<std::size_t>(std::max(who.ranks, 1)));
+  }
   state_->attempts.try_emplace(token, std::move(attempt));
   return token;
 }

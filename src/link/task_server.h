@@ -1,8 +1,9 @@
-// Hears what the processes of two-phase tasks say of themselves, and tells them to train.
+// Hears what the processes of tasks say of themselves, and tells those of two-phase tasks to train.
 //
 // It stands behind the doors for `task`, `rank` and `helper` of a frame server. Each attempt has a
 // token that nobody can guess; who knows it speaks for the attempt, one connection at a time, or
-// helps, which is to say how far it is. Where a task has ranks each of them speaks, and what they
+// helps, which is to say how far it is. One of a single phase has nothing to say of its life: all
+// that speak for it are helpers. Where a task has ranks each of them speaks, and what they
 // say comes to what the task says (model/stages_of_ranks.h); how far it is says rank 0. What is
 // said of the life means something to the scheduler alone (schedule/state_stages.cc).
 //
@@ -37,9 +38,14 @@ class TaskServer {
   /// Closes them.
   ~TaskServer();
 
-  /// The token of a new attempt: 32 digits, hexadecimal. It has so many ranks, or, when there are
-  /// none, one process that speaks as the task.
-  std::string expect(model::AttemptKey key, int ranks = 0);
+  /// Who speaks for an attempt beside its helpers.
+  struct Speaks {
+    int ranks = 0;               ///< Each of so many; 0: one process, as the task.
+    bool tells_its_life = true;  ///< False: nobody does.
+  };
+  /// The token of a new attempt: 32 digits, hexadecimal.
+  std::string expect(model::AttemptKey key, Speaks who);
+  std::string expect(model::AttemptKey key) { return expect(key, Speaks{}); }
   /// The attempt is over, and its token with it: what its process has said is reported first; who
   /// still speaks for it, or helps, is cut off.
   void forget(model::AttemptKey key);

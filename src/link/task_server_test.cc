@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -304,6 +305,31 @@ TEST_F(TaskServerTest, LetsHelpersSayHowFarItIsAndNothingElse) {
   EXPECT_THAT(said, SizeIs(1));
 }
 
+TEST_F(TaskServerTest, HearsOfATaskOfOnePhaseByItsHelpersAlone) {
+  for (const int ranks : {0, 2}) {
+    const model::AttemptKey plain{.task = {8}, .attempt = static_cast<std::uint32_t>(ranks + 1)};
+    const std::string of_it = tasks->expect(plain, {.ranks = ranks, .tells_its_life = false});
+    for (const std::string& hello : {hello_of(of_it), hello_of_rank(of_it, 0, 2)}) {
+      Caller speaks(tasks->path());
+      EXPECT_TRUE(speaks.say(hello + report(model::Said::Loading)));
+      run_until_cut_off(speaks);
+      EXPECT_THAT(
+          speaks.heard,
+          ElementsAre(refusal("the task has one phase, and waits for no device: 'two-phase: true' "
+                              "in the job file has it wait; who only says how far it is comes as a "
+                              "helper")));
+    }
+    Caller helper(tasks->path());
+    EXPECT_TRUE(helper.say(hello_of(of_it, wire::Role::Helper) + progress(0.5)));
+    run_until([&] { return !said.empty(); });
+    EXPECT_THAT(said, ElementsAre(fmt::format("8.{} is at 0.5", plain.attempt)));
+    said.clear();
+    tasks->forget(plain);
+    run_until_cut_off(helper);
+    EXPECT_THAT(helper.heard, ElementsAre(welcome(), failure("the attempt is over")));
+  }
+}
+
 TEST_F(TaskServerTest, LetsSixteenHelpAtATime) {
   std::vector<std::unique_ptr<Caller>> helpers;
   for (int i = 0; i < TaskServer::kHelpersMax; ++i) {
@@ -345,7 +371,7 @@ class TaskServerRanks : public TaskServerTest {
  public:
   void SetUp() override {
     TaskServerTest::SetUp();
-    token = tasks->expect(nine, 2);
+    token = tasks->expect(nine, {.ranks = 2});
   }
 
   std::unique_ptr<Caller> rank(int number) {

@@ -116,7 +116,7 @@ struct StageReported {
   std::string capped_by;
 };
 
-/// How far a two-phase attempt says that it is. Told now and then: the last word counts.
+/// How far an attempt says that it is. Told now and then: the last word counts.
 struct Progressed {
   AttemptKey key;
   std::optional<double> fraction;  ///< 0 to 1.

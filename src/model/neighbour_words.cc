@@ -100,10 +100,11 @@ std::string card_words_of_neighbours(const Headroom& room, std::size_t gpu) {
 std::string giving_way_words(const Reason& reason, const Headroom& room) {
   const Neighbour* first = nullptr;
   for (const Neighbour& neighbour : room.neighbours) {
-    if (!wants_the_same(neighbour, reason)) continue;
+    if (!neighbour.its.want || !wants_the_same(neighbour, reason)) continue;
     if (first == nullptr || neighbour.waits > first->waits) first = &neighbour;
   }
-  if (first == nullptr) return "gives way to another run that has less of the machine";
+  if (first == nullptr || !first->its.want)
+    return "gives way to another run that has less of the machine";
   return fmt::format("gives way to {}, which has waited{} and has less of the machine",
                      name_of(*first), since_words(first->its.want->since_unix_s, *first));
 }

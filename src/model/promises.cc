@@ -49,7 +49,7 @@ std::string time_of_day(std::int64_t unix_s, const Neighbour& seen_by) {
   const std::int64_t since_midnight = unix_s - seen_by.midnight_unix_s;
   const std::int64_t of_day = ((since_midnight % kDay) + kDay) % kDay;
   const std::int64_t days = (of_day - since_midnight) / kDay;
-  const std::string time = fmt::format("{:02}:{:02}", of_day / kHour, of_day % kHour / kMinute);
+  std::string time = fmt::format("{:02}:{:02}", of_day / kHour, of_day % kHour / kMinute);
   if (days <= 0) return time;
   return days == 1 ? time + " yesterday" : fmt::format("{}, {} days ago", time, days);
 }

@@ -29,7 +29,7 @@ TEST(Promises, ATimeIsThatOfTheDayAndSaysHowManyDaysAgoThatWas) {
   EXPECT_EQ(time_of_day(kDayBegins, seen_by), "00:00");
   EXPECT_EQ(time_of_day(kDayBegins - 60, seen_by), "23:59 yesterday");
   EXPECT_EQ(time_of_day(kDayBegins - 86'400, seen_by), "00:00 yesterday");
-  EXPECT_EQ(time_of_day(kDayBegins - 2 * 86'400 - 3'600, seen_by), "23:00, 3 days ago");
+  EXPECT_EQ(time_of_day(kDayBegins - 176'400, seen_by), "23:00, 3 days ago");
 }
 
 TEST(Promises, ASumHasEachCardOnceAndTheEarliestTime) {

@@ -119,7 +119,7 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::GivesWay:
       return seeing_devices();
     case Cause::GpuLimit:
-      return with_setting("limits.gpus", std::to_string(room.gpus_max.value_or(0) + 1));
+      return with_setting("limits.gpus", "auto");
   }
   return {};
 }

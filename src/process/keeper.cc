@@ -1,6 +1,5 @@
 #include "process/keeper.h"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -99,7 +98,7 @@ void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
 Keeper::State::State(GuardLine::Made made, const KeeperOptions& options)
     : guard(std::move(made.line)),
       socket(std::move(made.first.socket)),
-      keeper(*made.first.keeper),
+      keeper(made.first.keeper.value_or(0)),
       ended(sys::open_pidfd(keeper)),
       stop_grace(options.stop_grace),
       silence_max(options.silence_max) {}

@@ -48,9 +48,9 @@ Spawner::Spawner() {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     // When the yard is a task of another one, its tasks do not speak for it there.
     const std::string_view name = name_of(*variable);
-    if (name == "TRAINYARD_SOCKET" || name == "TRAINYARD_TOKEN" || name == "TRAINYARD_RANK") {
-      continue;
-    }
+    constexpr std::array<std::string_view, 4> kOfThatTask{"TRAINYARD_SOCKET", "TRAINYARD_TOKEN",
+                                                          "TRAINYARD_PHASES", "TRAINYARD_RANK"};
+    if (std::ranges::find(kOfThatTask, name) != kOfThatTask.end()) continue;
     environment_.emplace_back(*variable);
   }
   for (std::size_t i = 0; i < environment_.size(); ++i) names_.emplace(name_of(environment_[i]), i);

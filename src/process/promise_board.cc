@@ -110,12 +110,9 @@ std::vector<PromiseBoard::Other> PromiseBoard::look_at(
   return {};
 }
 
-Result<PromiseBoard> PromiseBoard::open_in(const std::string& directory) {
-  Result<void> made = make_board_directory(directory);
-  if (!made) return std::unexpected(std::move(made.error()));
-  const std::string ticket = fresh_ticket();
-  const std::string path = directory + "/" + ticket;
-  const std::string being_made = path + std::string(kBeingMade);
+/// A file with the lock and with room for what it may grow to: what is promised must not fail for
+/// want of it.
+Result<sys::Descriptor> PromiseBoard::make_file(const std::string& being_made) {
   constexpr mode_t kReadByAll = 0644;
   sys::Descriptor file(
       ::open(being_made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadByAll));
@@ -124,20 +121,55 @@ Result<PromiseBoard> PromiseBoard::open_in(const std::string& directory) {
   }
   static_cast<void>(::fchmod(file.get(), kReadByAll));
   struct flock lock = whole_file(F_WRLCK);
-  // What it may grow to is reserved now: what is promised must not fail for want of room.
   const bool ready =
       ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0 &&
       (::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, kFileBytesMax) == 0 || errno == EOPNOTSUPP);
-  const int error = errno;
-  PromiseBoard board(directory, ticket, std::move(file));
-  if (ready) board.write({.ticket = ticket});
-  if (!ready || board.write_failed_ || ::rename(being_made.c_str(), path.c_str()) != 0) {
-    const int failed = ready ? errno : error;
+  if (ready) return file;
+  Error error = sys::system_error("cannot write '" + being_made + "'", errno);
+  ::unlink(being_made.c_str());
+  return std::unexpected(std::move(error));
+}
+
+Result<PromiseBoard> PromiseBoard::open_in(const std::string& directory) {
+  Result<void> made = make_board_directory(directory);
+  if (!made) return std::unexpected(std::move(made.error()));
+  const std::string ticket = fresh_ticket();
+  const std::string path = directory + "/" + ticket;
+  const std::string being_made = path + std::string(kBeingMade);
+  Result<sys::Descriptor> file = make_file(being_made);
+  if (!file) return std::unexpected(std::move(file.error()));
+  PromiseBoard board(directory, ticket, *std::move(file));
+  board.write({.ticket = ticket});
+  if (board.write_failed_ || ::rename(being_made.c_str(), path.c_str()) != 0) {
+    Error error = sys::system_error("cannot write '" + being_made + "'", errno);
     ::unlink(being_made.c_str());
-    return std::unexpected(sys::system_error("cannot write '" + being_made + "'", failed));
+    return std::unexpected(std::move(error));
   }
   board.remove_what_is_left();
   return board;
+}
+
+/// The same ticket in another file. Its lock is ours alone: guard and keeper hold that of the one
+/// that was deleted.
+void PromiseBoard::make_again() {
+  const std::string path = directory_ + "/" + ticket_;
+  const std::string being_made = path + std::string(kBeingMade);
+  Result<void> made = make_board_directory(directory_);
+  Result<sys::Descriptor> file =
+      made ? make_file(being_made) : std::unexpected(std::move(made.error()));
+  if (file) {
+    if (!deleted_.is_open()) deleted_ = std::exchange(file_, sys::Descriptor());
+    file_ = *std::move(file);
+    write(model::Promises(said_));
+    if (!write_failed_ && ::rename(being_made.c_str(), path.c_str()) == 0) return;
+    file = std::unexpected(sys::system_error("cannot write '" + being_made + "'", errno));
+    ::unlink(being_made.c_str());
+  }
+  if (std::exchange(write_failed_, true)) return;
+  notes_.push_back(
+      fmt::format("'{}' was deleted: other runs on this machine do not see what this one has "
+                  "reserved: {}",
+                  path, file.error().message));
 }
 
 /// What yards of ours have left that are gone with all their tasks. A file has its name only once
@@ -157,6 +189,7 @@ void PromiseBoard::remove_what_is_left() const {
 }
 
 void PromiseBoard::write(const model::Promises& promises) {
+  said_ = promises;
   std::string text = wire::to_text(promises);
   if (text.size() > wire::kPromiseBytesMax) {
     // Cards beyond any machine's: what is named first counts.
@@ -179,7 +212,12 @@ void PromiseBoard::write(const model::Promises& promises) {
 }
 
 PromiseBoard::Known* PromiseBoard::open_other(const std::string& name) {
-  if (const auto found = known_.find(name); found != known_.end()) return &found->second;
+  if (const auto found = known_.find(name); found != known_.end()) {
+    struct stat known{};
+    const bool is_there = ::fstat(found->second.file.get(), &known) == 0 && known.st_nlink > 0;
+    if (is_there) return &found->second;
+    known_.erase(found);
+  }
   const std::string path = directory_ + "/" + name;
   sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat seen{};
@@ -228,6 +266,8 @@ void PromiseBoard::note_once(Known& known, const std::string& name, const std::s
 
 std::vector<PromiseBoard::Other> PromiseBoard::read() {
   std::vector<std::string> names = sys::names_in(directory_);
+  const bool is_ours = !ticket_.empty() && owner_ == ::getpid();
+  if (is_ours && std::ranges::find(names, ticket_) == names.end()) make_again();
   std::erase_if(names, [this](const std::string& it) { return !is_ticket(it) || it == ticket_; });
   std::ranges::sort(names);
   std::erase_if(known_,

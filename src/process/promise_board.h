@@ -65,7 +65,8 @@ class PromiseBoard {
   /// What we promise, from now on.
   void write(const model::Promises& promises);
 
-  /// What stands in the files of the others that live now, by ticket.
+  /// What stands in the files of the others that live now, by ticket. Makes our own again where
+  /// somebody has deleted it, as who cleans up behind users that have logged out.
   std::vector<Other> read();
 
   /// Lets others write what they are about to.
@@ -86,6 +87,8 @@ class PromiseBoard {
   PromiseBoard(std::string directory, std::string ticket, sys::Descriptor file);
 
   static Result<PromiseBoard> open_in(const std::string& directory);
+  static Result<sys::Descriptor> make_file(const std::string& being_made);
+  void make_again();
   void remove_what_is_left() const;
   Known* open_other(const std::string& name);
   std::optional<model::Promises> read_other(const std::string& name, Known& known);
@@ -94,6 +97,9 @@ class PromiseBoard {
   std::string directory_;
   std::string ticket_;
   sys::Descriptor file_;  ///< Closed when it has been moved elsewhere.
+  /// What guard and keeper hold, where somebody has deleted it and another one is in its place.
+  sys::Descriptor deleted_;
+  model::Promises said_;  ///< What we promise.
   std::int64_t owner_;    ///< Our process.
   std::uint64_t sequence_ = 0;
   bool write_failed_ = false;

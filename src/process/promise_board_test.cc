@@ -123,6 +123,26 @@ TEST_F(Board, EachReadsWhatTheOthersWriteAndNotItsOwn) {
   EXPECT_THAT(one.take_notes(), IsEmpty());
 }
 
+TEST_F(Board, AFileThatSomebodyDeletesIsMadeAgain) {
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  one.write(promises(one, gb(2)));
+  EXPECT_THAT(seen_by(other), ElementsAre(gb(2)));
+  for (int again = 0; again < 3; ++again) {
+    ASSERT_EQ(::unlink(path_of(one).c_str()), 0);
+    EXPECT_THAT(seen_by(one), ElementsAre(Bytes{}));
+    EXPECT_THAT(seen_by(other), ElementsAre(gb(2))) << "as it was said before";
+    one.write(promises(one, gb(3)));
+    EXPECT_THAT(seen_by(other), ElementsAre(gb(3)));
+    one.write(promises(one, gb(2)));
+  }
+  std::filesystem::remove_all(directory());
+  EXPECT_THAT(seen_by(one), IsEmpty()) << "of another directory the other knows with its next look";
+  EXPECT_THAT(seen_by(other), ElementsAre(gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(Bytes{}));
+  EXPECT_THAT(one.take_notes(), IsEmpty());
+}
+
 TEST_F(Board, TheOlderHasTheSmallerTicketAndTheDirectoryIsForAll) {
   const PromiseBoard one = open();
   const PromiseBoard other = open();

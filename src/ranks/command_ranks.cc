@@ -47,7 +47,7 @@ constexpr model::AttemptKey kKey{.task = {0}, .attempt = 1};
 /// How many GPUs this process has been given, as far as it says. One of two phases sees all that
 /// there are, and hears from the yard which it has.
 int gpus_given() {
-  if (sys::variable("TRAINYARD_TOKEN")) return 0;
+  if (sys::variable("TRAINYARD_TOKEN") && sys::variable("TRAINYARD_PHASES") != "1") return 0;
   for (const char* const name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
     if (const int gpus = model::gpus_in(sys::variable(name).value_or("")); gpus > 0) return gpus;
   }
@@ -138,7 +138,7 @@ Result<model::Launch> Run::launch() {
                        .region_limits = {},
                        .result_path = {}};
   // What a keeper starts does not speak for the task that it is, but ranks do.
-  for (const char* const name : {"TRAINYARD_SOCKET", "TRAINYARD_TOKEN"}) {
+  for (const char* const name : {"TRAINYARD_SOCKET", "TRAINYARD_TOKEN", "TRAINYARD_PHASES"}) {
     if (const auto value = sys::variable(name)) {
       launch.environment.push_back(fmt::format("{}={}", name, *value));
     }

@@ -1,6 +1,7 @@
 #include "report/devices.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
+#include "model/gpu_limits.h"
 #include "model/promises.h"
 #include "model/resources.h"
 #include "model/status.h"
@@ -95,6 +97,10 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
                          : std::string();
   text += fmt::format("  {} of {} used, {} free{}\n", to_text(device.used), to_text(gpu.memory),
                       to_text(gpu.memory - device.used), at_work);
+  if (device.drained) {
+    text += fmt::format("  {} ('trainyard drain')\n",
+                        drained_text(*device.drained, view.midnight_unix_s));
+  }
   const std::vector<const journal::TaskRow*> tasks = tasks_on(view, gpu);
   if (!tasks.empty()) text += fmt::format("  reserved by {}:\n", plain(view.run_directory));
   for (const journal::TaskRow* task : tasks) text += promise_text(*task, device);
@@ -111,6 +117,20 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
 }
 
 }  // namespace
+
+std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  constexpr std::int64_t kDay = 24 * kHour;
+  std::string text = "nothing new is given of it";
+  if (drain.until_unix_s == 0) return text;
+  const std::int64_t later = std::max<std::int64_t>(drain.until_unix_s - midnight_unix_s, 0);
+  text += fmt::format(" until {:02}:{:02}", later % kDay / kHour, later % kHour / kMinute);
+  const std::int64_t days = later / kDay;
+  if (days == 1) text += " tomorrow";
+  if (days > 1) text += fmt::format(" in {} days", days);
+  return text;
+}
 
 std::string devices_text(const DevicesView& view) {
   std::string text;
@@ -174,6 +194,10 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
           {"memory_free_bytes",
            device.present ? Json((gpu.memory - device.used).count) : Json(nullptr)},
           {"utilization", device.utilization ? Json(*device.utilization) : Json(nullptr)},
+          {"drained", device.drained.has_value()},
+          {"drained_until_unix_s", device.drained && device.drained->until_unix_s != 0
+                                       ? Json(device.drained->until_unix_s)
+                                       : Json(nullptr)},
           {"processes", device.processes_known ? processes : Json(nullptr)},
           {"promises", promises},
           {"other_runs", others}};

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "journal/reader.h"
+#include "model/gpu_limits.h"
 #include "model/promises.h"
 #include "model/resources.h"
 
@@ -33,6 +34,7 @@ struct DeviceView {
   bool processes_known = true;
   std::optional<double> utilization = std::nullopt;  ///< 0 to 1, where it is known.
   Bytes used;
+  std::optional<model::Drain> drained = std::nullopt;  ///< Nothing new is given of it.
   std::vector<DeviceProcess> processes;
 };
 
@@ -43,8 +45,13 @@ struct DevicesView {
   std::string run_directory;            ///< Of the run that has promised; empty: none is at work.
   std::vector<journal::TaskRow> tasks;  ///< Its tasks under way.
   /// The other runs on the machine, of whichever user.
-  std::vector<model::Neighbour> neighbours = {};
+  std::vector<model::Neighbour> neighbours;
+  std::int64_t midnight_unix_s = 0;  ///< When this day began.
 };
+
+/// "nothing new is given of it until 18:00", "... until 07:00 tomorrow", "... until 07:12 in 7
+/// days".
+std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s);
 
 std::string devices_text(const DevicesView& view);
 std::string devices_json(const DevicesView& view);

@@ -21,6 +21,7 @@
 #include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/retry_text.h"
+#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
@@ -185,11 +186,11 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
   std::vector<std::string> facts;
   facts.reserve(group.needs.size() + 2);
   for (const model::GroupIndex need : group.needs) {
-    facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].name));
+    facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].shown()));
   }
   for (const model::GroupIndex need : group.needs_by_task) {
-    facts.push_back(
-        fmt::format("each task needs those of its cell in {}", job.plan().groups[need.value].name));
+    facts.push_back(fmt::format("each task needs those of its cell in {}",
+                                job.plan().groups[need.value].shown()));
   }
   if (group.parallel_max > 0)
     facts.push_back(fmt::format("at most {} at once", group.parallel_max));
@@ -197,8 +198,8 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
   if (const auto first = tried_first(plan, number)) {
     facts.push_back(fmt::format("tries {} first", job.task_id(*first)));
   }
-  return facts.empty() ? fmt::format("group {}\n", group.name)
-                       : fmt::format("group {}: {}\n", group.name, fmt::join(facts, ", "));
+  return facts.empty() ? fmt::format("group {}\n", group.shown())
+                       : fmt::format("group {}: {}\n", group.shown(), fmt::join(facts, ", "));
 }
 
 std::string ranks_text(const model::Shape& shape) {
@@ -247,6 +248,9 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));
   if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
+  if (const auto metrics = job.said_value(key.task, job::TaskKey::Metrics)) {
+    line("metrics", metrics->text);
+  }
   if (!launch.preload.modules.empty()) {
     line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));
   }
@@ -312,12 +316,13 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
     environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
   const std::optional<job::WrittenCommand> written = written_command(job, key.task, launch);
+  const auto metrics = job.said_value(key.task, job::TaskKey::Metrics);
   Json values = Json::object();
   if (written) {
     for (const auto& [name, value] : written->variables) values[name] = value;
   }
   Json json{
-      {"group", job.plan().groups[shape.group.value].name},
+      {"group", job.plan().groups[shape.group.value].shown()},
       {"id", job.task_id(key.task)},
       {"attempt", key.attempt},
       {"matrix", matrix},
@@ -365,9 +370,16 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
                      : Json(job::to_text(shape.terms.early_signal))},
       {"two_phase", shape.terms.two_phase},
       {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
-      {"preload", launch.preload.modules}};
+      {"preload", launch.preload.modules},
+      {"metrics", metrics ? Json(metrics->text) : Json(nullptr)}};
   learned.add_to(json, key.task);
   return json;
+}
+
+std::string rounds_text(const job::Job::Repeat& repeat) {
+  std::string text = fmt::format("repeat: at most {}", counted(repeat.rounds_max, "round"));
+  if (!repeat.until.empty()) text += fmt::format(", until {}", repeat.until);
+  return text + "; round 0 is shown\n";
 }
 
 }  // namespace
@@ -380,6 +392,7 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   text += fmt::format("job file: {}\n", job.paths().file);
   text += fmt::format("run directory: {}\n", job.paths().run_directory);
   text += limits_text(job);
+  if (const auto repeat = job.repeat()) text += rounds_text(*repeat);
   for (const std::string& note : job.notes()) text += note + "\n";
   if (resumed != nullptr) {
     for (const std::string& note : resumed->notes) text += note + "\n";
@@ -416,18 +429,22 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
               {"processes_max", job.capacity().processes_max},
               {"gpus", gpus_json(job.capacity(), policy)}}},
             {"tasks_max", policy.processes_max},
+            {"repeat", nullptr},
             {"configuration", Json::parse(settings::show_json(job.configuration()))}};
+  if (const auto repeat = job.repeat()) {
+    json["repeat"] = {{"rounds_max", repeat->rounds_max}, {"until", repeat->until}};
+  }
   Json groups = Json::array();
   for (std::size_t number = 0; number < job.plan().groups.size(); ++number) {
     const model::PlannedGroup& group = job.plan().groups[number];
     const std::optional<model::TaskIndex> first = tried_first(plan, number);
     Json needs = Json::array();
     for (const model::GroupIndex need : group.needs)
-      needs.push_back(job.plan().groups[need.value].name);
+      needs.push_back(job.plan().groups[need.value].shown());
     Json by_task = Json::array();
     for (const model::GroupIndex need : group.needs_by_task)
-      by_task.push_back(job.plan().groups[need.value].name);
-    groups.push_back({{"name", group.name},
+      by_task.push_back(job.plan().groups[need.value].shown());
+    groups.push_back({{"name", group.shown()},
                       {"needs", needs},
                       {"needs_by_task", by_task},
                       {"max_parallel", group.parallel_max},

@@ -19,6 +19,7 @@
 #include "job/test_task_keys.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/status.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::report {

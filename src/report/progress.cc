@@ -112,7 +112,9 @@ void ProgressLine::see_batches(const model::Turn& turn) {
     if (batch == nullptr) continue;
     const Added added = add(*batch);
     if (started_) {
-      lasting(fmt::format("submission {}: {}", batch->number, text_of(added)));
+      const std::string name = options_.batch_name ? options_.batch_name(batch->number)
+                                                   : fmt::format("submission {}", batch->number);
+      lasting(fmt::format("{}: {}", name, text_of(added)));
       continue;
     }
     all.groups += added.groups;

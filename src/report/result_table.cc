@@ -104,7 +104,12 @@ ResultTable ResultRows::table() && {
   for (const std::string& key : keys) add_column(key, ColumnKind::Key);
   add_column(kStatusColumn, ColumnKind::Fact);
   add_column(kTimeColumn, ColumnKind::Fact, {.key = std::string(kTimeColumn), .numeric = true});
-  for (const FieldColumn& field : fields) add_column(field.key, ColumnKind::Field, field);
+  for (const FieldColumn& field : fields) {
+    // A script that writes its arguments has those of the matrix among its results.
+    const bool taken =
+        std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
+    add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
+  }
   for (const Row& row : rows_) {
     std::vector<ResultCell> cells;
     cells.reserve(table.columns.size());

@@ -21,6 +21,7 @@
 #include "report/result_means.h"
 #include "report/result_table_text.h"
 #include "report/test_rows.h"
+#include "text/condition.h"
 
 namespace trainyard::report {
 namespace {
@@ -69,6 +70,17 @@ TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
             "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
 }
 
+TEST(ResultTable, KeepsApartWhatTheMatrixAndTheResultSayUnderOneName) {
+  const ResultTable table =
+      results_of({trained("1e-3", "0", R"({"lr": 7, "status": "x", "acc": 0.9})")});
+  const auto row = nlohmann::json::parse(result_table_json(table)).at("rows").at(0);
+  EXPECT_EQ(row.at("lr"), "1e-3");
+  EXPECT_EQ(row.at("result.lr"), 7);
+  EXPECT_EQ(row.at("status"), "FINISHED");
+  EXPECT_EQ(row.at("result.status"), "x");
+  EXPECT_EQ(row.at("acc"), 0.9);
+}
+
 TEST(ResultTable, IsAveragedOverAKeyWithWhatIsMissingNamed) {
   const Result<ResultTable> averaged = averaged_over(sweep(), {"seed"});
   ASSERT_TRUE(averaged);
@@ -100,7 +112,7 @@ TEST(ResultTable, TellsABoundedNumberOfThem) {
 TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
   const auto kept = [](std::string_view text) {
     ResultTable table = sweep();
-    const Result<Condition> condition = parse_condition(text);
+    const Result<text::Condition> condition = text::parse_condition(text);
     EXPECT_TRUE(condition) << text;
     EXPECT_TRUE(keep_where(table, *condition)) << text;
     std::vector<std::string> names;
@@ -116,11 +128,11 @@ TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
 }
 
 TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
-  EXPECT_EQ(parse_condition("lr").error().message,
+  EXPECT_EQ(text::parse_condition("lr").error().message,
             "'lr' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
-  EXPECT_EQ(parse_condition("<3").error().message,
+  EXPECT_EQ(text::parse_condition("<3").error().message,
             "'<3' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
-  EXPECT_EQ(parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is no number");
+  EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is no number");
   ResultTable table = sweep();
   EXPECT_EQ(sort_by(table, "-ac").error().message, "there is no column 'ac', did you mean 'acc'?");
   EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is no key of the matrix");

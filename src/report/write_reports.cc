@@ -11,7 +11,6 @@
 #include "base/result.h"
 #include "journal/reader.h"
 #include "model/ids.h"
-#include "model/status.h"
 #include "report/group_report.h"
 #include "report/group_source.h"
 #include "report/html.h"

@@ -114,23 +114,21 @@ class OpenTurn {
   /// anew before anything else is looked at, so that what is taken back is as it was.
   void decide(schedule::Scheduler& scheduler, Machine& machine, model::Event event) {
     const Instant at = event.at;
-    std::optional<model::Event> next = std::move(event);
-    for (int round = 1; next; ++round) {
-      model::Decision decision = scheduler.on(*next);
-      turn_.events.push_back(*std::exchange(next, std::nullopt));
+    for (int round = 1;; ++round) {
+      model::Decision decision = scheduler.on(event);
+      turn_.events.push_back(std::move(event));
+      std::optional<model::ClaimRefused> refused;
       if (starts_something(decision)) {
-        std::optional<model::ClaimRefused> refused =
-            machine.claim({.decided = decision,
-                           .left = [&scheduler, at] { return scheduler.headroom(at); },
-                           .at = at,
-                           .round = round});
-        if (refused) {
-          forget_starts(decision, refused->attempts);
-          next = model::Event{.at = at, .what = *std::move(refused)};
-        }
+        refused = machine.claim({.decided = decision,
+                                 .left = [&scheduler, at] { return scheduler.headroom(at); },
+                                 .at = at,
+                                 .round = round});
       }
+      if (refused) forget_starts(decision, refused->attempts);
       pending_.add(decision);
       turn_.decisions.push_back(std::move(decision));
+      if (!refused) return;
+      event = {.at = at, .what = *std::move(refused)};
     }
   }
 

@@ -1,15 +1,12 @@
 #include "run/limits_watch.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "model/event.h"
 #include "model/gpu_limits.h"
-#include "model/ids.h"
 #include "model/resources.h"
 #include "process/drain_file.h"
 #include "sys/clock.h"

@@ -17,7 +17,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/check.h"
 #include "base/duration_text.h"
 #include "base/match.h"
 #include "base/time.h"
@@ -36,6 +35,9 @@
 #include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_limits.h"
+#include "run/log_bounds.h"
+#include "run/machine.h"
+#include "run/shared_ledger.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "wire/memory_text.h"
@@ -66,7 +68,8 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
     : loop_(loop),
       keeper_(keeper),
       options_(std::move(options)),
-      clock_offset_(options_.begins.since_start - sys::EventLoop::now()) {
+      clock_offset_(options_.begins.since_start - sys::EventLoop::now()),
+      log_bounds_(options_.log_max) {
   keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
   if (options_.gpus != nullptr) {
     gpus_ = options_.gpus->list().gpus;
@@ -162,13 +165,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
                                      .end = model::NotStarted{std::move(launch.cannot_start)}}});
     return;
   }
-  if (launch.two_phase) {
-    link::TaskServer* const tasks = tasks_ ? &*tasks_ : nullptr;
-    check(tasks != nullptr, "a socket where there are two-phase tasks");
-    launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks->path()));
-    launch.environment.push_back(
-        fmt::format("TRAINYARD_TOKEN={}", tasks->expect(command.key, launch.ranks)));
-  }
+  introduce(command.key, launch);
   add_limits(command, given.gpus,
              {.group = fmt::format("{}/trainyard-{}-{}.{}", options_.delegated_group, keeper_.pid(),
                                    command.key.task.value, command.key.attempt),
@@ -176,12 +173,14 @@ void LocalMachine::start(const model::StartAttempt& command) {
              launch);
   running_[command.key.task] = {.key = command.key,
                                 .memory_group = launch.memory_group,
+                                .logs = logs_of(launch),
                                 .ranks = launch.ranks,
                                 .forked = launch.forked || !launch.preload.modules.empty(),
                                 .on_gpus = !command.gpus.empty(),
                                 .gpu_memory_max = command.gpu_memory_max,
                                 .capped_by = launch.capped_by,
-                                .mps = options_.gpus != nullptr ? mps_for(launch) : std::nullopt};
+                                .mps = options_.gpus != nullptr ? mps_for(launch) : std::nullopt,
+                                .printed = printed_by(command.key.task, launch)};
   keeper_.start(command.key, launch);
 }
 
@@ -345,28 +344,10 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
         if (of_gpu && on_gpus && options_.gpus != nullptr) return hold(std::move(told));
         tell(std::move(told));
       },
-      [&](wire::Progress progress) {
-        // However often it says so, people are told with the next look at the machine: the latest
-        // fraction and the latest values, which may be said apart.
-        const auto running = running_.find(key.task);
-        if (running == running_.end() || running->second.key != key) return;
-        std::optional<wire::Progress>& latest = running->second.progress;
-        if (latest && !progress.fraction) progress.fraction = latest->fraction;
-        if (latest && progress.values.empty()) progress.values = std::move(latest->values);
-        latest = std::move(progress);
-      },
+      [&](wire::Progress progress) { hear_progress(key, std::move(progress)); },
       [&](const wire::Message& message) {
         if (options_.on_message) options_.on_message(key, message);
       });
-}
-
-void LocalMachine::tell_progress(Attempt& attempt) {
-  if (!attempt.progress) return;
-  inbox_.push_back({.at = now(),
-                    .what = model::Progressed{.key = attempt.key,
-                                              .fraction = attempt.progress->fraction,
-                                              .values = std::move(attempt.progress->values)}});
-  attempt.progress.reset();
 }
 
 std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
@@ -382,7 +363,11 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
       // They are looked at beside, and told of when they have answered.
       if (options_.gpus != nullptr) options_.gpus->ask();
       keeper_.look();
-      for (auto& [task, attempt] : running_) tell_progress(attempt);
+      read_what_they_print();
+      for (auto& [task, attempt] : running_) {
+        tell_progress(attempt);
+        log_bounds_.look(attempt.logs, options_.on_note);
+      }
       next_sample_ = next_sample_ + options_.sample_every;
       // After a long pause (a laptop that slept) one look is enough: a second one at once would see
       // nothing of what others use meanwhile.

@@ -31,7 +31,9 @@
 #include "run/fresh_looks.h"
 #include "run/gpu_owners.h"
 #include "run/limits_watch.h"
+#include "run/log_bounds.h"
 #include "run/machine.h"
+#include "run/printed_metrics.h"
 #include "run/shared_ledger.h"
 #include "sys/event_loop.h"
 #include "wire/task.h"
@@ -46,6 +48,8 @@ class LocalMachine final : public Machine {
   /// once it is over with it, whether it was running or waiting.
   using Answered = std::move_only_function<void(bool done)>;
 
+  /// What finds metrics in what a task prints; may be empty.
+  using PatternOf = std::move_only_function<LinePattern(model::TaskIndex)>;
   /// Told what a task sends to the program.
   using OnMessage = std::move_only_function<void(model::AttemptKey, const wire::Message&)>;
 
@@ -53,8 +57,8 @@ class LocalMachine final : public Machine {
     Instant begins;  ///< Where the time of the run starts, or goes on.
     Duration sample_every{1000};
     Launcher launch;
-    /// Where two-phase tasks are heard; must outlive the machine. May be missing when there are
-    /// none.
+    PatternOf pattern_of = nullptr;  ///< May be missing.
+    /// Where tasks are heard; must outlive the machine. May be missing when none has two phases.
     link::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
     /// Told what people should know of the processes that are started, in a line. May be missing.
@@ -67,6 +71,7 @@ class LocalMachine final : public Machine {
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     hardware::GpuWatch* gpus = nullptr;
+    Bytes log_max;  ///< What a log of a task may take of the disk; 0: any amount.
     /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
     SharedLedger* ledger = nullptr;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.
@@ -106,6 +111,7 @@ class LocalMachine final : public Machine {
     std::vector<std::int64_t> pids;  ///< Of its processes: of several ranks in their order.
     std::vector<Bytes> rank_peaks;   ///< What each had at most, over the samples.
     std::string memory_group;
+    std::vector<std::string> logs;
     int ranks = 0;                    ///< Of each its own device; 0: it is one process.
     bool forked = false;              ///< It shares memory with what it was forked from.
     std::optional<Instant> lived_at;  ///< When the last sample saw that.
@@ -120,6 +126,8 @@ class LocalMachine final : public Machine {
     Bytes gpu_memory_peak;
     /// What it said last of how far it is, and nobody was told yet.
     std::optional<wire::Progress> progress;
+    std::string values;      ///< The last ones that it said.
+    PrintedMetrics printed;  ///< And what it prints of it.
     Duration cpu_time{0};
   };
 
@@ -131,6 +139,10 @@ class LocalMachine final : public Machine {
   void lose_keeper();
   void take_another(const process::KeeperReplaced& keeper);
   void hear_task(model::AttemptKey key, wire::TaskReport report);
+  void hear_progress(model::AttemptKey key, wire::Progress progress);
+  void introduce(model::AttemptKey key, model::Launch& launch);
+  [[nodiscard]] PrintedMetrics printed_by(model::TaskIndex task, const model::Launch& launch);
+  void read_what_they_print();
   void tell_progress(Attempt& attempt);
   void lose_everything(const std::string& why);
   void start(const model::StartAttempt& command);
@@ -164,8 +176,10 @@ class LocalMachine final : public Machine {
   Instant next_look_;  ///< At neighbours, while somebody waits for what they hold.
   process::ProcessTable processes_;
   FreshLooks fresh_;
+  LogBounds log_bounds_;
   std::optional<link::TaskServer> tasks_;
   std::map<model::TaskIndex, Attempt> running_;
+  model::TaskIndex read_last_;  ///< Whose logs were read last: those of the next one come first.
   GpuOwners owners_;
   std::vector<model::Gpu> gpus_;  ///< What is known of them.
   /// What people were told of one that does not answer.

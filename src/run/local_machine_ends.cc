@@ -49,7 +49,12 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   }
   fresh_.remove(ended.key.task);
   if (tasks_) tasks_->forget(ended.key);
+  attempt.printed.finish();
   tell_progress(attempt);
+  // What it said last is what it came to, where it left nothing else.
+  if (ended.result.empty() && ended.warning.empty()) {
+    ended.result = attempt.printed.last().values_with(attempt.values);
+  }
   const bool ended_well = ended.end == model::End(model::ExitedWith{0});
   if (on_gpus && !ended_well && !attempt.lost) return hold(std::move(ended));
   tell(std::move(ended));
@@ -65,11 +70,10 @@ void LocalMachine::lose_keeper() {
 
 void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
   std::vector<Attempt> lost;
-  std::erase_if(running_, [&lost](auto& it) {
-    if (!it.second.lost) return false;
-    lost.push_back(std::move(it.second));
-    return true;
-  });
+  for (auto it = running_.begin(); it != running_.end();) {
+    const auto each = it++;
+    if (each->second.lost) lost.push_back(std::move(running_.extract(each).mapped()));
+  }
   const std::size_t count = lost.size();
   for (Attempt& attempt : lost) {
     if (!attempt.memory_group.empty()) process::remove_group(attempt.memory_group);

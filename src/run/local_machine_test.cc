@@ -1,7 +1,9 @@
 // The machine we are on, with a real keeper and real processes.
 #include "run/local_machine.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -9,7 +11,9 @@
 #include <ios>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -96,6 +100,75 @@ TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
   EXPECT_EQ(ended.result, R"({"x":1})");
   for (std::size_t i = 1; i < events.size(); ++i) EXPECT_LE(events[i - 1].at, events[i].at);
+}
+
+TEST_F(LocalMachineTest, TellsWhatAnAttemptPrintsOfItselfBeforeItsEnd) {
+  LocalMachine yard =
+      machine("echo '::metric loss=2'; echo '::metric fraction=0.5 loss=1' >&2", kLongEnough);
+  static_cast<void>(yard.wait(std::nullopt));
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  const std::vector<model::Event> events = until_the_end(yard);
+  ASSERT_EQ(events.size(), 3U);
+  const auto& told = std::get<model::Progressed>(events[1].what);
+  EXPECT_EQ(told.key, kFirst);
+  EXPECT_EQ(told.fraction, 0.5);
+  EXPECT_EQ(told.values, R"({"loss":1})");
+  EXPECT_EQ(std::get<model::AttemptEnded>(events[2].what).result, R"({"loss":1})")
+      << "it left no other";
+}
+
+TEST_F(LocalMachineTest, ReadsSoMuchOfWhatAllPrintInOneTurn) {
+  constexpr std::uint32_t kAttempts = 6;
+  ASSERT_EQ(::mkfifo((place_ + "/gate").c_str(), 0600), 0);
+  const auto log = [this](std::uint32_t task) { return fmt::format("{}/{}.log", place_, task); };
+  LocalMachine yard(
+      loop_, keeper_,
+      {.begins = {},
+       .sample_every = Duration{200},
+       .launch = [&](model::AttemptKey key, const auto&) {
+         return model::Launch{
+             .arguments = {"/bin/sh", "-c",
+                           "read x < gate; head -c 1000000 /dev/zero | tr '\\0' '\\n'; echo "
+                           "'::metric n=1'; exec sleep 1000"},
+             .environment = {},
+             .working_directory = place_,
+             .task_directory = place_ + "/task",
+             .stdout_path = log(key.task.value),
+             .stderr_path = log(key.task.value),
+             .result_path = {}};
+       }});
+  static_cast<void>(yard.wait(std::nullopt));
+  for (std::uint32_t task = 0; task < kAttempts; ++task) {
+    yard.carry_out(model::StartAttempt{.key = {{task}, 1}, .promise = {}});
+  }
+  const Duration end = sys::EventLoop::now() + kLongEnough;
+  for (std::uint32_t started = 0; started < kAttempts && sys::EventLoop::now() < end;) {
+    for (const model::Event& event : yard.wait(std::nullopt)) {
+      started += std::holds_alternative<model::AttemptStarted>(event.what) ? 1 : 0;
+    }
+  }
+  // Who holds both ends waits for nobody.
+  std::fstream gate(place_ + "/gate", std::ios::in | std::ios::out);
+  gate << std::string(kAttempts, '\n') << std::flush;
+  const auto size_of = [](const std::string& path) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(path, none);
+    return none ? 0 : size;
+  };
+  for (std::uint32_t task = 0; task < kAttempts; ++task) {
+    while (size_of(log(task)) < 1'000'013 && sys::EventLoop::now() < end) continue;
+  }
+  std::vector<std::size_t> told;  // In each turn.
+  std::size_t all = 0;
+  while (all < kAttempts && sys::EventLoop::now() < end) {
+    const std::vector<model::Event> turn = yard.wait(std::nullopt);
+    const auto now = std::ranges::count_if(turn, [](const model::Event& event) {
+      return std::holds_alternative<model::Progressed>(event.what);
+    });
+    if (now > 0) told.push_back(static_cast<std::size_t>(now));
+    all += static_cast<std::size_t>(now);
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre(4U, 2U)) << "those that were left out come next";
 }
 
 TEST_F(LocalMachineTest, TellsThatWhatRanHasVanishedBeforeAnotherKeeperAnswers) {

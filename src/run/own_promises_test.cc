@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,14 +48,14 @@ model::Decision waits(std::uint32_t shape, model::Reason reason) {
 class Own : public ::testing::Test {
  protected:
   void hear(int moment, model::What what, const model::Decision& decided = {}) {
-    promises.see({.at = second(moment), .what = std::move(what)}, decided, moment);
+    promises_.see({.at = second(moment), .what = std::move(what)}, decided, moment);
   }
-  OwnPromises promises{kOwnMachine};
+  OwnPromises promises_{kOwnMachine};
 };
 
 TEST_F(Own, AStartClaimsAllOfItAndHoldsItOnceThatIsKept) {
   const model::Decision decided = start(0, {{1}}, gb(4));
-  const model::HeldPromise claim = promises.claim_of(decided);
+  const model::HeldPromise claim = promises_.claim_of(decided);
   EXPECT_EQ(claim,
             (model::HeldPromise{
                 .memory = gb(2),
@@ -65,100 +64,100 @@ TEST_F(Own, AStartClaimsAllOfItAndHoldsItOnceThatIsKept) {
                 .tasks = 1,
                 .cards = {{.uuid = "GPU-1", .memory = gb(4), .unused = gb(4), .tasks = 1}}}));
   EXPECT_THAT(OwnPromises::attempts_of(decided), ElementsAre(attempt_of(0)));
-  EXPECT_EQ(promises.held(second(0)), model::HeldPromise{});
-  promises.hold(decided, second(5), 1'000);
+  EXPECT_EQ(promises_.held(second(0)), model::HeldPromise{});
+  promises_.hold(decided, second(5), 1'000);
   model::HeldPromise held = claim;
   held.since_unix_s = held.cards.front().since_unix_s = 1'000;
-  EXPECT_EQ(promises.held(second(5)), held);
+  EXPECT_EQ(promises_.held(second(5)), held);
 }
 
 TEST_F(Own, WhatATaskTakesIsNotUnusedAnyMoreAndMoreThanPromisedIsHeld) {
-  promises.hold(start(0, {{0}}, gb(4)), second(0), 10);
+  promises_.hold(start(0, {{0}}, gb(4)), second(0), 10);
   hear(1, model::Sampled{.tasks = {{.key = attempt_of(0), .memory = gb(1)}}});
   hear(1, model::GpusSampled{.gpus = {{}, {}},
                              .uses = {{.key = attempt_of(0), .gpu = {0}, .memory = gb(5)}}});
-  const model::HeldPromise held = promises.held(second(1));
+  const model::HeldPromise held = promises_.held(second(1));
   EXPECT_EQ(held.memory, gb(2));
   EXPECT_EQ(held.unused, gb(1));
   EXPECT_EQ(held.cards.front().memory, gb(5));
   EXPECT_EQ(held.cards.front().unused, Bytes{});
   hear(2, model::Sampled{});
   hear(2, model::GpusSampled{.gpus = {{}, {}}});
-  EXPECT_EQ(promises.held(second(2)).unused, gb(2)) << "a reading that shows nothing of it";
-  EXPECT_EQ(promises.held(second(2)).cards.front().unused, gb(4));
+  EXPECT_EQ(promises_.held(second(2)).unused, gb(2)) << "a reading that shows nothing of it";
+  EXPECT_EQ(promises_.held(second(2)).cards.front().unused, gb(4));
 }
 
 TEST_F(Own, WhatHasEndedIsNotHeldAndAnOlderAttemptsEndIsNotItsEnd) {
-  promises.hold(start(0), second(0), 10);
+  promises_.hold(start(0), second(0), 10);
   hear(1, model::AttemptEnded{.key = attempt_of(0, 2)});
-  EXPECT_EQ(promises.held(second(1)).tasks, 1);
+  EXPECT_EQ(promises_.held(second(1)).tasks, 1);
   hear(2, model::AttemptEnded{.key = attempt_of(0)});
-  EXPECT_EQ(promises.held(second(2)), model::HeldPromise{});
+  EXPECT_EQ(promises_.held(second(2)), model::HeldPromise{});
 }
 
 TEST_F(Own, AGrantClaimsWhatTheTaskHadNotBefore) {
   const model::Decision load{
       .commands = {model::StartAttempt{.key = attempt_of(0), .promise = {.memory = gb(2)}}}};
-  promises.hold(load, second(0), 10);
+  promises_.hold(load, second(0), 10);
   const model::Decision grant{
       .commands = {model::GrantDevice{
           .key = attempt_of(0),
           .promise = {.memory = gb(3), .cpus = model::cpus(2), .gpus = 1, .gpu_memory = gb(4)},
           .gpus = {{0}}}}};
-  EXPECT_EQ(promises.claim_of(grant),
+  EXPECT_EQ(promises_.claim_of(grant),
             (model::HeldPromise{
                 .memory = gb(1),
                 .unused = gb(1),
                 .cpus = model::cpus(2),
                 .cards = {{.uuid = "GPU-0", .memory = gb(4), .unused = gb(4), .tasks = 1}}}));
-  promises.hold(grant, second(5), 15);
-  EXPECT_EQ(promises.claim_of(grant), model::HeldPromise{}) << "it has all of that";
-  EXPECT_EQ(promises.held(second(5)).memory, gb(3));
-  EXPECT_EQ(promises.held(second(5)).since_unix_s, 10);
-  EXPECT_EQ(promises.held(second(5)).cards.front().since_unix_s, 15);
+  promises_.hold(grant, second(5), 15);
+  EXPECT_EQ(promises_.claim_of(grant), model::HeldPromise{}) << "it has all of that";
+  EXPECT_EQ(promises_.held(second(5)).memory, gb(3));
+  EXPECT_EQ(promises_.held(second(5)).since_unix_s, 10);
+  EXPECT_EQ(promises_.held(second(5)).cards.front().since_unix_s, 15);
 }
 
 TEST_F(Own, AGpuOfWhichNothingWasTakenForAQuarterOfAnHourIsNotHeld) {
-  promises.hold(start(0, {{0}}), second(0), 10);
+  promises_.hold(start(0, {{0}}), second(0), 10);
   const Instant before = second(0) + (OwnPromises::kIdleMax - Duration{1});
-  EXPECT_THAT(promises.held(before).cards, ::testing::SizeIs(1));
-  EXPECT_TRUE(promises.held(before).cards.front().whole);
-  const model::HeldPromise later = promises.held(before + Duration{1});
+  EXPECT_THAT(promises_.held(before).cards, ::testing::SizeIs(1));
+  EXPECT_TRUE(promises_.held(before).cards.front().whole);
+  const model::HeldPromise later = promises_.held(before + Duration{1});
   EXPECT_THAT(later.cards, ::testing::IsEmpty());
   EXPECT_EQ(later.memory, gb(2)) << "memory of the host is another matter";
   hear(901, model::GpusSampled{.gpus = {{}, {}},
                                .uses = {{.key = attempt_of(0), .gpu = {0}, .memory = mb(1)}}});
-  EXPECT_THAT(promises.held(second(902)).cards, ::testing::SizeIs(1)) << "it has begun to take it";
+  EXPECT_THAT(promises_.held(second(902)).cards, ::testing::SizeIs(1)) << "it has begun to take it";
 }
 
 TEST_F(Own, WhereTheDriverDoesNotSayWhoHasWhatNothingIsTakenForIdle) {
-  promises.hold(start(0, {{0}}), second(0), 10);
+  promises_.hold(start(0, {{0}}), second(0), 10);
   hear(1, model::GpusSampled{.gpus = {{.processes_known = false}, {}}});
-  EXPECT_THAT(promises.held(second(5'000)).cards, ::testing::SizeIs(1));
+  EXPECT_THAT(promises_.held(second(5'000)).cards, ::testing::SizeIs(1));
 }
 
 TEST_F(Own, WhoWaitsForRoomWantsItSinceThenAndAGpuBeforeAnythingElse) {
-  EXPECT_EQ(promises.want(), std::nullopt);
+  EXPECT_EQ(promises_.want(), std::nullopt);
   hear(3, model::TimePassed{},
        waits(1, {.cause = model::Cause::Cpus, .needs = {.cpus = model::cpus(2)}}));
-  EXPECT_EQ(promises.want(), (model::Want{.cpus = model::cpus(2), .since_unix_s = 3}));
+  EXPECT_EQ(promises_.want(), (model::Want{.cpus = model::cpus(2), .since_unix_s = 3}));
   hear(7, model::TimePassed{},
        waits(4, {.cause = model::Cause::GivesWay, .needs = {.gpus = 1, .gpu_memory = gb(3)}}));
-  EXPECT_EQ(promises.want(), (model::Want{.gpus = 1, .gpu_memory = gb(3), .since_unix_s = 7}));
+  EXPECT_EQ(promises_.want(), (model::Want{.gpus = 1, .gpu_memory = gb(3), .since_unix_s = 7}));
   hear(9, model::TimePassed{}, waits(4, {}));
-  EXPECT_EQ(promises.want(), (model::Want{.cpus = model::cpus(2), .since_unix_s = 3}));
+  EXPECT_EQ(promises_.want(), (model::Want{.cpus = model::cpus(2), .since_unix_s = 3}));
   hear(9, model::TimePassed{}, waits(1, {.cause = model::Cause::Parallel}));
-  EXPECT_EQ(promises.want(), std::nullopt) << "max-parallel is no lack of room";
+  EXPECT_EQ(promises_.want(), std::nullopt) << "max-parallel is no lack of room";
 }
 
 TEST_F(Own, WhoHasGotSomethingHasWaitedSinceThen) {
   hear(3, model::TimePassed{}, waits(1, {.cause = model::Cause::Gpus, .needs = {.gpus = 1}}));
-  promises.hold(start(0, {{0}}), second(8), 8);
-  EXPECT_EQ(promises.want()->since_unix_s, 8);
-  promises.hold(start(1), second(9), 9);
-  EXPECT_EQ(promises.want()->since_unix_s, 8) << "that was no GPU";
+  promises_.hold(start(0, {{0}}), second(8), 8);
+  EXPECT_EQ(promises_.want()->since_unix_s, 8);
+  promises_.hold(start(1), second(9), 9);
+  EXPECT_EQ(promises_.want()->since_unix_s, 8) << "that was no GPU";
   hear(20, model::AttemptEnded{.key = attempt_of(0)});
-  EXPECT_EQ(promises.want()->since_unix_s, 20);
+  EXPECT_EQ(promises_.want()->since_unix_s, 20);
 }
 
 }  // namespace

@@ -99,6 +99,10 @@ std::string group_directory(std::uint32_t batch, std::string_view group, bool by
   return by_group ? task_directory(above, group) : above;
 }
 
+std::string round_directory(std::string_view called, std::uint32_t round, bool by_group) {
+  return by_group ? std::string(called) : fmt::format("round-{}", round);
+}
+
 std::string task_directory(std::string_view group_directory, std::string_view id) {
   return group_directory.empty() ? std::string(id) : fmt::format("{}/{}", group_directory, id);
 }

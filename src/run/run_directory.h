@@ -62,6 +62,9 @@ bool taken_in_run_directory(std::string_view name);
 /// has it: "train", of a later submission "submissions/2/train"; where groups have no directory
 /// (task.directory-grouping: false) "" and "submissions/2".
 std::string group_directory(std::uint32_t batch, std::string_view group, bool by_group);
+/// The same of a group in a round of a repeat, by what people call it there: "clients.3"; where
+/// groups have no directory "round-3".
+std::string round_directory(std::string_view called, std::uint32_t round, bool by_group);
 
 /// The directory of a task, seen from where its group's is: "train/lr=1".
 std::string task_directory(std::string_view group_directory, std::string_view id);

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -38,23 +37,23 @@ class Ledgers : public ::testing::Test {
   SharedLedger make(const std::string& ticket) {
     return {{.write =
                  [this, ticket](const model::Promises& promises) {
-                   files[ticket] = promises;
-                   ++writes;
+                   files_[ticket] = promises;
+                   ++writes_;
                  },
              .read =
                  [this, ticket] {
                    std::vector<model::Neighbour> others;
-                   for (const auto& [name, its] : files) {
+                   for (const auto& [name, its] : files_) {
                      if (name != ticket) others.push_back({.user = 1001, .its = its});
                    }
                    return others;
                  },
              .pause =
                  [this] {
-                   ++pauses;
-                   if (while_paused) while_paused();
+                   ++pauses_;
+                   if (while_paused_) while_paused_();
                  },
-             .unix_s = [this] { return now; }},
+             .unix_s = [this] { return now_; }},
             kLedgersMachine,
             {.ticket = ticket, .run = 7, .name = "sweep"}};
   }
@@ -63,88 +62,89 @@ class Ledgers : public ::testing::Test {
   std::optional<model::ClaimRefused> claim(SharedLedger& ledger, int round = 1) {
     const model::Decision decided{
         .commands = {model::StartAttempt{.key = {}, .promise = {.memory = gb(6)}}}};
-    const model::Headroom left{.memory_free = gb(4)};
-    return ledger.claim(
-        {.decided = decided, .left = [&] { return left; }, .at = {}, .round = round});
+    return ledger.claim({.decided = decided,
+                         .left = [] { return model::Headroom{.memory_free = gb(4)}; },
+                         .at = {},
+                         .round = round});
   }
 
-  std::map<std::string, model::Promises> files;
-  std::function<void()> while_paused;
-  std::int64_t now = 100;
-  int writes = 0;
-  int pauses = 0;
+  std::map<std::string, model::Promises> files_;
+  std::function<void()> while_paused_;
+  std::int64_t now_ = 100;
+  int writes_ = 0;
+  int pauses_ = 0;
 };
 
 TEST_F(Ledgers, AFileSaysWhoseItIsFromTheBeginning) {
   const SharedLedger ledger = make("1");
-  EXPECT_EQ(files.at("1"), (model::Promises{.ticket = "1",
-                                            .run = 7,
-                                            .name = "sweep",
-                                            .memory_total = gb(10),
-                                            .cpus_total = model::cpus(8)}));
+  EXPECT_EQ(files_.at("1"), (model::Promises{.ticket = "1",
+                                             .run = 7,
+                                             .name = "sweep",
+                                             .memory_total = gb(10),
+                                             .cpus_total = model::cpus(8)}));
 }
 
 TEST_F(Ledgers, WhatIsFreeIsHeldAndTheOtherIsRefusedIt) {
   SharedLedger one = make("1");
   SharedLedger other = make("2");
   EXPECT_EQ(claim(one), std::nullopt);
-  EXPECT_EQ(files.at("1").held.memory, gb(6));
-  EXPECT_EQ(files.at("1").claimed, model::HeldPromise{});
+  EXPECT_EQ(files_.at("1").held.memory, gb(6));
+  EXPECT_EQ(files_.at("1").claimed, model::HeldPromise{});
   const std::optional<model::ClaimRefused> refused = claim(other);
   ASSERT_TRUE(refused.has_value());
   EXPECT_THAT(refused->attempts, ElementsAre(model::AttemptKey{}));
   ASSERT_THAT(refused->neighbours, SizeIs(1));
-  EXPECT_EQ(refused->neighbours.front().its, files.at("1"));
+  EXPECT_EQ(refused->neighbours.front().its, files_.at("1"));
   EXPECT_FALSE(refused->no_more);
-  EXPECT_EQ(files.at("2").held, model::HeldPromise{});
-  EXPECT_EQ(files.at("2").claimed, model::HeldPromise{});
+  EXPECT_EQ(files_.at("2").held, model::HeldPromise{});
+  EXPECT_EQ(files_.at("2").claimed, model::HeldPromise{});
   EXPECT_TRUE(claim(other, Machine::kClaimRoundsMax)->no_more);
 }
 
 TEST_F(Ledgers, WhoClaimsBesideAnOlderOneLetsGoAtOnce) {
   SharedLedger ledger = make("2");
-  files["1"] = {.ticket = "1", .claimed = {.memory = gb(6), .tasks = 1}};
+  files_["1"] = {.ticket = "1", .claimed = {.memory = gb(6), .tasks = 1}};
   EXPECT_TRUE(claim(ledger).has_value());
-  EXPECT_EQ(pauses, 0);
+  EXPECT_EQ(pauses_, 0);
 }
 
 TEST_F(Ledgers, WhoClaimsBesideAYoungerOneWaitsForItToLetGo) {
   SharedLedger ledger = make("1");
-  files["2"] = {.ticket = "2", .claimed = {.memory = gb(6), .tasks = 1}};
-  while_paused = [this] {
-    if (pauses == 3) files["2"].claimed = {};
+  files_["2"] = {.ticket = "2", .claimed = {.memory = gb(6), .tasks = 1}};
+  while_paused_ = [this] {
+    if (pauses_ == 3) files_["2"].claimed = {};
   };
   EXPECT_EQ(claim(ledger), std::nullopt);
-  EXPECT_EQ(pauses, 3);
+  EXPECT_EQ(pauses_, 3);
 }
 
 TEST_F(Ledgers, AYoungerOneThatIsStoppedInTheMiddleIsNotWaitedForLong) {
   SharedLedger ledger = make("1");
-  files["2"] = {.ticket = "2", .claimed = {.memory = gb(6), .tasks = 1}};
+  files_["2"] = {.ticket = "2", .claimed = {.memory = gb(6), .tasks = 1}};
   const std::optional<model::ClaimRefused> refused = claim(ledger);
   ASSERT_TRUE(refused.has_value());
-  EXPECT_EQ(pauses, SharedLedger::kLooksMax - 1);
+  EXPECT_EQ(pauses_, SharedLedger::kLooksMax - 1);
   EXPECT_EQ(refused->neighbours.front().its.claimed.memory, gb(6)) << "it counts as held";
 }
 
 TEST_F(Ledgers, TheOthersAreToldOfOnceAndAgainWhereSomethingMattersThatIsNew) {
   SharedLedger ledger = make("1");
   EXPECT_EQ(ledger.look({.thorough = true}), std::nullopt) << "nobody is there";
-  files["2"] = {.ticket = "2", .held = {.memory = gb(6), .unused = gb(6), .tasks = 1}};
+  files_["2"] = {.ticket = "2", .held = {.memory = gb(6), .unused = gb(6), .tasks = 1}};
   EXPECT_THAT(ledger.look({.thorough = true})->neighbours, SizeIs(1));
   EXPECT_EQ(ledger.look({.thorough = true}), std::nullopt);
-  files["2"].held.unused = gb(1);
+  files_["2"].held.unused = gb(1);
   EXPECT_EQ(ledger.look({.thorough = false}), std::nullopt) << "that is for the next reading";
   EXPECT_TRUE(ledger.look({.thorough = true}).has_value());
-  files["2"].held.memory = gb(5);
+  files_["2"].held.memory = gb(5);
   EXPECT_TRUE(ledger.look({.thorough = false}).has_value());
-  files.erase("2");
+  files_.erase("2");
   EXPECT_THAT(ledger.look({.thorough = false})->neighbours, IsEmpty());
 }
 
 TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {
   SharedLedger ledger = make("2");
-  files["1"] = {.ticket = "1", .want = model::Want{.gpus = 1, .since_unix_s = 40}};
+  files_["1"] = {.ticket = "1", .want = model::Want{.gpus = 1, .since_unix_s = 40}};
   std::vector<model::Neighbour> seen = ledger.look({.thorough = true})->neighbours;
   EXPECT_EQ(seen.front().waits, Duration{60'000});
   EXPECT_TRUE(seen.front().goes_first) << "we want nothing";
@@ -154,13 +154,13 @@ TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {
   turn.events.push_back({.at = {}, .what = model::TimePassed{}});
   turn.decisions.push_back({.changes = {model::ReasonChanged{
                                 .reason = {.cause = model::Cause::Gpus, .needs = {.gpus = 1}}}}});
-  now = 40;
+  now_ = 40;
   ledger.see(turn);
-  EXPECT_EQ(files.at("2").want, (model::Want{.gpus = 1, .since_unix_s = 40}));
+  EXPECT_EQ(files_.at("2").want, (model::Want{.gpus = 1, .since_unix_s = 40}));
   EXPECT_TRUE(ledger.is_worth_a_look());
   seen = ledger.look({.thorough = true})->neighbours;
   EXPECT_TRUE(seen.front().goes_first) << "as long, and older";
-  files["1"].want->since_unix_s = 41;
+  files_["1"].want->since_unix_s = 41;
   EXPECT_FALSE(ledger.look({.thorough = true})->neighbours.front().goes_first);
 }
 
@@ -171,11 +171,11 @@ TEST_F(Ledgers, WhatHasEndedIsFreeToOthersOnceThatIsWrittenDown) {
   turn.events.push_back({.at = {}, .what = model::AttemptEnded{.key = {}}});
   turn.decisions.emplace_back();
   ledger.see(turn);
-  EXPECT_EQ(files.at("1").held, model::HeldPromise{});
-  const int before = writes;
+  EXPECT_EQ(files_.at("1").held, model::HeldPromise{});
+  const int before = writes_;
   turn.events = {{.at = {}, .what = model::TimePassed{}}};
   ledger.see(turn);
-  EXPECT_EQ(writes, before) << "what has not changed is not written again";
+  EXPECT_EQ(writes_, before) << "what has not changed is not written again";
 }
 
 }  // namespace

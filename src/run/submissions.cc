@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,11 +23,14 @@
 namespace trainyard::run {
 
 Submissions::Submissions(sys::EventLoop& loop, journal::Journal& journal, Tasks& tasks,
-                         std::uint32_t added, Add add)
-    : loop_(loop), journal_(journal), tasks_(tasks), added_(added), add_(std::move(add)) {}
+                         std::uint32_t added, Ways ways)
+    : loop_(loop), journal_(journal), tasks_(tasks), added_(added), ways_(std::move(ways)) {}
 
 Submissions::~Submissions() {
-  if (current_) refuse(current_->reply, "the run ended before it could be added");
+  if (current_) {
+    std::optional<link::Reply>& reply = current_->reply;
+    if (reply) refuse(*reply, "the run ended before it could be added");
+  }
   for (Waiting& each : waiting_) refuse(each.reply, "the run ended before it could be added");
 }
 
@@ -44,13 +48,19 @@ void Submissions::take(wire::Submit submission, link::Reply reply) {
   if (!current_ && waiting_.size() == 1) loop_.post([this] { begin_next(); });
 }
 
+void Submissions::go_to_next() {
+  if (!waiting_.empty() || round_is_due_) loop_.post([this] { begin_next(); });
+}
+
 void Submissions::begin_next() {
-  if (current_ || waiting_.empty()) return;
+  if (current_) return;
+  if (std::exchange(round_is_due_, false)) {
+    std::optional<Tasks::Accepted> round = closed_ ? std::nullopt : tasks_.next_round(added_ + 1);
+    if (round) return begin(*std::move(round), std::nullopt);
+  }
+  if (waiting_.empty()) return ways_.nothing_came();
   Waiting next = std::move(waiting_.front());
   waiting_.pop_front();
-  const auto go_to_next = [this] {
-    if (!waiting_.empty()) loop_.post([this] { begin_next(); });
-  };
   if (closed_) {
     refuse(next.reply, "the run is ending and takes nothing more");
     return go_to_next();
@@ -68,7 +78,11 @@ void Submissions::begin_next() {
                                    tasks, kTasksMax));
     return go_to_next();
   }
-  current_ = std::make_unique<Current>(std::move(*accepted), std::move(next.reply));
+  begin(std::move(*accepted), std::move(next.reply));
+}
+
+void Submissions::begin(Tasks::Accepted accepted, std::optional<link::Reply> reply) {
+  current_ = std::make_unique<Current>(std::move(accepted), std::move(reply));
   if (const Result<void> begun = journal_.begin_batch(current_->accepted.batch); !begun) {
     return give_up(begun.error());
   }
@@ -81,9 +95,9 @@ void Submissions::go_on() {
   if (!done) return give_up(done.error());
   if (!*done) return loop_.post([this] { go_on(); });
   ++added_;
-  add_({.number = current_->accepted.batch.number,
-        .plan = current_->accepted.batch.plan,
-        .is_promised = true});
+  ways_.add({.number = current_->accepted.batch.number,
+             .plan = current_->accepted.batch.plan,
+             .is_promised = current_->reply.has_value()});
 }
 
 void Submissions::give_up(const Error& error) {
@@ -93,9 +107,14 @@ void Submissions::give_up(const Error& error) {
                             removed.error().message));
   }
   tasks_.drop_last();
-  refuse(current_->reply, fmt::format("the journal cannot be written: {}", error.message));
+  std::string why = fmt::format("the journal cannot be written: {}", error.message);
+  if (std::optional<link::Reply>& reply = current_->reply) {
+    refuse(*reply, std::move(why));
+  } else {
+    tasks_.note("the next round cannot be added: " + why);
+  }
   current_.reset();
-  if (!waiting_.empty()) loop_.post([this] { begin_next(); });
+  go_to_next();
 }
 
 void Submissions::see(const model::Turn& turn) {
@@ -103,12 +122,18 @@ void Submissions::see(const model::Turn& turn) {
                        const auto* const batch = std::get_if<model::BatchAdded>(&it.what);
                        return batch != nullptr && batch->number == current_->accepted.batch.number;
                      });
-  if (!is_in) return;
-  current_->reply({.outcome = wire::Outcome::Done,
-                   .text = std::move(current_->accepted.told),
-                   .number = current_->accepted.batch.number});
-  current_.reset();
-  if (!waiting_.empty()) loop_.post([this] { begin_next(); });
+  if (is_in) {
+    if (std::optional<link::Reply>& reply = current_->reply) {
+      (*reply)({.outcome = wire::Outcome::Done,
+                .text = std::move(current_->accepted.told),
+                .number = current_->accepted.batch.number});
+    }
+    current_.reset();
+  }
+  const bool was_due = round_is_due_;
+  round_is_due_ = was_due || (!closed_ && tasks_.has_next_round());
+  // What was posted when nothing was under way comes to all of it.
+  if (is_in || (round_is_due_ && !was_due)) go_to_next();
 }
 
 }  // namespace trainyard::run

@@ -1,6 +1,6 @@
 // What is submitted to a run at work, on its way into it: read, written down a few thousand tasks
 // at a time between the turns of the loop, and answered when it has been committed. One at a time,
-// in the order in which they came.
+// in the order in which they came; the next round of what the run repeats goes first.
 //
 // Belongs to the thread of its loop.
 #pragma once
@@ -10,6 +10,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -32,9 +33,15 @@ class Submissions {
 
   using Add = std::move_only_function<void(model::BatchAdded)>;
 
-  /// All three must outlive it. `add` hands a batch to the loop; batches so far: `added`.
+  /// How it reaches the loop.
+  struct Ways {
+    Add add;                                       ///< Hands a batch to it.
+    std::move_only_function<void()> nothing_came;  ///< What was on its way is not any more.
+  };
+
+  /// All three must outlive it. Batches so far: `added`.
   Submissions(sys::EventLoop& loop, journal::Journal& journal, Tasks& tasks, std::uint32_t added,
-              Add add);
+              Ways ways);
   Submissions(Submissions&&) = delete;
   Submissions& operator=(Submissions&&) = delete;
   /// Who still waits is told that the run is over.
@@ -44,10 +51,12 @@ class Submissions {
   void take(wire::Submit submission, link::Reply reply);
   /// Nothing more is taken: the run was told to end.
   void close() { closed_ = true; }
-  /// After every committed turn.
+  /// After every committed turn, which the tasks have seen.
   void see(const model::Turn& turn);
   /// Whether something is on its way into the run.
-  [[nodiscard]] bool is_busy() const { return current_ != nullptr || !waiting_.empty(); }
+  [[nodiscard]] bool is_busy() const {
+    return current_ != nullptr || !waiting_.empty() || round_is_due_;
+  }
 
  private:
   struct Waiting {
@@ -56,10 +65,12 @@ class Submissions {
   };
   struct Current {
     Tasks::Accepted accepted;
-    link::Reply reply;
+    std::optional<link::Reply> reply;  ///< Nothing for a round: nobody waits for it.
   };
 
   void begin_next();
+  void begin(Tasks::Accepted accepted, std::optional<link::Reply> reply);
+  void go_to_next();
   void go_on();
   void refuse(link::Reply& reply, std::string why);
   void give_up(const Error& error);
@@ -68,9 +79,10 @@ class Submissions {
   journal::Journal& journal_;
   Tasks& tasks_;
   std::uint32_t added_;
-  Add add_;
+  Ways ways_;
   std::deque<Waiting> waiting_;
   std::unique_ptr<Current> current_;  ///< The one that is written down; nothing: none is.
+  bool round_is_due_ = false;
   bool closed_ = false;
 };
 

@@ -2,6 +2,7 @@
 // run` answers from job files, the library from objects of the program.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/turn.h"
+#include "run/printed_metrics.h"
 #include "wire/control.h"
 #include "wire/task.h"
 
@@ -27,6 +29,11 @@ class Tasks {
 
   /// Everything that is needed to start an attempt on these GPUs.
   virtual model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) = 0;
+  /// What finds metrics in the lines that a task prints in its own words; empty where nothing does.
+  virtual LinePattern pattern_of(model::TaskIndex task) {
+    static_cast<void>(task);
+    return {};
+  }
   /// The task that people call so; nothing where there is none.
   virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
   /// Why no task that has ended begins anew where people ask for it, in words for them; empty: they
@@ -47,6 +54,11 @@ class Tasks {
     std::string told;  ///< For whoever submitted it: what was added.
   };
   virtual Result<Accepted> accept(const wire::Submit& submission, std::uint32_t number) = 0;
+  /// Whether what the tasks repeat has come to the end of a round, and another one may be to come.
+  [[nodiscard]] virtual bool has_next_round() const { return false; }
+  /// The next round, as the batch of that number, as accept() gives one; nothing where no other
+  /// comes. To be asked for where there may be one.
+  virtual std::optional<Accepted> next_round(std::uint32_t /*number*/) { return std::nullopt; }
   /// What was accepted last is not added after all.
   virtual void drop_last() = 0;
 };

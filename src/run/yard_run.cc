@@ -169,6 +169,7 @@ journal::Execution YardRun::execution() const {
 
 Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& first,
                             const journal::Execution& execution) {
+  if (options_.ends_on_signals) watch_signals();
   started_unix_ms_ = execution.started_unix_ms;
   Result<std::unique_ptr<journal::Journal>> journal =
       journal::Journal::create(journal_path(options_.directory), job_name, first, execution);
@@ -197,6 +198,7 @@ void YardRun::take_number(bool is_new) {
 Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batches,
                                         const journal::Execution& execution,
                                         journal::JournalOptions options) {
+  if (options_.ends_on_signals) watch_signals();
   started_unix_ms_ = execution.started_unix_ms;
   const NotedEnds noted = noted_ends(options_.directory);
   if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
@@ -278,6 +280,7 @@ void YardRun::make_machine() {
                 launch.journal_number = journal_->number_of(key.task);
                 return launch;
               },
+          .pattern_of = [this](model::TaskIndex task) { return tasks_.pattern_of(task); },
           .frames = server_.get(),
           .on_message = [this](model::AttemptKey key,
                                const wire::Message& message) { tasks_.hear(key, message); },
@@ -287,6 +290,7 @@ void YardRun::make_machine() {
           .more_to_come =
               [this] { return (held_by_ && !machine_->keeper_gone()) || submissions_->is_busy(); },
           .gpus = gpus_ ? &*gpus_ : nullptr,
+          .log_max = options_.log_max,
           .ledger = ledger_ ? &*ledger_ : nullptr,
           .limits = limits_ ? &*limits_ : nullptr});
   keeper_->note_ends({.path = ends_path(options_.directory),
@@ -295,7 +299,8 @@ void YardRun::make_machine() {
                       .clock_offset = machine_->clock_offset()});
   submissions_ = std::make_unique<Submissions>(
       loop_, *journal_, tasks_, batches_.back().number,
-      [this](model::BatchAdded batch) { machine_->add(std::move(batch)); });
+      Submissions::Ways{.add = [this](model::BatchAdded batch) { machine_->add(std::move(batch)); },
+                        .nothing_came = [this] { machine_->look_again(); }});
 }
 
 Ending YardRun::run() {
@@ -311,7 +316,6 @@ Ending YardRun::run() {
       if (!done) tasks_.note(name + " is not tried again: what its group needs has failed");
     });
   }
-  if (options_.ends_on_signals) watch_signals();
   const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
   if (options_.lasts_as_long_as) watch_other_end(*options_.lasts_as_long_as);
   std::vector<Observer> observers;
@@ -363,8 +367,8 @@ void YardRun::see(const model::Turn& turn, bool all_ended) {
     const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
     if (ended != nullptr) keeper_->is_written(ended->key);
   }
-  submissions_->see(turn);
   tasks_.see(turn);
+  submissions_->see(turn);
   if (ledger_) ledger_->see(turn);
 }
 
@@ -384,7 +388,7 @@ void YardRun::ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply)
   const std::optional<model::TaskIndex> task = tasks_.find(named.group, named.id);
   if (!task || !machine_) return reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
   std::visit([&](auto& it) { it.task = *task; }, asked);
-  machine_->ask(std::move(asked), [reply = std::move(reply)](bool done) mutable {
+  machine_->ask(asked, [reply = std::move(reply)](bool done) mutable {
     reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
   });
 }
@@ -392,19 +396,22 @@ void YardRun::ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply)
 void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
   match(
       request, [&](const wire::Ping&) { reply({.outcome = wire::Outcome::Done, .text = {}}); },
-      [&](const wire::Kill& it) { ask({it.group, it.id}, model::KillAsked{}, std::move(reply)); },
+      [&](const wire::Kill& it) {
+        ask({.group = it.group, .id = it.id}, model::KillAsked{}, std::move(reply));
+      },
       [&](const wire::Retry& it) {
         if (const std::string why = tasks_.why_no_retry(); !why.empty()) {
           return reply({.outcome = wire::Outcome::Error, .text = why});
         }
-        ask({it.group, it.id}, asked_for({}, it), std::move(reply));
+        ask({.group = it.group, .id = it.id}, asked_for({}, it), std::move(reply));
       },
       [&](const wire::Hold& it) {
-        ask({it.group, it.id}, model::HoldAsked{.task = {}, .hold = it.hold}, std::move(reply));
+        ask({.group = it.group, .id = it.id}, model::HoldAsked{.task = {}, .hold = it.hold},
+            std::move(reply));
       },
       [&](const wire::SetPriority& it) {
-        ask({it.group, it.id}, model::PriorityAsked{.task = {}, .priority = it.priority},
-            std::move(reply));
+        ask({.group = it.group, .id = it.id},
+            model::PriorityAsked{.task = {}, .priority = it.priority}, std::move(reply));
       },
       [&](const wire::Submit& submit) {
         if (submissions_) return submissions_->take(submit, std::move(reply));
@@ -428,7 +435,8 @@ bool YardRun::kill(model::TaskIndex task, LocalMachine::Answered reply) {
 }
 
 void YardRun::watch_signals() {
-  // A lost terminal does not end the run, and neither does a reader of its output that goes away.
+  // From before anything is written down: what has begun ends as a run does. A lost terminal does
+  // not end the run, and neither does a reader of its output that goes away.
   loop_.watch_signals({SIGINT, SIGTERM, SIGHUP, SIGPIPE}, [this](int signal) {
     if (signal == SIGINT || signal == SIGTERM) interrupt();
   });

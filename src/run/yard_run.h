@@ -56,6 +56,7 @@ struct YardRunOptions {
   std::string program;    ///< Who answers at the socket: "trainyard 0.1.0".
   model::Policy policy;   ///< For the machine of the parts.
   Duration sample_every{1000};
+  Bytes log_max;                ///< What a log of a task may take of the disk; 0: any amount.
   model::GpuLimits gpu_limits;  ///< Of the runs of this user together.
   /// INT and TERM end the run, once gently and twice at once. Changes process-wide state: for
   /// programs, not for libraries.

@@ -60,6 +60,9 @@ void Tries::count(Setback setback, Stage stage) {
     case Setback::Crowded:
       add_one(crowded);
       break;
+    case Setback::Cleared:
+      add_one(cleared);
+      break;
     case Setback::Final:
       break;
   }
@@ -115,6 +118,8 @@ std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries&
       return one_of(kFaultlessTriesMax, tries.preempted);
     case Setback::Crowded:
       return one_of(kFaultlessTriesMax, tries.crowded);
+    case Setback::Cleared:
+      return AnotherTry{.number = tries.cleared + 1, .most = 0};
     case Setback::Final:
       break;
   }
@@ -133,7 +138,8 @@ std::string delay_text(Duration delay) {
 }
 
 std::string to_text(const AnotherTry& next) {
-  std::string text = fmt::format("try {} of {}", next.number, next.most);
+  std::string text = fmt::format("try {}", next.number);
+  if (next.most > 0) text += fmt::format(" of {}", next.most);
   if (next.delay > Duration{0}) text += " in " + delay_text(next.delay);
   return text;
 }

@@ -22,6 +22,7 @@ enum class Setback : std::uint8_t {
   Lost,         ///< Nobody knows how it ended: not the task's fault.
   CardLost,     ///< One of its GPUs did not answer while it ran: not its fault, if not twice.
   Preempted,    ///< Interrupted because the machine's memory ran short: not its fault either.
+  Cleared,      ///< Somebody wants its GPU back: as often as that is said, it costs no try.
   Final,        ///< Ended by a person, at its hard limit, with its group or with the run.
 };
 
@@ -34,6 +35,7 @@ struct Tries {
   std::uint8_t cards_lost = 0;
   std::uint8_t preempted = 0;
   std::uint8_t crowded = 0;
+  std::uint8_t cleared = 0;
 
   /// One more. Stays at 255.
   void count(Setback setback, Stage stage);
@@ -63,7 +65,7 @@ constexpr Duration kRetryDelayMax{3'600'000};
 struct AnotherTry {
   Duration delay{0};
   int number = 2;  ///< The try that comes, of those that are counted with it: "try 2 of 3".
-  int most = 2;
+  int most = 2;    ///< 0: there is no end of them.
 
   friend bool operator==(const AnotherTry&, const AnotherTry&) = default;
 };

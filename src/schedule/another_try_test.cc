@@ -1,6 +1,7 @@
 // Whether a task is tried again, row by row.
 #include "schedule/another_try.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -74,6 +75,16 @@ TEST(AnotherTry, AfterWhatWasNobodysFaultComesFiveTimes) {
   for (const Setback setback : {Setback::Lost, Setback::Preempted}) {
     EXPECT_EQ(after(setback, {.lost = 5, .preempted = 5}, {}), of(6, 6));
     EXPECT_EQ(after(setback, {.lost = 6, .preempted = 6}, {}), std::nullopt);
+  }
+}
+
+TEST(AnotherTry, ComesAsOftenAsSomebodyWantsAGpuBack) {
+  Tries tries;
+  for (int i = 1; i <= 300; ++i) {
+    tries.count(Setback::Cleared, Stage::Train);
+    const auto next = another_try(Setback::Cleared, Stage::Train, tries, {}, {});
+    ASSERT_TRUE(next.has_value()) << i;
+    EXPECT_EQ(to_text(*next), fmt::format("try {}", std::min(i, 255) + 1));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,7 +13,6 @@
 #include "base/bytes.h"
 #include "model/promises.h"
 #include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::schedule {
 namespace {

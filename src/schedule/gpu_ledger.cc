@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
+#include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
 namespace {

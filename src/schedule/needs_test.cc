@@ -1,6 +1,7 @@
 // Tasks that need others themselves, tasks that run whatever became of these, and tasks that a
 // person keeps from starting or puts before the others.
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,6 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
-#include "model/resources.h"
-#include "model/status.h"
 #include "model/terms.h"
 #include "schedule/test_yard.h"
 

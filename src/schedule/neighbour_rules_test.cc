@@ -12,7 +12,6 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/promises.h"
 #include "model/resources.h"
 #include "schedule/test_yard.h"

@@ -135,9 +135,10 @@ model::Decision Scheduler::on(const model::Event& event) {
   const auto* const gpus = std::get_if<model::GpusSampled>(&event.what);
   if (gpus != nullptr && gpus->ends_follow) look = false;
   if (look) {
-    do state_->start_what_fits(event.at, out);
-    // Who finds nothing left to run on may be what others wait for.
-    while (state_->settle_needs(event.at, out));
+    do {
+      state_->start_what_fits(event.at, out);
+      // Who finds nothing left to run on may be what others wait for.
+    } while (state_->settle_needs(event.at, out));
   }
   state_->tell_of_trials(out);
   const bool reading = std::holds_alternative<model::Sampled>(event.what) ||

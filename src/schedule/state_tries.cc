@@ -38,6 +38,7 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   if (trained || at_limit || running.for_good || ending.verdict != model::Verdict::Failed) {
     return Setback::Final;
   }
+  if (running.cause == StopCause::Cleared) return Setback::Cleared;
   if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
   if (ending.failure == model::Failure::OutOfMemory) {
     const bool interrupted =

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -78,12 +79,13 @@ std::optional<WaitingRoom::Place> WaitingRoom::place_of(model::TaskIndex task) c
 }
 
 model::Request WaitingRoom::remove(model::TaskIndex task) {
-  const std::optional<Place> place = place_of(task);
-  check(place.has_value(), "a task is removed from where it waits");
-  Lane& lane = lanes_[place->lane];
-  step_back(place->lane);
-  lane.tasks.erase(lane.tasks.begin() + place->position);
-  if (!lane.tasks.empty()) stand(place->lane);
+  constexpr Place kNowhere{.lane = std::numeric_limits<std::uint32_t>::max()};
+  const Place place = place_of(task).value_or(kNowhere);
+  check(place.lane < lanes_.size(), "a task is removed from where it waits");
+  Lane& lane = lanes_[place.lane];
+  step_back(place.lane);
+  lane.tasks.erase(lane.tasks.begin() + place.position);
+  if (!lane.tasks.empty()) stand(place.lane);
   leave(lane.shape);
   return lane.request;
 }

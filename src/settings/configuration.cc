@@ -66,6 +66,12 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description =
          "The same at times of the week: 'Mon-Fri 08:00-19:00=2; Sat 10:00-12:00=1'. In a file "
          "also as\nlimits: {\"Mon-Fri 08:00-19:00\": {gpus: 2}}."},
+    {.key = "limits.log",
+     .kind = SettingKind::LogSize,
+     .fallback = "10GB",
+     .description =
+         "How much of the disk one log of a task may take. Of a longer one the beginning "
+         "(an eighth of it)\nand the end (a half) are kept. none: any amount."},
     {.key = "utilization-limit.cpu",
      .kind = SettingKind::Share,
      .fallback = "0.8",
@@ -220,6 +226,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
 }};
 
 constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kNone = "none";
 
 model::GpuStrategy strategy_of(std::string_view text) {
   if (text == "PCI") return model::GpuStrategy::Pci;
@@ -358,6 +365,11 @@ Bytes default_memory(const Configuration& configuration, const model::Capacity& 
   // Whole megabytes read better, and the shares of all CPUs together still fit.
   const auto megabytes = static_cast<std::int64_t>(share / static_cast<double>(mb(1).count));
   return mb(megabytes);
+}
+
+Bytes log_max(const Configuration& configuration) {
+  const std::string& text = configuration.text(Setting::LimitsLog);
+  return text == kNone ? Bytes{} : parse_bytes(text).value_or(Bytes{});
 }
 
 Duration sample_interval(const Configuration& configuration) {

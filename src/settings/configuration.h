@@ -32,6 +32,7 @@ enum class Setting : std::uint8_t {
   OtherUsers,
   LimitsGpus,
   LimitsHours,
+  LimitsLog,
   UtilizationLimitCpu,
   UtilizationLimitMemory,
   UtilizationLimitCudaMemory,
@@ -75,6 +76,7 @@ enum class SettingKind : std::uint8_t {
   SizeOrAuto,    ///< The same, or `auto`.
   Count,         ///< A whole number from 0.
   CountOrAuto,   ///< The same, or `auto`.
+  LogSize,       ///< An amount from a mebibyte, or `none`.
   Hours,         ///< Times of the week with a whole number each, as model::hours_from() reads them.
   MaxPerGpu,     ///< A whole number from 0 to model::kMaxPerGpuMost.
   Tries,         ///< A whole number from 1.
@@ -132,6 +134,9 @@ class Configuration {
   std::vector<Value> values_;
 };
 
+/// Read where none is said, if it is in the current directory.
+inline constexpr const char* kConfigurationFile = "trainyard.yaml";
+
 struct ConfigurationSources {
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
   std::vector<std::string> settings;  ///< --set key=value, in order.
@@ -168,5 +173,8 @@ Bytes default_memory(const Configuration& configuration, const model::Capacity& 
 
 /// How often the machine is looked at: each second, or more often when scheduler.interval says so.
 Duration sample_interval(const Configuration& configuration);
+
+/// How much of the disk a log may take; 0: any amount.
+Bytes log_max(const Configuration& configuration);
 
 }  // namespace trainyard::settings

@@ -228,7 +228,7 @@ void apply_mapping(Configuration& configuration, const text::YamlDocument& docum
 
 void apply_config_file(Configuration& configuration, const ConfigurationSources& sources,
                        text::MistakeList& mistakes) {
-  const std::string name = sources.config_file.empty() ? "trainyard.yaml" : sources.config_file;
+  const std::string name = sources.config_file.empty() ? kConfigurationFile : sources.config_file;
   const std::string path = text::absolute_path(sources.current_directory, name);
   std::error_code failed;
   if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;

@@ -78,6 +78,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "other-users: avoid   # default\n"
             "limits.gpus: auto   # default\n"
             "limits.hours: \"\"   # default\n"
+            "limits.log: 10GB   # default\n"
             "utilization-limit.cpu: 0.8   # default\n"
             "utilization-limit.memory: 1.0   # default\n"
             "utilization-limit.cuda-memory: 1.0   # default\n"
@@ -170,10 +171,10 @@ smtp:
     const auto setting = static_cast<Setting>(i);
     // Fedflow has none of these.
     if (setting == Setting::LimitsGpus || setting == Setting::LimitsHours ||
-        setting == Setting::OtherUsers || setting == Setting::UtilizationLimitGpu ||
-        setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime ||
-        setting == Setting::SchedulerTryFirstTime || setting == Setting::SmtpSecurity ||
-        setting == Setting::SmtpCaFile) {
+        setting == Setting::LimitsLog || setting == Setting::OtherUsers ||
+        setting == Setting::UtilizationLimitGpu || setting == Setting::SchedulerMaxPerGpu ||
+        setting == Setting::SchedulerSettleTime || setting == Setting::SchedulerTryFirstTime ||
+        setting == Setting::SmtpSecurity || setting == Setting::SmtpCaFile) {
       continue;
     }
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
@@ -203,6 +204,20 @@ TEST_F(Configurations, HaveLimitsOfGpusByTheHour) {
   EXPECT_EQ(others.usual, std::nullopt);
   EXPECT_EQ(model::to_text(others.hours), "Sat 08:00-09:00=1");
   EXPECT_EQ(gpu_limits(Configuration()), model::GpuLimits{});
+}
+
+TEST_F(Configurations, BoundALogUnlessTheySayThatItMayBeAnyAmount) {
+  EXPECT_EQ(log_max(Configuration()), gb(10));
+  ConfigurationSources sources = here();
+  sources.settings = {"limits.log=none"};
+  EXPECT_EQ(log_max(load_configuration(sources).value()), Bytes{});
+  sources.settings = {"limits.log=1 MiB"};
+  EXPECT_EQ(log_max(load_configuration(sources).value()), mib(1));
+  sources.settings = {"limits.log=10kB"};
+  const auto too_little = load_configuration(sources);
+  ASSERT_FALSE(too_little.has_value());
+  EXPECT_THAT(too_little.error().front().message,
+              HasSubstr("'10kB' is too little for a log: at least 1 MB, or none"));
 }
 
 TEST_F(Configurations, AreWrittenAsADefaultThatReadsBackAsTheDefaults) {

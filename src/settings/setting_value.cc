@@ -249,6 +249,9 @@ Result<DeviceWish> parse_device(std::string_view text) {
       fmt::format("'{}' is no device; there are cpu, cuda (any GPU) and cuda:<index>", text)});
 }
 
+/// Less is no log: as sys::bound_log() cannot keep to it.
+constexpr Bytes kLogLeast = mib(1);
+
 Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
   switch (kind) {
     case SettingKind::Flag:
@@ -291,6 +294,13 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
     case SettingKind::SizeOrAuto:
       if (text == "auto") return std::string(text);
       return kept_as_written(parse_bytes(text), text);
+    case SettingKind::LogSize: {
+      if (text == "none") return std::string(text);
+      const Result<Bytes> size = parse_bytes(text);
+      if (!size || *size >= kLogLeast) return kept_as_written(size, text);
+      return std::unexpected(Error{fmt::format("'{}' is too little for a log: at least {}, or none",
+                                               text, to_text(kLogLeast))});
+    }
     case SettingKind::Port: {
       const auto number = parse_count(text);
       if (number && *number >= 1 && *number <= 65'535) return std::string(text);

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,12 +17,10 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "journal/recorder.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/promises.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
@@ -50,9 +47,9 @@ bool is_for_lack(const model::Reason& reason) {
 }
 
 const model::Policy& policy_of_all() {
-  static const model::Policy kPolicy{
+  static const model::Policy policy{
       .cpu_utilization_max = 1, .gpu_avoids_others = false, .gpu_memory_remain = Bytes{0}};
-  return kPolicy;
+  return policy;
 }
 
 }  // namespace
@@ -82,10 +79,10 @@ PlayedYard::PlayedYard(SharedWorld& world, std::size_t index, std::uint64_t its_
       tasks_(std::move(tasks)),
       ended_(tasks_.size()),
       scheduler_(policy_of_all(), capacity_of(cards)) {
-  ledger_.emplace(world.board_of(*this), capacity_of(cards),
-                  run::SharedLedger::Options{.ticket = ticket});
+  ledger_ = std::make_unique<run::SharedLedger>(world.board_of(*this), capacity_of(cards),
+                                                run::SharedLedger::Options{.ticket = ticket});
   observers_.emplace_back([this](const model::Turn& turn) { see(turn); });
-  loop_.emplace(scheduler_, *this, recorder_, observers_);
+  loop_ = std::make_unique<run::Loop>(scheduler_, *this, recorder_, observers_);
   look_at_others();
   read_machine();
   auto plan = std::make_shared<model::Plan>();

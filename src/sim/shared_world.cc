@@ -4,35 +4,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/match.h"
-#include "base/result.h"
 #include "base/time.h"
-#include "journal/recorder.h"
-#include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/promises.h"
 #include "model/resources.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "model/waiting.h"
-#include "run/drive.h"
-#include "run/machine.h"
 #include "run/shared_ledger.h"
-#include "schedule/scheduler.h"
+#include "sim/many_yards.h"
 
 namespace trainyard::sim {
 

@@ -119,8 +119,8 @@ class PlayedYard final : public run::Machine {
   NoJournal recorder_;
   schedule::Scheduler scheduler_;
   std::vector<run::Observer> observers_;
-  std::optional<run::SharedLedger> ledger_;
-  std::optional<run::Loop> loop_;
+  std::unique_ptr<run::SharedLedger> ledger_;
+  std::unique_ptr<run::Loop> loop_;
   std::vector<model::Event> inbox_;
   std::map<model::ShapeIndex, model::Reason> reasons_;
   std::optional<Instant> wants_since_;

@@ -3,35 +3,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/match.h"
-#include "base/result.h"
 #include "base/time.h"
-#include "journal/recorder.h"
-#include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/promises.h"
 #include "model/resources.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "model/waiting.h"
-#include "run/drive.h"
-#include "run/machine.h"
-#include "run/shared_ledger.h"
-#include "schedule/scheduler.h"
 #include "sim/shared_world.h"
 
 namespace trainyard::sim {
@@ -110,11 +92,13 @@ void SharedWorld::check_promises() {
 
 void SharedWorld::check_waits() {
   for (const auto& yard : yards_) {
-    if (yard == nullptr || yard->stopped || yard->dead || !yard->wants_since_) continue;
+    if (yard == nullptr || yard->stopped || yard->dead) continue;
+    const std::optional<Instant> wants_since = yard->wants_since_;
+    if (!wants_since) continue;
     const bool has_something = std::ranges::any_of(
         processes_, [&](const RunningProcess& it) { return it.life == yard->life; });
     if (has_something) continue;
-    const Duration waits = now_ - *yard->wants_since_;
+    const Duration waits = now_ - *wants_since;
     outcome_.longest_wait = std::max(outcome_.longest_wait, waits);
     if (waits > kWaitMax) complain(fmt::format("yard {} waits for ever", yard->index_));
   }

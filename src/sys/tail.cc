@@ -7,6 +7,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "sys/descriptor.h"
 
@@ -21,9 +23,18 @@ namespace trainyard::sys {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
+/// Less than this are the zeros of somebody who wrote such.
+constexpr std::int64_t kHoleLeast = std::int64_t{64} << 10;
 
 Error cannot_tail(const std::string& path, int code) {
   return system_error(fmt::format("cannot read '{}'", path), code);
+}
+
+/// Where there is something again, from a place on; a hole is what sys/log_bound.h leaves.
+std::int64_t data_from(int file, std::int64_t place, std::int64_t size) {
+  const off_t found = lseek(file, place, SEEK_DATA);
+  if (found >= 0) return found;
+  return errno == ENXIO ? std::max(place, size) : place;
 }
 
 }  // namespace
@@ -52,6 +63,11 @@ Result<std::string> Tail::read_more() {
     return std::unexpected(Error{fmt::format("'{}' is no plain file", path_)});
   }
   if (facts.st_size < offset_) offset_ = 0;
+  if (const std::int64_t data = data_from(file.get(), offset_, facts.st_size);
+      data - offset_ >= kHoleLeast && offset_ < end_) {
+    const Bytes dropped{data - std::exchange(offset_, data)};
+    return fmt::format("\n[{} of this log were not kept]\n", to_text(dropped));
+  }
   const auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(end_ - offset_, 0));
   std::string piece(std::min<std::uint64_t>(kPiece, left), '\0');
   const ssize_t got = pread(file.get(), piece.data(), piece.size(), offset_);
@@ -59,6 +75,18 @@ Result<std::string> Tail::read_more() {
   piece.resize(static_cast<std::size_t>(got));
   offset_ += got;
   return piece;
+}
+
+Tail::Unread Tail::unread() {
+  struct stat facts{};
+  const std::int64_t size = lstat(path_.c_str(), &facts) == 0 ? facts.st_size : 0;
+  Unread unread;
+  if (size < offset_) {
+    unread.anew = true;
+    offset_ = 0;
+  }
+  unread.bytes = std::max<std::int64_t>(std::min(size, end_) - offset_, 0);
+  return unread;
 }
 
 void Tail::stop_at_present() {

@@ -21,9 +21,19 @@ class Tail {
  public:
   explicit Tail(std::string path) : path_(std::move(path)) {}
 
-  /// The next piece, at most 64 KiB; empty when there is nothing new, or when all has been read
+  /// The next piece, at most 64 KiB, or a line that says how much of it was not kept
+  /// (sys/log_bound.h); empty when there is nothing new, or when all has been read
   /// that was there at the last stop_at_present().
   Result<std::string> read_more();
+
+  /// What read_more() has still to read.
+  struct Unread {
+    std::int64_t bytes = 0;
+    bool anew = false;  ///< The file became shorter: it is read from its beginning again.
+  };
+  Unread unread();
+  /// Passes over so many bytes of it.
+  void skip(std::int64_t bytes) { offset_ += bytes; }
 
   /// Lets read_more() come to an end, however fast the file grows.
   void stop_at_present();

@@ -62,6 +62,24 @@ TEST(Tail, ComesToAnEndInAFileThatGrowsAsFastAsItIsRead) {
   EXPECT_EQ(tail.read_more().value(), "two\n");
 }
 
+TEST(Tail, SaysHowMuchItHasNotReadAndPassesOverSomeOfIt) {
+  const TemporaryDirectory place;
+  Tail tail(place / "log");
+  EXPECT_EQ(tail.unread().bytes, 0) << "it is not there yet";
+  append(place / "log", "one\ntwo\n");
+  EXPECT_EQ(tail.unread().bytes, 8);
+  EXPECT_FALSE(tail.unread().anew);
+  tail.skip(4);
+  EXPECT_EQ(tail.read_more().value(), "two\n");
+  EXPECT_EQ(tail.unread().bytes, 0);
+  std::ofstream(place / "log") << "short";
+  const Tail::Unread after = tail.unread();
+  EXPECT_TRUE(after.anew);
+  EXPECT_EQ(after.bytes, 5);
+  EXPECT_EQ(tail.read_more().value(), "short");
+  EXPECT_FALSE(tail.unread().anew) << "told once";
+}
+
 TEST(Tail, ReadsNothingButAPlainFile) {
   const TemporaryDirectory place;
   ASSERT_EQ(::mkfifo((place / "log").c_str(), 0600), 0);

@@ -9,6 +9,7 @@
 
 #include "base/duration_text.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "sys/stoppable_command.h"
 #include "tell/notice.h"
 
@@ -28,10 +29,24 @@ std::vector<std::string> finish_variables(const RunName& run, const Counts& coun
           fmt::format("TRAINYARD_STOPPED={}", counts.stopped)};
 }
 
+namespace {
+
+/// It has an end also where nobody is left to end it: the run may be killed meanwhile.
+std::vector<std::string> with_a_bound_of_its_own(const FinishCommand& command) {
+  constexpr Duration kLater{2'000};
+  const auto seconds = [](Duration time) {
+    return fmt::format("{:.3f}", static_cast<double>(time.count()) / 1000);
+  };
+  return {"timeout", "-k", seconds(command.grace), seconds(command.most + kLater),
+          "/bin/sh", "-c", command.command};
+}
+
+}  // namespace
+
 std::optional<std::string> run_finish_command(const FinishCommand& command,
                                               std::vector<std::string> variables) {
   const Result<sys::CommandEnd> end =
-      sys::run_stoppable({.arguments = {"/bin/sh", "-c", command.command},
+      sys::run_stoppable({.arguments = with_a_bound_of_its_own(command),
                           .environment = std::move(variables),
                           .directory = command.directory,
                           .output = command.log,

@@ -1,15 +1,25 @@
 // With real commands.
 #include "tell/finish_command.h"
 
+#include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/time.h"
+#include "sys/descriptor.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 #include "tell/notice.h"
 
 namespace trainyard::tell {
@@ -53,7 +63,26 @@ TEST(FinishCommand, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(trouble("trap '' TERM; while :; do sleep 1; done", place / "log"),
             "on-finish: did not end within 0.2 s, and was ended");
   EXPECT_EQ(trouble("true", "/nowhere/log"),
-            "on-finish: cannot run '/bin/sh': no such file or directory");
+            "on-finish: cannot run 'timeout': no such file or directory");
+}
+
+TEST(FinishCommand, EndsAlsoWhereTheRunIsKilledMeanwhile) {
+  const sys::TemporaryDirectory place;
+  const pid_t run = ::fork();
+  if (run == 0) {
+    static_cast<void>(run_finish_command({.command = "exec 9> lock; flock 9; : > ready; sleep 1000",
+                                          .directory = place.path(),
+                                          .log = place / "log",
+                                          .most = Duration(100),
+                                          .grace = Duration(60'000)},
+                                         {}));
+    ::_exit(0);
+  }
+  ASSERT_TRUE(sys::eventually([&] { return std::filesystem::exists(place / "ready"); }));
+  ::kill(run, SIGKILL);
+  ::waitpid(run, nullptr, 0);
+  const sys::Descriptor lock(::open((place / "lock").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(::flock(lock.get(), LOCK_EX), 0) << "which all of its processes had";
 }
 
 }  // namespace

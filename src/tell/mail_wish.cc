@@ -1,5 +1,7 @@
 #include "tell/mail_wish.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,13 @@ std::vector<std::string> parted(std::string_view text) {
   return parts;
 }
 
+/// As far as a person may have mistyped it: what it really is only its server knows.
+bool is_address(std::string_view text) {
+  const std::size_t at = text.find('@');
+  return at != 0 && at != std::string_view::npos && at + 1 < text.size() &&
+         text.find_first_of(" \t<>") == std::string_view::npos;
+}
+
 }  // namespace
 
 MailWish mail_wish(const settings::Configuration& configuration) {
@@ -62,7 +71,11 @@ MailWish mail_wish(const settings::Configuration& configuration) {
   need(!server.host.empty(), "smtp.server-host");
   need(!server.user.empty(), "smtp.user");
   need(!server.receivers.empty(), "smtp.receiver");
-  if (missing.empty()) {
+  const auto wrong = std::ranges::find_if_not(server.receivers, is_address);
+  if (missing.empty() && wrong != server.receivers.end()) {
+    wish.why_not =
+        fmt::format("mail: no report is mailed: smtp.receiver: '{}' is no address", *wrong);
+  } else if (missing.empty()) {
     wish.server = server;
   } else {
     wish.why_not = fmt::format("mail: no report is mailed: there is no {}", missing);

@@ -41,6 +41,15 @@ TEST(MailWish, NamesWhatIsMissing) {
   EXPECT_EQ(wish.why_not, "mail: no report is mailed: there is no smtp.server-host, smtp.receiver");
 }
 
+TEST(MailWish, SaysWhichReceiverIsNoAddressBeforeAnythingRuns) {
+  for (const std::string wrong : {"not an address", "a@", "@x", "<a@x>", "nobody"}) {
+    const MailWish wish = wish_of(with({"smtp.receiver=a@x, " + wrong}));
+    EXPECT_FALSE(wish.server) << wrong;
+    EXPECT_EQ(wish.why_not,
+              "mail: no report is mailed: smtp.receiver: '" + wrong + "' is no address");
+  }
+}
+
 TEST(MailWish, HasServerUserAndReceiversAndItsLimits) {
   const MailWish wish =
       wish_of(with({"smtp.server-port=587", "smtp.password=p", "smtp.ca-file=/ca.pem",

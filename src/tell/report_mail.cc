@@ -52,6 +52,14 @@ Result<Page> page_of(journal::JournalReader& reader, const journal::GroupRow& gr
   return page;
 }
 
+/// The name of a file in a header of a mail, of which not every server takes another letter.
+std::string in_ascii(std::string name) {
+  constexpr unsigned char kLast = 0x7e;
+  std::ranges::replace_if(
+      name, [](char letter) { return static_cast<unsigned char>(letter) > kLast; }, '_');
+  return name;
+}
+
 }  // namespace
 
 std::string group_line(const journal::GroupRow& group, std::optional<Duration> took) {
@@ -96,7 +104,7 @@ Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
       continue;
     }
     room -= page.html->size();
-    mail.pages.push_back({.name = file, .html = std::move(*page.html)});
+    mail.pages.push_back({.name = in_ascii(file), .html = std::move(*page.html)});
   }
   mail.subject = report_subject(run.job, names);
   mail.text = fmt::format("{} on {}\n{}\n\n{}{}", run.job, run.host,

@@ -48,7 +48,9 @@ class ReportMails : public ::testing::Test {
         {.groups = groups, .pages_bytes_max = pages_max}));
   }
 
-  journal::TestJob job_{{.name = "train", .ids = {"a", "b"}}, {.name = "eval", .ids = {"c"}}};
+  journal::TestJob job_{{.name = "train", .ids = {"a", "b"}},
+                        {.name = "eval", .ids = {"c"}},
+                        {.name = "gr\u00fc\u00df", .ids = {"d"}}};
   journal::JournalDirectory directory_;
 };
 
@@ -70,6 +72,10 @@ TEST_F(ReportMails, HaveThePagesOfSeveralGroups) {
   ASSERT_THAT(mail.pages, SizeIs(2));
   EXPECT_EQ(mail.pages[0].name, "train.html");
   EXPECT_EQ(mail.pages[1].name, "eval.html");
+}
+
+TEST_F(ReportMails, NameTheirPagesInLettersThatEveryServerTakes) {
+  EXPECT_EQ(mail_of({{2}}).pages.at(0).name, "gr____.html");
 }
 
 TEST_F(ReportMails, LeaveOutAPageForWhichThereIsNoRoomAndSayWhereItLies) {

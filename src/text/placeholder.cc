@@ -32,7 +32,9 @@ bool continues_identifier(char byte) {
 /// With the name of a group, and of a key, that may have any characters but braces.
 std::string_view leading_identifier(std::string_view text) {
   if (text.empty() || !starts_identifier(text.front())) return {};
-  if (text.starts_with("needs.")) return text.substr(0, text.find_first_of("{}\n"));
+  if (text.starts_with("needs.") || text.starts_with("prev.")) {
+    return text.substr(0, text.find_first_of("{}\n"));
+  }
   const auto end = std::ranges::find_if_not(text, continues_identifier);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }

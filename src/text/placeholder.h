@@ -1,10 +1,10 @@
 // Text with placeholders: `train.py --lr {lr} --out {task_dir}`, read once and filled in for each
 // task.
 //
-// What counts: `{identifier}` alone, and `{needs.<group>...}`. `${` is left alone, with what
-// follows it. `{{` stands for one
-// `{`, and `{{identifier}}` for `{identifier}`; a `}` anywhere else stands for itself. So JSON,
-// `awk '{print $1}'`, `${HOME}` and `find -exec ls {} +` can be written as they are.
+// What counts: `{identifier}` alone, `{needs.<group>...}` and `{prev.<group>...}`. `${` is left
+// alone, with what follows it. `{{` stands for one `{`, and `{{identifier}}` for `{identifier}`; a
+// `}` anywhere else stands for itself. So JSON, `awk '{print $1}'`, `${HOME}` and `find -exec ls {}
+// +` can be written as they are.
 #pragma once
 
 #include <array>

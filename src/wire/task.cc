@@ -23,7 +23,6 @@
 namespace trainyard::wire {
 namespace {
 
-constexpr std::size_t kValuesBytesMax = 4'000;
 constexpr std::size_t kCommandBytesMax = 1'000;
 constexpr std::size_t kCapsBytesMax = 100;
 

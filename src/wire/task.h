@@ -45,10 +45,13 @@ struct StageWord {
   friend bool operator==(const StageWord&, const StageWord&) = default;
 };
 
+/// The values of progress are so long at most.
+constexpr std::size_t kValuesBytesMax = 4'000;
+
 /// How far it is.
 struct Progress {
   std::optional<double> fraction;  ///< 0 to 1.
-  std::string values;  ///< A JSON object, compact, at most 4,000 bytes; empty when there is none.
+  std::string values;              ///< A JSON object, compact; empty when there is none.
 
   friend bool operator==(const Progress&, const Progress&) = default;
 };

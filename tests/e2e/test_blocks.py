@@ -85,47 +85,61 @@ class Jobs(BlockTest):
         self.assertEqual(len(tasks["lr=1e-3"]["command"]), 4 + 3)
 
     @tries(JOBS, "yaml", 3)
-    def test_conditions_are_read(self):
+    def test_round_after_round(self):
         tasks = self.shown(self.yaml(3))
+        self.assertEqual(list(tasks), ["first-1", *(f"client={client}" for client in range(10)), "server-1"])
+        self.assertEqual(tasks["client=3"]["command_values"],
+                         {"TRAINYARD_V1": "{prev.server.dir}", "TRAINYARD_V2": "0", "TRAINYARD_V3": "3"})
+        self.assertIn("/clients.0/client=9", json.dumps(tasks["server-1"]["command"]))
+
+    @tries(JOBS, "yaml", 4)
+    def test_conditions_are_read(self):
+        tasks = self.shown(self.yaml(4))
         self.assertEqual((tasks["seed=3"]["if"], tasks["report-1"]["if"], tasks["alarm-1"]["if"]),
                          ("success()", "always()", "failure()"))
 
-    @tries(JOBS, "yaml", 4)
+    @tries(JOBS, "yaml", 5)
     def test_retries_are_read(self):
-        (task,) = self.shown(self.yaml(4)).values()
+        (task,) = self.shown(self.yaml(5)).values()
         self.assertEqual((task["retries"], task["retry_on"], task["retry_delay_ms"], task["time_limit_ms"]),
                          (2, ["time-limit"], 30_000, 6 * 3_600_000))
 
-    @tries(JOBS, "yaml", 5)
+    @tries(JOBS, "yaml", 6)
     def test_ranks_run_where_there_are_two_cpus(self):
         self.write("train.py", "import os, pathlib\n"
                    "pathlib.Path(os.environ['TRAINYARD_TASK_DIR'], os.environ['RANK']).touch()\n")
-        self.run_job(self.yaml(5).replace("8GB", "8MB"), {"train/ddp": "FINISHED"})
+        self.run_job(self.yaml(6).replace("8GB", "8MB"), {"train/ddp": "FINISHED"})
         self.assertLessEqual({"0", "1", "2", "3"}, set(os.listdir(self.directory / "runs/job/train/ddp")))
 
-    @tries(JOBS, "yaml", 6)
+    @tries(JOBS, "yaml", 7)
     def test_preload_names_modules_beside_the_script(self):
-        tasks = self.shown(self.yaml(6))
+        tasks = self.shown(self.yaml(7))
         self.assertEqual(len(tasks), 200)
         self.assertEqual(tasks["lr=1e-2,seed=0"]["preload"], ["numpy", "mydata"])
 
-    @tries(JOBS, "yaml", 7)
+    @tries(JOBS, "yaml", 8)
     def test_a_matrix_has_its_lists_and_ranges(self):
-        self.job(self.yaml(7))
+        self.job(self.yaml(8))
         self.assertEqual(json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
                          ["task_count"], 3 * 100 * 5)
 
-    @tries(JOBS, "yaml", 8)
+    @tries(JOBS, "yaml", 9)
     def test_include_makes_the_tasks_that_the_page_lists(self):
         text = JOBS.read_text()
         (listed,) = re.findall(r"^makes six tasks: (.*?)\.$", text, re.S | re.M)
-        self.assertEqual(list(self.shown(self.yaml(8))), re.findall(r"`([^`]+)`", listed))
+        self.assertEqual(list(self.shown(self.yaml(9))), re.findall(r"`([^`]+)`", listed))
 
-    @tries(JOBS, "yaml", 9)
+    @tries(JOBS, "yaml", 10)
     def test_a_request_may_come_from_the_matrix(self):
-        tasks = self.shown(self.yaml(9))
+        tasks = self.shown(self.yaml(10))
         self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
                          {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
+
+    @tries(JOBS, "yaml", 11)
+    def test_a_pattern_finds_what_is_printed(self):
+        self.write("train.py", "import sys\nprint('epoch 1 loss: 0.5')\nprint('epoch 2 loss: 0.' + sys.argv[2])\n")
+        results = self.run_job(self.yaml(11), {f"train/seed={seed}": "FINISHED" for seed in range(3)})
+        self.assertEqual(results, {f"seed={seed}": {"loss": seed / 10} for seed in range(3)})
 
     @tries(SETTINGS, "yaml", 1)
     def test_gpus_are_limited_by_the_hour(self):

@@ -187,6 +187,14 @@ class Cookbook(GuideTest):
         self.trainyard("run", "sweep.yaml", "--resume", expect=0)
         self.assertEqual(self.commands(), sorted(f"--draw {n}" for n in range(51, 81)))
 
+    @tries(COOKBOOK, "yaml", 6)
+    def test_losses_of_others_code_are_in_the_table(self):
+        self.write("theirs.py", "import sys\nprint('epoch 3 loss: 0.31')\nprint('epoch 4 loss:', sys.argv[2])\n")
+        self.run_block(COOKBOOK, 6)
+        table = self.trainyard("results", "--csv", expect=0).stdout.splitlines()
+        self.assertEqual([(row.split(",")[0], row.split(",")[-1]) for row in table],
+                         [("lr", "loss"), ("1e-3", "0.001"), ("1e-2", "0.01")])
+
     @tries(COOKBOOK, "sh", 2)
     def test_more_is_added_and_some_is_ended_while_it_runs(self):
         self.write("train.py", "open('gate').close()\n")
@@ -213,6 +221,16 @@ class Cookbook(GuideTest):
         self.assertEqual(len(re.findall(r"^\| 1e-[32] \|", self.text("results.md"), re.M)), 20)
         said = self.shell(blocks(COOKBOOK, "sh")[4].replace("16GB", "1GB"))
         self.assertEqual(said.count("20 tasks, 20 finished"), 2)
+
+
+    @tries(COOKBOOK, "yaml", 7)
+    def test_rounds_end_when_they_are_good_enough(self):
+        words = self.run_block(COOKBOOK, 7, changed=lambda job: job.replace("acc >= 0.97", "acc < 1"))
+        self.assertEqual(sorted(words), [*(f"clients.0/client={client}" for client in range(5)), "server.0/server-1"])
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[7].replace("repeat: 20", "repeat: 2"))
+        self.trainyard("run", "sweep.yaml", "--resume", expect=0)
+        directory = str(self.directory / "runs/sweep/server.0/server-1")
+        self.assertEqual([directory in line for line in self.commands() if "--from" in line].count(True), 5)
 
 
 class ComingFrom(GuideTest):

@@ -172,9 +172,20 @@ class Drained(GpuTest):
         self.assertIn("there is no GPU 'gpu:7' here; there are gpu:0, gpu:1", self.drain("gpu:7", expect=2).stderr)
         self.assertIn("--until noon: wants a time of the day or a length of time, as in 18:00 or 2h",
                       self.drain("gpu:0", "--until", "noon", expect=2).stderr)
+        for words in (["--end"], ["--now"], ["--until", "18:00"]):
+            self.assertIn("which GPU? 'trainyard drain gpu:0'", self.drain(*words, expect=2).stderr)
+        for no_time in ("25:00", "18:00:00", "7:60"):
+            self.assertIn(f"--until {no_time}: wants a time", self.drain("gpu:0", "--until", no_time, expect=2).stderr)
         self.assertEqual(self.drain().stdout, "no GPU is drained\n")
+        self.assertRegex(self.drain("gpu:0", "--until", "24:00").stdout, "until 00:00 tomorrow\n$")
+        self.assertRegex(self.drain("gpu:0", "--until", "1w").stdout, r"until \d\d:\d\d in 7 days\n$")
+        self.assertIn("nothing new is given of it until", self.trainyard("devices", expect=0).stdout)
+        cards = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
+        self.assertEqual([card["drained"] for card in cards], [True, False])
+        self.assertIn("this would be told to nobody: TRAINYARD_PROMISES is off",
+                      self.trainyard("drain", "gpu:0", expect=2, env={"TRAINYARD_PROMISES": "off"}).stderr)
         self.assertRegex(self.drain("gpu:0", "--until", "18:00").stdout,
-                         r"^GPU 0: nothing new is given of it until 18:00\n$")
+                         r"^GPU 0: nothing new is given of it until 18:00( tomorrow)?\n$")
 
     def test_two_runs_of_a_user_keep_to_their_limit_together(self):
         self.write("trainyard.yaml", "limits: {gpus: 1}\n")

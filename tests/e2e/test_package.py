@@ -128,24 +128,25 @@ class Package(unittest.TestCase):
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertIn("run many training tasks", shown.stdout)
 
-    def test_a_pipeline_is_built_and_runs_where_neither_sqlite_nor_yaml_cpp_nor_fmt_is(self):
-        output = self.output_of(["sqlite3", "yaml-cpp", "fmt"], "find_package(trainyard REQUIRED COMPONENTS pipeline)",
+    def test_a_pipeline_is_built_and_runs_where_neither_sqlite_nor_yaml_cpp_nor_fmt_nor_re2_is(self):
+        output = self.output_of(["sqlite3", "yaml-cpp", "fmt", "re2"], "find_package(trainyard REQUIRED COMPONENTS pipeline)",
                                 "trainyard::pipeline", PIPELINE)
         self.assertEqual(output, "10\n")
         self.assertLessEqual(self.libraries_of_the_program(), {"libstdc++", "libm", "libgcc_s", "libc"})
 
-    def test_ranks_are_built_and_run_where_neither_sqlite_nor_fmt_is(self):
-        output = self.output_of(["sqlite3", "fmt"], "find_package(trainyard REQUIRED COMPONENTS ranks)",
+    def test_ranks_are_built_and_run_where_neither_sqlite_nor_fmt_nor_re2_is(self):
+        output = self.output_of(["sqlite3", "fmt", "re2"], "find_package(trainyard REQUIRED COMPONENTS ranks)",
                                 "trainyard::ranks", RANKS)
         self.assertEqual(output, ' {"sum":40.0}\n {"sum":41.0}\n')
         self.assertLessEqual(self.libraries_of_the_program(),
                              {"libyaml-cpp", "libstdc++", "libm", "libgcc_s", "libc"})
 
-    def test_the_library_which_is_the_default_is_not_found_where_sqlite_is_not(self):
+    def test_the_library_which_is_the_default_is_not_found_where_sqlite_or_re2_is_not(self):
         for find in ("find_package(trainyard REQUIRED)", "find_package(trainyard REQUIRED COMPONENTS library)"):
-            done = self.configure(["sqlite3"], find)
-            self.assertEqual(done.returncode, 1, done.stdout)
-            self.assertIn("SQLite3", done.stderr)
+            for missing, named in (("sqlite3", "SQLite3"), ("re2", "libre2-dev in Debian")):
+                done = self.configure([missing], find)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                self.assertIn(named, " ".join(done.stderr.split()))
 
     def test_ranks_are_not_found_where_yaml_cpp_is_not(self):
         done = self.configure(["yaml-cpp"], "find_package(trainyard REQUIRED COMPONENTS pipeline ranks)")

@@ -3,7 +3,9 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 import unittest
+from contextlib import closing
 
 from yard import TRAINYARD, YardTest
 
@@ -159,6 +161,58 @@ groups:
         self.assertIn("no task train/lr=1 any more", self.retry("lr=1", expect=2).stderr)
         self.assertEqual(self.status()["state"], "ended", "nothing has been done")
         self.assertEqual(self.status()["execution"]["number"], 1)
+
+    def test_runs_nothing_that_is_new_in_the_job_file(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.write("mended", "")
+        self.job(JOB.replace("[1, 2, 3]", "[1, 2, 3, 4]") + "  - {name: more, tasks: [{id: new, command: 'true'}]}\n")
+        self.assertIn("task 'train/lr=4' is new; a resumed run runs it", self.retry("lr=1", expect=0).stderr)
+        tasks = self.attempts()
+        self.assertEqual([tasks[name] for name in ("train/lr=1", "train/lr=2", "train/lr=4", "more/new")],
+                         [("FINISHED", 2), ("EXIT 4", 1), ("LEFT_OUT", 0), ("LEFT_OUT", 0)])
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
+
+    def test_reads_the_configuration_of_the_run_wherever_it_is_asked_for(self):
+        self.write("trainyard.yaml", "scheduler: {train-nretry: 7}\n")
+        self.trainyard("run", "job.yaml", expect=1)
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        done = self.trainyard("retry", str(self.directory / "runs/job"), "lr=1", cwd=elsewhere, expect=1)
+        self.assertIn(f"as in the last execution: --config {self.directory.resolve()}/trainyard.yaml", done.stderr)
+        done = self.retry("lr=1", expect=1)
+        self.assertNotIn("--config", done.stderr)
+        with closing(sqlite3.connect(self.directory / "runs/job/journal.db")) as journal:
+            rows = [text for text, in journal.execute("SELECT configuration FROM executions")]
+        self.assertEqual([re.findall(r"scheduler\.train-nretry: (\d+)", text) for text in rows], [["7"]] * 3)
+
+    def test_of_what_was_changed_since_is_also_one_of_what_has_finished(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertIn("of none of these tasks of 'runs/job' the job file says anything else since",
+                      self.retry("--changed", expect=2).stderr)
+        self.job(JOB.replace("tasks: [{command: 'sh task.sh {lr}'}]",
+                             "tasks: [{command: 'sh task.sh {lr}; echo once more >> more'}]"))
+        self.write("mended", "")
+        refused = self.retry("--changed", "--memory", "20MB", expect=2).stderr
+        self.assertIn("--memory excludes --changed", refused)
+        shown = ("2 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt, and changed since\n"
+                 "  train/lr=3: FINISHED after 1 attempt, and changed since\n")
+        self.assertEqual(self.retry("--changed", "--dry-run", "lr=1", "lr=3", expect=0).stdout, shown)
+        self.assertIn(shown, self.retry("--changed", "lr=1", "lr=3", expect=0).stderr)
+        tasks = self.attempts()
+        self.assertEqual([tasks[f"train/lr={i}"] for i in (1, 2, 3)],
+                         [("FINISHED", 2), ("EXIT 4", 1), ("FINISHED", 2)])
+        self.assertEqual(tasks["eval/all"], ("SKIPPED", 0), "it was not named")
+        self.assertEqual(self.text("more"), 2 * "once more\n")
+
+    def test_goes_on_when_nobody_reads_what_it_prints(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.write("mended", "")
+        # The shell's own "read" takes the first line and goes.
+        subprocess.run(["bash", "-c", f"{TRAINYARD} retry lr=1 2>&1 | read line"], cwd=self.directory, check=False,
+                       env=self.environment)
+        self.until("it has ended", lambda: self.status()["state"] == "ended")
+        self.assertEqual((self.status()["state"], self.attempts()["train/lr=1"]), ("ended", ("FINISHED", 2)))
 
 
 if __name__ == "__main__":

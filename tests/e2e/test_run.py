@@ -59,7 +59,10 @@ groups:
             "TRAINYARD_ATTEMPT": "1", "TRAINYARD_GROUP": "g", "TRAINYARD_RESULT": f"{run}/g/a/result.json",
             "TRAINYARD_PROMISES": self.environment["TRAINYARD_PROMISES"],
             "TRAINYARD_CHECKPOINT_DIR": f"{run}/g/a/checkpoints", "TRAINYARD_RUN_DIR": str(run), "TRAINYARD_SEED": known["TRAINYARD_SEED"], "TRAINYARD_TASK_DIR": f"{run}/g/a", "TRAINYARD_TASK_ID": "a",
-            "WHO": "me a"})
+            "TRAINYARD_PHASES": "1", "TRAINYARD_SOCKET": known["TRAINYARD_SOCKET"],
+            "TRAINYARD_TOKEN": known["TRAINYARD_TOKEN"], "WHO": "me a"})
+        self.assertRegex(known["TRAINYARD_SOCKET"], f"^{self.sockets}/")
+        self.assertRegex(known["TRAINYARD_TOKEN"], r"^[0-9a-f]{32}$")
         self.assertRegex(known["TRAINYARD_SEED"], r"^\d{1,10}$")
 
     def test_comes_to_its_end_beside_others_who_keep_the_cpus_busy(self):

@@ -415,13 +415,14 @@ assert worker.returncode == 0
         self.assertEqual(self.words(), {"g/forks": "FINISHED", "g/imports": "FINISHED"})
 
     def test_a_yard_in_a_task_does_not_hand_on_what_it_was_told(self):
-        self.write("plain.py", "import os\nassert not {'TRAINYARD_TOKEN', 'TRAINYARD_RANK'} & set(os.environ)\n")
+        self.write("plain.py", "import os\nassert os.environ['TRAINYARD_TOKEN'] != os.environ['OUTER']\n"
+                   "assert os.environ['TRAINYARD_PHASES'] == '1' and 'TRAINYARD_RANK' not in os.environ\n")
         self.job("name: inner\ngroups: [{name: p, tasks: [{id: a, command: [/usr/bin/python3, plain.py]}]}]\n",
                  name="inner.yaml")
         self.scripts(outer=f"""
 import subprocess
 subprocess.run([{TRAINYARD!r}, "run", "inner.yaml", "--set", "utilization-limit.cpu=100%"], check=True,
-               env=dict(os.environ, TRAINYARD_RANK="1"))
+               env=dict(os.environ, TRAINYARD_RANK="1", OUTER=os.environ["TRAINYARD_TOKEN"]))
 """ + GOOD)
         self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual(self.words("runs/inner"), {"p/a": "FINISHED"})

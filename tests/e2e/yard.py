@@ -59,9 +59,9 @@ class YardTest(unittest.TestCase):
         settings = SETTINGS if words[0] == "run" else []
         return [TRAINYARD, *map(str, words), *settings]
 
-    def trainyard(self, *words, expect=None, env=None, prefix=()):
+    def trainyard(self, *words, expect=None, env=None, prefix=(), cwd=None):
         """Runs the program to its end. Returns what it did; `expect` is the exit code it must have."""
-        done = subprocess.run([*prefix, *self.command(*words)], cwd=self.directory, capture_output=True,
+        done = subprocess.run([*prefix, *self.command(*words)], cwd=cwd or self.directory, capture_output=True,
                               text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL,
                               env={**self.environment, **(env or {})})
         if expect is not None:

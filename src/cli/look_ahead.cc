@@ -1,0 +1,108 @@
+#include "cli/look_ahead.h"
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/directory_claim.h"
+#include "cli/job_tasks.h"
+#include "cli/load_options.h"
+#include "cli/resume_options.h"
+#include "job/job.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "journal/reader.h"
+#include "run/begun.h"
+#include "run/noted_ends.h"
+#include "run/run_directory.h"
+#include "sys/files.h"
+#include "text/mistake.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+
+Result<RunOptions> fill_in(const RunOptions& typed) {
+  return typed.resumes ? fill_in_resumed(typed) : typed;
+}
+
+Result<job::LoadOptions> load_options_of(const RunOptions& options) {
+  Result<job::LoadOptions> load =
+      load_options(options.job_file, options.config_file, options.settings,
+                   options.resume.empty() ? options.run_directory : options.resume);
+  if (!load || !options.next) return load;
+  const Result<job::JobRuns> job = job::Job::runs_of(*load);
+  if (!job) return std::unexpected(job.error());
+  load->run_directory = run::free_run_directory(job->first);
+  return load;
+}
+
+journal::JournalOptions journal_options(const RunOptions& options) {
+  const bool all = options.retries.empty() && options.reruns.empty();
+  journal::JournalOptions chosen{
+      .edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
+      .unfinished = all ? journal::Unfinished::RunAgain : journal::Unfinished::Stay};
+  if (options.reruns.empty()) return chosen;
+  chosen.edited = journal::Edited::RunAgain;
+  for (const RunOptions::Rerun& rerun : options.reruns) {
+    if (!chosen.again) chosen.again.emplace();
+    chosen.again->insert(rerun.task.value);
+  }
+  return chosen;
+}
+
+std::vector<wire::Retry> asked_for(const RunOptions& options) {
+  std::vector<wire::Retry> asked = options.retries;
+  for (const RunOptions::Rerun& rerun : options.reruns) {
+    asked.push_back({.group = rerun.group, .id = rerun.id});
+  }
+  return asked;
+}
+
+std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::string& directory) {
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(directory));
+  const Result<std::vector<journal::BatchRow>> batches =
+      reader ? reader->batches() : std::unexpected(reader.error());
+  if (!batches)
+    return std::unexpected(text::Mistakes{{.file = {}, .message = batches.error().message}});
+  for (const journal::BatchRow& batch : *batches) {
+    if (batch.number == 1) continue;
+    std::expected<void, text::Mistakes> added = tasks.add_again(batch);
+    if (added) continue;
+    if (batch.source.job_text.empty()) return added;
+    // It was right when it was accepted: what it builds on is what its reader has to look at.
+    for (text::Mistake& mistake : added.error()) {
+      mistake.message +=
+          fmt::format(" (submission {} as this run keeps it: has the job file lost what it needs?)",
+                      batch.number);
+    }
+    return added;
+  }
+  return {};
+}
+
+Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& options,
+                                                            JobTasks& tasks) {
+  const std::string run_directory = tasks.jobs().first().paths().run_directory;
+  const Result<sys::RunLock> lock = lock_old_directory(run_directory);
+  if (!lock) return std::unexpected(lock.error());
+  const Result<bool> begun = run::has_begun(run_directory);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return std::nullopt;
+  if (auto submitted = add_submitted(tasks, run_directory); !submitted) {
+    return std::unexpected(Error{submitted.error().front().message});
+  }
+  Result<journal::Journal::Preview> preview = journal::Journal::preview(
+      run::journal_path(run_directory), tasks.batches(options.command_line),
+      journal_options(options), run::noted_ends(run_directory).ends);
+  if (!preview) return std::unexpected(std::move(preview.error()));
+  return *std::move(preview);
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,40 @@
+// What going on with a run would find out, before anything of it is done.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/job_tasks.h"
+#include "job/job.h"
+#include "journal/journal.h"
+#include "journal/options.h"
+#include "text/mistake.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+
+/// As typed, and where a run goes on with what its last execution was told.
+Result<RunOptions> fill_in(const RunOptions& typed);
+
+/// Of a run that takes the next directory, this is the one that is free now.
+Result<job::LoadOptions> load_options_of(const RunOptions& options);
+
+journal::JournalOptions journal_options(const RunOptions& options);
+
+/// The tasks that alone are run, if it is so: those that are tried again and those that have
+/// finished and are run once more.
+std::vector<wire::Retry> asked_for(const RunOptions& options);
+
+/// Of a run that goes on: its job file, and what was submitted to it, each by its own text.
+std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::string& directory);
+
+/// Nothing of a run that was killed before it had begun. Adds to the tasks what was submitted.
+/// Takes the directory meanwhile; the error of one that somebody has says so.
+Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& options,
+                                                            JobTasks& tasks);
+
+}  // namespace trainyard::cli

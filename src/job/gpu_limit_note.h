@@ -1,0 +1,16 @@
+// What people are told first of tasks that want more GPUs than all of their runs may have together.
+// Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/gpu_limits.h"
+#include "model/plan.h"
+
+namespace trainyard::job {
+
+/// Nothing where each task may start at some hour of the week.
+std::optional<std::string> gpu_limit_note(const model::Plan& plan, const model::GpuLimits& limits);
+
+}  // namespace trainyard::job

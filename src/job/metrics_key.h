@@ -1,0 +1,16 @@
+// Reads `metrics` of a group or a task: the pattern that finds numbers in what it prints. It has no
+// placeholder, and is compiled here once, and not for each task of a matrix.
+#pragma once
+
+#include <optional>
+
+#include "job/job_spec.h"
+#include "text/key_reader.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+
+/// Nothing, and a mistake, for what is no pattern that finds something.
+std::optional<Text> read_metrics(const text::Complainer& to, const text::YamlNode& node);
+
+}  // namespace trainyard::job

@@ -1,0 +1,54 @@
+#include "job/preload_reader.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "job/job_spec.h"
+#include "text/key_reader.h"
+#include "text/placeholder.h"
+#include "text/python_command.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+
+std::vector<std::string> read_preload(const text::Complainer& to, const text::YamlNode& node) {
+  std::vector<std::string> modules;
+  const auto add = [&](const text::YamlNode& item) {
+    if (item.kind == text::YamlKind::Text && text::is_python_module(item.text)) {
+      modules.push_back(item.text);
+    } else if (item.kind == text::YamlKind::Text) {
+      to.complain(item, fmt::format("preload: '{}' is no name of a Python module", item.text));
+    } else {
+      to.complain(item, "'preload' wants names of Python modules, as in [numpy, mydata]");
+    }
+  };
+  if (node.kind != text::YamlKind::List) {
+    add(node);
+  } else {
+    for (const text::YamlNode* item : node.items) add(*item);
+  }
+  return modules;
+}
+
+void check_preloaded(const text::Complainer& to, const TaskSpec& task, std::size_t slots) {
+  // What the values of its placeholders are does not matter: they come as one word each.
+  const text::Bindings values(slots, "python");
+  std::vector<std::string> arguments;
+  arguments.reserve(task.arguments.size());
+  for (const text::Template& text : task.arguments) arguments.push_back(text.fill(values));
+  const Result<text::PythonCommand> python = task.in_shell && !arguments.empty()
+                                                 ? text::read_python_command(arguments.front())
+                                                 : text::read_python_command(std::move(arguments));
+  if (python) return;
+  to.mistakes().add(to.document().mistake(
+      task.command_place, fmt::format("{}'preload' is for commands like 'python3 train.py', and "
+                                      "this one {}",
+                                      to.where(), python.error().message)));
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,83 @@
+// The part of the local machine that hears how far attempts are: by its socket, where any of them
+// may say so, and in what they print.
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "link/task_server.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "run/local_machine.h"
+#include "run/printed_metrics.h"
+#include "wire/metric_line.h"
+#include "wire/task.h"
+
+namespace trainyard::run {
+
+/// Says in its environment where an attempt is heard, and as whom.
+void LocalMachine::introduce(model::AttemptKey key, model::Launch& launch) {
+  check(tasks_.has_value() || !launch.two_phase, "a socket where there are two-phase tasks");
+  if (!tasks_) return;
+  const std::string token =
+      tasks_->expect(key, {.ranks = launch.ranks, .tells_its_life = launch.two_phase});
+  launch.environment.push_back(fmt::format("TRAINYARD_SOCKET={}", tasks_->path()));
+  launch.environment.push_back(fmt::format("TRAINYARD_TOKEN={}", token));
+  launch.environment.push_back(fmt::format("TRAINYARD_PHASES={}", launch.two_phase ? 2 : 1));
+}
+
+/// Of several ranks what the first one prints.
+PrintedMetrics LocalMachine::printed_by(model::TaskIndex task, const model::Launch& launch) {
+  std::vector<std::string> logs;
+  if (!launch.stdout_path.empty()) logs.push_back(launch.stdout_path);
+  // Many programs log there.
+  if (!launch.stderr_path.empty() && launch.stderr_path != launch.stdout_path) {
+    logs.push_back(launch.stderr_path);
+  }
+  return {logs, options_.pattern_of ? options_.pattern_of(task) : LinePattern()};
+}
+
+/// However often it says so, people are told with the next look at the machine: the latest fraction
+/// and the latest values, which may be said apart.
+void LocalMachine::hear_progress(model::AttemptKey key, wire::Progress progress) {
+  const auto running = running_.find(key.task);
+  if (running == running_.end() || running->second.key != key) return;
+  Attempt& attempt = running->second;
+  if (!progress.values.empty()) attempt.values = progress.values;
+  std::optional<wire::Progress>& latest = attempt.progress;
+  if (latest && !progress.fraction) progress.fraction = latest->fraction;
+  if (latest && progress.values.empty()) progress.values = std::move(latest->values);
+  latest = std::move(progress);
+}
+
+/// So much in one turn at most: who is left out comes first in the next one.
+void LocalMachine::read_what_they_print() {
+  std::size_t left = PrintedMetrics::kOfATurnMax;
+  auto next = running_.upper_bound(read_last_);
+  for (std::size_t n = 0; n < running_.size() && left > 0; ++n, ++next) {
+    if (next == running_.end()) next = running_.begin();
+    const std::size_t read = next->second.printed.look(std::min(left, PrintedMetrics::kOfALogMax));
+    left -= std::min(left, read);
+    read_last_ = next->first;
+  }
+}
+
+void LocalMachine::tell_progress(Attempt& attempt) {
+  const bool printed = attempt.printed.take_news();
+  if (!attempt.progress && !printed) return;
+  wire::Progress told = std::exchange(attempt.progress, std::nullopt).value_or(wire::Progress{});
+  const wire::LastMetrics& metrics = attempt.printed.last();
+  if (!told.fraction) told.fraction = metrics.fraction();
+  inbox_.push_back({.at = now(),
+                    .what = model::Progressed{.key = attempt.key,
+                                              .fraction = told.fraction,
+                                              .values = metrics.values_with(told.values)}});
+}
+
+}  // namespace trainyard::run

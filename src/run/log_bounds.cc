@@ -1,0 +1,44 @@
+#include "run/log_bounds.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/launch.h"
+#include "sys/log_bound.h"
+
+namespace trainyard::run {
+
+std::vector<std::string> logs_of(const model::Launch& launch) {
+  std::vector<std::string> logs{launch.stdout_path, launch.stderr_path};
+  if (launch.own_ranks) {
+    logs.insert(logs.end(), launch.own_ranks->log_paths.begin(), launch.own_ranks->log_paths.end());
+  }
+  std::ranges::sort(logs);
+  const auto again = std::ranges::unique(logs);
+  logs.erase(again.begin(), again.end());
+  std::erase(logs, std::string());
+  return logs;
+}
+
+void LogBounds::look(const std::vector<std::string>& logs, OnNote& on_note) {
+  if (most_ == Bytes{} || cannot_) return;
+  for (const std::string& log : logs) {
+    const Result<Bytes> dropped = sys::bound_log(log, most_);
+    if (dropped && *dropped == Bytes{}) continue;
+    cannot_ = !dropped;
+    if (!on_note || (dropped && !told_.insert(log).second)) continue;
+    on_note(dropped ? fmt::format("'{}' has more than {}: its beginning and its end are kept "
+                                  "(limits.log)",
+                                  log, to_text(most_))
+                    : fmt::format("logs may take more than limits.log says, {}: {}", to_text(most_),
+                                  dropped.error().message));
+    if (cannot_) return;
+  }
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,95 @@
+#include "run/printed_metrics.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/tail.h"
+#include "wire/metric_line.h"
+
+namespace trainyard::run {
+namespace {
+
+/// A progress bar ends its lines with the first, all else with the second. Where a log was cut
+/// under the hands of who writes it, NULs fill the place of what was there.
+constexpr std::string_view kLineEnds{"\r\n\0", 3};
+
+}  // namespace
+
+PrintedMetrics::PrintedMetrics(const std::vector<std::string>& logs, LinePattern pattern)
+    : pattern_(std::move(pattern)) {
+  for (const std::string& path : logs) {
+    logs_.push_back({.tail = sys::Tail(path), .half = {}, .too_long = false});
+  }
+}
+
+std::size_t PrintedMetrics::look(std::size_t bytes_max) {
+  std::size_t read = 0;
+  for (Log& log : logs_) read += look(log, bytes_max);
+  return read;
+}
+
+std::size_t PrintedMetrics::look(Log& log, std::size_t bytes_max) {
+  constexpr auto kMost = static_cast<std::int64_t>(kOfALogMax);
+  const sys::Tail::Unread unread = log.tail.unread();
+  if (unread.anew) {
+    log.half.clear();
+    log.too_long = false;
+  }
+  if (unread.bytes > kMost) {
+    log.tail.skip(unread.bytes - kMost);
+    // Where that is in a line is not known.
+    log.half.clear();
+    log.too_long = true;
+  }
+  std::size_t read = 0;
+  for (std::int64_t left = unread.bytes; left > 0 && read < bytes_max;) {
+    const Result<std::string> piece = log.tail.read_more();
+    if (!piece || piece->empty()) break;
+    read += piece->size();
+    left -= static_cast<std::int64_t>(piece->size());
+    take(log, *piece);
+  }
+  return read;
+}
+
+void PrintedMetrics::take(Log& log, std::string_view piece) {
+  while (!piece.empty()) {
+    const std::size_t end = piece.find_first_of(kLineEnds);
+    const std::string_view part = piece.substr(0, end);
+    if (log.half.size() + part.size() > wire::kMetricLineMax) {
+      log.too_long = true;
+      log.half.clear();
+    }
+    if (!log.too_long) log.half += part;
+    if (end == std::string_view::npos) return;
+    end_line(log);
+    piece.remove_prefix(end + 1);
+  }
+}
+
+void PrintedMetrics::end_line(Log& log) {
+  const bool passed_over = std::exchange(log.too_long, false) || log.half.empty();
+  if (!passed_over) hear(log.half);
+  log.half.clear();
+}
+
+void PrintedMetrics::hear(std::string_view line) {
+  const std::vector<wire::Metric> ours = wire::read_metric_line(line);
+  for (const wire::Metric& metric : ours) last_.hear(metric);
+  if (!ours.empty() || !pattern_) return;
+  for (const wire::Metric& metric : pattern_(line)) last_.hear(metric);
+}
+
+void PrintedMetrics::finish() {
+  for (Log& log : logs_) {
+    look(log, kOfALogMax);
+    end_line(log);
+  }
+}
+
+}  // namespace trainyard::run

@@ -1,0 +1,66 @@
+// What an attempt prints of its metrics: reads the new end of its logs now and then, and keeps the
+// last value of each. Its output goes to these files without us, so it is never held up, and says
+// all the same how far it is.
+//
+//   the logs ──▶ pieces ──▶ lines ──▶ "::metric loss=0.31", or what the pattern of the task finds
+//
+// Bounded, whatever is printed: so much is read in one look, of a log that grows faster only the
+// end, as the last value is what counts; a line that is too long is passed over. A log that is
+// gone, or is no plain file, says nothing.
+//
+// Belongs to one thread, which waits for the disk: the logs lie in the directory of the run, as the
+// journal does.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sys/tail.h"
+#include "wire/metric_line.h"
+
+namespace trainyard::run {
+
+/// What it finds in a line that a task printed. May be missing.
+using LinePattern = std::move_only_function<std::vector<wire::Metric>(std::string_view line) const>;
+
+class PrintedMetrics {
+ public:
+  /// So much of one log is read in one look, the last of it.
+  static constexpr std::size_t kOfALogMax = std::size_t{1} << 20;
+  /// And so much of all logs of all attempts in one turn.
+  static constexpr std::size_t kOfATurnMax = 4 * kOfALogMax;
+
+  /// Of an attempt that prints nowhere.
+  PrintedMetrics() = default;
+  /// The logs need not be there yet.
+  PrintedMetrics(const std::vector<std::string>& logs, LinePattern pattern);
+
+  /// Reads what is new in the logs, about so many bytes at most of each. Returns how many it were.
+  std::size_t look(std::size_t bytes_max = kOfALogMax);
+  /// The attempt has ended: reads what is left, and takes what has no end of a line for a line.
+  void finish();
+
+  [[nodiscard]] const wire::LastMetrics& last() const { return last_; }
+  /// Whether something was said since this was asked last.
+  [[nodiscard]] bool take_news() { return last_.take_news(); }
+
+ private:
+  struct Log {
+    sys::Tail tail;
+    std::string half;       ///< A line that has not ended yet.
+    bool too_long = false;  ///< It is passed over until it ends.
+  };
+  std::size_t look(Log& log, std::size_t bytes_max);
+  void take(Log& log, std::string_view piece);
+  void end_line(Log& log);
+  void hear(std::string_view line);
+
+  std::vector<Log> logs_;
+  LinePattern pattern_;
+  wire::LastMetrics last_;
+};
+
+}  // namespace trainyard::run

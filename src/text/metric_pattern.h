@@ -1,0 +1,43 @@
+// A pattern by which people find numbers in what a program prints of itself (`metrics` of a job
+// file): the words of RE2, whose time grows with the length of a line and with nothing else.
+//
+//   loss[=:] ?(?P<loss>[0-9.e-]+)
+//
+// Immutable; any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/metric_line.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace trainyard::text {
+
+class MetricPattern {
+ public:
+  static constexpr std::size_t kBytesMax = 1'000;
+
+  /// An error says what would be right: each number that is to be found stands in a group with a
+  /// name.
+  static Result<MetricPattern> compile(std::string_view pattern);
+  MetricPattern(MetricPattern&&) noexcept;
+  MetricPattern& operator=(MetricPattern&&) noexcept;
+  ~MetricPattern();
+
+  /// What the named groups have found in a line, in its order and as often as the pattern is there;
+  /// at most wire::kMetricsOfLineMax times. What is no number is passed over.
+  [[nodiscard]] std::vector<wire::Metric> find_in(std::string_view line) const;
+
+ private:
+  explicit MetricPattern(std::unique_ptr<re2::RE2> pattern);
+  std::unique_ptr<re2::RE2> pattern_;
+};
+
+}  // namespace trainyard::text

@@ -1,0 +1,119 @@
+#include "wire/metric_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "wire/fields.h"
+#include "wire/task.h"
+
+namespace trainyard::wire {
+namespace {
+
+constexpr std::string_view kBegins = "::metric";
+constexpr std::string_view kBetween = " \t,;";
+
+bool begins_a_name(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+bool is_numeral(char byte) { return byte >= '0' && byte <= '9'; }
+
+/// The number that all of a text is, as `Number` has it.
+template <class Number>
+std::pair<Number, std::errc> read_number(std::string_view text) {
+  Number number{};
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status == std::errc::invalid_argument || end != text.data() + text.size()) {
+    return {number, std::errc::invalid_argument};
+  }
+  return {number, status};
+}
+
+nlohmann::json value_of(const Metric& metric) {
+  if (metric.whole) return *metric.whole;
+  if (metric.number) return *metric.number;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_metric_name(std::string_view name) {
+  if (name.empty() || name.size() > kMetricNameMax || !begins_a_name(name.front())) return false;
+  return std::ranges::all_of(name, [](char byte) {
+    return begins_a_name(byte) || is_numeral(byte) || std::string_view(".-/@").contains(byte);
+  });
+}
+
+std::optional<Metric> metric_of(std::string_view name, std::string_view number) {
+  if (!is_metric_name(name)) return std::nullopt;
+  if (number.starts_with('+') && !number.starts_with("+-")) number.remove_prefix(1);
+  const auto [value, status] = read_number<double>(number);
+  if (status == std::errc::invalid_argument) return std::nullopt;
+  Metric metric{.name = std::string(name), .number = {}, .whole = {}};
+  // What is out of range is too large, or so small that it is none to speak of: both are not known.
+  if (status != std::errc{} || !std::isfinite(value)) return metric;
+  metric.number = value;
+  const auto [whole, whole_status] = read_number<std::int64_t>(number);
+  if (whole_status == std::errc{}) metric.whole = whole;
+  return metric;
+}
+
+std::vector<Metric> read_metric_line(std::string_view line) {
+  std::vector<Metric> metrics;
+  if (line.size() > kMetricLineMax) return metrics;
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  if (!line.starts_with(kBegins)) return metrics;
+  line.remove_prefix(kBegins.size());
+  if (!line.empty() && !kBetween.contains(line.front())) return metrics;
+  while (metrics.size() < kMetricsOfLineMax) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
+    if (line.empty()) break;
+    const std::string_view word = line.substr(0, line.find_first_of(kBetween));
+    line.remove_prefix(word.size());
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) continue;
+    auto metric = metric_of(word.substr(0, equals), word.substr(equals + 1));
+    if (metric) metrics.push_back(std::move(*metric));
+  }
+  return metrics;
+}
+
+void LastMetrics::hear(const Metric& metric) {
+  if (metric.name == kFraction) {
+    if (!metric.number || *metric.number < 0 || *metric.number > 1) return;
+    fraction_ = metric.number;
+  } else if (const auto known = last_.find(metric.name); known != last_.end()) {
+    known->second = metric;
+  } else {
+    if (last_.size() == kNamesMax) return;
+    last_.emplace(metric.name, metric);
+  }
+  news_ = true;
+}
+
+std::string LastMetrics::values() const { return values_with({}); }
+
+std::string LastMetrics::values_with(std::string_view said) const {
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [name, metric] : last_) values[name] = value_of(metric);
+  if (!said.empty()) {
+    const auto over = parse_fields(said);
+    if (over) values.update(*over);
+  }
+  if (values.empty()) return {};
+  std::string text = fields_text(values);
+  return text.size() <= kValuesBytesMax ? text : std::string(said);
+}
+
+}  // namespace trainyard::wire

@@ -1,0 +1,135 @@
+// What counts as a metric of a line, and what does not.
+#include "wire/metric_line.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "wire/task.h"
+
+namespace trainyard::wire {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// "loss=0.31", "step=40", "x=null".
+std::vector<std::string> read(std::string_view line) {
+  std::vector<std::string> found;
+  for (const Metric& metric : read_metric_line(line)) {
+    const std::string number = metric.whole    ? fmt::format("{}", *metric.whole)
+                               : metric.number ? fmt::format("{}", *metric.number)
+                                               : "null";
+    found.push_back(metric.name + "=" + number);
+  }
+  return found;
+}
+
+TEST(MetricLine, NamesNumbers) {
+  EXPECT_THAT(read("::metric loss=0.31 step=40"), ElementsAre("loss=0.31", "step=40"));
+  EXPECT_THAT(read("  ::metric\tval/acc=+1e-3,top@5=-7; _x.y-z=.5"),
+              ElementsAre("val/acc=0.001", "top@5=-7", "_x.y-z=0.5"));
+  EXPECT_THAT(read("::metric loss=1 loss=2"), ElementsAre("loss=1", "loss=2"));
+}
+
+TEST(MetricLine, IsNoOtherLine) {
+  for (const std::string_view line :
+       {"", "loss=0.31", "a ::metric loss=1", "::metrics loss=1", "::metricloss=1",
+        ":metric loss=1", "::Metric loss=1", "::metric", "::metric "}) {
+    EXPECT_THAT(read(line), IsEmpty()) << line;
+  }
+}
+
+TEST(MetricLine, PassesOverWordsThatSayNoNumber) {
+  EXPECT_THAT(read("::metric epoch 3 loss= =4 a=b x=0x10 1x=2 y=1e5z loss==1 z=1,5 ok=1"),
+              ElementsAre("z=1", "ok=1"));
+  EXPECT_THAT(read("::metric a=+-1 b=++1 c=- d=. e=1e"), IsEmpty());
+}
+
+TEST(MetricLine, KnowsNoValueWhereJsonHasNoNumber) {
+  EXPECT_THAT(read("::metric a=nan b=-inf c=Infinity d=1e400 e=1e-400"),
+              ElementsAre("a=null", "b=null", "c=null", "d=null", "e=null"));
+}
+
+TEST(MetricLine, TakesNoGarbageForAMetric) {
+  using namespace std::string_view_literals;
+  EXPECT_THAT(read("::metric l\0ss=1 loss=1\0 \xff\xfe=2 \xc3\xa4=3 ok=4"sv), ElementsAre("ok=4"));
+  EXPECT_THAT(read("::metric \x1b[31mloss=1"), IsEmpty());
+}
+
+TEST(MetricLine, IsBounded) {
+  const std::string name(kMetricNameMax, 'x');
+  EXPECT_THAT(read("::metric " + name + "=1 " + name + "y=2 " + std::string(3'000, 'z') + "=3"),
+              ElementsAre(name + "=1"));
+  std::string many = "::metric";
+  for (std::size_t n = 0; n < 100; ++n) many += fmt::format(" m{}=1", n);
+  EXPECT_THAT(read(many), SizeIs(kMetricsOfLineMax));
+  std::string longest = "::metric a=1" + std::string(kMetricLineMax, ' ');
+  longest.resize(kMetricLineMax);
+  EXPECT_THAT(read(longest), ElementsAre("a=1"));
+  EXPECT_THAT(read(longest + " "), IsEmpty()) << "what is cut off could be half a number";
+}
+
+Metric metric(std::string_view name, std::string_view number) {
+  return metric_of(name, number).value();
+}
+
+TEST(LastMetrics, AreTheLastValueOfEachName) {
+  LastMetrics last;
+  EXPECT_FALSE(last.take_news());
+  EXPECT_EQ(last.values(), "");
+  last.hear(metric("loss", "0.5"));
+  last.hear(metric("step", "40"));
+  last.hear(metric("loss", "nan"));
+  EXPECT_EQ(last.values(), R"({"loss":null,"step":40})");
+  EXPECT_TRUE(last.take_news());
+  EXPECT_FALSE(last.take_news()) << "told once";
+}
+
+TEST(LastMetrics, SayHowFarItIs) {
+  LastMetrics last;
+  for (const char* const wrong : {"1.5", "-0.1", "nan"}) last.hear(metric("fraction", wrong));
+  EXPECT_FALSE(last.take_news());
+  EXPECT_EQ(last.fraction(), std::nullopt);
+  last.hear(metric("fraction", "0.25"));
+  EXPECT_TRUE(last.take_news());
+  EXPECT_EQ(last.fraction(), 0.25);
+  EXPECT_EQ(last.values(), "") << "it is no value";
+}
+
+TEST(LastMetrics, GiveWayToWhatIsSaidBesideThem) {
+  LastMetrics last;
+  EXPECT_EQ(last.values_with(R"({"phase":"warm"})"), R"({"phase":"warm"})");
+  last.hear(metric("loss", "1"));
+  last.hear(metric("acc", "0.5"));
+  EXPECT_EQ(last.values_with(R"({"loss":2,"phase":"warm"})"),
+            R"({"acc":0.5,"loss":2,"phase":"warm"})");
+  EXPECT_EQ(last.values_with("no object"), R"({"acc":0.5,"loss":1})");
+}
+
+TEST(LastMetrics, AreAsManyAsProgressCanSay) {
+  LastMetrics last;
+  for (std::size_t n = 0; n < 10'000; ++n) {
+    std::string name = fmt::format("m{}_", n);
+    name.resize(kMetricNameMax, 'x');
+    last.hear(metric(name, "-1.2345678901234567e-300"));
+  }
+  EXPECT_LE(last.values().size(), kValuesBytesMax);
+  const auto report =
+      read_report(to_fields(TaskReport{Progress{.fraction = {}, .values = last.values()}}));
+  EXPECT_EQ(std::get<Progress>(report.value()).values, last.values());
+  EXPECT_THAT(last.values(), ::testing::HasSubstr("\"m31_x"));
+  EXPECT_THAT(last.values(), ::testing::Not(::testing::HasSubstr("\"m32_x"))) << "the first ones";
+  const std::string said = "{\"a\":\"" + std::string(3'900, 'a') + "\"}";
+  EXPECT_EQ(last.values_with(said), said) << "both are too long together";
+}
+
+}  // namespace
+}  // namespace trainyard::wire

@@ -1,0 +1,217 @@
+"""How far tasks are and what they have come to, said by any of them: in lines that they print, by a pattern for other
+people's lines, in Python, and by the client. Live in `status`, drawn in the report, the result where there is no other.
+"""
+import unittest
+
+from yard import CLIENT, TRAINYARD, YardTest, json, os, subprocess
+
+# The last steps of each, before it waits for the gate and after it.
+TASKS = {
+    "prints": ("echo '::metric loss=0.5 step=1 fraction=0.25'", "echo '::metric loss=0.25 step=2 fraction=1'"),
+    "other": ("echo 'epoch 1: loss: 0.75 of 9'", "printf '\\repoch 2: loss: 0.5\\repoch 3: loss' >&2; printf ': 0.125' >&2"),
+    "client": (f"{TRAINYARD} client progress 0.4 loss=0.7 phase=warm", f"{TRAINYARD} client progress 0.9 loss=0.6"),
+    "python": ("/usr/bin/python3 step.py 0.5 0.31", "/usr/bin/python3 step.py 1 0.21"),
+}
+STEP = """
+import sys, trainyard
+trainyard.progress(float(sys.argv[1]), loss=9)
+trainyard.progress(float(sys.argv[1]), loss=float(sys.argv[2]))
+"""
+PATTERN = "'loss[=:] ?(?P<loss>[0-9.e-]+)'"
+
+
+class Metrics(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.environment["PYTHONPATH"] = str(CLIENT)
+
+    def group(self, tasks, more=""):
+        """A job of commands for the shell, all of which run at once: {id: command}."""
+        rows = "".join(f"  - {{id: {id}, command: {json.dumps(command)}}}\n" for id, command in tasks.items())
+        self.job(f"groups:\n- name: g\n  memory: 10MB\n  cpus: 0\n{more}  tasks:\n{rows}")
+
+    def tasks(self):
+        return {task["id"]: task for task in self.status()["tasks"]}
+
+    def results(self, tasks, more="", expect=0):
+        """What commands come to."""
+        self.group(tasks, more)
+        self.trainyard("run", "job.yaml", "--new", expect=expect)
+        newest = sorted((self.directory / "runs").glob("job*"), key=lambda path: path.stat().st_mtime_ns)[-1]
+        return {task["id"]: task["result"] for task in self.status(newest)["tasks"]}
+
+    def gated(self):
+        """The four ways, which say something, wait for the gate, and say the last of it."""
+        os.mkfifo(self.directory / "gate")
+        self.write("step.py", STEP)
+        self.group({id: f"{before}; read x < gate; {after}" for id, (before, after) in TASKS.items()},
+                   f"  metrics: {PATTERN}\n")
+        return self.start("run", "job.yaml")
+
+    def test_are_live_and_kept_and_drawn_whoever_says_them(self):
+        yard = self.gated()
+        first = {"prints": (0.25, {"loss": 0.5, "step": 1}), "other": (None, {"loss": 0.75}),
+                 "client": (0.4, {"loss": 0.7, "phase": "warm"}), "python": (0.5, {"loss": 0.31})}
+        said = lambda: {id: (task["progress"], task["progress_values"]) for id, task in self.tasks().items()}
+        self.until("all to say something", lambda: (self.directory / "runs/job/journal.db").exists() and said() == first)
+        text = self.trainyard("status", expect=0).stdout
+        self.assertIn("PROGRESS", text)
+        self.assertRegex(text, r"g/prints .* 25 % loss=0\.5 step=1\n")
+        self.assertRegex(text, r"g/other .* loss=0\.75\n")
+        self.keep_opening_gate(yard)
+        self.end_of(yard, expect=0)
+        self.assertEqual(said(), {"prints": (1, {"loss": 0.25, "step": 2}), "other": (None, {"loss": 0.125}),
+                                  "client": (0.9, {"loss": 0.6}), "python": (1, {"loss": 0.21})})
+        # None of them has left a result.
+        self.assertEqual({id: task["result"] for id, task in self.tasks().items()},
+                         {"prints": {"loss": 0.25, "step": 2}, "other": {"loss": 0.125}, "client": {"loss": 0.6},
+                          "python": {"loss": 0.21}})
+        table = self.trainyard("results", "--sort", "loss", "--csv", expect=0).stdout.splitlines()
+        columns = table[0].split(",")
+        rows = [dict(zip(columns, line.split(","))) for line in table[1:]]
+        self.assertEqual([(row["task"], row["loss"], row["step"]) for row in rows],
+                         [("other", "0.125", ""), ("python", "0.21", ""), ("prints", "0.25", "2"), ("client", "0.6", "")])
+        page = self.text("runs/job/reports/g.html")
+        curves = page[page.index('<div class="curves">'):]
+        for id in TASKS:
+            self.assertIn(f"<title>{id}", curves)
+
+    def test_are_kept_with_their_curves_over_a_resume(self):
+        os.mkfifo(self.directory / "gate")
+        self.group({"done": "echo '::metric loss=2'; read x < gate; echo '::metric loss=1'",
+                    "held": "test $TRAINYARD_ATTEMPT = 2 || { echo '::metric loss=8'; exec sleep 1000; }"})
+        yard = self.start("run", "job.yaml")
+        there = lambda id, value: (self.directory / "runs/job/journal.db").exists() and \
+            self.tasks()[id]["progress_values"] == {"loss": value}
+        self.until("both to say something", lambda: there("done", 2) and there("held", 8))
+        self.open_gate()
+        self.until("the end of one", lambda: self.words()["g/done"] == "FINISHED")
+        yard.kill()
+        self.end_of(yard)
+        self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertEqual({id: task["result"] for id, task in self.tasks().items()}, {"done": {"loss": 1}, "held": None})
+        self.assertEqual(self.tasks()["done"]["progress_values"], {"loss": 1})
+        self.assertIn("<title>done", self.text("runs/job/reports/g.html"))
+
+    def test_give_way_to_a_result(self):
+        self.assertEqual(self.results({
+            "left": "echo '::metric loss=1'; echo '{\"acc\": 0.5}' > $TRAINYARD_RESULT",
+            "bad": "echo '::metric loss=1'; echo 'no JSON' > $TRAINYARD_RESULT",
+            "failed": "echo '::metric loss=1'; exit 3"}, expect=1),
+            {"left": {"acc": 0.5}, "bad": None, "failed": {"loss": 1}})
+
+    def test_of_garbage_harm_nobody(self):
+        self.write("garbage.py", """
+import os, sys
+out = sys.stdout.buffer
+out.write(b"::metric a=1 " + b"x" * 1000000 + b" b=2\\n")
+out.write(b"::metric first=1 y=nan z=-inf\\n")
+out.write(bytes(range(256)) * 100 + b"\\n::metric \\xff\\xfe=1 l\\0ss=2\\n")
+out.write(b"::metric " + b"n" * 10000 + b"=1\\n")
+out.write(b"".join(b"::metric m%d=%d\\n" % (n, n) for n in range(10000)))
+out.write(b"::metric first=2")
+""")
+        self.write("cuts.sh", """
+echo '::metric loss=1 old=1'
+echo 'it is longer than what comes'
+: > $TRAINYARD_TASK_DIR/stdout.log
+echo '::metric loss=2'
+""")
+        self.write("links.sh", """
+echo '::metric secret=1' > secret
+rm $TRAINYARD_TASK_DIR/stdout.log; ln -s $PWD/secret $TRAINYARD_TASK_DIR/stdout.log
+""")
+        results = self.results({"garbage": "/usr/bin/python3 garbage.py", "cuts": "sh cuts.sh", "links": "sh links.sh"})
+        self.assertEqual(results["garbage"], {"first": 2, "y": None, "z": None, **{f"m{n}": n for n in range(29)}})
+        self.assertEqual(results["cuts"]["loss"], 2)
+        self.assertIsNone(results["links"])
+
+    def test_of_a_log_that_grows_too_fast_are_those_of_its_end(self):
+        self.write("loud.py", "import sys\nsys.stdout.write('x' * 79 + '\\n')\n"
+                              "sys.stdout.write(('y' * 79 + '\\n') * 100000 + '::metric loss=1\\n')\n")
+        self.assertEqual(self.results({"loud": "/usr/bin/python3 loud.py"}), {"loud": {"loss": 1}})
+
+    def test_patterns_that_are_wrong_are_refused_with_their_place(self):
+        for pattern, why in (("'loss=([0-9.]+'", "RE2 refuses the pattern: missing ): loss=([0-9.]+"),
+                             ("'(?=a)(?P<loss>.)'", "RE2 refuses the pattern: invalid perl operator: (?="),
+                             ("'loss=(.*)'", "the pattern names no number: what is one stands in a group with a name, as in "
+                              "'loss[=:] ?(?P<loss>[0-9.e-]+)'")):
+            self.group({"a": "true"}, f"  metrics: {pattern}\n")
+            refused = self.trainyard("run", "job.yaml", expect=2)
+            self.assertEqual(refused.stderr.splitlines()[0], f"job.yaml:5:12: group 'g': metrics: {why}")
+        self.assertFalse((self.directory / "runs").exists())
+
+    def test_a_task_overrides_the_pattern_of_its_group_which_changes_no_task(self):
+        text = ("groups: [{name: g, memory: 10MB, cpus: 0, metrics: 'a=(?P<a>\\S+)', tasks: ["
+                "{id: own, metrics: 'b=(?P<b>\\S+)', command: echo a=1 b=2}, {id: groups, command: echo a=1 b=2}]}]\n")
+        self.job(text)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual({id: task["result"] for id, task in self.tasks().items()}, {"own": {"b": 2}, "groups": {"a": 1}})
+        self.job(text.replace("a=(?P<a>", "a=(?P<other>"))
+        self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertEqual({task["edited"] for task in self.tasks().values()}, {False})
+        self.assertIn("metrics      a=(?P<other>\\S+)", self.trainyard("run", "job.yaml", "--new", "--dry-run", expect=0).stdout)
+
+    def test_are_said_in_python_by_forks_ranks_and_preloaded_tasks_of_one_phase(self):
+        self.write("forks.py", """
+import os, trainyard
+trainyard.progress(0.5, parent=1)
+child = os.fork()
+if child == 0:
+    trainyard.progress(1, child=2)
+    trainyard.client._help.tell_progress()  # What ends by _exit() says no last word.
+    os._exit(0)
+os.waitpid(child, 0)
+# There is no device to wait for.
+assert [type(attempt.__enter__()) for attempt, _ in zip(trainyard.attempts(), [1])] == [str]
+""")
+        self.write("rank.py", "import os, trainyard\ntrainyard.progress(rank=int(os.environ['RANK']))\n"
+                              "print('::metric printed=' + os.environ['RANK'])\n")
+        self.write("warm.py", "import json, trainyard\ntrainyard.progress(loss=float(json.loads('3')))\n")
+        self.job("groups:\n"
+                 "- {name: a, memory: 50MB, cpus: 0, tasks: [{id: forks, command: /usr/bin/python3 forks.py},"
+                 " {id: ranks, ranks: 2, command: /usr/bin/python3 rank.py}]}\n"
+                 "- {name: b, memory: 50MB, cpus: 0, needs: [], preload: json,"
+                 " tasks: [{id: warm, command: /usr/bin/python3 warm.py}]}\n")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual({id: task["result"] for id, task in self.tasks().items()},
+                         {"forks": {"child": 2}, "ranks": {"printed": 0, "rank": 0}, "warm": {"loss": 3}})
+
+    def test_of_a_task_of_one_phase_nobody_hears_words_of_its_life(self):
+        self.write("raw.py", """
+import os, sys, trainyard
+client = trainyard.client
+try:
+    client._Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"])
+    sys.exit("it speaks for the task")
+except trainyard.Refused as why:
+    assert str(why).startswith("the task has one phase, and waits for no device: 'two-phase: true' in the job file"), why
+helper = client._Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"], helps=True)
+helper._report({"say": "failed", "message": "not so"})
+try:
+    helper._receive(0)
+except trainyard.Refused as why:
+    assert "a helper says nothing of the life of its task" in str(why), why
+trainyard.progress(1, loss=1)
+""")
+        self.assertEqual(self.results({"raw": "/usr/bin/python3 raw.py", "waits": f"{TRAINYARD} client wait-device"}),
+                         {"raw": {"loss": 1}, "waits": None})
+
+    def test_are_no_reason_to_wait_for_a_yard_that_is_gone_or_full(self):
+        script = "import trainyard\nfor n in range(3): trainyard.progress(n / 3, loss=n)\n"
+        gone = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, timeout=60, check=True,
+                              env={**self.environment, "TRAINYARD_PHASES": "1", "TRAINYARD_TOKEN": "a",
+                                   "TRAINYARD_SOCKET": str(self.directory / "none")})
+        self.assertEqual(gone.stderr, "trainyard: progress is not told: [Errno 2] No such file or directory\n")
+        self.write("many.py", """
+import os, sys, trainyard
+client = trainyard.client
+all = [client._Yard(os.environ["TRAINYARD_SOCKET"], os.environ["TRAINYARD_TOKEN"], helps=True) for _ in range(16)]
+trainyard.progress(1, loss=1)
+""")
+        self.assertEqual(self.results({"many": "/usr/bin/python3 many.py"}), {"many": None})
+        self.assertEqual(self.text("runs/job/g/many/stderr.log"), "trainyard: progress is not told: 16 help this attempt already\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
