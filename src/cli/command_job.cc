@@ -34,9 +34,10 @@ std::string quoted_yaml(std::string_view text) {
 
 /// A value of a key or a matrix, where a range must not be quoted.
 std::string yaml_scalar(std::string_view text) {
-  const bool plain = !text.empty() && kLetters.contains(text.front()) &&
-                     text.find_first_not_of(std::string(kLetters) + "._+-%@/:") == std::string_view::npos &&
-                     !text.ends_with(':') && text != "null" && text != "Null" && text != "NULL";
+  const bool plain =
+      !text.empty() && kLetters.contains(text.front()) &&
+      text.find_first_not_of(std::string(kLetters) + "._+-%@/:") == std::string_view::npos &&
+      !text.ends_with(':') && text != "null" && text != "Null" && text != "NULL";
   return plain ? std::string(text) : quoted_yaml(text);
 }
 
