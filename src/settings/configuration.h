@@ -63,7 +63,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 36;
+constexpr std::size_t kSettingCount = 37;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
