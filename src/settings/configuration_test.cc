@@ -172,9 +172,10 @@ smtp:
     // Fedflow has none of these.
     if (setting == Setting::LimitsGpus || setting == Setting::LimitsHours ||
         setting == Setting::LimitsLog || setting == Setting::OtherUsers ||
-        setting == Setting::UtilizationLimitGpu || setting == Setting::SchedulerMaxPerGpu ||
-        setting == Setting::SchedulerSettleTime || setting == Setting::SchedulerTryFirstTime ||
-        setting == Setting::SmtpSecurity || setting == Setting::SmtpCaFile) {
+        setting == Setting::YardState || setting == Setting::UtilizationLimitGpu ||
+        setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime ||
+        setting == Setting::SchedulerTryFirstTime || setting == Setting::SmtpSecurity ||
+        setting == Setting::SmtpCaFile) {
       continue;
     }
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
