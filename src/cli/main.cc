@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -230,49 +231,89 @@ bool move_help_to_the_end(std::vector<const char*>& words) {
   return true;
 }
 
-ExitCode main(int argc, const char* const* argv) {
-  CLI::App app{"Runs many training tasks on the machine you have."};
-  app.name("trainyard");
-  app.set_version_flag("--version", kProgram);
-  app.require_subcommand(1);
-  app.footer("'trainyard help <command>' says more. Start with: trainyard run sweep.yaml\n" +
-             std::string(kExitCodes));
-
-  CommandLine line;
-  const std::string command_line = shown_command_line({argv, static_cast<std::size_t>(argc)});
-  RunWords run(app, command_line);
-  const CLI::App* status = add_status(app, line.status);
-  const CLI::App* logs = add_logs(app, line.logs);
-  const CLI::App* kill = add_kill(app, line.kill);
-  SubmitWords submit(app, command_line);
-  QueueWords queue(app);
-  const CLI::App* devices = add_devices(app, line.devices);
-  const CLI::App* plan = add_plan(app, line.plan);
-  const CLI::App* clean = add_clean(app, line.clean);
-  LearnedWords learned(app);
-  DrainWords drain(app);
-  RetryWords retry(app, command_line);
-  WishWords wishes(app);
-  ResultsWords results(app);
-  ClientWords client(app);
-  const RanksWords ranks(app);
-  const CLI::App* doctor = add_doctor(app, line.config);
-  const CLI::App* init = add_config(app, line.config);
-  const CompletionWords completion(app);
-  app.add_subcommand(std::string(kHelp), "Show how a command is used: help run")
-      ->footer(
-          "Examples:\n"
-          "  trainyard help run\n"
-          "  trainyard help client progress");
-  std::string date;
-  const CLI::App* manual = add_manual(app, date);
-  if (const std::optional<ExitCode> asked =
-          answer_shell(app, {argv, static_cast<std::size_t>(argc)})) {
-    return *asked;
+/// All commands, in the order in which the help shows them.
+class Commands {
+ public:
+  Commands(CLI::App& app, const std::string& command_line)
+      : run_(app, command_line),
+        status_(add_status(app, line_.status)),
+        logs_(add_logs(app, line_.logs)),
+        kill_(add_kill(app, line_.kill)),
+        submit_(app, command_line),
+        queue_(app),
+        devices_(add_devices(app, line_.devices)),
+        plan_(add_plan(app, line_.plan)),
+        clean_(add_clean(app, line_.clean)),
+        learned_(app),
+        drain_(app),
+        retry_(app, command_line),
+        wishes_(app),
+        results_(app),
+        client_(app),
+        ranks_(app),
+        doctor_(add_doctor(app, line_.config)),
+        init_(add_config(app, line_.config)),
+        completion_(app) {
+    app.add_subcommand(std::string(kHelp), "Show how a command is used: help run")
+        ->footer(
+            "Examples:\n"
+            "  trainyard help run\n"
+            "  trainyard help client progress");
+    manual_ = add_manual(app, date_);
   }
 
-  std::vector<std::string> command;
-  std::vector<const char*> typed = without_command({argv, argv + argc}, command);
+  /// Runs the one that was typed; `command` is what stands behind --.
+  ExitCode run(const CLI::App& app, const std::vector<std::string>& command) {
+    if (const std::optional<ExitCode> done = run_.run(command)) return *done;
+    if (status_->parsed()) return status_command(line_.status);
+    if (logs_->parsed()) return logs_command(line_.logs);
+    if (kill_->parsed()) return kill_command(line_.kill);
+    if (const std::optional<ExitCode> done = submit_.run(command)) return *done;
+    if (const std::optional<ExitCode> done = queue_.run()) return *done;
+    if (devices_->parsed()) return devices_command(line_.devices);
+    if (plan_->parsed()) return plan_command(line_.plan);
+    if (clean_->parsed()) return clean_command(line_.clean);
+    if (doctor_->parsed()) return doctor_command(line_.config);
+    if (const std::optional<ExitCode> done = learned_.run()) return *done;
+    if (const std::optional<ExitCode> done = drain_.run()) return *done;
+    if (const std::optional<ExitCode> done = retry_.run()) return *done;
+    if (const std::optional<ExitCode> done = wishes_.run()) return *done;
+    if (const std::optional<ExitCode> done = results_.run()) return *done;
+    if (const std::optional<ExitCode> done = client_.run()) return *done;
+    if (const std::optional<ExitCode> done = completion_.run()) return *done;
+    if (manual_->parsed()) return answer(manual_page(app, date_));
+    // It has the exit code of the command.
+    if (const std::optional<int> code = ranks_.run()) return static_cast<ExitCode>(*code);
+    return init_->parsed() ? config_init_command(line_.config) : config_show_command(line_.config);
+  }
+
+ private:
+  CommandLine line_;
+  RunWords run_;
+  const CLI::App* status_;
+  const CLI::App* logs_;
+  const CLI::App* kill_;
+  SubmitWords submit_;
+  QueueWords queue_;
+  const CLI::App* devices_;
+  const CLI::App* plan_;
+  const CLI::App* clean_;
+  LearnedWords learned_;
+  DrainWords drain_;
+  RetryWords retry_;
+  WishWords wishes_;
+  ResultsWords results_;
+  ClientWords client_;
+  RanksWords ranks_;
+  const CLI::App* doctor_;
+  const CLI::App* init_;
+  CompletionWords completion_;
+  const CLI::App* manual_ = nullptr;
+  std::string date_;
+};
+
+/// Reads what was typed. An exit code where that is all: it is wrong, or asks for help.
+std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& typed) {
   if (move_help_to_the_end(typed)) {
     // CLI11 shows the help of all rather than say that it knows no such command.
     const std::string unknown = unknown_word(app, typed);
@@ -295,27 +336,23 @@ ExitCode main(int argc, const char* const* argv) {
                     ? fmt::format("{}\n'trainyard --help' shows how it is used", error.what())
                     : unknown);
   }
-  if (const std::optional<ExitCode> done = run.run(command)) return *done;
-  if (status->parsed()) return status_command(line.status);
-  if (logs->parsed()) return logs_command(line.logs);
-  if (kill->parsed()) return kill_command(line.kill);
-  if (const std::optional<ExitCode> done = submit.run(command)) return *done;
-  if (const std::optional<ExitCode> done = queue.run()) return *done;
-  if (devices->parsed()) return devices_command(line.devices);
-  if (plan->parsed()) return plan_command(line.plan);
-  if (clean->parsed()) return clean_command(line.clean);
-  if (doctor->parsed()) return doctor_command(line.config);
-  if (const std::optional<ExitCode> done = learned.run()) return *done;
-  if (const std::optional<ExitCode> done = drain.run()) return *done;
-  if (const std::optional<ExitCode> done = retry.run()) return *done;
-  if (const std::optional<ExitCode> done = wishes.run()) return *done;
-  if (const std::optional<ExitCode> done = results.run()) return *done;
-  if (const std::optional<ExitCode> done = client.run()) return *done;
-  if (const std::optional<ExitCode> done = completion.run()) return *done;
-  if (manual->parsed()) return answer(manual_page(app, date));
-  // It has the exit code of the command.
-  if (const std::optional<int> code = ranks.run()) return static_cast<ExitCode>(*code);
-  return init->parsed() ? config_init_command(line.config) : config_show_command(line.config);
+  return std::nullopt;
+}
+
+ExitCode main(int argc, const char* const* argv) {
+  CLI::App app{"Runs many training tasks on the machine you have."};
+  app.name("trainyard");
+  app.set_version_flag("--version", kProgram);
+  app.require_subcommand(1);
+  app.footer("'trainyard help <command>' says more. Start with: trainyard run sweep.yaml\n" +
+             std::string(kExitCodes));
+  const std::span<const char* const> all{argv, static_cast<std::size_t>(argc)};
+  Commands commands(app, shown_command_line(all));
+  if (const std::optional<ExitCode> asked = answer_shell(app, all)) return *asked;
+  std::vector<std::string> command;
+  std::vector<const char*> typed = without_command({argv, argv + argc}, command);
+  if (const std::optional<ExitCode> done = read_typed(app, typed)) return *done;
+  return commands.run(app, command);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/time.h"

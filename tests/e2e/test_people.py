@@ -150,7 +150,8 @@ class NamingARun(YardTest):
         for words in (["--resume", "exp/runs/job"], ["--resume", "exp/job.yaml"], ["exp/job.yaml", "--resume"],
                       ["--resume", "--run-dir", "exp/runs/job"]):
             self.assertIn("resumed: 1 of 1 tasks have finished", self.trainyard("run", *words, expect=0).stderr)
-        self.assertIn("name its directory, or its job file", self.trainyard("status", expect=2).stderr)
+        self.assertIn("name its directory, or its job file", self.trainyard("logs", "a", expect=2).stderr)
+        self.assertIn("nothing of yours is at work on this host", self.trainyard("status", expect=0).stdout)
         self.assertIn("there is no such directory", self.trainyard("status", "nowhere", expect=2).stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", "exp/other.yaml")
         self.assertIn("'exp/other.yaml' has no run yet", self.trainyard("status", "exp/other.yaml", expect=2).stderr)
