@@ -43,7 +43,7 @@ struct RunOptions {
   };
   std::vector<Rerun> reruns;
 };
-ExitCode run_command(const RunOptions& typed);
+ExitCode run_command(const RunOptions& said);
 
 struct StatusOptions {
   std::string run_directory;  ///< Empty: the latest under ./runs, as find_run() says.

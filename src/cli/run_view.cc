@@ -1,5 +1,6 @@
 #include "cli/run_view.h"
 
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>

@@ -2,6 +2,7 @@
 #include "settings/configuration.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/time.h"
+#include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/configuration_reader.h"
