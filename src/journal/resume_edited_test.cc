@@ -2,31 +2,21 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "journal/changes.h"
 #include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_resume.h"
 #include "journal/test_run.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
-#include "model/turn.h"
 
 namespace trainyard::journal {
 namespace {

@@ -14,7 +14,6 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "journal/changes.h"
 #include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"

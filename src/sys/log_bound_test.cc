@@ -1,8 +1,10 @@
 #include "sys/log_bound.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <string>
 
 #include <sys/stat.h>

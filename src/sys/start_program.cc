@@ -62,7 +62,8 @@ std::vector<char*> program_pointers(const std::vector<std::string>& texts) {
   }
   std::vector<std::string> arguments{"trainyard"};
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
-  ::execve(kOwnProgram, program_pointers(arguments).data(), program_pointers(program.environment).data());
+  ::execve(kOwnProgram, program_pointers(arguments).data(),
+           program_pointers(program.environment).data());
   refuse("cannot start the run", errno);
 }
 
