@@ -19,6 +19,7 @@
 #include "cli/selected_tasks.h"
 #include "cli/selection_words.h"
 #include "journal/reader.h"
+#include "model/ids.h"
 #include "report/task_state.h"
 #include "run/run_directory.h"
 #include "text/task_pattern.h"

@@ -95,6 +95,8 @@ class Package(unittest.TestCase):
                               capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
 
     def configure(self, libraries, find, target="trainyard::trainyard", program=""):
+        # What CMake has found once it does not look for again.
+        shutil.rmtree(self.directory / "build", ignore_errors=True)
         (self.directory / "main.cc").write_text(program)
         (self.directory / "CMakeLists.txt").write_text(CMAKE.format(find=find, target=target))
         return self.without(libraries, "cmake", "-G", "Ninja", "-S", self.directory, "-B", self.directory / "build",
