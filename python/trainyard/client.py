@@ -94,7 +94,7 @@ class _Yard:
 
     def say(self, word, **more):
         """A word about this process's life. What is said after the last one is not sent."""
-        if self.said_last or os.getpid() != self._process:
+        if not self.is_here():
             return
         self.tell_progress()
         self.said_last = word in ("trained", "failed")
@@ -102,19 +102,19 @@ class _Yard:
 
     def progress(self, fields):
         """How far it is. Told at most ten times a second; the last is told with the next word, or at the end."""
-        if self.said_last or os.getpid() != self._process:
+        if not self.is_here():
             return
         self._progress = fields
         if time.monotonic() - self._progress_at >= _PROGRESS_EVERY_S:
             self.tell_progress()
 
     def send(self, command, data, buffer):
-        if not self.said_last and os.getpid() == self._process:
+        if self.is_here():
             self._report({"say": "message", "command": str(command), "data": data}, buffer)
 
     def tell_progress(self):
         """What was not told yet."""
-        if self._progress is None or self.said_last or os.getpid() != self._process:
+        if self._progress is None or not self.is_here():
             return
         fields, self._progress = self._progress, None
         self._progress_at = time.monotonic()

@@ -18,6 +18,7 @@
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/run_outcome.h"
+#include "report/terminal_text.h"
 #include "run/queue_files.h"
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
@@ -33,23 +34,17 @@ constexpr Duration kWaitedEvery{50};
 /// Ten seconds between TERM and KILL, and what it takes to write down how all ended.
 constexpr Duration kGoneWithin{60'000};
 
-void let_pass(Duration time) {
-  sys::EventLoop loop;
-  const Duration until = sys::EventLoop::now() + time;
-  while (sys::EventLoop::now() < until) loop.run_once(until - sys::EventLoop::now());
-}
-
 bool is_gone_within(const run::QueueFiles& files, Duration most) {
   const Duration until = sys::EventLoop::now() + most;
   while (files.server()) {
     if (sys::EventLoop::now() > until) return false;
-    let_pass(kLookedEvery);
+    sys::let_pass(kLookedEvery);
   }
   return true;
 }
 
 std::string how_many(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  return report::counted(static_cast<std::int64_t>(count), what);
 }
 
 /// What stays, for whoever takes it down.
@@ -144,7 +139,7 @@ int wait_command(const WaitOptions& options) {
     if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
       return outcome->task_code.value_or(static_cast<int>(outcome->code));
     }
-    let_pass(kWaitedEvery);
+    sys::let_pass(kWaitedEvery);
   }
 }
 

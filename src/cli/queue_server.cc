@@ -24,10 +24,10 @@
 #include "cli/queue_news.h"
 #include "cli/run_outcome.h"
 #include "run/begun.h"
-#include "run/queue_choice.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "schedule/queue_choice.h"
 #include "sys/depart.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
@@ -169,14 +169,13 @@ void QueueServer::begin_next() {
       end(number, "/", static_cast<int>(ExitCode::Usage), read.error().message);
       continue;
     }
-    waiting_[number] = {
-        .number = number, .priority = read->priority, .needs = read->needs, .run_if = read->run_if};
+    waiting_[number] = run::queued(*read);
   }
-  std::vector<run::QueuedSubmission> all;
+  std::vector<schedule::QueuedSubmission> all;
   all.reserve(waiting_.size());
   for (const auto& [number, each] : waiting_) all.push_back(each);
-  const run::QueueChoice choice =
-      choose_next(std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
+  const schedule::QueueChoice choice = schedule::choose_next(
+      std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
   for (const auto& [number, why] : choice.skip) {
     const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
     end(number, read ? read->run_directory : "/", static_cast<int>(ExitCode::TaskFailed), why);
@@ -190,25 +189,26 @@ void QueueServer::begin_next() {
   if (!choice.skip.empty()) loop_.post([this] { look(); });
 }
 
-run::Fate QueueServer::fate_of(std::uint32_t number) {
+schedule::Fate QueueServer::fate_of(std::uint32_t number) {
   const std::optional<SpoolPlace> place = files_.place_of(number);
-  if (place && place != SpoolPlace::Ended) return run::Fate::NotEnded;
+  if (place && place != SpoolPlace::Ended) return schedule::Fate::NotEnded;
   const auto ended = files_.ended(number);
-  if (ended) return ended->exit_code == 0 ? run::Fate::EndedWell : run::Fate::EndedBadly;
+  if (ended) return ended->exit_code == 0 ? schedule::Fate::EndedWell : schedule::Fate::EndedBadly;
   // A run that somebody began beside the queue.
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
-  if (!directory) return run::Fate::Unknown;
+  if (!directory) return schedule::Fate::Unknown;
   if (sys::RunLock::holder(*directory)) {
     looks_often_ = true;
-    return run::Fate::NotEnded;
+    return schedule::Fate::NotEnded;
   }
   const Result<RunOutcome> outcome = outcome_of(*directory);
-  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return run::Fate::Unknown;
-  return outcome->code == ExitCode::Success ? run::Fate::EndedWell : run::Fate::EndedBadly;
+  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return schedule::Fate::Unknown;
+  return outcome->code == ExitCode::Success ? schedule::Fate::EndedWell
+                                            : schedule::Fate::EndedBadly;
 }
 
-run::QueueLoad QueueServer::load() const {
+schedule::QueueLoad QueueServer::load() const {
   const auto looking =
       std::ranges::count_if(at_work_, [](const auto& it) { return it.second.looks; });
   return {.looking = static_cast<std::size_t>(looking), .at_work = at_work_.size()};

@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "run/queue_choice.h"
+#include "schedule/queue_choice.h"
 #include "run/queue_files.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
@@ -60,8 +60,8 @@ class QueueServer {
   void hear(std::string_view word);
   void look();
   void begin_next();
-  [[nodiscard]] run::Fate fate_of(std::uint32_t number);
-  [[nodiscard]] run::QueueLoad load() const;
+  [[nodiscard]] schedule::Fate fate_of(std::uint32_t number);
+  [[nodiscard]] schedule::QueueLoad load() const;
   void start(std::uint32_t number, How how, int deaths);
   void watch(std::uint32_t number);
   void hear_run(std::uint32_t number);
@@ -79,7 +79,7 @@ class QueueServer {
   sys::EventLoop loop_;
   std::map<std::uint32_t, AtWork> at_work_;
   /// What waits, as it was read once.
-  std::map<std::uint32_t, run::QueuedSubmission> waiting_;
+  std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;
   bool drains_ = false;
   bool leaves_ = false;  ///< What is at work has been told to end.
   bool over_ = false;

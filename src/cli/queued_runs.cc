@@ -17,10 +17,10 @@
 #include "cli/console.h"
 #include "cli/known_runs.h"
 #include "journal/reader.h"
-#include "run/queue_choice.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "schedule/queue_choice.h"
 #include "sys/files.h"
 #include "text/readable_json.h"
 
@@ -32,22 +32,18 @@ using Where = run::QueueFiles::Place;
 constexpr const char* kNotUp = "your queue is not up: 'trainyard up' goes on with it";
 
 /// Those that wait, in the order in which they would begin.
-std::vector<run::QueuedSubmission> queued_in(const run::QueueFiles& files) {
-  std::vector<run::QueuedSubmission> waiting;
+std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) {
+  std::vector<schedule::QueuedSubmission> waiting;
   for (const std::uint32_t number : files.numbers(Where::Waiting)) {
     const Result<run::Submission> read = files.read(Where::Waiting, number);
-    if (!read) continue;
-    waiting.push_back({.number = number,
-                       .priority = read->priority,
-                       .needs = read->needs,
-                       .run_if = read->run_if});
+    if (read) waiting.push_back(run::queued(*read));
   }
-  run::order_queue(waiting);
+  schedule::order_queue(waiting);
   return waiting;
 }
 
 /// What one waits for that has so many before it.
-std::string reason_of(const run::QueueFiles& files, const run::QueuedSubmission& submission,
+std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
                       std::size_t before) {
   if (!files.server()) return kNotUp;
   std::string needs;
@@ -97,8 +93,8 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
     return Error{fmt::format("run {} has not begun: {}", *number,
                              ended->why.empty() ? "its journal is gone" : ended->why)};
   }
-  const std::vector<run::QueuedSubmission> waiting = queued_in(*files);
-  const auto found = std::ranges::find(waiting, *number, &run::QueuedSubmission::number);
+  const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
+  const auto found = std::ranges::find(waiting, *number, &schedule::QueuedSubmission::number);
   if (found == waiting.end()) return std::nullopt;
   return Error{
       fmt::format("run {} waits in your queue: {}", *number,
@@ -141,7 +137,7 @@ std::vector<LivingRun> living_runs() {
                       .is_queued = true,
                       .reason = files->server() ? "begins" : std::string(kNotUp)});
   }
-  const std::vector<run::QueuedSubmission> waiting = queued_in(*files);
+  const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const auto directory = numbers->directory_of(waiting[i].number);
     living.push_back({.number = waiting[i].number,

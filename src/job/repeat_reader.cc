@@ -1,13 +1,11 @@
 #include "job/repeat_reader.h"
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,6 +15,7 @@
 #include "base/number_text.h"
 #include "base/result.h"
 #include "job/job_spec.h"
+#include "settings/setting_value.h"
 #include "text/condition.h"
 #include "text/key_reader.h"
 #include "text/yaml_reader.h"
@@ -40,10 +39,8 @@ std::string meant(const std::optional<std::string_view>& near) {
 std::uint32_t read_rounds(const text::Complainer& to, const text::YamlNode& node) {
   const auto text = text::read_single(to, node, "repeat");
   if (!text) return 1;
-  std::uint32_t rounds = 0;
-  const char* const end = text->data() + text->size();
-  const auto [rest, error] = std::from_chars(text->data(), end, rounds);
-  if (error == std::errc{} && rest == end && rounds >= 1 && rounds <= kRoundsMax) return rounds;
+  const auto rounds = static_cast<std::uint32_t>(settings::parse_count(*text).value_or(0));
+  if (rounds >= 1 && rounds <= kRoundsMax) return rounds;
   to.complain(node,
               fmt::format("'{}' is no number of rounds, which is 1 to {}", *text, kRoundsMax));
   return 1;

@@ -15,6 +15,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "run/local_machine.h"
+#include "run/log_bounds.h"
 #include "run/printed_metrics.h"
 #include "wire/metric_line.h"
 #include "wire/task.h"
@@ -32,15 +33,9 @@ void LocalMachine::introduce(model::AttemptKey key, model::Launch& launch) {
   launch.environment.push_back(fmt::format("TRAINYARD_PHASES={}", launch.two_phase ? 2 : 1));
 }
 
-/// Of several ranks what the first one prints.
+/// Of several ranks what the first one prints. Many programs log to standard error.
 PrintedMetrics LocalMachine::printed_by(model::TaskIndex task, const model::Launch& launch) {
-  std::vector<std::string> logs;
-  if (!launch.stdout_path.empty()) logs.push_back(launch.stdout_path);
-  // Many programs log there.
-  if (!launch.stderr_path.empty() && launch.stderr_path != launch.stdout_path) {
-    logs.push_back(launch.stderr_path);
-  }
-  return {logs, options_.pattern_of ? options_.pattern_of(task) : LinePattern()};
+  return {streams_of(launch), options_.pattern_of ? options_.pattern_of(task) : LinePattern()};
 }
 
 /// However often it says so, people are told with the next look at the machine: the latest fraction

@@ -1,6 +1,5 @@
 #include "run/log_bounds.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -13,15 +12,20 @@
 
 namespace trainyard::run {
 
+std::vector<std::string> streams_of(const model::Launch& launch) {
+  std::vector<std::string> streams;
+  if (!launch.stdout_path.empty()) streams.push_back(launch.stdout_path);
+  if (!launch.stderr_path.empty() && launch.stderr_path != launch.stdout_path) {
+    streams.push_back(launch.stderr_path);
+  }
+  return streams;
+}
+
 std::vector<std::string> logs_of(const model::Launch& launch) {
-  std::vector<std::string> logs{launch.stdout_path, launch.stderr_path};
+  std::vector<std::string> logs = streams_of(launch);
   if (launch.own_ranks) {
     logs.insert(logs.end(), launch.own_ranks->log_paths.begin(), launch.own_ranks->log_paths.end());
   }
-  std::ranges::sort(logs);
-  const auto again = std::ranges::unique(logs);
-  logs.erase(again.begin(), again.end());
-  std::erase(logs, std::string());
   return logs;
 }
 

@@ -14,7 +14,10 @@
 
 namespace trainyard::run {
 
-/// Where the processes of an attempt print, each file once.
+/// Where the first process of an attempt prints, each file once: what people read first is first.
+std::vector<std::string> streams_of(const model::Launch& launch);
+
+/// The same of all of its processes.
 std::vector<std::string> logs_of(const model::Launch& launch);
 
 class LogBounds {

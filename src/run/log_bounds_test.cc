@@ -52,7 +52,7 @@ TEST_F(LogsOfAttempts, AreThoseOfItsRanksAndEachIsOne) {
   launch.stdout_path = "/t/stdout.log";
   launch.stderr_path = "/t/stdout.log";
   launch.own_ranks = model::OwnRanks{.gpus = 0, .log_paths = {"/t/rank-1.log"}};
-  EXPECT_THAT(logs_of(launch), ElementsAre("/t/rank-1.log", "/t/stdout.log"));
+  EXPECT_THAT(logs_of(launch), ElementsAre("/t/stdout.log", "/t/rank-1.log"));
   EXPECT_THAT(logs_of(model::Launch{}), ElementsAre());
 }
 

@@ -21,6 +21,7 @@
 #include "journal/options.h"
 #include "model/terms.h"
 #include "run/run_numbers.h"
+#include "schedule/queue_choice.h"
 #include "sys/files.h"
 #include "sys/private_directory.h"
 
@@ -129,6 +130,13 @@ std::string on_shared_disk(const std::string& directory) {
 }
 
 }  // namespace
+
+schedule::QueuedSubmission queued(const Submission& submission) {
+  return {.number = submission.number,
+          .priority = submission.priority,
+          .needs = submission.needs,
+          .run_if = submission.run_if};
+}
 
 std::string to_text(const Submission& submission) {
   Lines lines;

@@ -21,6 +21,7 @@
 
 #include "base/result.h"
 #include "model/terms.h"
+#include "schedule/queue_choice.h"
 
 namespace trainyard::run {
 
@@ -52,6 +53,9 @@ struct EndedSubmission {
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };
+
+/// What decides when it begins.
+schedule::QueuedSubmission queued(const Submission& submission);
 
 /// To text and back. An error says which line is wrong: it was written by us, and is damaged.
 std::string to_text(const Submission& submission);

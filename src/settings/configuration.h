@@ -76,7 +76,7 @@ enum class SettingKind : std::uint8_t {
   SizeOrAuto,    ///< The same, or `auto`.
   Count,         ///< A whole number from 0.
   CountOrAuto,   ///< The same, or `auto`.
-  LogSize,       ///< An amount from a mebibyte, or `none`.
+  LogSize,       ///< An amount from a megabyte, or `none`.
   Hours,         ///< Times of the week with a whole number each, as model::hours_from() reads them.
   MaxPerGpu,     ///< A whole number from 0 to model::kMaxPerGpuMost.
   Tries,         ///< A whole number from 1.

@@ -214,8 +214,8 @@ TEST_F(Configurations, BoundALogUnlessTheySayThatItMayBeAnyAmount) {
   ConfigurationSources sources = here();
   sources.settings = {"limits.log=none"};
   EXPECT_EQ(log_max(load_configuration(sources).value()), Bytes{});
-  sources.settings = {"limits.log=1 MiB"};
-  EXPECT_EQ(log_max(load_configuration(sources).value()), mib(1));
+  sources.settings = {"limits.log=1MB"};
+  EXPECT_EQ(log_max(load_configuration(sources).value()), mb(1));
   sources.settings = {"limits.log=10kB"};
   const auto too_little = load_configuration(sources);
   ASSERT_FALSE(too_little.has_value());

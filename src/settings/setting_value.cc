@@ -250,7 +250,7 @@ Result<DeviceWish> parse_device(std::string_view text) {
 }
 
 /// Less is no log: as sys::bound_log() cannot keep to it.
-constexpr Bytes kLogLeast = mib(1);
+constexpr Bytes kLogLeast = mb(1);
 
 Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
   switch (kind) {

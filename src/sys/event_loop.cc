@@ -244,4 +244,10 @@ Duration EventLoop::now() {
   return std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
+void let_pass(Duration time) {
+  EventLoop loop;
+  const Duration until = EventLoop::now() + time;
+  while (EventLoop::now() < until) loop.run_once(until - EventLoop::now());
+}
+
 }  // namespace trainyard::sys

@@ -66,4 +66,7 @@ class EventLoop {
   std::unique_ptr<State> state_;
 };
 
+/// Waits so long, of a program that has nothing else to do.
+void let_pass(Duration time);
+
 }  // namespace trainyard::sys

@@ -12,6 +12,9 @@ DOCS = ROOT / "docs"
 TRIED = ("sh", "yaml", "python", "cpp", "cmake", "sql", "console")
 # The pages that test_guides.py tries, by their places in docs/.
 GUIDES = ("install", "gpus", "waiting", "troubleshooting", "cookbook", "security", "glossary")
+# Blocks that test_docs.py tries: the README's story, the programs in Python, and the queries of the journal.
+TRIED_ELSEWHERE = {(ROOT / "README.md", language, 0) for language in ("yaml", "python", "sh", "console")}
+TRIED_ELSEWHERE |= {(DOCS / "journal.md", "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(2)}
 
 
 def guides():

@@ -9,16 +9,13 @@ import sqlite3
 import tempfile
 import unittest
 
-from pages import DOCS, ROOT, TRIED, blocks, pages
+from pages import DOCS, TRIED, TRIED_ELSEWHERE, blocks, pages
 from servers import WebServer
 from yard import CLIENT, YardTest, json, os, pathlib, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
 JOBS, JOURNAL, PROTOCOL, RANKS = (DOCS / f"{name}.md" for name in ("job-file", "journal", "protocol", "ranks"))
 LIBRARY, PIPELINE, SETTINGS, TELLING = (DOCS / f"{name}.md" for name in ("library", "pipeline", "configuration", "telling"))
-# What test_docs.py tries: the README's story, the programs in Python, and the queries of the journal.
-TRIED_ELSEWHERE = {(ROOT / "README.md", language, 0) for language in ("yaml", "python", "sh", "console")}
-TRIED_ELSEWHERE |= {(JOURNAL, "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(2)}
 tried = set()
 
 

@@ -14,7 +14,7 @@
 
 #include "model/terms.h"
 
-namespace trainyard::run {
+namespace trainyard::schedule {
 
 /// So many runs of a queue may look for room at a time: what waits behind them costs a file.
 constexpr std::size_t kLookingMax = 8;
@@ -50,4 +50,4 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& 
 /// In the order in which they would begin if none needed another.
 void order_queue(std::vector<QueuedSubmission>& waiting);
 
-}  // namespace trainyard::run
+}  // namespace trainyard::schedule

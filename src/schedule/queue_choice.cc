@@ -1,4 +1,4 @@
-#include "run/queue_choice.h"
+#include "schedule/queue_choice.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 #include "model/terms.h"
 
-namespace trainyard::run {
+namespace trainyard::schedule {
 namespace {
 
 struct Standing {
@@ -68,4 +68,4 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& 
   return choice;
 }
 
-}  // namespace trainyard::run
+}  // namespace trainyard::schedule

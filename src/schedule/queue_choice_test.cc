@@ -1,4 +1,4 @@
-#include "run/queue_choice.h"
+#include "schedule/queue_choice.h"
 
 #include <cstdint>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "model/terms.h"
 
-namespace trainyard::run {
+namespace trainyard::schedule {
 namespace {
 
 using testing::ElementsAre;
@@ -79,4 +79,4 @@ TEST(QueueChoice, BeginsWhatIsForAnyEndWhenAllHasEnded) {
 }
 
 }  // namespace
-}  // namespace trainyard::run
+}  // namespace trainyard::schedule
