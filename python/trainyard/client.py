@@ -104,6 +104,13 @@ class _Yard:
         """How far it is. Told at most ten times a second; the last is told with the next word, or at the end."""
         if not self.is_here():
             return
+        if self._progress is not None:
+            values = dict(self._progress.get("values", {}), **fields.get("values", {}))
+            if len(json.dumps(values)) > _VALUES_MAX:
+                self.tell_progress()
+            else:
+                fields = dict(self._progress, **fields)
+                fields.update({"values": values} if values else {})
         self._progress = fields
         if time.monotonic() - self._progress_at >= _PROGRESS_EVERY_S:
             self.tell_progress()
@@ -315,6 +322,9 @@ def _helper():
         _warn_once("progress is not told: %s" % why)
     else:
         atexit.register(_help.tell_progress)
+        processes = sys.modules.get("multiprocessing.util")
+        if processes:  # Its processes end without that.
+            processes.Finalize(None, _help.tell_progress, exitpriority=0)
     return _help
 
 

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
+#include "cli/run_outcome.h"
 #include "journal/reader.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
@@ -132,6 +133,9 @@ std::vector<LivingRun> living_runs() {
   for (const std::uint32_t number : files->numbers(Where::Begun)) {
     const std::string directory = numbers->directory_of(number).value_or("");
     if (sys::RunLock::holder(directory)) continue;
+    // It has ended, and nobody who serves the queue has seen that yet.
+    const Result<RunOutcome> outcome = outcome_of(directory);
+    if (outcome && outcome->stage == RunOutcome::Stage::Over) continue;
     living.push_back({.number = number,
                       .directory = directory,
                       .is_queued = true,

@@ -50,6 +50,8 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   fresh_.remove(ended.key.task);
   if (tasks_) tasks_->forget(ended.key);
   attempt.printed.finish();
+  // What it wrote since the last look.
+  log_bounds_.look(attempt.logs, options_.on_note);
   tell_progress(attempt);
   // What it said last is what it came to, where it left nothing else.
   if (ended.result.empty() && ended.warning.empty()) {

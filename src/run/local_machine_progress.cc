@@ -44,10 +44,10 @@ void LocalMachine::hear_progress(model::AttemptKey key, wire::Progress progress)
   const auto running = running_.find(key.task);
   if (running == running_.end() || running->second.key != key) return;
   Attempt& attempt = running->second;
-  if (!progress.values.empty()) attempt.values = progress.values;
+  attempt.values = wire::values_together(attempt.values, progress.values);
   std::optional<wire::Progress>& latest = attempt.progress;
   if (latest && !progress.fraction) progress.fraction = latest->fraction;
-  if (latest && progress.values.empty()) progress.values = std::move(latest->values);
+  if (latest) progress.values = wire::values_together(latest->values, progress.values);
   latest = std::move(progress);
 }
 

@@ -48,7 +48,8 @@ std::string visible(std::string_view text) {
 
 std::string to_text(const Mistake& mistake) {
   const std::string file = visible(mistake.file);
-  const std::string message = visible(mistake.message);
+  std::string message = visible(mistake.message);
+  if (file.empty()) return message;
   if (mistake.line == 0) return fmt::format("{}: {}", file, message);
   return fmt::format("{}:{}:{}: {}", file, mistake.line, mistake.column, message);
 }

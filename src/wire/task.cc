@@ -134,6 +134,16 @@ Result<TaskOrder> order_of(std::string_view text) {
 
 }  // namespace
 
+std::string values_together(std::string_view earlier, const std::string& later) {
+  if (later.empty()) return std::string(earlier);
+  auto values = parse_fields(earlier.empty() ? "{}" : earlier);
+  const auto over = parse_fields(later);
+  if (!values || !over) return later;
+  values->update(*over);
+  std::string text = fields_text(*values);
+  return text.size() <= kValuesBytesMax ? text : later;
+}
+
 std::string to_fields(const TaskReport& report) {
   return match(report, [](const auto& it) { return task_fields(it); });
 }

@@ -56,6 +56,10 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
+/// What has been said of it in two words, a later one over an earlier one: both are objects as
+/// text, or nothing. Of what is too long together the later is kept.
+std::string values_together(std::string_view earlier, const std::string& later);
+
 /// For a handler in the program that runs the yard.
 struct Message {
   std::string command;  ///< At most 1,000 bytes.

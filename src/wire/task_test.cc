@@ -121,5 +121,14 @@ TEST(TaskOrder, SaysWhatIsWrong) {
   EXPECT_EQ(read_order(to_fields(again)).value(), TaskOrder(again));
 }
 
+TEST(Progress, ThatIsSaidInTwoWordsIsTogether) {
+  EXPECT_EQ(values_together("", ""), "");
+  EXPECT_EQ(values_together(R"({"loss":1})", ""), R"({"loss":1})");
+  EXPECT_EQ(values_together("", R"({"acc":2})"), R"({"acc":2})");
+  EXPECT_EQ(values_together(R"({"acc":1,"loss":1})", R"({"acc":2})"), R"({"acc":2,"loss":1})");
+  const std::string large = R"({"note":")" + std::string(kValuesBytesMax - 11, 'x') + R"("})";
+  EXPECT_EQ(values_together(R"({"loss":1})", large), large);
+}
+
 }  // namespace
 }  // namespace trainyard::wire

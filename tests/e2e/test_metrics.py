@@ -64,7 +64,7 @@ class Metrics(YardTest):
                                   "client": (0.9, {"loss": 0.6}), "python": (1, {"loss": 0.21})})
         # None of them has left a result.
         self.assertEqual({id: task["result"] for id, task in self.tasks().items()},
-                         {"prints": {"loss": 0.25, "step": 2}, "other": {"loss": 0.125}, "client": {"loss": 0.6},
+                         {"prints": {"loss": 0.25, "step": 2}, "other": {"loss": 0.125}, "client": {"loss": 0.6, "phase": "warm"},
                           "python": {"loss": 0.21}})
         table = self.trainyard("results", "--sort", "loss", "--csv", expect=0).stdout.splitlines()
         columns = table[0].split(",")
@@ -175,7 +175,26 @@ assert [type(attempt.__enter__()) for attempt, _ in zip(trainyard.attempts(), [1
                  " tasks: [{id: warm, command: /usr/bin/python3 warm.py}]}\n")
         self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual({id: task["result"] for id, task in self.tasks().items()},
-                         {"forks": {"child": 2}, "ranks": {"printed": 0, "rank": 0}, "warm": {"loss": 3}})
+                         {"forks": {"parent": 1, "child": 2}, "ranks": {"printed": 0, "rank": 0}, "warm": {"loss": 3}})
+
+    def test_said_one_after_the_other_are_all_kept_also_of_a_process_of_python(self):
+        self.write("said.py", """
+import multiprocessing, trainyard
+def work():
+    for i in range(300):
+        trainyard.progress(loss=i)
+if __name__ == "__main__":
+    trainyard.progress(0.1, first=1)
+    trainyard.progress(0.2, second=2)
+    trainyard.progress(0.3)
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+""")
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: [python3, said.py]}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        row = self.status()["tasks"][0]
+        self.assertEqual(row["result"], {"first": 1, "second": 2, "loss": 299})
 
     def test_of_a_task_of_one_phase_nobody_hears_words_of_its_life(self):
         self.write("raw.py", """
