@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "schedule/queue_choice.h"
 #include "run/queue_files.h"
+#include "schedule/queue_choice.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
