@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -275,7 +276,7 @@ std::vector<Offer> shown_offers(std::vector<Offer> offers, std::string_view word
   std::erase_if(offers, [word](const Offer& offer) {
     return !offer.text.starts_with(word) || report::plain(offer.text) != offer.text;
   });
-  std::ranges::stable_sort(offers, {}, &Offer::text);
+  std::ranges::sort(offers, {}, [](const Offer& it) { return std::tie(it.text, it.about); });
   const auto again = std::ranges::unique(offers, {}, &Offer::text);
   offers.erase(again.begin(), again.end());
   if (offers.size() <= Offers::kMax) return offers;

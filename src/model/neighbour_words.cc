@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,7 +30,10 @@ struct Holder {
 
 /// The largest first.
 std::string listed(std::vector<Holder> holders) {
-  std::ranges::stable_sort(holders, std::greater{}, &Holder::size);
+  // By the words where the sizes are equal, so that the same is said each time.
+  std::ranges::sort(holders, [](const Holder& a, const Holder& b) {
+    return std::tie(b.size, a.words) < std::tie(a.size, b.words);
+  });
   std::string words;
   for (std::size_t i = 0; i < std::min(holders.size(), kNamedMax); ++i) {
     words += ", " + holders[i].words;

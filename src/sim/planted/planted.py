@@ -12,6 +12,12 @@ import sys
 
 # Name, file, what stands there, what is written in its place.
 BUGS = [
+    ("what_another_run_took_meanwhile_is_taken_again", "claim.cc",
+     "  return now > then && now - then > left;\n",
+     "  return now > then && now - then > left + now;\n"),
+    ("a_gpu_that_another_run_took_whole_is_kept", "claim.cc",
+     "  if (after.whole && !before.whole) return true;\n",
+     ""),
     ("release_forgets_the_cpus", "ledger.cc",
      "  cpus_promised_ = cpus_promised_ - found->second.promise.cpus;\n",
      ""),
@@ -121,9 +127,9 @@ BUGS = [
      "  if (keeper_silent) return model::Cause::KeeperSilent;\n",
      ""),
     ("what_is_free_is_told_before_it_is_given", "scheduler.cc",
-     "    do state_->start_what_fits(event.at, out);\n",
-     "    state_->tell_headroom(event.at, true, out);\n"
-     "    do state_->start_what_fits(event.at, out);\n"),
+     "      state_->start_what_fits(event.at, out);\n",
+     "      state_->tell_headroom(event.at, true, out);\n"
+     "      state_->start_what_fits(event.at, out);\n"),
     ("a_gpu_on_which_another_user_computes_is_taken", "gpu_room.cc",
      "  if (!room.present || room.avoided || room.whole) return false;\n",
      "  if (!room.present || room.whole) return false;\n"),
