@@ -5,8 +5,10 @@
 #include <expected>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -184,6 +186,7 @@ class Session {
   Result<sys::Descriptor> open_log() const;
   void leave(const sys::Descriptor& log);
   ExitCode finish(const run::Ending& ending);
+  void keep_what_was_learned();
   [[nodiscard]] std::string how_to_go_on() const;
 
   const RunOptions& options_;
@@ -298,13 +301,7 @@ ExitCode Session::finish(const run::Ending& ending) {
                 ending.interrupted ? ExitCode::Interrupted : ExitCode::NotDone);
   }
   if (ending.not_closed) return fail(*ending.not_closed, ExitCode::NotDone);
-  for (std::uint32_t batch = 0; batch < tasks_.jobs().count(); ++batch) {
-    const job::Job& each = tasks_.jobs().at(batch);
-    if (!each.configuration().flag(settings::Setting::SchedulerAutoAdjust)) continue;
-    const Result<void> kept =
-        job::keep_learned(directory(), batch + 1, job::learned_path(each.paths().file));
-    if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
-  }
+  keep_what_was_learned();
   const ExitCode shown = show_results(directory(), options_.json, asked_for(options_));
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});
@@ -315,6 +312,19 @@ ExitCode Session::finish(const run::Ending& ending) {
                 ExitCode::NotDone);
   }
   return ending.interrupted ? ExitCode::Interrupted : result;
+}
+
+void Session::keep_what_was_learned() {
+  std::map<std::string, std::set<std::uint32_t>> batches;  // By the file that it is kept in.
+  for (std::uint32_t batch = 0; batch < tasks_.jobs().count(); ++batch) {
+    const job::Job& each = tasks_.jobs().at(batch);
+    if (!each.configuration().flag(settings::Setting::SchedulerAutoAdjust)) continue;
+    batches[job::learned_path(each.paths().file)].insert(batch + 1);
+  }
+  for (const auto& [path, of_it] : batches) {
+    const Result<void> kept = job::keep_learned(directory(), of_it, path);
+    if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
+  }
 }
 
 std::string Session::how_to_go_on() const {

@@ -57,13 +57,12 @@ WishWords::WishWords(CLI::App& app) {
 }
 
 std::optional<ExitCode> WishWords::run() {
-  using What = WishOptions::What;
   if (hold_->parsed()) {
-    options_.what = What::Hold;
+    options_.what = WishOptions::What::Hold;
   } else if (release_->parsed()) {
-    options_.what = What::Release;
+    options_.what = WishOptions::What::Release;
   } else if (set_->parsed()) {
-    options_.what = What::Priority;
+    options_.what = WishOptions::What::Priority;
   } else {
     return std::nullopt;
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -201,7 +202,7 @@ Result<void> save_learned(const Learned& learned, const std::string& path) {
   return sys::replace_file(path, learned.to_json());
 }
 
-Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
+Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
@@ -216,9 +217,8 @@ Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
   if (learned.full()) learned = {};
   bool worth_it = false;
   Result<void> read = reader->tasks({}, [&](const journal::TaskRow& row) {
-    if (row.batch != batch || row.standing.verdict != model::Verdict::Finished || row.edited) {
-      return true;
-    }
+    const bool counts = row.standing.verdict == model::Verdict::Finished && !row.edited;
+    if (!counts || !batches.contains(row.batch)) return true;
     LearnedTask task = learned_from(row);
     worth_it = worth_it || task.train >= kWorthIt;
     // One that was too quick to be seen says nothing.

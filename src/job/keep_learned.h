@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "base/result.h"
@@ -16,11 +17,12 @@ Result<Learned> load_learned(const std::string& path);
 /// Writes it there: whole, or not at all.
 Result<void> save_learned(const Learned& learned, const std::string& path);
 
-/// Adds what the finished tasks of a batch of a run took to what is kept at `path`
+/// Adds what the finished tasks of these batches of a run took to what is kept at `path`
 /// (learned_path()), and on which machine. Runs of a moment leave nothing: there is nothing to be
 /// learned from them; nor do tasks that were edited after they had finished. What is there and
 /// cannot be read is renamed to "<path>.unreadable", in the place of what had this name before.
-Result<void> keep_learned(const std::string& run_directory, std::uint32_t batch,
+/// Each task of the run is read once, of however many batches.
+Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path);
 
 }  // namespace trainyard::job

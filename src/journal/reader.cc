@@ -66,6 +66,15 @@ auto collect(Database& database, std::string_view sql, Read read, const Values&.
   return rows;
 }
 
+/// Of `tasks t` those of a group that are in its job file still: with the batch, by which there is
+/// an index, as the rounds of a run are thousands of groups.
+std::string of_group(model::GroupIndex group) {
+  return fmt::format(
+      "t.batch = (SELECT batch FROM groups WHERE number = {0}) AND t.group_number = {0} "
+      "AND t.position >= 0",
+      group.value);
+}
+
 /// The first of at most one.
 template <class Row>
 Result<std::optional<Row>> first_of(Result<std::vector<Row>> rows) {
@@ -300,7 +309,7 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
   sql += "WHERE t.position >= 0 AND t.batch IN (SELECT number FROM batches WHERE complete) ";
   if (filter.failed) sql += "AND e.verdict = 2 ";
   if (filter.warned) sql += "AND e.warning <> '' ";
-  if (filter.group) sql += fmt::format("AND g.number = {} ", filter.group->value);
+  if (filter.group) sql += fmt::format("AND {} ", of_group(*filter.group));
   sql += fmt::format("ORDER BY t.batch, t.position LIMIT {}", filter.at_most);
   return each(state_->database, sql,
               [&row](const Statement& found) { return row(read_task(found)); });
@@ -417,12 +426,8 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
 }
 
 Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
-  const std::string sql = fmt::format(
-      "SELECT a.task, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
-      "a.memory_peak, a.message, a.gpus, a.gpu_memory_peak, a.memory_at_least FROM {} a "
-      "WHERE a.task = ?1 ORDER BY a.attempt",
-      kAllAttempts);
-  return collect(state_->database, sql, read_attempt, task.value);
+  return collect(state_->database, all_attempts("task = ?1") + " ORDER BY attempt", read_attempt,
+                 task.value);
 }
 
 Result<bool> JournalReader::its_end_tells(model::AttemptKey key) {
@@ -437,24 +442,23 @@ Result<bool> JournalReader::its_end_tells(model::AttemptKey key) {
 
 Result<std::vector<AttemptRow>> JournalReader::attempts_of(model::GroupIndex group) {
   const std::string sql = fmt::format(
-      "SELECT t.number, a.attempt, a.started_ms, a.ended_ms, a.failure, a.exit_code, "
-      "a.memory_peak, a.message, a.gpus, a.gpu_memory_peak, a.memory_at_least FROM {} a "
-      "JOIN tasks t ON t.number = a.task JOIN groups g ON g.number = t.group_number WHERE g.number "
-      "= ?1 AND t.position >= 0 "
+      "SELECT a.* FROM ({}) a JOIN tasks t ON t.number = a.task "
       "ORDER BY t.position, a.attempt",
-      kAllAttempts);
-  return collect(state_->database, sql, read_attempt, group.value);
+      all_attempts(
+          fmt::format("task IN (SELECT t.number FROM tasks t WHERE {})", of_group(group))));
+  return collect(state_->database, sql, read_attempt);
 }
 
 Result<void> JournalReader::progress_of(model::GroupIndex group,
                                         std::move_only_function<bool(ProgressRow)> row) {
   return each(
       state_->database,
-      "SELECT t.number, p.attempt, p.at_ms, p.fraction, p.\"values\" FROM tasks t "
-      "JOIN groups g ON g.number = t.group_number CROSS JOIN progress p ON p.task = t.number "
-      "WHERE g.number = ?1 AND t.position >= 0 AND p.attempt = "
-      "(SELECT max(attempt) FROM progress WHERE task = t.number) ORDER BY t.position, p.at_ms",
-      [&row](const Statement& found) { return row(read_progress(found)); }, group.value);
+      fmt::format("SELECT t.number, p.attempt, p.at_ms, p.fraction, p.\"values\" FROM tasks t "
+                  "CROSS JOIN progress p ON p.task = t.number WHERE {} AND p.attempt = "
+                  "(SELECT max(attempt) FROM progress WHERE task = t.number) "
+                  "ORDER BY t.position, p.at_ms",
+                  of_group(group)),
+      [&row](const Statement& found) { return row(read_progress(found)); });
 }
 
 }  // namespace trainyard::journal

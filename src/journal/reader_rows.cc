@@ -124,13 +124,15 @@ TaskRow read_task(const Statement& row) {
           .capped_by = std::string(row.text(39))};
 }
 
-const std::string_view kAllAttempts =
-    "(SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, gpus, "
-    "gpu_memory_peak, memory_at_least FROM attempts UNION ALL SELECT task, attempt, started_ms, "
-    "ended_ms, failure, exit_code, memory_peak, message, gpus, gpu_memory_peak, memory_at_least "
-    "FROM ended WHERE attempt > 0 UNION ALL SELECT task, attempt, started_ms, ended_ms, failure, "
-    "exit_code, memory_peak, message, gpus, gpu_memory_peak, memory_at_least FROM live "
-    "WHERE attempt > 0)";
+std::string all_attempts(std::string_view chosen) {
+  const auto of = [chosen](std::string_view table) {
+    return fmt::format(
+        "SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, "
+        "gpus, gpu_memory_peak, memory_at_least FROM {} WHERE attempt > 0 AND {}",
+        table, chosen);
+  };
+  return fmt::format("{} UNION ALL {} UNION ALL {}", of("attempts"), of("ended"), of("live"));
+}
 
 ProgressRow read_progress(const Statement& row) {
   return {.task = {index(row, 0)},

@@ -17,13 +17,13 @@ extern const std::string_view kTaskJoins;
 
 TaskRow read_task(const Statement& row);
 
-/// All attempts as one table: task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak,
-/// message.
-extern const std::string_view kAllAttempts;
-
-/// Reads a task's number, attempt and the columns above.
-ProgressRow read_progress(const Statement& row);
+/// A query of all attempts of those tasks of which `chosen` (of the column `task`) is true, with
+/// the columns that read_attempt() reads. Each of the tables that they stand in is asked by its
+/// key.
+std::string all_attempts(std::string_view chosen);
 AttemptRow read_attempt(const Statement& row);
+
+ProgressRow read_progress(const Statement& row);
 
 ExecutionRow read_execution(const Statement& row);
 extern const std::string_view kExecutions;

@@ -7,6 +7,7 @@
 #include <expected>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -244,11 +245,10 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
     ears_.note("nothing starts the task processes any more: what had not finished has ended");
   }
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
-    for (const Part& part : parts_) {
-      const Result<void> kept =
-          job::keep_learned(where_.directory(), part.batch, options_.learned_path);
-      if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
-    }
+    std::set<std::uint32_t> batches;
+    for (const Part& part : parts_) batches.insert(part.batch);
+    const Result<void> kept = job::keep_learned(where_.directory(), batches, options_.learned_path);
+    if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
   }
   if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);
   return {};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
@@ -70,12 +71,8 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
     group_ends_.push_back(static_cast<std::uint32_t>(total_));
     forecast_.add_group(left[i]);
     was_open_.push_back(left[i] > 0);
-    if (i == kGroupsNamed) {
-      added.names += fmt::format(", and {} more", plan.groups.size() - kGroupsNamed);
-    }
-    if (i >= kGroupsNamed) continue;
-    added.names += fmt::format("{}{} of {}", i == 0 ? "" : ", ", with_commas(tasks[i]),
-                               plan.groups[i].shown());
+    if (i < kGroupsNamed)
+      added.names.push_back(fmt::format("{} of {}", with_commas(tasks[i]), plan.groups[i].shown()));
   }
   return added;
 }
@@ -121,7 +118,9 @@ void ProgressLine::see_batches(const model::Turn& turn) {
     all.tasks += added.tasks;
     all.finished += added.finished;
     all.left_out += added.left_out;
-    all.names += (all.names.empty() ? "" : ", ") + added.names;
+    for (const std::string& name : added.names) {
+      if (all.names.size() < kGroupsNamed) all.names.push_back(name);
+    }
   }
   if (started_) return;
   count_as_shown();
@@ -351,7 +350,9 @@ void ProgressLine::lasting(std::string_view line) {
 
 std::string ProgressLine::text_of(const Added& added) {
   std::string text = fmt::format("{} in {}: {}", counted(added.tasks, "task"),
-                                 counted(added.groups, "group"), added.names);
+                                 counted(added.groups, "group"), fmt::join(added.names, ", "));
+  const auto more = added.groups - static_cast<int>(added.names.size());
+  if (more > 0) text += fmt::format(", and {} more", with_commas(more));
   if (added.finished > 0) text += fmt::format("; {} finished before", with_commas(added.finished));
   if (added.left_out > 0) text += fmt::format("; {} left out", with_commas(added.left_out));
   return plain(text);

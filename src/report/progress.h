@@ -92,7 +92,7 @@ class ProgressLine {
     int tasks = 0;
     int finished = 0;  ///< In an earlier execution.
     int left_out = 0;
-    std::string names;
+    std::vector<std::string> names;  ///< Of the first few groups, with how many tasks they have.
   };
   Added add(const model::BatchAdded& batch);
   void see_batches(const model::Turn& turn);

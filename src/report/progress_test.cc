@@ -419,6 +419,16 @@ TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {
   EXPECT_EQ(line.turn(1, {}), "\r0/1 done, 1 waiting\x1b[K");
 }
 
+TEST(ProgressLine, NamesTheFirstGroupsOfARunThatHasManyInAllItsBatches) {
+  Line line({{.name = "a", .tasks = 1}, {.name = "b", .tasks = 2}, {.name = "c", .tasks = 1}});
+  EXPECT_EQ(line.turn(0, {},
+                      batch(2, {{.name = "d", .tasks = 1},
+                                {.name = "e", .tasks = 1},
+                                {.name = "f", .tasks = 1},
+                                {.name = "g", .tasks = 1}})),
+            "8 tasks in 7 groups: 1 of a, 2 of b, 1 of c, 1 of d, 1 of e, and 2 more\n");
+}
+
 TEST(ProgressLine, TellsWhatIsSubmittedAndCountsIt) {
   Line line({{.name = "train", .tasks = 1}});
   EXPECT_EQ(line.begin(), "1 task in 1 group: 1 of train\n");

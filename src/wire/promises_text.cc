@@ -274,9 +274,9 @@ std::string neighbours_text(std::span<const model::Neighbour> neighbours) {
 
 std::vector<model::Neighbour> neighbours_from(std::string_view text) {
   std::vector<model::Neighbour> neighbours;
-  constexpr std::string_view kBegins = "neighbour ";
-  while (text.starts_with(kBegins)) {
-    text.remove_prefix(kBegins.size());
+  constexpr std::string_view kNeighbour = "neighbour ";
+  while (text.starts_with(kNeighbour)) {
+    text.remove_prefix(kNeighbour.size());
     std::string_view line = take_until(text, '\n');
     constexpr int kNumbers = 5;
     std::string_view name = line;
