@@ -38,13 +38,14 @@ TEST(Launch, HasEverythingForAnAttempt) {
   EXPECT_EQ(launch.task_directory, "/job/runs/sweep/train/lr=1e-3");
   EXPECT_EQ(launch.stdout_path, "/job/runs/sweep/train/lr=1e-3/stdout.log");
   EXPECT_EQ(launch.stderr_path, "/job/runs/sweep/train/lr=1e-3/stderr.log");
-  EXPECT_EQ(launch.result_path, "/job/runs/sweep/train/lr=1e-3/result.json");
+  EXPECT_EQ(launch.result_path, "/job/runs/sweep/train/lr=1e-3/result.1.json");
+  EXPECT_EQ(launch.result_copy_path, "/job/runs/sweep/train/lr=1e-3/result.json");
   EXPECT_THAT(launch.environment,
               ElementsAre("TRAINYARD_TASK_ID=lr=1e-3", "TRAINYARD_GROUP=train",
                           "TRAINYARD_RUN_DIR=/job/runs/sweep",
                           "TRAINYARD_TASK_DIR=/job/runs/sweep/train/lr=1e-3",
                           "TRAINYARD_CHECKPOINT_DIR=/job/runs/sweep/train/lr=1e-3/checkpoints",
-                          "TRAINYARD_RESULT=/job/runs/sweep/train/lr=1e-3/result.json",
+                          "TRAINYARD_RESULT=/job/runs/sweep/train/lr=1e-3/result.1.json",
                           "TRAINYARD_ATTEMPT=1", "TRAINYARD_SEED=1252252158", "OMP_NUM_THREADS=1",
                           "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1", "PYTHONUNBUFFERED=1",
                           "TRAINYARD_V1=1e-3", "TRAINYARD_V2=/job/runs/sweep/train/lr=1e-3"));

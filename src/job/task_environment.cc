@@ -32,6 +32,7 @@ void set_files(model::Launch& launch, std::string task_directory, std::uint32_t 
   launch.stdout_path = own + run::log_name("stdout", attempt);
   launch.stderr_path = own + run::log_name("stderr", attempt);
   launch.result_path = own + run::result_name(attempt);
+  launch.result_copy_path = own + std::string(run::kResult);
 }
 
 std::vector<std::string> logs_of_ranks(const model::Launch& launch, int ranks,

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "journal/plan_rows.h"
 #include "journal/sqlite.h"
+#include "journal/stale_tasks.h"
 #include "model/status.h"
 
 namespace trainyard::journal {
@@ -28,6 +29,7 @@ struct OldTask {
   std::uint32_t shape = kNone;
   model::Verdict verdict = model::Verdict::None;
   bool edited = false;
+  LastRun last_run;
 
   [[nodiscard]] bool finished() const { return verdict == model::Verdict::Finished; }
 };

@@ -17,11 +17,6 @@ namespace {
 
 Instant instant(const Statement& row, int column) { return {Duration(row.integer(column))}; }
 
-std::optional<Instant> optional_instant(const Statement& row, int column) {
-  if (row.null(column)) return std::nullopt;
-  return instant(row, column);
-}
-
 std::optional<Duration> optional_duration(const Statement& row, int column) {
   if (row.null(column)) return std::nullopt;
   return Duration(row.integer(column));
@@ -44,6 +39,11 @@ model::Failure failure(const Statement& row, int column) {
 }
 
 }  // namespace
+
+std::optional<Instant> optional_instant(const Statement& row, int column) {
+  if (row.null(column)) return std::nullopt;
+  return instant(row, column);
+}
 
 const std::string_view kTaskColumns =
     "SELECT t.number, g.number, g.called, t.id, coalesce(e.status, l.status, 1), "

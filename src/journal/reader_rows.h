@@ -1,13 +1,18 @@
 // Rows of the tables as the values that JournalReader hands out. Not for anybody else.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/time.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 
 namespace trainyard::journal {
+
+/// Nothing where the column is NULL.
+std::optional<Instant> optional_instant(const Statement& row, int column);
 
 /// What read_task() reads: to be put before a FROM that has the tables t (tasks), g (groups),
 /// s (shapes), e (ended) and l (live).

@@ -27,6 +27,7 @@
 #include "journal/options.h"
 #include "journal/past.h"
 #include "journal/plan_rows.h"
+#include "journal/reader_rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/stale_tasks.h"
@@ -133,7 +134,7 @@ class TakingOver {
   std::map<std::uint32_t, model::SharingMeasured> measured_;
   std::vector<bool> changed_;  ///< By index in the plan, as the next two are.
   std::vector<bool> begins_anew_;
-  /// Finished before what they need, which begins anew.
+  /// Finished before what they need has begun anew.
   std::vector<bool> stale_;
   StaleGroups stale_groups_;
 };
@@ -221,7 +222,7 @@ Result<void> TakingOver::match_groups_of(std::size_t batch, std::vector<OldGroup
 Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
   Result<Statement> rows = database_.prepare(fmt::format(
       "SELECT t.number, t.attempt_before, t.fingerprint, t.position, t.group_number, t.shape, "
-      "coalesce(e.verdict, 0), t.id, t.edited, t.batch FROM tasks t "
+      "coalesce(e.verdict, 0), t.id, t.edited, t.batch, e.started_ms, e.ended_ms FROM tasks t "
       "LEFT JOIN ended e ON e.task = t.number WHERE t.batch IN ({}) ORDER BY t.batch, t.position",
       taken_over_));
   if (!rows) return std::unexpected(std::move(rows.error()));
@@ -239,7 +240,9 @@ Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
                 .group = static_cast<std::uint32_t>(rows->integer(4)),
                 .shape = rows->null(5) ? kNone : static_cast<std::uint32_t>(rows->integer(5)),
                 .verdict = static_cast<model::Verdict>(rows->small(6)),
-                .edited = rows->small(8) != 0});
+                .edited = rows->small(8) != 0,
+                .last_run = {.started = optional_instant(*rows, 10),
+                             .ended = optional_instant(*rows, 11)}});
     // Most files come back as they were: then every task is where it was, and nothing is sorted.
     const std::uint32_t at = index_of(task);
     const bool same = at != kNone && numbers().groups[group_of(at).value] == task.group &&
@@ -297,6 +300,7 @@ bool TakingOver::may_run_again(const OldTask& old) const {
 /// Which tasks were changed, and which finished ones are behind such that begin anew.
 void TakingOver::compare_tasks() {
   begins_anew_.assign(plan_.tasks.size(), false);
+  std::vector<LastRun> last_runs(plan_.tasks.size());
   const bool all = options_.unfinished == Unfinished::RunAgain;
   for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
     if (old_of_task_[task] == kNone) {
@@ -304,6 +308,7 @@ void TakingOver::compare_tasks() {
       continue;
     }
     const OldTask& old = old_[old_of_task_[task]];
+    last_runs[task] = old.last_run;
     changed_[task] = is_changed(task);
     if (changed_[task]) taken_.edited.insert(old.number);
     begins_anew_[task] = old.finished() ? changed_[task] && may_run_again(old) : all;
@@ -313,7 +318,7 @@ void TakingOver::compare_tasks() {
     stale_.assign(plan_.tasks.size(), false);
     return;
   }
-  stale_ = find_stale(plan_, begins_anew_);
+  stale_ = find_stale(plan_, begins_anew_, last_runs);
   for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
     if (!stale_[task] || old_of_task_[task] == kNone) continue;
     const OldTask& old = old_[old_of_task_[task]];

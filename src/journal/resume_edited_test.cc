@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,8 @@ struct Behind {
     job.plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
     auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     for (std::uint32_t i = 0; i < 4; ++i) {
-      must(journal->commit(granted(at(10), {key(i)})));
-      must(journal->commit(finished(at(20), key(i), "{}")));
+      must(journal->commit(granted(at(10 * i), {key(i)})));
+      must(journal->commit(finished(at(10 * i + 5), key(i), "{}")));
     }
     must(journal->close(at(60), "ended"));
     job.fingerprints.front() = 99;
@@ -51,8 +52,37 @@ TEST(ResumeEdited, SaysWhatWasMadeFromThatWhichBeginsAnewAndRunsItAgainWhereThat
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2", "2+", "2", "2+"));
   EXPECT_THAT(resumed.changes,
               ElementsAre("task 'train/1' was changed after it had finished; it is run again",
-                          "group 'eval': 1 task had finished before what it needs, which begins "
-                          "anew; run again"));
+                          "group 'eval': 1 task had finished before what it needs began anew; "
+                          "run again"));
+}
+
+TEST(ResumeEdited, KnowsInEveryLaterExecutionWhatWasMadeFromThatWhichHasRunAgainSince) {
+  Behind of;
+  {
+    const Journal::Resumed resumed =
+        must(Journal::resume(of.directory.journal(), {of.job.batch()}, {.host = "again"},
+                             {.edited = Edited::RunAgain, .again = std::set<std::uint32_t>{0}}));
+    EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2", "2+", "2+", "2+"));
+    must(resumed.journal->commit(granted(at(100), {key(0, 2)})));
+    must(resumed.journal->commit(finished(at(110), key(0, 2), "{}")));
+    must(resumed.journal->close(at(120), "ended"));
+  }
+  const std::string had = "group 'eval': 1 task had finished before what it needs began anew; ";
+  for (int i = 0; i < 2; ++i) {
+    const Journal::Resumed resumed = resume(of.directory, of.job);
+    EXPECT_THAT(resumed.changes,
+                ElementsAre(had + "kept as it is (--rerun-changed runs such again)"));
+  }
+  {
+    const Journal::Resumed resumed = must(Journal::resume(
+        of.directory.journal(), {of.job.batch()}, {.host = "again"}, {.edited = Edited::RunAgain}));
+    EXPECT_THAT(resumed.changes, ElementsAre(had + "run again"));
+    EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("3+", "2+", "2", "2+"));
+    must(resumed.journal->commit(granted(at(200), {key(2, 2)})));
+    must(resumed.journal->commit(finished(at(210), key(2, 2), "{}")));
+    must(resumed.journal->close(at(220), "ended"));
+  }
+  EXPECT_THAT(resume(of.directory, of.job).changes, IsEmpty());
 }
 
 TEST(ResumeEdited, KeepsWhatIsBehindOthersWhereTheseAreKept) {

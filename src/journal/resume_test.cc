@@ -289,7 +289,7 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
                           "group 'a': needs was [] and is [\"b\"]",
                           "task 'a/2' is no longer in the job file", "task 'b/0' is new",
                           "task 'a/4' is new",
-                          "group 'a': 1 task had finished before what it needs, which begins anew; "
+                          "group 'a': 1 task had finished before what it needs began anew; "
                           "kept as it is (--rerun-changed runs such again)"));
   must(resumed.journal->commit(granted(at(5), {key(0), key(2, 2)}) + failed(at(6), key(0), 7) +
                                finished(at(7), key(2, 2), "")));
@@ -335,7 +335,7 @@ TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2+", "1", "2+"));
   EXPECT_THAT(resumed.changes,
               ElementsAre("group 'b' is new", "task 'a/1' is in the job file again",
-                          "group 'b': 1 task had finished before what it needs, which begins anew; "
+                          "group 'b': 1 task had finished before what it needs began anew; "
                           "kept as it is (--rerun-changed runs such again)"));
 }
 

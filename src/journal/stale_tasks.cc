@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
 
@@ -15,10 +17,17 @@ namespace {
 
 class StaleTasks {
  public:
-  StaleTasks(const model::Plan& plan, const std::vector<bool>& begins_anew)
-      : plan_(plan), moved_(begins_anew), groups_moved_(plan.groups.size()) {
+  StaleTasks(const model::Plan& plan, const std::vector<bool>& begins_anew,
+             const std::vector<LastRun>& last_runs)
+      : plan_(plan),
+        last_runs_(last_runs),
+        moved_(begins_anew),
+        groups_moved_(plan.groups.size()),
+        groups_ended_(plan.groups.size()) {
     for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
       if (moved_[i]) groups_moved_[group_of(i)] = true;
+      std::optional<Instant>& ended = groups_ended_[group_of(i)];
+      ended = std::max(ended, last_runs_[i].ended);
     }
     while (pass()) continue;
   }
@@ -31,6 +40,11 @@ class StaleTasks {
     return plan_.shapes[plan_.tasks[task].shape.value].group.value;
   }
 
+  /// Whether a task was under way before this was done.
+  [[nodiscard]] bool is_older(std::size_t task, std::optional<Instant> done) const {
+    return done && last_runs_[task].started && *last_runs_[task].started < *done;
+  }
+
   void move(std::size_t task) {
     moved_[task] = true;
     groups_moved_[group_of(task)] = true;
@@ -40,12 +54,14 @@ class StaleTasks {
     bool any = false;
     auto need = plan_.task_needs.begin();
     for (std::size_t task = 0; task < plan_.tasks.size(); ++task) {
-      bool is_behind =
-          std::ranges::any_of(plan_.groups[group_of(task)].needs, [this](model::GroupIndex needed) {
-            return needed.value < groups_moved_.size() && groups_moved_[needed.value];
-          });
+      const auto& needs = plan_.groups[group_of(task)].needs;
+      bool is_behind = std::ranges::any_of(needs, [this, task](model::GroupIndex needed) {
+        if (needed.value >= groups_moved_.size()) return false;
+        return groups_moved_[needed.value] || is_older(task, groups_ended_[needed.value]);
+      });
       for (; need != plan_.task_needs.end() && need->task.value == task; ++need) {
-        is_behind = is_behind || moved_[need->needed.value];
+        const std::size_t needed = need->needed.value;
+        is_behind = is_behind || moved_[needed] || is_older(task, last_runs_[needed].ended);
       }
       if (!is_behind || moved_[task]) continue;
       move(task);
@@ -55,14 +71,17 @@ class StaleTasks {
   }
 
   const model::Plan& plan_;
+  const std::vector<LastRun>& last_runs_;
   std::vector<bool> moved_;
   std::vector<bool> groups_moved_;
+  std::vector<std::optional<Instant>> groups_ended_;  ///< The last task of each.
 };
 
 }  // namespace
 
-std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew) {
-  std::vector<bool> stale = StaleTasks(plan, begins_anew).moved();
+std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew,
+                             const std::vector<LastRun>& last_runs) {
+  std::vector<bool> stale = StaleTasks(plan, begins_anew, last_runs).moved();
   for (std::size_t i = 0; i < stale.size(); ++i) stale[i] = stale[i] && !begins_anew[i];
   return stale;
 }
@@ -77,10 +96,9 @@ std::vector<std::string> StaleGroups::lines(const model::Plan& plan) const {
   for (const auto& [group, counts] : counts_) {
     const auto tell = [&lines, &name = plan.groups[group.value].name](int tasks, const char* what) {
       if (tasks == 0) return;
-      lines.push_back(
-          fmt::format("group '{}': {} had finished before what {}, which begins anew; {}", name,
-                      tasks == 1 ? "1 task" : fmt::format("{} tasks", tasks),
-                      tasks == 1 ? "it needs" : "they need", what));
+      lines.push_back(fmt::format("group '{}': {} had finished before what {} began anew; {}", name,
+                                  tasks == 1 ? "1 task" : fmt::format("{} tasks", tasks),
+                                  tasks == 1 ? "it needs" : "they need", what));
     };
     tell(counts.again, "run again");
     tell(counts.kept, "kept as it is (--rerun-changed runs such again)");

@@ -1,20 +1,29 @@
-// Of the tasks that have finished, those that did so before what they need, which begins anew: what
-// they were made from is not what there will be. Pure.
+// Of the tasks that have finished, those that did so before what they need has begun anew, now or
+// in an execution before: what they were made from is not what there is. Pure.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
 
 namespace trainyard::journal {
 
-/// By task of the plan: whether anything that it needs, or that these need, begins anew. Those that
-/// begin anew themselves are none of them. Costs O(tasks + needs) where what is needed comes first
-/// in the plan, and as often that as it does not.
-std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew);
+/// When the last attempt of a task ran, if it has ended.
+struct LastRun {
+  std::optional<Instant> started;
+  std::optional<Instant> ended;
+};
+
+/// By task of the plan: whether anything that it needs, or that these need, begins anew, or has
+/// ended after it had started. Those that begin anew themselves are none of them. Costs
+/// O(tasks + needs) where what is needed comes first in the plan, and as often that as it does not.
+std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew,
+                             const std::vector<LastRun>& last_runs);
 
 /// How many of each group there are, for people.
 class StaleGroups {

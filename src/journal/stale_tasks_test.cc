@@ -1,11 +1,14 @@
 #include "journal/stale_tasks.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/time.h"
 #include "model/plan.h"
 
 namespace trainyard::journal {
@@ -24,12 +27,24 @@ model::Plan groups_of_two(std::uint32_t groups) {
   return plan;
 }
 
+/// Of tasks that have never run.
+std::vector<LastRun> none(std::size_t tasks) { return std::vector<LastRun>(tasks); }
+
+std::vector<LastRun> ran(const std::vector<std::pair<int, int>>& times) {
+  std::vector<LastRun> runs;
+  runs.reserve(times.size());
+  for (const auto& [started, ended] : times) {
+    runs.push_back({.started = Instant{Duration{started}}, .ended = Instant{Duration{ended}}});
+  }
+  return runs;
+}
+
 TEST(StaleTasks, AreAllOfAGroupThatNeedsOneOfWhichATaskBeginsAnew) {
   model::Plan plan = groups_of_two(3);
   plan.groups[1].needs = {{0}};
-  EXPECT_THAT(find_stale(plan, {true, false, false, false, false, false}),
+  EXPECT_THAT(find_stale(plan, {true, false, false, false, false, false}, none(6)),
               ElementsAre(false, false, true, true, false, false));
-  EXPECT_THAT(find_stale(plan, {false, false, true, false, false, false}),
+  EXPECT_THAT(find_stale(plan, {false, false, true, false, false, false}, none(6)),
               ElementsAre(false, false, false, false, false, false));
 }
 
@@ -37,7 +52,7 @@ TEST(StaleTasks, AreOfMatchedGroupsTheirOwnCellsAlone) {
   model::Plan plan = groups_of_two(2);
   plan.groups[1].needs_by_task = {{0}};
   plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
-  EXPECT_THAT(find_stale(plan, {false, true, false, false}),
+  EXPECT_THAT(find_stale(plan, {false, true, false, false}, none(4)),
               ElementsAre(false, false, false, true));
 }
 
@@ -46,16 +61,38 @@ TEST(StaleTasks, AreThoseBehindOthersInWhicheverOrderTheyStand) {
   plan.groups[0].needs = {{1}};
   plan.groups[1].needs = {{2}};
   plan.groups[3].needs = {{0}};
-  EXPECT_THAT(find_stale(plan, {false, false, false, false, true, true, false, false}),
+  EXPECT_THAT(find_stale(plan, {false, false, false, false, true, true, false, false}, none(8)),
               ElementsAre(true, true, true, true, false, false, true, true));
 }
 
 TEST(StaleTasks, AreNoneThatBeginAnewThemselvesAndNoneOfGroupsThatAreNotThere) {
   model::Plan plan = groups_of_two(2);
   plan.groups[1].needs = {{0}, {7}};
-  EXPECT_THAT(find_stale(plan, {true, true, true, true}), ElementsAre(false, false, false, false));
-  EXPECT_THAT(find_stale(plan, {false, false, false, false}),
+  EXPECT_THAT(find_stale(plan, {true, true, true, true}, none(4)),
               ElementsAre(false, false, false, false));
+  EXPECT_THAT(find_stale(plan, {false, false, false, false}, none(4)),
+              ElementsAre(false, false, false, false));
+}
+
+TEST(StaleTasks, AreThoseThatHadStartedBeforeTheEndOfWhatTheyNeed) {
+  model::Plan plan = groups_of_two(2);
+  plan.groups[1].needs = {{0}};
+  EXPECT_THAT(find_stale(plan, std::vector<bool>(4), ran({{0, 5}, {10, 20}, {5, 6}, {20, 30}})),
+              ElementsAre(false, false, true, false));
+  plan.groups[1].needs = {};
+  plan.groups[1].needs_by_task = {{0}};
+  plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
+  EXPECT_THAT(find_stale(plan, std::vector<bool>(4), ran({{0, 7}, {10, 20}, {5, 6}, {20, 30}})),
+              ElementsAre(false, false, true, false));
+}
+
+TEST(StaleTasks, AreThoseBehindOnesThatAreOlderThanWhatTheyNeed) {
+  model::Plan plan = groups_of_two(3);
+  plan.groups[1].needs = {{0}};
+  plan.groups[2].needs = {{1}};
+  EXPECT_THAT(find_stale(plan, std::vector<bool>(6),
+                         ran({{0, 5}, {50, 60}, {5, 6}, {60, 61}, {61, 62}, {61, 62}})),
+              ElementsAre(false, false, true, false, true, true));
 }
 
 }  // namespace

@@ -90,6 +90,9 @@ struct Launch {
   /// Empty: nothing does.
   std::string capped_by;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
+  /// Where a copy of it is put once it has been read, which is of the last attempt therefore, and
+  /// removed before the next one starts. Empty: nowhere.
+  std::string result_copy_path;
   /// By which its end is known to whoever goes on with the run, should the yard be gone by then:
   /// its task's number in the journal. Nothing: there is none.
   std::optional<std::uint32_t> journal_number = std::nullopt;

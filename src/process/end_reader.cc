@@ -90,7 +90,13 @@ EndReader::Answer read_what_is_left(const EndReader::Question& question) {
   } else {
     left.result = std::move(*result);
   }
-  if (left.result) answer.written_at = when_written(question.result_path);
+  if (left.result) {
+    answer.written_at = when_written(question.result_path);
+    // The result counts, and is in the journal, whether there is room for the copy or not.
+    if (!question.result_copy_path.empty()) {
+      static_cast<void>(sys::replace_file(question.result_copy_path, *left.result));
+    }
+  }
   if (!question.errors_path.empty()) {
     left.errors =
         sys::read_end_of_file(question.errors_path, wire::kErrorTailBytes, sys::Links::Refuse)
@@ -139,6 +145,7 @@ void answer_questions(int socket) {
     sys::Unpacking packed(*piece);
     EndReader::Question question;
     question.result_path = packed.text();
+    question.result_copy_path = packed.text();
     question.errors_path = packed.text();
     question.told = packed.text();
     question.told_path = packed.text();
@@ -205,6 +212,7 @@ void EndReader::ask_next() {
     const Question& question = waiting_.front().question;
     sys::Packing piece;
     piece.add(question.result_path);
+    piece.add(question.result_copy_path);
     piece.add(question.errors_path);
     piece.add(question.told);
     piece.add(question.told_path);

@@ -53,7 +53,8 @@ class EndReader {
 
   struct Question {
     std::string result_path;
-    std::string errors_path;  ///< Empty: not asked for.
+    std::string result_copy_path;  ///< What was read is written here as well. Empty: nowhere.
+    std::string errors_path;       ///< Empty: not asked for.
     /// Of a rank that failed: a line for people, written at the end of `told_path`, with the end of
     /// its own log after it where that is another file. Empty: nothing is written.
     std::string told;

@@ -114,6 +114,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .pids = {},
                       .not_started = {},
                       .files = {.result_path = launch.result_path,
+                                .result_copy_path = launch.result_copy_path,
                                 .errors_path = launch.stderr_path,
                                 .told = {},
                                 .told_path = launch.stderr_path,

@@ -141,6 +141,23 @@ TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
   EXPECT_EQ(yard.wait_for_end(2).left, LeftBehind{});
 }
 
+TEST(KeeperDisk, PutsACopyOfTheResultThatItHasReadWhereThatOfTheLastAttemptIs) {
+  TestYard yard;
+  model::Launch first = yard.shell("echo '{\"a\": 1}' > task0/result.1.json; exit 3");
+  first.result_path = yard.directory / "task0/result.1.json";
+  first.result_copy_path = yard.directory / "task0/result.json";
+  yard.keeper.start(TestYard::key(0), first);
+  EXPECT_EQ(yard.wait_for_end().left.result, "{\"a\": 1}\n");
+  EXPECT_EQ(sys::content_of(first.result_copy_path), "{\"a\": 1}\n");
+  // The next one leaves nothing: no result is that of the last attempt.
+  model::Launch second = yard.shell("test ! -e task0/result.json");
+  second.result_path = yard.directory / "task0/result.2.json";
+  second.result_copy_path = first.result_copy_path;
+  EXPECT_EQ(yard.run(second), model::End(model::ExitedWith{0}));
+  EXPECT_FALSE(std::filesystem::exists(second.result_copy_path));
+  EXPECT_EQ(sys::content_of(first.result_path), "{\"a\": 1}\n");
+}
+
 TEST(KeeperDisk, ReadsNoResultThatIsNoPlainFile) {
   TestYard yard;
   const std::string secret = yard.directory / "secret";

@@ -158,6 +158,7 @@ model::Launch read_launch(Reader& reader) {
   launch.stdout_path = reader.text();
   launch.stderr_path = reader.text();
   launch.result_path = reader.text();
+  launch.result_copy_path = reader.text();
   launch.forked = reader.number<std::uint8_t>() != 0;
   launch.preload.modules = reader.texts();
   launch.preload.interpreter = reader.number<std::uint32_t>();
@@ -313,8 +314,8 @@ std::size_t size_of(const model::Launch& launch) {
   }
   for (const std::string* text :
        {&launch.working_directory, &launch.task_directory, &launch.checkpoint_directory,
-        &launch.stdout_path, &launch.stderr_path, &launch.result_path, &launch.memory_group,
-        &preload.path, &preload.log_path}) {
+        &launch.stdout_path, &launch.stderr_path, &launch.result_path, &launch.result_copy_path,
+        &launch.memory_group, &preload.path, &preload.log_path}) {
     size += sizeof(Length) + text->size();
   }
   for (const model::RegionLimit& it : launch.region_limits) {
@@ -343,6 +344,7 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   writer.text(launch.stdout_path);
   writer.text(launch.stderr_path);
   writer.text(launch.result_path);
+  writer.text(launch.result_copy_path);
   writer.number(static_cast<std::uint8_t>(launch.forked));
   writer.texts(launch.preload.modules);
   writer.number(static_cast<std::uint32_t>(launch.preload.interpreter));

@@ -48,7 +48,8 @@ model::Launch some_launch() {
           .memory_group = "/sys/fs/cgroup/job/trainyard-1-7.3",
           .memory_max = mib(300),
           .region_limits = {{.region = "drm/0000:03:00.0/vram0", .most = gb(9)}},
-          .result_path = "/run/t/result.json",
+          .result_path = "/run/t/result.2.json",
+          .result_copy_path = "/run/t/result.json",
           .journal_number = 17};
 }
 
@@ -91,7 +92,8 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(start->launch.checkpoint_directory, "/run/t/checkpoints");
       EXPECT_EQ(start->launch.stdout_path, "/run/t/stdout.log");
       EXPECT_EQ(start->launch.stderr_path, "/run/t/stderr.log");
-      EXPECT_EQ(start->launch.result_path, "/run/t/result.json");
+      EXPECT_EQ(start->launch.result_path, "/run/t/result.2.json");
+      EXPECT_EQ(start->launch.result_copy_path, "/run/t/result.json");
       EXPECT_EQ(start->launch.ranks, 3);
       EXPECT_EQ(start->launch.own_ranks, some_launch().own_ranks);
       EXPECT_TRUE(start->launch.forked);

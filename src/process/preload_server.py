@@ -309,15 +309,15 @@ def open_log(path):
     return file
 
 
-def make_files(permission, directory, result, out, err, working_directory):
+def make_files(permission, directory, result, copy_of_result, out, err, working_directory):
     """Says at the socket what went wrong, and ends then."""
     step = _DIRECTORY
     try:
         os.makedirs(directory, exist_ok=True)
         step = _OLD_RESULT
-        if result:
+        for old in filter(None, (result, copy_of_result)):
             try:
-                os.unlink(result)
+                os.unlink(old)
             except FileNotFoundError:
                 pass
         step = _STDOUT
@@ -343,13 +343,13 @@ def become_task(keeper, launch, permission):
     os.setsid()
     die_with(keeper)
     fields = os.pread(launch, os.fstat(launch).st_size, 0).split(b"\0")
-    make_files(permission, *fields[:5])
+    make_files(permission, *fields[:6])
     for descriptor in (launch, permission):  # Closing the second says that it has begun.
         os.close(descriptor)
-    interpreter, arguments = int(fields[5]), int(fields[6])
-    command = [os.fsdecode(field) for field in fields[7:7 + arguments]]
+    interpreter, arguments = int(fields[6]), int(fields[7])
+    command = [os.fsdecode(field) for field in fields[8:8 + arguments]]
     os.environ.clear()
-    for variable in fields[7 + arguments:-1]:
+    for variable in fields[8 + arguments:-1]:
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
     sys.orig_argv = command

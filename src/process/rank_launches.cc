@@ -44,6 +44,7 @@ std::vector<model::Launch> launches_of(model::Launch launch, int port) {
     one.environment.push_back(device.empty() ? "TRAINYARD_DEVICE" : "TRAINYARD_DEVICE=" + device);
     if (rank == 0) continue;
     one.result_path.clear();
+    one.result_copy_path.clear();
     one.memory_group.clear();
     one.stdout_path = one.stderr_path = own.log_paths.at(static_cast<std::size_t>(rank) - 1);
   }

@@ -29,7 +29,8 @@ model::Launch two_ranks(int gpus) {
           .own_ranks = model::OwnRanks{.gpus = gpus, .log_paths = {"/run/t/rank-1.log"}},
           .memory_group = "/sys/fs/cgroup/job/t",
           .memory_max = mib(300),
-          .result_path = "/run/t/result.json"};
+          .result_path = "/run/t/result.1.json",
+          .result_copy_path = "/run/t/result.json"};
 }
 
 TEST(RankLaunches, AreTheLaunchItselfWhereItIsOneProcess) {
@@ -67,7 +68,8 @@ TEST(RankLaunches, PrintEachToItsOwnLogAndShareWhatTheAttemptHasOnce) {
   EXPECT_EQ(launches[0].stdout_path, "/run/t/stdout.log");
   EXPECT_EQ(launches[0].stderr_path, "/run/t/stderr.log");
   EXPECT_EQ(launches[0].memory_group, "/sys/fs/cgroup/job/t");
-  EXPECT_EQ(launches[0].result_path, "/run/t/result.json");
+  EXPECT_EQ(launches[0].result_path, "/run/t/result.1.json");
+  EXPECT_EQ(launches[0].result_copy_path, "/run/t/result.json");
   EXPECT_EQ(launches[1].stdout_path, "/run/t/rank-1.log");
   EXPECT_EQ(launches[1].stderr_path, "/run/t/rank-1.log");
   EXPECT_EQ(launches[1].memory_group, "");

@@ -42,8 +42,9 @@ class StartOrders {
   // Read by the process: pointers alone.
   char* directory = nullptr;  ///< Is cut at its slashes, one after the other. Null: none.
   const char* old_result = nullptr;
-  const char* out = nullptr;  ///< Null: it prints where the keeper does.
-  const char* err = nullptr;  ///< The same; the same pointer where it is the same log.
+  const char* old_copy = nullptr;  ///< Of the result of the attempt before.
+  const char* out = nullptr;       ///< Null: it prints where the keeper does.
+  const char* err = nullptr;       ///< The same; the same pointer where it is the same log.
   const char* working_directory = nullptr;
   const char* const* programs = nullptr;  ///< Tried one by one; null comes after the last.
   char* const* arguments = nullptr;
@@ -150,9 +151,9 @@ StartFailure make_files(const StartOrders& orders) {
     const int error = make_all_directories(orders.directory);
     if (error != 0) return {.step = StartStep::Directory, .error = error};
   }
-  if (orders.old_result != nullptr) {
-    const long gone =
-        sys::raw_call(SYS_unlinkat, AT_FDCWD, sys::raw_argument(orders.old_result), 0);
+  for (const char* const old : {orders.old_result, orders.old_copy}) {
+    if (old == nullptr) continue;
+    const long gone = sys::raw_call(SYS_unlinkat, AT_FDCWD, sys::raw_argument(old), 0);
     if (gone < 0 && gone != -ENOENT) {
       return {.step = StartStep::OldResult, .error = static_cast<int>(-gone)};
     }
@@ -286,6 +287,7 @@ StartOrders::StartOrders(const model::Launch& launch, Start::Options options)
       environment_(std::move(options.environment)) {
   if (!directory_.empty()) directory = directory_.data();
   if (!launch.result_path.empty()) old_result = launch.result_path.c_str();
+  if (!launch.result_copy_path.empty()) old_copy = launch.result_copy_path.c_str();
   if (!launch.stdout_path.empty()) out = launch.stdout_path.c_str();
   if (!launch.stderr_path.empty()) err = launch.stderr_path.c_str();
   if (launch.stderr_path == launch.stdout_path) err = out;

@@ -32,7 +32,7 @@ enum class StartStep : std::int32_t {
   Process = 0,    ///< There is none.
   Group = 1,      ///< Joins the control group that it is to be in.
   Directory = 2,  ///< Makes the task's directory and those above it.
-  OldResult = 3,  ///< Removes the result of an attempt before it.
+  OldResult = 3,  ///< Removes what was left by an attempt before it, or under its name.
   Stdout = 4,     ///< Opens a log: made anew, never through a link, and a plain file.
   Stderr = 5,
   WorkingDirectory = 6,

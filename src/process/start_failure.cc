@@ -122,7 +122,10 @@ Error explain(const model::Launch& launch, std::span<const std::string> places,
     case StartStep::Directory:
       return with_file("cannot make the directory", launch.directory_to_make(), failure.error);
     case StartStep::OldResult:
-      return with_file("cannot remove the old", launch.result_path, failure.error);
+      return with_file(
+          "cannot remove the old",
+          launch.result_copy_path.empty() ? launch.result_path : launch.result_copy_path,
+          failure.error);
     case StartStep::Stdout:
       return with_file("cannot write", launch.stdout_path, failure.error);
     case StartStep::Stderr:

@@ -111,9 +111,7 @@ std::string log_name(std::string_view stream, std::uint32_t attempt) {
   return attempt > 1 ? fmt::format("{}.{}.log", stream, attempt) : fmt::format("{}.log", stream);
 }
 
-std::string result_name(std::uint32_t attempt) {
-  return attempt > 1 ? fmt::format("result.{}.json", attempt) : "result.json";
-}
+std::string result_name(std::uint32_t attempt) { return fmt::format("result.{}.json", attempt); }
 
 std::string report_name(std::string_view group) {
   std::string name(group);

@@ -74,8 +74,10 @@ constexpr std::string_view kCheckpoints = "checkpoints";
 
 /// "stderr.log", and "stderr.2.log" of the second attempt.
 std::string log_name(std::string_view stream, std::uint32_t attempt);
-/// "result.json", and "result.2.json" of the second attempt.
+/// "result.1.json" of the first attempt.
 std::string result_name(std::uint32_t attempt);
+/// A copy of that of the last attempt.
+constexpr std::string_view kResult = "result.json";
 /// The name of a group as a file name: what would lead out of the directory is replaced.
 std::string report_name(std::string_view group);
 

@@ -75,7 +75,7 @@ TEST(RunDirectory, KeepsTheNamesOfItsOwnFilesToItself) {
 TEST(RunDirectory, NamesTheFilesOfAnAttemptByItsNumber) {
   EXPECT_EQ(log_name("stderr", 1), "stderr.log");
   EXPECT_EQ(log_name("stdout", 2), "stdout.2.log");
-  EXPECT_EQ(result_name(1), "result.json");
+  EXPECT_EQ(result_name(1), "result.1.json");
   EXPECT_EQ(result_name(3), "result.3.json");
 }
 

@@ -64,10 +64,10 @@ class Clean(YardTest):
         tasks = ("g/a", "g/with space", "h/b")
         kept = lambda *names: sorted([*reports, "lock", *(f"{task}/{name}" for task in tasks for name in names)])
         there = lambda: [name for name in self.files("runs/job") if not name.startswith("journal.db")]
-        self.assertEqual(there(), kept("result.json", "stderr.log", "stdout.log"))
+        self.assertEqual(there(), kept("result.1.json", "result.json", "stderr.log", "stdout.log"))
         self.assertEqual(self.trainyard("logs", "a", "--stdout", expect=0).stdout, "trained\n")
         done = json.loads(self.clean("--older", "30d", "--keep", "results", "--json").stdout)
-        self.assertEqual(there(), kept("result.json"))
+        self.assertEqual(there(), kept("result.1.json", "result.json"))
         self.assertEqual([row["is_gone"] for row in done["runs"]], [False])
         rows = json.loads(self.trainyard("results", "runs/job", "--json", expect=0).stdout)["rows"]
         self.assertEqual([row["acc"] for row in rows], [0.9] * 3)

@@ -38,6 +38,19 @@ groups:
         self.assertEqual(self.text(f"{task}/stderr.2.log"), "attempt 2: the server did not answer\n")
         self.assertEqual(self.text(f"{task}/stderr.3.log"), "")
 
+    def test_have_a_result_each_and_the_last_one_is_that_of_the_task(self):
+        self.job("""
+groups:
+  - {name: g, tasks: [{id: t, retries: 2, command: 'echo "{{\\"acc\\": $TRAINYARD_ATTEMPT}" > $TRAINYARD_RESULT; test $TRAINYARD_ATTEMPT = 2'}]}
+  - {name: h, tasks: [{id: t, retries: 2, command: 'test $TRAINYARD_ATTEMPT = 2 || {{ echo "{{}" > $TRAINYARD_RESULT; false; }'}]}
+""")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.text("runs/job/g/t/result.json"), '{"acc": 2}\n')
+        self.assertEqual(self.text("runs/job/g/t/result.1.json"), '{"acc": 1}\n')
+        self.assertEqual(self.text("runs/job/g/t/result.2.json"), '{"acc": 2}\n')
+        self.assertEqual(sorted(name for name in os.listdir(self.directory / "runs/job/h/t") if "result" in name), ["result.1.json"],
+                         "the last attempt left none")
+
     def test_wait_their_delay_are_told_and_outlive_the_yard(self):
         self.job("""
 name: job

@@ -205,6 +205,19 @@ groups:
         self.assertEqual(tasks["eval/all"], ("SKIPPED", 0), "it was not named")
         self.assertEqual(self.text("more"), 2 * "once more\n")
 
+    def test_of_what_was_changed_leaves_a_mark_on_what_was_made_from_it(self):
+        self.job("groups: [{name: a, tasks: [{command: 'true'}]}, {name: b, needs: [a], tasks: [{command: 'true'}]}]\n")
+        self.trainyard("run", "job.yaml", expect=0)
+        self.job("groups: [{name: a, tasks: [{command: 'true again'}]}, {name: b, needs: [a], tasks: [{command: 'true'}]}]\n")
+        self.retry("--changed", expect=0)
+        had = "group 'b': 1 task had finished before what it needs began anew; "
+        self.assertIn(had + "kept as it is (--rerun-changed runs such again)\n",
+                      self.trainyard("run", "--resume", "runs/job", expect=0).stderr)
+        self.assertIn(had + "run again\n",
+                      self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0).stderr)
+        self.assertNotIn(had, self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0).stderr)
+        self.assertEqual(self.attempts(), {"a/a-1": ("FINISHED", 2), "b/b-1": ("FINISHED", 2)})
+
     def test_goes_on_when_nobody_reads_what_it_prints(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.write("mended", "")

@@ -56,7 +56,7 @@ groups:
         known = dict(line.split("=", 1) for line in lines[1:])
         self.assertEqual(known, {
             "MKL_NUM_THREADS": "3", "OMP_NUM_THREADS": "7", "OPENBLAS_NUM_THREADS": "2", "PYTHONUNBUFFERED": "1",
-            "TRAINYARD_ATTEMPT": "1", "TRAINYARD_GROUP": "g", "TRAINYARD_RESULT": f"{run}/g/a/result.json",
+            "TRAINYARD_ATTEMPT": "1", "TRAINYARD_GROUP": "g", "TRAINYARD_RESULT": f"{run}/g/a/result.1.json",
             "TRAINYARD_PROMISES": self.environment["TRAINYARD_PROMISES"],
             "TRAINYARD_CHECKPOINT_DIR": f"{run}/g/a/checkpoints", "TRAINYARD_RUN_DIR": str(run), "TRAINYARD_SEED": known["TRAINYARD_SEED"], "TRAINYARD_TASK_DIR": f"{run}/g/a", "TRAINYARD_TASK_ID": "a",
             "TRAINYARD_PHASES": "1", "TRAINYARD_SOCKET": known["TRAINYARD_SOCKET"],
