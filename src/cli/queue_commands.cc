@@ -23,6 +23,7 @@
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
+#include "sys/process_scan.h"
 
 namespace trainyard::cli {
 namespace {
@@ -99,7 +100,12 @@ ExitCode up_command(const UpOptions& options) {
 ExitCode down_command(const DownOptions& options) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return fail(files.error());
-  if (!files->server()) return answer("your queue was not up\n");
+  const std::optional<std::int64_t> server = files->server();
+  if (!server) return answer("your queue was not up\n");
+  if (sys::is_stopped(*server)) {
+    return fail(fmt::format("your queue is stopped: 'kill -CONT {}' lets it go on", *server),
+                ExitCode::TaskFailed);
+  }
   const std::size_t at_work = files->numbers(QueuePlace::Begun).size();
   if (at_work > 0 && !options.drain && !options.now) {
     return fail(

@@ -147,6 +147,7 @@ void QueueServer::end_all() {
 
 void QueueServer::look() {
   looks_often_ = false;
+  write_ends();
   look_at_unwatched();
   if (drains_ || leaves_) {
     over_ = over_ || at_work_.empty();
@@ -161,7 +162,7 @@ void QueueServer::begin_next() {
     return !std::ranges::binary_search(numbers, each.first);
   });
   for (const std::uint32_t number : numbers) {
-    if (waiting_.contains(number)) continue;
+    if (waiting_.contains(number) || unwritten_ends_.contains(number)) continue;
     const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
     // One that was taken out meanwhile is not damaged.
     if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
@@ -176,10 +177,11 @@ void QueueServer::begin_next() {
   for (const auto& [number, each] : waiting_) all.push_back(each);
   const schedule::QueueChoice choice = schedule::choose_next(
       std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
-  for (const auto& [number, why] : choice.skip) {
-    const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
-    end(number, read ? read->run_directory : "/", static_cast<int>(ExitCode::TaskFailed), why);
-    waiting_.erase(number);
+  for (const schedule::SkippedSubmission& skipped : choice.skip) {
+    const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
+    const ExitCode code = skipped.not_needed ? ExitCode::Success : ExitCode::TaskFailed;
+    end(skipped.number, read ? read->run_directory : "/", static_cast<int>(code), skipped.why);
+    waiting_.erase(skipped.number);
   }
   for (const std::uint32_t number : choice.begin) {
     waiting_.erase(number);
@@ -302,9 +304,19 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
 
 void QueueServer::end(std::uint32_t number, const std::string& run_directory, int code,
                       const std::string& why) {
-  const Result<void> ended =
-      files_.end({.number = number, .run_directory = run_directory, .exit_code = code, .why = why});
-  if (!ended) note(ended.error().message);
+  run::EndedSubmission ended{
+      .number = number, .run_directory = run_directory, .exit_code = code, .why = why};
+  const Result<void> written = files_.end(ended);
+  if (written) return;
+  const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
+  if (is_new) note(fmt::format("{}; it is tried again", written.error().message));
+  looks_often_ = true;
+}
+
+void QueueServer::write_ends() {
+  std::erase_if(unwritten_ends_,
+                [this](const auto& each) { return files_.end(each.second).has_value(); });
+  looks_often_ = looks_often_ || !unwritten_ends_.empty();
 }
 
 /// Of those that it did not begin itself and cannot watch.

@@ -69,6 +69,7 @@ class QueueServer {
   void judge(std::uint32_t number, const AtWork& run);
   void end(std::uint32_t number, const std::string& run_directory, int code,
            const std::string& why = {});
+  void write_ends();
   void look_at_unwatched();
   void look_again_later();
   void end_all();
@@ -80,6 +81,8 @@ class QueueServer {
   std::map<std::uint32_t, AtWork> at_work_;
   /// What waits, as it was read once.
   std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;
+  /// Of those whose end could not be written: who waits for them hears of it once it is.
+  std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
   bool drains_ = false;
   bool leaves_ = false;  ///< What is at work has been told to end.
   bool over_ = false;

@@ -111,13 +111,13 @@ Result<ReadWords> read_words(const SelectionWords& all) {
   return read;
 }
 
-/// The tasks of a run that a word means; none where it means nothing there.
+/// The tasks of a run that a word means, all of them where there is no word; none where it means
+/// nothing there.
 std::vector<model::TaskIndex> tasks_meant(const std::string& run, const std::string& word) {
   Result<journal::JournalReader> reader = open_run(run);
-  const Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
-  if (!reader || !pattern) return {};
-  const auto rows = selected_tasks(*reader, {.run = run, .patterns = {*pattern}, .states = {}},
-                                   SameName::MeansAll);
+  TasksOfRun meant{.run = run, .patterns = {}, .states = {}};
+  if (!reader || (!word.empty() && !add_pattern(word, meant.patterns))) return {};
+  const auto rows = selected_tasks(*reader, meant, SameName::MeansAll);
   std::vector<model::TaskIndex> tasks;
   if (!rows) return tasks;
   for (const journal::TaskRow& row : *rows) tasks.push_back(row.index);
@@ -141,10 +141,9 @@ Result<void> check_not_a_task(const RunInWord& word) {
   const Result<std::string> other = find_run({});
   const Result<std::string> run = find_run(word.run);
   if (!other || !run || !means_a_task(*other, word.word, *other == *run)) return {};
-  // "sweep/lr=1" of the run sweep and of its group sweep are the same.
-  const bool is_the_same = *other == *run && !word.tasks.empty() &&
-                           tasks_meant(*run, word.tasks) == tasks_meant(*run, word.word);
-  if (is_the_same) return {};
+  // "sweep/lr=1" of the run sweep and of its group sweep are the same, and so are the run vit and
+  // its only task vit.
+  if (*other == *run && tasks_meant(*run, word.tasks) == tasks_meant(*run, word.word)) return {};
   return std::unexpected(Error{
       fmt::format("'{}' is {}, and a task of {}: say '--run-dir {}' for the one, and '--run-dir {} "
                   "{}' for the other",

@@ -44,12 +44,6 @@ Result<void> show_once(journal::JournalReader& reader, const StatusOptions& opti
                               sink);
 }
 
-/// As by Ctrl-Z.
-bool is_stopped(std::int64_t process) {
-  const auto stat = sys::ProcessScan().read(process);
-  return stat && (stat->state == 'T' || stat->state == 't');
-}
-
 void pass_time(sys::EventLoop& loop, const bool& watching) {
   const Duration next = sys::EventLoop::now() + kWatchEvery;
   while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
@@ -123,7 +117,7 @@ ExitCode status_command(const StatusOptions& options) {
                                          {.run_directory = named,
                                           .number = number,
                                           .yard_lives = holder.has_value(),
-                                          .yard_stopped = holder && is_stopped(*holder),
+                                          .yard_stopped = holder && sys::is_stopped(*holder),
                                           .now_unix_ms = sys::unix_milliseconds()},
                                          sink);
     if (!shown) return fail(shown.error());

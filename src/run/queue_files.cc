@@ -245,17 +245,18 @@ std::optional<QueueFiles::Place> QueueFiles::place_of(std::uint32_t number) cons
 
 Result<Submission> QueueFiles::read(Place place, std::uint32_t number) const {
   const std::string path = path_of(place, number);
-  const Result<std::string> text = sys::read_file(path, kFileMax);
+  const Result<std::optional<std::string>> text = sys::read_plain_file(path, kFileMax);
   if (!text) return std::unexpected(text.error());
-  Result<Submission> submission = submission_from(*text);
+  if (!*text) return std::unexpected(Error{fmt::format("'{}' is not there", path)});
+  Result<Submission> submission = submission_from(**text);
   if (!submission) return std::unexpected(Error(submission.error()).in(path));
   return submission;
 }
 
 std::optional<EndedSubmission> QueueFiles::ended(std::uint32_t number) const {
-  const Result<std::string> text = sys::read_file(path_of(Place::Ended, number), kFileMax);
-  if (!text) return std::nullopt;
-  Result<EndedSubmission> ended = ended_from(*text);
+  const auto text = sys::read_plain_file(path_of(Place::Ended, number), kFileMax);
+  if (!text || !*text) return std::nullopt;
+  Result<EndedSubmission> ended = ended_from(**text);
   if (!ended) return std::nullopt;
   return std::move(*ended);
 }

@@ -17,7 +17,8 @@ namespace {
 
 struct Standing {
   bool ready = false;
-  std::string skipped;  ///< Why it never begins; empty: it may.
+  std::string skipped;      ///< Why it never begins; empty: it may.
+  bool not_needed = false;  ///< This is why.
 };
 
 /// By what it needs. One failure is enough to know that all cannot have gone well, but that
@@ -36,7 +37,7 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
       return {.ready = all_ended};
     case model::RunIf::Failure:
       if (!all_ended || bad != 0) return {.ready = all_ended};
-      return {.skipped = "what it needs ended well, and it is for a failure"};
+      return {.skipped = "what it needs ended well, and it is for a failure", .not_needed = true};
     case model::RunIf::Always:
       break;
   }
@@ -58,7 +59,9 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& 
   for (const QueuedSubmission& submission : waiting) {
     Standing standing = standing_of(submission, fate_of);
     if (!standing.skipped.empty()) {
-      choice.skip.emplace_back(submission.number, std::move(standing.skipped));
+      choice.skip.push_back({.number = submission.number,
+                             .why = std::move(standing.skipped),
+                             .not_needed = standing.not_needed});
       continue;
     }
     const std::size_t begun = choice.begin.size();

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/terms.h"
@@ -36,14 +35,25 @@ struct QueueLoad {
   std::size_t at_work = 0;  ///< and all of them.
 };
 
+/// One that never begins.
+struct SkippedSubmission {
+  std::uint32_t number = 0;
+  std::string why;
+  /// It was for a failure, and there was none: no failure itself.
+  bool not_needed = false;
+
+  friend bool operator==(const SkippedSubmission&, const SkippedSubmission&) = default;
+};
+
 struct QueueChoice {
-  std::vector<std::uint32_t> begin;                         ///< In this order.
-  std::vector<std::pair<std::uint32_t, std::string>> skip;  ///< And why.
+  std::vector<std::uint32_t> begin;  ///< In this order.
+  std::vector<SkippedSubmission> skip;
 };
 
 using FateOf = std::function<Fate(std::uint32_t number)>;
 
-/// Of those that wait, in any order. What is skipped ends badly: look again for what needs it.
+/// Of those that wait, in any order. What is skipped ends badly but where it was not needed: look
+/// again for what needs it.
 QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& load,
                         const FateOf& fate_of);
 

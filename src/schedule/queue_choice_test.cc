@@ -14,7 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::Pair;
 
 FateOf fates(std::map<std::uint32_t, Fate> known) {
   return [known = std::move(known)](std::uint32_t number) {
@@ -51,8 +50,10 @@ TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
                                           {.number = 13, .needs = {99}}},
                                          {}, fate);
   EXPECT_THAT(choice.begin, ElementsAre(10));
-  EXPECT_THAT(choice.skip, ElementsAre(Pair(12, "it needs 3, which did not end well"),
-                                       Pair(13, "it needs 99, which did not end well")));
+  EXPECT_THAT(
+      choice.skip,
+      ElementsAre(SkippedSubmission{.number = 12, .why = "it needs 3, which did not end well"},
+                  SkippedSubmission{.number = 13, .why = "it needs 99, which did not end well"}));
 }
 
 TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {
@@ -64,8 +65,10 @@ TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {
                                           {.number = 13, .needs = {2, 3}, .run_if = failure}},
                                          {}, fate);
   EXPECT_THAT(choice.begin, ElementsAre(12));
-  EXPECT_THAT(choice.skip,
-              ElementsAre(Pair(10, "what it needs ended well, and it is for a failure")));
+  EXPECT_THAT(choice.skip, ElementsAre(SkippedSubmission{
+                               .number = 10,
+                               .why = "what it needs ended well, and it is for a failure",
+                               .not_needed = true}));
 }
 
 TEST(QueueChoice, BeginsWhatIsForAnyEndWhenAllHasEnded) {

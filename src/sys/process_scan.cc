@@ -175,6 +175,11 @@ std::string ProcessScan::read_text(std::int64_t pid, std::string_view file,
   return text;
 }
 
+bool is_stopped(std::int64_t pid) {
+  const std::optional<ProcessStat> process = ProcessScan().read(pid);
+  return process && (process->state == 'T' || process->state == 't');
+}
+
 std::vector<int> label_trees(std::span<const ProcessStat> processes,
                              const std::function<int(const ProcessStat&)>& own_tree) {
   constexpr int kUnknown = -2;

@@ -62,6 +62,9 @@ class ProcessScan {
   std::chrono::steady_clock::time_point looked_at_;
 };
 
+/// As by Ctrl-Z, or by who traces it. False of one that is gone.
+bool is_stopped(std::int64_t pid);
+
 constexpr int kNoTree = -1;
 
 /// Says for each process which tree it is in: the one that `own_tree` names for it, else the one of

@@ -88,6 +88,10 @@ class Submitting(QueueTest):
         self.assertEqual(self.command_of("true"), "2")
         self.assertEqual(self.told, "")
 
+    def test_a_run_and_its_only_task_of_one_name_are_the_same(self):
+        self.wait(self.command_of("echo trained", "--name", "vit"))
+        self.assertEqual(self.trainyard("logs", "vit", "--stdout", expect=0).stdout, "trained\n")
+
     def test_a_job_file_runs_as_it_was_submitted(self):
         self.job("groups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo first'}]}]", "sweep.yaml")
         held = self.holds()
@@ -176,9 +180,13 @@ class Following(QueueTest):
         self.assertIn(f"run {well} waits in your queue: needs {held}", self.trainyard("status", well, expect=0).stdout)
         self.assertEqual(self.living()[int(well)]["word"], "QUEUED")
         self.assertIn("waits in your queue", self.trainyard("logs", well, expect=2).stderr)
+        idle = self.command_of("true", "--needs", well, "--if", "failure()")
+        behind = self.command_of("true", "--needs", idle)
         self.open_gate()
         self.wait(bad, 3)
         self.wait(failed)
+        self.assertIn("what it needs ended well, and it is for a failure", self.wait(idle).stderr)
+        self.wait(behind)
         self.assertIn(f"it needs {bad}, which did not end well", self.wait(skipped, 1).stderr)
         self.assertIn("did not end well", self.trainyard("status", skipped, expect=0).stdout)
 
@@ -332,6 +340,18 @@ class Faults(QueueTest):
         self.assertIn("ead-only file system", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
 
+    def test_an_end_that_cannot_be_written_is_written_once_it_can_be(self):
+        number = self.holds()
+        ended = self.queue / "ended"
+        ended.rename(self.queue / "ended.away")
+        ended.write_text("somebody else's file")
+        (self.directory / "gate").write_text("")
+        self.until("it is noted", lambda: "it is tried again" in (self.queue / "queue.log").read_text())
+        ended.unlink()
+        (self.queue / "ended.away").rename(ended)
+        self.wait(number)
+        self.assertEqual((self.queue / "queue.log").read_text().count("it is tried again"), 1)
+
     def test_the_queue_of_another_user_is_not_touched(self):
         if os.geteuid():
             self.skipTest("only root can be somebody else")
@@ -373,6 +393,20 @@ class Faults(QueueTest):
         self.assertIn(b"it is no submission", (self.queue / "ended/77").read_bytes())
         self.open_gate()
         self.wait(held)
+
+    def test_a_pipe_among_its_files_is_no_submission_and_holds_up_nobody(self):
+        self.wait(self.command_of("true"))
+        os.mkfifo(self.queue / "waiting/9999")
+        self.wait(self.command_of("true"))
+        self.assertIn(b"is not a plain file", (self.queue / "ended/9999").read_bytes())
+
+    def test_a_queue_that_is_stopped_is_not_waited_for(self):
+        self.wait(self.command_of("true"))
+        os.kill(self.server(), signal.SIGSTOP)
+        done = self.trainyard("down", expect=1)
+        self.assertIn(f"your queue is stopped: 'kill -CONT {self.server()}' lets it go on", done.stderr)
+        os.kill(self.server(), signal.SIGCONT)
+        self.until("it is down", lambda: self.trainyard("down", expect=0).stdout == "your queue was not up\n")
 
     def test_a_queue_whose_place_is_deleted_ends(self):
         self.command_of("true")
