@@ -8,6 +8,7 @@ import sys
 
 import daily_chain
 import daily_claims
+import daily_submit
 import daily_tables
 import gpu_forecast
 import gpu_late
@@ -42,7 +43,7 @@ GROUPS = {
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {"tasks": ranks_tasks, "life": ranks_life},
-    "daily": {"claims": daily_claims, "tables": daily_tables, "chain": daily_chain},
+    "daily": {"claims": daily_claims, "submit": daily_submit, "tables": daily_tables, "chain": daily_chain},
     "night": {"estimates": night_estimates, "caps": night_caps, "sharing": night_sharing},
 }
 
