@@ -205,7 +205,7 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
     return RoundsLeft{.why = fmt::format("repeat: no round could be added after round {}", round)};
   }
   return RoundsLeft{.why = fmt::format("repeat: round {} has not finished: no other of at most {} "
-                                       "rounds was begun",
+                                       "rounds was begun; 'trainyard retry --cascade' goes on",
                                        round, repeat->rounds_max),
                     .of_tasks = true};
 }

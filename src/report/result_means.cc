@@ -25,8 +25,6 @@ namespace {
 using Row = std::vector<ResultCell>;
 using Places = std::vector<std::size_t>;
 
-constexpr std::string_view kTasks = "tasks";
-
 Places places_of(const ResultTable& table, ColumnKind kind) {
   Places places;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -255,7 +253,8 @@ Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<st
   of.status = *status;
   ResultTable averaged;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
-  averaged.columns.push_back({.name = std::string(kTasks), .kind = ColumnKind::Fact, .shown = {}});
+  averaged.columns.push_back(
+      {.name = std::string(kTasksColumn), .kind = ColumnKind::Fact, .shown = {}});
   Places means{*time};
   std::ranges::copy(of.fields, std::back_inserter(means));
   for (const std::size_t place : means) {

@@ -1,6 +1,7 @@
 #include "report/result_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <expected>
 #include <iterator>
@@ -32,6 +33,13 @@ ResultCell cell_of(const Field* field) {
     cell.number = field->number;
   }
   return cell;
+}
+
+/// A key of the matrix may be called as a column that tables have, or averages.
+std::string name_of_key(const std::string& key) {
+  constexpr std::array<std::string_view, 6> kOwn{"run",         "group",     kTaskColumn,
+                                                 kStatusColumn, kTimeColumn, kTasksColumn};
+  return std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
 }
 
 }  // namespace
@@ -101,7 +109,7 @@ ResultTable ResultRows::table() && {
   if (runs) add_column("run", ColumnKind::Key);
   if (groups) add_column("group", ColumnKind::Key);
   if (ids) add_column(kTaskColumn, ColumnKind::Key);
-  for (const std::string& key : keys) add_column(key, ColumnKind::Key);
+  for (const std::string& key : keys) add_column(name_of_key(key), ColumnKind::Key);
   add_column(kStatusColumn, ColumnKind::Fact);
   add_column(kTimeColumn, ColumnKind::Fact, {.key = std::string(kTimeColumn), .numeric = true});
   for (const FieldColumn& field : fields) {

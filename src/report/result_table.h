@@ -57,6 +57,7 @@ struct ResultTable {
 constexpr std::string_view kStatusColumn = "status";
 constexpr std::string_view kTaskColumn = "task";  ///< Its id, where ids do not come from matrices.
 constexpr std::string_view kTimeColumn = "time";
+constexpr std::string_view kTasksColumn = "tasks";  ///< So many were averaged.
 
 /// The cell of a key that has this value.
 ResultCell key_cell(std::string_view text);

@@ -81,6 +81,19 @@ TEST(ResultTable, KeepsApartWhatTheMatrixAndTheResultSayUnderOneName) {
   EXPECT_EQ(row.at("acc"), 0.9);
 }
 
+TEST(ResultTable, HasEachColumnOnceAlsoWhereAKeyIsCalledAsOneOfItsOwn) {
+  journal::TaskRow task = trained("1e-3", "0", R"({"acc": 0.9})");
+  task.matrix = {{"status", "x"}, {"time", "3"}, {"tasks", "7"}, {"lr", "1"}};
+  const ResultTable table = results_of({task});
+  std::vector<std::string> names;
+  for (const ResultColumn& column : table.columns) names.push_back(column.name);
+  EXPECT_THAT(names, ElementsAre("matrix.status", "matrix.time", "matrix.tasks", "lr", "status",
+                                 "time", "acc"));
+  const auto row = nlohmann::json::parse(result_table_json(table)).at("rows").at(0);
+  EXPECT_EQ(row.at("matrix.status"), "x");
+  EXPECT_EQ(row.at("status"), "FINISHED");
+}
+
 TEST(ResultTable, IsAveragedOverAKeyWithWhatIsMissingNamed) {
   const Result<ResultTable> averaged = averaged_over(sweep(), {"seed"});
   ASSERT_TRUE(averaged);
