@@ -46,6 +46,8 @@ struct RunOptions {
 ExitCode run_command(const RunOptions& said);
 
 struct StatusOptions {
+  std::vector<std::string>
+      words;                  ///< Run and tasks, as cli/selection.h says; one that is a run is.
   std::string run_directory;  ///< Empty: the latest under ./runs, as find_run() says.
   bool json = false;
   bool watch = false;

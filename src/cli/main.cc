@@ -52,7 +52,7 @@ struct CommandLine {
 
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   CLI::App* status = app.add_subcommand("status", "Show what a run is doing, or has done");
-  add_run_name(*status, options.run_directory);
+  add_selection(*status, options.words, options.run_directory);
   status->add_flag("--json", options.json, "For programs");
   status->add_flag("--watch,-w", options.watch, "Show it again each second until the run ends");
   status->add_flag("--all,-a", options.all, "Every task, not only those that run or failed");
@@ -60,6 +60,7 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
       "Examples:\n"
       "  trainyard status\n"
       "  trainyard status 46 --watch\n"
+      "  trainyard status 46 :failed lr=1e-3\n"
       "  trainyard status ~/experiments/sweep.yaml\n"
       "  trainyard status runs/sweep --json --all");
   return status;

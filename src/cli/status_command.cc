@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,10 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "cli/selected_tasks.h"
+#include "cli/selection.h"
 #include "journal/reader.h"
+#include "model/ids.h"
 #include "report/sink.h"
 #include "report/status.h"
 #include "run/begun.h"
@@ -91,25 +95,50 @@ std::optional<ExitCode> show_waiting(const StatusOptions& options, const std::st
   return std::nullopt;
 }
 
+/// One word that is a run is this, also where it is called as a task: nothing is done to either.
+Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
+  if (options.words.size() == 1 && options.run_directory.empty()) {
+    Result<std::string> run = find_run(options.words.front());
+    if (run) return TasksOfRun{.run = std::move(*run), .patterns = {}, .states = {}};
+  }
+  return read_selection({.words = options.words, .run_directory = options.run_directory});
+}
+
+/// Nothing where all are meant.
+Result<std::optional<std::set<model::TaskIndex>>> indices_of(journal::JournalReader& reader,
+                                                             const TasksOfRun& asked) {
+  if (asked.is_all()) return std::nullopt;
+  const auto rows = selected_tasks(reader, asked, SameName::MeansAll);
+  if (!rows) return std::unexpected(rows.error());
+  std::set<model::TaskIndex> indices;
+  for (const journal::TaskRow& row : *rows) indices.insert(row.index);
+  return indices;
+}
+
 }  // namespace
 
 ExitCode status_command(const StatusOptions& options) {
-  const Result<std::string> run = find_run(options.run_directory);
-  if (!run && options.run_directory.empty()) return show_living(options);
-  if (!run) return fail(run.error());
+  const bool nothing_said = options.words.empty() && options.run_directory.empty();
+  const Result<TasksOfRun> asked = tasks_asked_for(options);
+  if (!asked && nothing_said) return show_living(options);
+  if (!asked) return fail(asked.error());
+  const std::string& run = asked->run;
   if (!options.json) {
-    if (const std::optional<ExitCode> waited = show_waiting(options, *run)) return *waited;
+    if (const std::optional<ExitCode> waited = show_waiting(options, run)) return *waited;
   }
-  Result<journal::JournalReader> reader = open_run(*run);
+  Result<journal::JournalReader> reader = open_run(run);
   if (!reader) return fail(reader.error());
   // A program wants to find the place from wherever it is.
-  const std::string named = options.json ? *run : seen_from_here(*run);
-  const std::optional<std::uint32_t> number = number_of_run(*run);
+  const std::string named = options.json ? run : seen_from_here(run);
+  const std::optional<std::uint32_t> number = number_of_run(run);
   sys::EventLoop loop;
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   while (true) {
-    const auto holder = sys::RunLock::holder(*run);
+    const auto holder = sys::RunLock::holder(run);
+    auto only = indices_of(*reader, *asked);
+    if (!only) return fail(only.error());
+    const bool none = *only && (*only)->empty();
     // Drawn as a whole, so that it does not flicker.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
@@ -118,10 +147,12 @@ ExitCode status_command(const StatusOptions& options) {
                                           .number = number,
                                           .yard_lives = holder.has_value(),
                                           .yard_stopped = holder && sys::is_stopped(*holder),
-                                          .now_unix_ms = sys::unix_milliseconds()},
+                                          .now_unix_ms = sys::unix_milliseconds(),
+                                          .only = std::move(*only)},
                                          sink);
     if (!shown) return fail(shown.error());
-    if (options.run_directory.empty() && !options.json && !options.watch) text += also_living(*run);
+    if (none && !options.json) text += none_in_state(*asked) + "\n";
+    if (nothing_said && !options.json && !options.watch) text += also_living(run);
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
     if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
     if (!watching || !holder) return ExitCode::Success;

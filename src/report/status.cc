@@ -51,6 +51,25 @@ Result<std::vector<journal::TaskRow>> read_tasks(journal::JournalReader& reader,
   return rows;
 }
 
+/// Those that are asked for, below the heading of their group; nothing of a group without such.
+Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
+                        const std::set<model::TaskIndex>& only, const TableOptions& options,
+                        Sink& sink) {
+  for (const journal::GroupRow& group : view.groups) {
+    GroupDigest digest(group);
+    std::vector<journal::TaskRow> rows;
+    Result<void> read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
+      if (options.died) mark_lost(row);
+      digest.look_at(row);
+      if (only.contains(row.index)) rows.push_back(std::move(row));
+      return true;
+    });
+    if (!read) return read;
+    if (!rows.empty()) sink("\n" + group_table(digest, rows, options));
+  }
+  return {};
+}
+
 /// Of a group, in a run that may have died.
 struct RowsOf {
   model::GroupIndex group;
@@ -149,12 +168,17 @@ Result<void> write_status(journal::JournalReader& reader, const StatusRequest& r
                           const TableOptions& table, Sink& sink) {
   const Result<StatusView> view = read_status(reader, request);
   if (!view) return std::unexpected(view.error());
-  sink(status_text(*view));
-  if (!table.all) return {};
-  sink("\n");
   TableOptions now = table;
   now.now = view->now;
   now.died = view->state == RunState::Died;
+  if (request.only) {
+    sink(status_header(*view));
+    now.all = true;
+    return write_some(reader, *view, *request.only, now, sink);
+  }
+  sink(status_text(*view));
+  if (!table.all) return {};
+  sink("\n");
   return write_tables(reader, now, sink);
 }
 
@@ -162,13 +186,14 @@ Result<void> write_status_json(journal::JournalReader& reader, const StatusReque
                                bool all, Sink& sink) {
   const Result<StatusView> view = read_status(reader, request);
   if (!view) return std::unexpected(view.error());
-  if (!all) {
+  if (!all && !request.only) {
     sink(status_json(*view));
     return {};
   }
   sink(status_json_open(*view) + ",\n\"tasks\":[");
   bool first = true;
   Result<void> read = reader.tasks({}, [&](journal::TaskRow row) {
+    if (request.only && !request.only->contains(row.index)) return true;
     if (view->state == RunState::Died) mark_lost(row);
     sink((first ? "\n" : ",\n") + json_of(row, view->now));
     first = false;

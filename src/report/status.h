@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
 #include "journal/reader.h"
+#include "model/ids.h"
 #include "report/sink.h"
 #include "report/status_text.h"
 #include "report/table.h"
@@ -20,16 +22,19 @@ struct StatusRequest {
   bool yard_lives = false;              ///< Somebody holds the run directory's lock,
   bool yard_stopped = false;            ///< and was sent a SIGSTOP or the like.
   std::int64_t now_unix_ms = 0;
+  /// The tasks that are asked for; nothing: the run as a whole.
+  std::optional<std::set<model::TaskIndex>> only = std::nullopt;
 };
 
 /// Costs O(groups + running + failed + warned), not O(tasks).
 Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request);
 
-/// Text for people; with `table.all` the table of every task follows, of any number.
+/// Text for people; with `table.all` the table of every task follows, of any number. Of `only` some
+/// tasks it is their rows, by group.
 Result<void> write_status(journal::JournalReader& reader, const StatusRequest& request,
                           const TableOptions& table, Sink& sink);
 
-/// JSON for programs; with `all` every task in "tasks".
+/// JSON for programs; with `all` every task in "tasks", and of `only` some these.
 Result<void> write_status_json(journal::JournalReader& reader, const StatusRequest& request,
                                bool all, Sink& sink);
 

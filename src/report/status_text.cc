@@ -78,46 +78,6 @@ Duration took(const StatusView& view) {
   return std::max(Duration{0}, view.now - view.execution.started);
 }
 
-std::string status_header(const StatusView& view) {
-  const std::string after = to_text(took(view));
-  const std::string resume = view.execution.is_of_program()
-                                 ? "the same program goes on with it"
-                                 : fmt::format("'trainyard run --resume {}' goes on",
-                                               plain(text::shell_word(view.run_directory)));
-  std::string text = plain(view.job) + ": ";
-  switch (view.state) {
-    case RunState::Running:
-      text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
-                          plain(view.execution.host));
-      break;
-    case RunState::Stopped:
-      text += fmt::format(
-          "stopped, as by Ctrl-Z: process {0} on {1} starts nothing and hears of nothing until "
-          "'fg' in its shell or 'kill -CONT {0}'; what ran goes on",
-          view.execution.yard_pid, plain(view.execution.host));
-      break;
-    case RunState::Idle:
-      text += fmt::format("idle: all has ended, and process {} on {} may run more",
-                          view.execution.yard_pid, plain(view.execution.host));
-      break;
-    case RunState::Ended:
-      text += fmt::format("{} after {}", plain(view.execution.how), after);
-      if (view.execution.how == run::kInterrupted) {
-        text += "; " + resume;
-      }
-      break;
-    case RunState::Died:
-      text += fmt::format("died, last heard of after {}; {}", after, resume);
-      break;
-  }
-  if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
-  text += "\n" + run_line(view.number, view.run_directory) + "\n";
-  const bool ended = view.state == RunState::Ended;
-  const std::string planned =
-      planned_time_text(view.execution, ended ? std::optional(took(view)) : std::nullopt);
-  return planned.empty() ? text : text + "forecast: " + planned + "\n";
-}
-
 std::string groups_text(const StatusView& view) {
   struct Count {
     std::string_view title;
@@ -347,6 +307,46 @@ std::string json_list(const Rows& rows, Print print) {
 std::string run_line(std::optional<std::uint32_t> number, const std::string& run_directory) {
   const std::string directory = plain(run_directory);
   return number ? fmt::format("run {}: {}", *number, directory) : "run-dir: " + directory;
+}
+
+std::string status_header(const StatusView& view) {
+  const std::string after = to_text(took(view));
+  const std::string resume = view.execution.is_of_program()
+                                 ? "the same program goes on with it"
+                                 : fmt::format("'trainyard run --resume {}' goes on",
+                                               plain(text::shell_word(view.run_directory)));
+  std::string text = plain(view.job) + ": ";
+  switch (view.state) {
+    case RunState::Running:
+      text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
+                          plain(view.execution.host));
+      break;
+    case RunState::Stopped:
+      text += fmt::format(
+          "stopped, as by Ctrl-Z: process {0} on {1} starts nothing and hears of nothing until "
+          "'fg' in its shell or 'kill -CONT {0}'; what ran goes on",
+          view.execution.yard_pid, plain(view.execution.host));
+      break;
+    case RunState::Idle:
+      text += fmt::format("idle: all has ended, and process {} on {} may run more",
+                          view.execution.yard_pid, plain(view.execution.host));
+      break;
+    case RunState::Ended:
+      text += fmt::format("{} after {}", plain(view.execution.how), after);
+      if (view.execution.how == run::kInterrupted) {
+        text += "; " + resume;
+      }
+      break;
+    case RunState::Died:
+      text += fmt::format("died, last heard of after {}; {}", after, resume);
+      break;
+  }
+  if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
+  text += "\n" + run_line(view.number, view.run_directory) + "\n";
+  const bool ended = view.state == RunState::Ended;
+  const std::string planned =
+      planned_time_text(view.execution, ended ? std::optional(took(view)) : std::nullopt);
+  return planned.empty() ? text : text + "forecast: " + planned + "\n";
 }
 
 std::string status_text(const StatusView& view) {

@@ -49,6 +49,9 @@ struct StatusView {
 /// "run 46: runs/sweep", or "run-dir: runs/sweep" of one without a number.
 std::string run_line(std::optional<std::uint32_t> number, const std::string& run_directory);
 
+/// The first lines: how the run is, and which it is.
+std::string status_header(const StatusView& view);
+
 /// For people. Of the tasks at most kRunningShown, kRetryingShown, kFailedShown and
 /// kWarnedShown.
 std::string status_text(const StatusView& view);

@@ -245,18 +245,19 @@ std::optional<QueueFiles::Place> QueueFiles::place_of(std::uint32_t number) cons
 
 Result<Submission> QueueFiles::read(Place place, std::uint32_t number) const {
   const std::string path = path_of(place, number);
-  const Result<std::optional<std::string>> text = sys::read_plain_file(path, kFileMax);
-  if (!text) return std::unexpected(text.error());
-  if (!*text) return std::unexpected(Error{fmt::format("'{}' is not there", path)});
-  Result<Submission> submission = submission_from(**text);
+  const Result<std::optional<std::string>> read = sys::read_plain_file(path, kFileMax);
+  if (!read) return std::unexpected(read.error());
+  const std::optional<std::string>& text = *read;
+  if (!text) return std::unexpected(Error{fmt::format("'{}' is not there", path)});
+  Result<Submission> submission = submission_from(*text);
   if (!submission) return std::unexpected(Error(submission.error()).in(path));
   return submission;
 }
 
 std::optional<EndedSubmission> QueueFiles::ended(std::uint32_t number) const {
-  const auto text = sys::read_plain_file(path_of(Place::Ended, number), kFileMax);
-  if (!text || !*text) return std::nullopt;
-  Result<EndedSubmission> ended = ended_from(**text);
+  const std::string text =
+      sys::read_plain_file(path_of(Place::Ended, number), kFileMax).value_or("").value_or("");
+  Result<EndedSubmission> ended = ended_from(text);
   if (!ended) return std::nullopt;
   return std::move(*ended);
 }

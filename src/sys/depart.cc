@@ -111,8 +111,10 @@ void Departure::begun(std::string_view word, const Descriptor& log) {
 Result<std::variant<Departure, Departed>> depart() {
   std::optional<Ends> word = make_pipe();
   std::optional<Ends> prints = make_pipe();
-  const pid_t child = word && prints ? ::fork() : -1;
-  if (child < 0) return std::unexpected(system_error("cannot fork a process that goes on", errno));
+  constexpr std::string_view kFailed = "cannot fork a process that goes on";
+  if (!word || !prints) return std::unexpected(system_error(kFailed, errno));
+  const pid_t child = ::fork();
+  if (child < 0) return std::unexpected(system_error(kFailed, errno));
   if (child == 0) {
     Descriptor kept = let_go_of_terminal(word->write, prints->write);
     // They are closed, or have become that one.

@@ -1,6 +1,5 @@
 #include "sys/fifo.h"
 
-#include <filesystem>
 #include <string>
 
 #include <gtest/gtest.h>

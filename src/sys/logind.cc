@@ -22,10 +22,9 @@ constexpr std::string_view kKills = "KillUserProcesses=";
 
 /// What the file says of it last; nothing where it says nothing.
 std::optional<bool> kills_by(const std::string& path) {
-  const auto text = read_plain_file(path, kConfigMax);
-  if (!text || !*text) return std::nullopt;
+  const std::string text = read_plain_file(path, kConfigMax).value_or("").value_or("");
   std::optional<bool> kills;
-  for (std::string_view rest = **text; !rest.empty();) {
+  for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     if (!line.starts_with(kKills)) continue;
@@ -56,7 +55,8 @@ bool ends_at_logout(const std::string& root, const std::string& user) {
     std::vector<std::string> names = names_in(directory);
     std::ranges::sort(names);
     for (const std::string& name : names) {
-      if (name.ends_with(".conf")) kills = kills_by(directory + "/" + name).value_or(kills);
+      if (name.ends_with(".conf"))
+        kills = kills_by(fmt::format("{}/{}", directory, name)).value_or(kills);
     }
   }
   return kills;

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -45,7 +45,24 @@ class Selection(YardTest):
         self.assertEqual((told["run_number"], told["run_directory"]), (1, str(self.directory / "runs/sweep")))
         resumed = self.trainyard("run", "--resume", "1", expect=1).stderr
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
-        self.assertIn("there is no run 3\n", self.trainyard("status", "3", expect=2).stderr)
+        self.assertIn("there is no run 4\n", self.trainyard("status", "4", expect=2).stderr)
+
+    def test_status_shows_the_tasks_that_are_named_alone(self):
+        self.run_sweep()
+        def shown(*words):
+            tasks = json.loads(self.trainyard("status", *words, "--json", expect=0).stdout)["tasks"]
+            return [f'{task["group"]}/{task["id"]}' for task in tasks]
+        self.assertEqual(shown("1", ":failed"), ["train/lr=0.1,seed=0", "train/lr=0.1,seed=1"])
+        self.assertEqual(shown("lr=1e-3", "3"), ["train/lr=1e-3,seed=0", "train/lr=1e-3,seed=1", "eval/3"])
+        text = self.trainyard("status", "sweep/seed=1", ":failed", expect=0).stdout
+        self.assertRegex(text, r"\Asweep: ended .*\nrun 1: runs/sweep\n\ntrain: 4 tasks, 2 finished, 2 failed")
+        self.assertIn("\n 0.1     1  FAILED EXIT 3", text)
+        self.assertNotIn("1e-3", text)
+        self.assertNotIn("eval", text)
+        self.assertIn("and 3 more: trainyard status --all", text)
+        self.assertIn("no task of 'runs/sweep' is in that state\n", self.trainyard("status", "1", ":running", expect=0).stdout)
+        self.assertEqual(shown("1", ":running"), [])
+        self.assertIn("did you mean 'all'", self.trainyard("status", "al", expect=2).stderr)
 
     def test_a_pattern_of_brackets_alone_is_a_pattern(self):
         self.run_sweep()
