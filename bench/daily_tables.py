@@ -1,4 +1,5 @@
-"""How soon the tables of a run with many tasks are there: `status` and `results`."""
+"""How soon the tables of a run with many tasks are there: `status` and `results`; and what a shell
+asks for when somebody types an id."""
 import json
 import statistics
 import time
@@ -22,9 +23,9 @@ printf '{"acc": 0.%s, "loss": 1.%s}' "$2" "$1" > "$TRAINYARD_RESULT"
 """
 
 
-def table(shop, run_dir, words):
+def took(shop, words):
     began = time.monotonic()
-    process = shop.start([shop.trainyard, *words, run_dir], words[0])
+    process = shop.start([shop.trainyard, *words], words[0])
     if process.wait(60) != 0:
         raise harness.BenchmarkError(f"{words}: {harness.complaint(process)}")
     return 1000 * (time.monotonic() - began)
@@ -41,7 +42,9 @@ def run(shop):
     run_dir = place / "run"
     harness.say(f"a run of {rates * seeds:,} tasks first")
     shop.measure([shop.trainyard, "run", place / "sweep.yaml", "--run-dir", run_dir], "sweep")
-    figures = {"status": ["status"], "results": ["results"], "results --over seed": ["results", "--over", "seed"]}
+    figures = {"status": ["status", run_dir], "results": ["results", run_dir],
+               "results --over seed": ["results", "--over", "seed", run_dir],
+               "completion of an id": ["complete", "words", "logs", f"{run_dir}/train/lr=1,seed=1"]}
     for name, words in figures.items():
-        walls = [table(shop, run_dir, words) for _ in range(shop.rounds(11))]
+        walls = [took(shop, words) for _ in range(shop.rounds(11))]
         yield rows.within(GROUP, f"{name} of {rates * seeds:,} tasks", statistics.median(walls), "ms", 50)

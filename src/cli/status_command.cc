@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -95,24 +97,37 @@ std::optional<ExitCode> show_waiting(const StatusOptions& options, const std::st
   return std::nullopt;
 }
 
-/// One word that is a run is this, also where it is called as a task: nothing is done to either.
-Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
-  if (options.words.size() == 1 && options.run_directory.empty()) {
-    Result<std::string> run = find_run(options.words.front());
-    if (run) return TasksOfRun{.run = std::move(*run), .patterns = {}, .states = {}};
-  }
-  return read_selection({.words = options.words, .run_directory = options.run_directory});
-}
-
 /// Nothing where all are meant.
-Result<std::optional<std::set<model::TaskIndex>>> indices_of(journal::JournalReader& reader,
-                                                             const TasksOfRun& asked) {
+Result<std::optional<std::set<model::TaskIndex>>> asked_indices(journal::JournalReader& reader,
+                                                                const TasksOfRun& asked) {
   if (asked.is_all()) return std::nullopt;
   const auto rows = selected_tasks(reader, asked, SameName::MeansAll);
   if (!rows) return std::unexpected(rows.error());
   std::set<model::TaskIndex> indices;
   for (const journal::TaskRow& row : *rows) indices.insert(row.index);
   return indices;
+}
+
+Result<void> check_tasks(const TasksOfRun& asked) {
+  Result<journal::JournalReader> reader = open_run(asked.run);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const auto indices = asked_indices(*reader, asked);
+  return indices ? Result<void>() : std::unexpected(indices.error());
+}
+
+/// One word that is a run is this, also where it is called as a task: nothing is done to either.
+Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
+  const SelectionWords words{.words = options.words, .run_directory = options.run_directory};
+  if (options.words.size() != 1 || !options.run_directory.empty()) return read_selection(words);
+  Result<std::string> run = find_run(options.words.front());
+  if (run) return TasksOfRun{.run = std::move(*run), .patterns = {}, .states = {}};
+  Result<TasksOfRun> asked = read_selection(words);
+  if (!asked) return std::unexpected(std::move(run.error()));
+  if (const Result<void> there = check_tasks(*asked); !there) {
+    return std::unexpected(
+        Error{fmt::format("{}; {}", run.error().message, there.error().message)});
+  }
+  return asked;
 }
 
 }  // namespace
@@ -136,7 +151,7 @@ ExitCode status_command(const StatusOptions& options) {
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   while (true) {
     const auto holder = sys::RunLock::holder(run);
-    auto only = indices_of(*reader, *asked);
+    auto only = asked_indices(*reader, *asked);
     if (!only) return fail(only.error());
     const bool none = *only && (*only)->empty();
     // Drawn as a whole, so that it does not flicker.

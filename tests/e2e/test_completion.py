@@ -1,7 +1,6 @@
 """Command lines completed by the real shells, at a terminal: what the program gets in the end is what counts."""
 import shlex
 import shutil
-import time
 import unittest
 
 from terminal import Terminal, without_codes
@@ -101,8 +100,7 @@ class Asked(YardTest):
         self.assertEqual(self.asked("results", "--over", "lr,se"), ["lr,seed"])
         self.assertEqual(self.asked("results", "--sort=-a"), ["--sort=-acc"])
 
-    def test_of_many_tasks_the_beginnings_are_offered_and_in_time(self):
-        """10,000 tasks; as fast as a shell can ask."""
+    def test_of_many_tasks_the_beginnings_are_offered(self):
         self.job("name: job\ngroups: [{name: g, matrix: {lr: 1..100, seed: 0..99}, tasks: [{command: 'true'}]}, "
                  "{name: h, tasks: [%s]}]" % ", ".join(f"{{id: task-{n:04}, command: 'true'}}" for n in range(1000)))
         yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
@@ -116,13 +114,6 @@ class Asked(YardTest):
         self.assertEqual(self.asked("logs", "task-"), [f"task-0{n:02}" for n in range(100)])
         yard.terminate()
         self.end_of(yard)
-        took = []
-        for _ in range(11):
-            begun = time.monotonic()
-            self.asked("logs", "lr=4,seed=42")
-            took.append(time.monotonic() - begun)
-        # Without optimisation it takes 30 ms; others compute beside the tests, and sanitizers slow it down.
-        self.assertLess(min(took), 0.25, took)
 
     def test_nobody_is_told_that_something_is_wrong(self):
         for words in ([], ["bash"], ["words"], ["bash", "=", ""], ["zsh", "x"], ["bash", "", "trainyard logs 'x"]):

@@ -45,7 +45,7 @@ class Selection(YardTest):
         self.assertEqual((told["run_number"], told["run_directory"]), (1, str(self.directory / "runs/sweep")))
         resumed = self.trainyard("run", "--resume", "1", expect=1).stderr
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
-        self.assertIn("there is no run 4\n", self.trainyard("status", "4", expect=2).stderr)
+        self.assertIn("there is no run 4; ", self.trainyard("status", "4", expect=2).stderr)
 
     def test_status_shows_the_tasks_that_are_named_alone(self):
         self.run_sweep()
@@ -56,7 +56,7 @@ class Selection(YardTest):
         self.assertEqual(shown("lr=1e-3", "3"), ["train/lr=1e-3,seed=0", "train/lr=1e-3,seed=1", "eval/3"])
         text = self.trainyard("status", "sweep/seed=1", ":failed", expect=0).stdout
         self.assertRegex(text, r"\Asweep: ended .*\nrun 1: runs/sweep\n\ntrain: 4 tasks, 2 finished, 2 failed")
-        self.assertIn("\n 0.1     1  FAILED EXIT 3", text)
+        self.assertIn("\n0.1     1  FAILED EXIT 3", text)
         self.assertNotIn("1e-3", text)
         self.assertNotIn("eval", text)
         self.assertIn("and 3 more: trainyard status --all", text)
@@ -91,7 +91,7 @@ class Selection(YardTest):
         self.assertIn("run 1 was in", self.trainyard("status", "1", expect=2).stderr)
         self.assertIn("\nrun-dir: runs/moved\n", self.trainyard("status", "runs/moved", expect=0).stdout)
         self.assertIn("run 2: runs/sweep\n", self.run_sweep(), "another run in its place has another number")
-        self.assertIn("there is no run 1\n", self.trainyard("status", "1", expect=2).stderr)
+        self.assertIn("there is no run 1; ", self.trainyard("status", "1", expect=2).stderr)
 
     def test_without_a_home_a_run_goes_on_without_a_number(self):
         env = {"XDG_STATE_HOME": "", "HOME": ""}
