@@ -28,6 +28,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "process/end_notes.h"
 #include "process/keeper.h"
 #include "process/keeper_spawn.h"
 #include "process/port_lease.h"
