@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/time.h"
 #include "journal/json_text.h"
 #include "journal/reader.h"

@@ -37,8 +37,9 @@ struct Behind {
     job.plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
     auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     for (std::uint32_t i = 0; i < 4; ++i) {
-      must(journal->commit(granted(at(10 * i), {key(i)})));
-      must(journal->commit(finished(at(10 * i + 5), key(i), "{}")));
+      const std::int64_t begun = std::int64_t{10} * i;
+      must(journal->commit(granted(at(begun), {key(i)})));
+      must(journal->commit(finished(at(begun + 5), key(i), "{}")));
     }
     must(journal->close(at(60), "ended"));
     job.fingerprints.front() = 99;

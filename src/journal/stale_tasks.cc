@@ -42,7 +42,8 @@ class StaleTasks {
 
   /// Whether a task was under way before this was done.
   [[nodiscard]] bool is_older(std::size_t task, std::optional<Instant> done) const {
-    return done && last_runs_[task].started && *last_runs_[task].started < *done;
+    const std::optional<Instant>& started = last_runs_[task].started;
+    return done && started && *started < *done;
   }
 
   void move(std::size_t task) {
