@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
