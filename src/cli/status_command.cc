@@ -1,6 +1,7 @@
 // `trainyard status`: a look at the journal, from any shell.
 #include <csignal>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <set>
 #include <string>
@@ -153,7 +154,8 @@ ExitCode status_command(const StatusOptions& options) {
     const auto holder = sys::RunLock::holder(run);
     auto only = asked_indices(*reader, *asked);
     if (!only) return fail(only.error());
-    const bool none = *only && (*only)->empty();
+    const std::optional<std::set<model::TaskIndex>>& chosen = *only;
+    const bool none = chosen && chosen->empty();
     // Drawn as a whole, so that it does not flicker.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
