@@ -73,6 +73,8 @@ class JobTasks final : public run::Tasks {
     bool of_tasks = false;
   };
   [[nodiscard]] std::optional<RoundsLeft> rounds_left() const;
+  /// Whether the last round has finished, and no other comes.
+  [[nodiscard]] bool rounds_are_over() const { return no_more_rounds_ && rounds_.is_over(); }
 
  private:
   std::expected<const job::Job*, text::Mistakes> add_round(std::uint32_t round,

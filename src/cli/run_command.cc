@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/directory_claim.h"
+#include "cli/disk_keeping.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
 #include "cli/look_ahead.h"
@@ -163,6 +164,7 @@ class Session {
         tasks_(std::move(job)),
         notes_(parts.machine.reading.notes),
         telling_(tasks_.jobs()),
+        disk_(tasks_),
         yard_(tasks_, std::move(parts),
               {.directory = this->job().paths().run_directory,
                .program = kProgram,
@@ -195,6 +197,7 @@ class Session {
   std::vector<std::string> notes_;           ///< Told when people see the run.
   std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
   Telling telling_;  ///< Before what the process that it forks must not have.
+  DiskKeeping disk_;
   run::YardRun yard_;
 };
 
@@ -216,8 +219,11 @@ ExitCode Session::run() {
   tasks_.listen([this, &news](const model::Turn& turn) {
     if (options_.queued) news.see(turn);
     for (const std::string& line : telling_.see(turn)) tasks_.note(line);
+    disk_.see(turn);
   });
-  const ExitCode code = finish(yard_.run());
+  const run::Ending ending = yard_.run();
+  disk_.finish();
+  const ExitCode code = finish(ending);
   telling_.end(code);
   return code;
 }
