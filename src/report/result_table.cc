@@ -68,9 +68,11 @@ void ResultRows::add(std::string_view run, const journal::TaskRow& row) {
             .matrix = row.matrix,
             .status = model::word_for(row.standing),
             .took = {},
+            .code = row.code,
             .fields = read_fields(row.result)};
   if (began && row.ended) added.took = *row.ended - *began;
   fields_.look_at(added.fields);
+  other_code_.look_at(row);
   rows_.push_back(std::move(added));
 }
 
@@ -91,6 +93,7 @@ ResultTable ResultRows::table() && {
   const bool runs = differ([](const Row& row) { return row.run; });
   const bool groups = differ([](const Row& row) { return row.group; });
   const bool ids = std::ranges::any_of(rows_, [](const Row& row) { return row.matrix.empty(); });
+  const bool codes = other_code_.count() > 0;
   const std::vector<std::string> keys = matrix_keys();
   const std::vector<FieldColumn> fields = fields_.first(FieldColumns::kKeysMax);
   ResultTable table;
@@ -104,6 +107,7 @@ ResultTable ResultRows::table() && {
   for (const std::string& key : keys) add_column(key, ColumnKind::Key);
   add_column(kStatusColumn, ColumnKind::Fact);
   add_column(kTimeColumn, ColumnKind::Fact, {.key = std::string(kTimeColumn), .numeric = true});
+  if (codes) add_column(kCodeColumn, ColumnKind::Fact);
   for (const FieldColumn& field : fields) {
     // A script that writes its arguments has those of the matrix among its results.
     const bool taken =
@@ -128,6 +132,12 @@ ResultTable ResultRows::table() && {
                       .number = static_cast<double>(row.took->count()) / 1000,
                       .deviation = {},
                       .count = 1};
+    }
+    if (codes) {
+      cells.emplace_back();
+      if (!row.code.empty()) {
+        cells.back() = {.text = row.code, .number = {}, .deviation = {}, .count = 1};
+      }
     }
     for (const FieldColumn& field : fields)
       cells.push_back(cell_of(find_field(row.fields, field.key)));
