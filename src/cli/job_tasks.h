@@ -57,6 +57,7 @@ class JobTasks final : public run::Tasks {
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
     return jobs_.find(group, id);
   }
+  [[nodiscard]] std::string without_secrets(std::string text) const override;
   void hear(model::AttemptKey key, const wire::Message& message) override;
   void see(const model::Turn& turn) override;
   void note(std::string_view line) override;
