@@ -78,7 +78,7 @@ class Asked(YardTest):
         self.run_odd()
         self.trainyard("run", "odd.yaml", "--new", expect=0)
         self.assertEqual(self.asked("status", "o"), ["odd", "odd-2", "odd.yaml"])
-        self.assertEqual(self.asked("status", ""), ["1", "2", "odd", "odd-2"])
+        self.assertEqual(self.asked("devices", ""), ["1", "2", "odd", "odd-2"])
         self.assertEqual(self.asked("status", "runs/"), ["runs/odd", "runs/odd-2"])
         self.assertEqual(self.asked("logs", "un"), ["unique"])
         self.assertEqual(self.asked("logs", "2/un"), ["2/unique"])
