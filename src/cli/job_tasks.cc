@@ -295,6 +295,13 @@ run::LinePattern JobTasks::pattern_of(model::TaskIndex task) {
   return [pattern = std::move(*pattern)](std::string_view line) { return pattern.find_in(line); };
 }
 
+std::string JobTasks::without_secrets(std::string text) const {
+  for (std::uint32_t i = 0; i < jobs_.count(); ++i) {
+    text = jobs_.at(i).without_secrets(std::move(text));
+  }
+  return text;
+}
+
 void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {
   if (!unheard_.insert(key.task).second) return;
   note(fmt::format("{}: sends '{}', and nobody listens", jobs_.id_of(key.task), message.command));

@@ -57,6 +57,7 @@ class JobTasks final : public run::Tasks {
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
     return jobs_.find(group, id);
   }
+  [[nodiscard]] std::string without_secrets(std::string text) const override;
   void hear(model::AttemptKey key, const wire::Message& message) override;
   void see(const model::Turn& turn) override;
   void note(std::string_view line) override;
@@ -73,6 +74,8 @@ class JobTasks final : public run::Tasks {
     bool of_tasks = false;
   };
   [[nodiscard]] std::optional<RoundsLeft> rounds_left() const;
+  /// Whether the last round has finished, and no other comes.
+  [[nodiscard]] bool rounds_are_over() const { return no_more_rounds_ && rounds_.is_over(); }
 
  private:
   std::expected<const job::Job*, text::Mistakes> add_round(std::uint32_t round,

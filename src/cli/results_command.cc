@@ -78,8 +78,10 @@ ExitCode results_command(const ResultsOptions& options) {
       return fail(added.error());
     }
   }
-  const Result<report::ResultTable> table = asked_for(options, std::move(rows).table());
+  const std::string code_note = rows.code_note();
+  Result<report::ResultTable> table = asked_for(options, std::move(rows).table());
   if (!table) return fail(table.error());
+  if (!code_note.empty()) table->notes.push_back(code_note);
   if (options.json) return answer(report::result_table_json(*table));
   if (options.csv) return answer(report::result_table_csv(*table));
   if (options.markdown) return answer(report::result_table_markdown(*table));

@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/directory_claim.h"
+#include "cli/disk_keeping.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
 #include "cli/look_ahead.h"
@@ -38,6 +39,8 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
+#include "process/code_asker.h"
+#include "process/git_code.h"
 #include "process/keeper.h"
 #include "process/promise_board.h"
 #include "report/dry_run.h"
@@ -53,7 +56,6 @@
 #include "sys/depart.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
-#include "sys/helper_command.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/mistake.h"
@@ -66,28 +68,6 @@ namespace {
 /// How many tasks a dry run writes out; of more than these nobody reads them all.
 constexpr std::int64_t kDryRunTasksMax = 1000;
 
-std::string output_of(std::vector<std::string> arguments, const std::string& directory) {
-  Result<sys::HelperOutput> output =
-      sys::run_helper({.arguments = std::move(arguments), .directory = directory});
-  // A diff that is too long is ended, and the first of it is kept.
-  if (!output || (output->exit_code != 0 && !output->cut)) return {};
-  return std::move(output->text);
-}
-
-/// The diff as git itself makes it: what a person has configured to look at diffs or at files with
-/// may print anything, start programs, and wait for somebody.
-std::vector<std::string> diff_command() {
-  return {"git",
-          "-c",
-          "core.fsmonitor=false",
-          "--no-optional-locks",
-          "diff",
-          "--no-ext-diff",
-          "--no-textconv",
-          "--no-color",
-          "HEAD"};
-}
-
 /// The one that was read, or nothing: where none was said, that of the current directory.
 std::string configuration_file(const std::string& said) {
   std::string path = sys::absolute_path(said.empty() ? settings::kConfigurationFile : said,
@@ -99,8 +79,6 @@ std::string configuration_file(const std::string& said) {
 /// What of an execution the yard itself does not know (run::YardRun::execution).
 journal::Execution describe(const RunOptions& options, const job::Job& job,
                             journal::Execution execution) {
-  std::string commit = output_of({"git", "rev-parse", "HEAD"}, job.paths().directory);
-  while (!commit.empty() && commit.back() == '\n') commit.pop_back();
   std::vector<std::string> settings = options.settings;
   std::erase_if(settings, sets_a_secret);
   execution.command_line = options.command_line;
@@ -110,9 +88,11 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   execution.config_file = configuration_file(options.config_file);
   execution.settings = std::move(settings);
   execution.configuration = settings::show(job.configuration());
-  execution.git_diff =
-      commit.empty() ? "" : job.without_secrets(output_of(diff_command(), job.paths().directory));
-  execution.git_commit = std::move(commit);
+  if (auto found = process::find_code(job.paths().directory)) {
+    execution.git_diff = job.without_secrets(std::move(found->diff));
+    execution.git_commit = found->code.commit;
+    execution.code = std::move(found->code);
+  }
   return execution;
 }
 
@@ -163,6 +143,7 @@ class Session {
         tasks_(std::move(job)),
         notes_(parts.machine.reading.notes),
         telling_(tasks_.jobs()),
+        disk_(tasks_),
         yard_(tasks_, std::move(parts),
               {.directory = this->job().paths().run_directory,
                .program = kProgram,
@@ -195,6 +176,7 @@ class Session {
   std::vector<std::string> notes_;           ///< Told when people see the run.
   std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
   Telling telling_;  ///< Before what the process that it forks must not have.
+  DiskKeeping disk_;
   run::YardRun yard_;
 };
 
@@ -216,8 +198,11 @@ ExitCode Session::run() {
   tasks_.listen([this, &news](const model::Turn& turn) {
     if (options_.queued) news.see(turn);
     for (const std::string& line : telling_.see(turn)) tasks_.note(line);
+    disk_.see(turn);
   });
-  const ExitCode code = finish(yard_.run());
+  const run::Ending ending = yard_.run();
+  disk_.finish();
+  const ExitCode code = finish(ending);
   telling_.end(code);
   return code;
 }
@@ -408,6 +393,8 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
   if (!options) return fail(options.error());
   hardware::ThisMachine machine = hardware::find_this_machine();
   if (!no_board.empty()) machine.reading.notes.push_back(no_board);
+  Result<process::CodeAsker> codes = process::CodeAsker::start();
+  if (!codes) machine.reading.notes.push_back(codes.error().message);
   while (true) {
     const Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return fail(load.error());
@@ -430,7 +417,8 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
       return Session(*options, std::move(*job),
                      {.promises = std::move(promises),
                       .keeper = std::move(*keeper),
-                      .machine = std::move(machine)},
+                      .machine = std::move(machine),
+                      .codes = codes ? std::optional(std::move(*codes)) : std::nullopt},
                      std::move(departure))
           .run();
     }

@@ -297,6 +297,24 @@ bool Job::is_repeated(model::TaskIndex task) const {
   return state_->spec.groups[group_of(task).value].round.has_value();
 }
 
+std::vector<KeptGroup> Job::kept_groups() const {
+  const std::vector<GroupSpec>& groups = state_->spec.groups;
+  std::vector<KeptGroup> all;
+  all.reserve(groups.size());
+  for (const GroupSpec& group : groups) {
+    all.push_back({.name = group.name, .keep = group.keep, .round = group.round});
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].round) continue;
+    // What round 0 needs of it stands for what the others need; and none of them is in a cell of
+    // its matrix.
+    for (const model::GroupIndex need : state_->plan->groups[i].needs) {
+      all[need.value].is_for_rounds = !groups[need.value].round;
+    }
+  }
+  return all;
+}
+
 Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
   const Result<std::string> text = text::read_text_file(path);

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "job/gpu_caps.h"
+#include "job/keep.h"
 #include "job/learned.h"
 #include "job/task_keys.h"
 #include "model/ids.h"
@@ -160,6 +161,8 @@ class Job {
   [[nodiscard]] std::optional<Repeat> repeat() const;
   /// Whether a task is of a round, and not of what stands before the repeat.
   [[nodiscard]] bool is_repeated(model::TaskIndex task) const;
+  /// Its groups, in the order of the plan, with what is to be kept of them.
+  [[nodiscard]] std::vector<KeptGroup> kept_groups() const;
   /// The same file once more, as a later round of its repeat: a job of its own, of the groups that
   /// are repeated alone. `groups_before` are those of all batches before, in order. What a
   /// placeholder makes wrong in this round alone is a mistake.

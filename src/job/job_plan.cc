@@ -212,7 +212,9 @@ class PlanMaker {
   void check_id(const GroupSpec& group, TaskOrigin origin, const std::string& id) {
     const TaskSpec& task = group.tasks[origin.task];
     const auto why = text::why_unsafe(id);
-    const bool taken = !why && !grouping_ && basis_.batch == 1 && run::taken_in_run_directory(id);
+    const bool of_rounds = spec_.repeat && !group.round && id.starts_with("round-");
+    const bool taken =
+        !why && !grouping_ && basis_.batch == 1 && (run::taken_in_run_directory(id) || of_rounds);
     if ((!why && !taken) || !first_time(origin.task, "id")) return;
     const text::Place place = task.id ? task.id->place : task.place;
     if (taken) {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "job/inherited_matrix.h"
 #include "job/job_spec.h"
+#include "job/keep.h"
 #include "job/matrix.h"
 #include "job/matrix_reader.h"
 #include "job/metrics_key.h"
@@ -97,6 +98,7 @@ class GroupReader {
     if (const text::YamlNode* first = node.find("try-first")) {
       group.try_first = read_value<bool>(to_, *first, "try-first", settings::parse_try_first);
     }
+    if (const text::YamlNode* keep = node.find("keep")) group.keep = read_keep(to_, *keep);
     read_tasks(node, group);
     if (const text::YamlNode* modules = node.find("preload")) {
       group.preload = read_preload(to_, *modules);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/keep.h"
 #include "job/matrix.h"
 #include "job/task_keys.h"
 #include "text/condition.h"
@@ -93,6 +94,7 @@ struct GroupSpec {
   int parallel_max = 0;
   bool fail_fast = false;
   std::optional<bool> try_first;     ///< Nothing: as the job says.
+  std::optional<Keep> keep;          ///< Nothing: all that its tasks leave stays.
   std::vector<std::string> preload;  ///< Modules that its tasks, all in Python, find imported.
 };
 

@@ -64,6 +64,11 @@ std::string Jobs::name_of(model::TaskIndex task) const {
   return fmt::format("{}/{}", group.shown(), job.task_id(owner.task));
 }
 
+std::string Jobs::task_directory(model::TaskIndex task) const {
+  const Owner owner = owner_of(task);
+  return owner.entry.job.task_directory(owner.task);
+}
+
 std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_view id) const {
   for (const Entry& entry : entries_) {
     for (const model::PlannedGroup& each : entry.job.plan().groups) {

@@ -40,6 +40,9 @@ class Jobs {
   [[nodiscard]] std::string name_of(model::TaskIndex task) const;
   [[nodiscard]] std::string id_of(model::TaskIndex task) const;
 
+  /// Absolute.
+  [[nodiscard]] std::string task_directory(model::TaskIndex task) const;
+
   /// A group by what people call it, and a task of it by its id.
   [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
                                                      std::string_view id) const;

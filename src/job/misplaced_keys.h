@@ -8,10 +8,11 @@
 
 namespace trainyard::job {
 
-constexpr std::array<text::Elsewhere, 3> kNotOfJob{{
+constexpr std::array<text::Elsewhere, 4> kNotOfJob{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
     {.key = "matrix", .message = "'matrix' belongs to a group, under 'groups'"},
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
+    {.key = "keep", .message = "'keep' belongs to a group, under 'groups'"},
 }};
 /// What others call it, where the nearest word would be 'oom-retries' or 'retry-on'.
 constexpr std::string_view kNotRetries =
@@ -24,7 +25,7 @@ constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "nretry", .message = kNotRetries},
     {.key = "max-retries", .message = kNotRetries},
 }};
-constexpr std::array<text::Elsewhere, 10> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
     {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
     {.key = "needs",
@@ -34,6 +35,7 @@ constexpr std::array<text::Elsewhere, 10> kNotOfTask{{
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
+    {.key = "keep", .message = "'keep' belongs to the group, of whose tasks some are kept"},
     {.key = "preload",
      .message = "'preload' belongs to the group, whose tasks share what is imported"},
     {.key = "retry", .message = kNotRetries},

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/number_text.h"
 #include "base/result.h"
@@ -22,6 +21,7 @@
 #include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/needs_values.h"
+#include "job/result_value.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "run/run_directory.h"
@@ -31,15 +31,6 @@
 
 namespace trainyard::job {
 namespace {
-
-/// A value of a result as text: a number or a text as it is, anything else as JSON.
-std::optional<std::string> value_in(const std::string& result, const std::string& key) {
-  const nlohmann::json json = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  const auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return std::nullopt;
-  return found->is_string() ? found->get<std::string>() : found->dump();
-}
 
 std::span<const InitialSpec> initial_of(const JobSpec& spec) {
   if (!spec.repeat) return {};
@@ -161,7 +152,7 @@ std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& 
     } else if (result_of) {
       const Other& other = others.front();
       const std::optional<std::string> result = result_of(other.group, other.id);
-      bound.bindings[slot] = result ? value_in(*result, value.key) : std::nullopt;
+      bound.bindings[slot] = result ? value_in_result(*result, value.key) : std::nullopt;
       if (!bound.bindings[slot]) {
         return fmt::format("'{{{}}}' has no value: {}/{} left no '{}' in its result",
                            name_of(value), other.group, other.id, value.key);
@@ -178,7 +169,8 @@ Result<bool> Job::until_holds(const ResultOf& result_of) const {
   const auto group = std::ranges::find(state_->spec.groups, until.group, &GroupSpec::name);
   const State::Other other = state_->other_in(*group, 0, group->round);
   const std::optional<std::string> result = result_of(other.group, other.id);
-  const std::optional<std::string> value = result ? value_in(*result, until.key) : std::nullopt;
+  const std::optional<std::string> value =
+      result ? value_in_result(*result, until.key) : std::nullopt;
   const auto fail = [&](std::string_view what) {
     return std::unexpected(
         Error{fmt::format("until: '{}': {}/{} {}", until.text, other.group, other.id, what)});

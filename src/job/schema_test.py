@@ -62,6 +62,10 @@ WRONG = {
     "a repeat within a repeat": "groups: [{repeat: 2, groups: [{repeat: 2, groups: [{tasks: [{command: x}]}]}]}]",
     "a repeat with tasks": "groups: [{repeat: 2, tasks: [{command: x}]}]",
     "two that are tried first": "groups: [{try-first: 2, tasks: [{command: x}]}]",
+    "none that is kept": "groups: [{keep: {best: 0, by: acc}, tasks: [{command: x}]}]",
+    "the best by nothing": "groups: [{keep: {best: 1}, tasks: [{command: x}]}]",
+    "the best by a sign": "groups: [{keep: {best: 1, by: '-'}, tasks: [{command: x}]}]",
+    "a keep that is a number": "groups: [{keep: 3, tasks: [{command: x}]}]",
     "a fail-fast that is a number": "groups: [{fail-fast: 1, tasks: [{command: x}]}]",
 }
 RIGHT = {
@@ -78,6 +82,7 @@ groups:
   max-parallel: 2
   fail-fast: true
   try-first: 1
+  keep: {best: 3, by: -reward}
   matrix: {a: 0..9, b: [1, x, null, 1e-3], c: {file: f.txt}, include: [{a: 1, z: 2}], exclude: [{b: x}]}
   preload: [torch, my.data]
   memory: "{z}GB"

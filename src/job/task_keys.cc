@@ -295,8 +295,9 @@ static_assert(in_order(), "a row stands where its key is numbered");
 
 constexpr std::array<std::string_view, 7> kJobKeys{"name",   "run-dir",   "config", "try-first",
                                                    "notify", "on-finish", "groups"};
-constexpr std::array<std::string_view, 8> kOwnGroupKeys{
-    "name", "needs", "matrix", "max-parallel", "fail-fast", "try-first", "preload", "tasks"};
+constexpr std::array<std::string_view, 9> kOwnGroupKeys{"name",         "needs",     "matrix",
+                                                        "max-parallel", "fail-fast", "try-first",
+                                                        "keep",         "preload",   "tasks"};
 constexpr std::array<std::string_view, 2> kOwnTaskKeys{"id", "command"};
 
 template <std::size_t N>

@@ -18,6 +18,7 @@
 #include "base/match.h"
 #include "base/time.h"
 #include "journal/json_text.h"
+#include "model/code.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -320,6 +321,11 @@ void EventRows::begin(EventRow& row) {
         }
         fmt::format_to(std::back_inserter(row.data), R"(,"drained":{},"cleared":{})",
                        limits.drained.size(), limits.cleared.size());
+      },
+      [&](const model::CodeFound& found) {
+        row.kind = "code";
+        if (found.code) append_named(row.data, "code", model::to_text(*found.code));
+        fmt::format_to(std::back_inserter(row.data), R"(,"attempts":{})", found.attempts.size());
       },
       [&](const model::TimePassed&) { row.kind = "time"; });
 }

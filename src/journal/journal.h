@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "journal/earlier_ends.h"
 #include "journal/options.h"
 #include "journal/recorder.h"
+#include "model/code.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -40,6 +42,8 @@ struct Execution {
   std::vector<model::Gpu> gpus;       ///< Those that tasks may have.
   std::string git_commit;             ///< Of the working directory; empty outside git.
   std::string git_diff;               ///< Against that commit, at most 1 MiB.
+  /// What that is as the code of attempts; nothing where it is not known.
+  std::optional<model::Code> code = std::nullopt;
   Duration forecast{0};               ///< How long it is expected to take; 0: nobody knows.
   Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 };

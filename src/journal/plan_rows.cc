@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/code_table.h"
 #include "journal/event_text.h"
 #include "journal/journal.h"
 #include "journal/json_text.h"
@@ -207,6 +208,13 @@ Result<void> put_gpus(Database& database, std::int64_t execution,
   return {};
 }
 
+Result<void> put_code(Database& database, Instant at, const Execution& execution) {
+  Result<CodeTable> codes = CodeTable::open(database);
+  if (!codes) return std::unexpected(std::move(codes.error()));
+  const Result<std::uint32_t> put = codes->put(at, *execution.code, execution.git_diff);
+  return put ? Result<void>() : std::unexpected(put.error());
+}
+
 }  // namespace
 
 Result<void> put_execution(Database& database, std::int64_t number, Instant at,
@@ -224,6 +232,7 @@ Result<void> put_execution(Database& database, std::int64_t number, Instant at,
       strings_to_json(execution.settings), execution.configuration, execution.job_text,
       execution.git_diff, execution.forecast, execution.forecast_at_the_worst);
   if (put) put = put_gpus(database, number, execution.gpus);
+  if (put && execution.code) put = put_code(database, at, execution);
   return put;
 }
 

@@ -101,7 +101,10 @@ struct JournalReader::State {
   /// A view can be held only where a reader blocks nobody: beside a write-ahead log. Elsewhere each
   /// call sees its own moment.
   bool holds_view = false;
+  /// Of the view, once somebody has asked for tasks.
+  std::optional<KnownCodes> codes;
 
+  Result<const KnownCodes*> known_codes();
   Result<std::vector<std::string>> near(std::string_view name);
 };
 
@@ -122,12 +125,23 @@ Result<JournalReader> JournalReader::open(const std::string& path) {
   return reader;
 }
 
+Result<const KnownCodes*> JournalReader::State::known_codes() {
+  if (!codes) {
+    Result<KnownCodes> read = read_codes(database);
+    if (!read) return std::unexpected(std::move(read.error()));
+    codes = std::move(*read);
+  }
+  return &*codes;
+}
+
 Result<void> JournalReader::rest() {
+  state_->codes.reset();
   if (!state_->database.in_transaction()) return {};
   return state_->database.run("COMMIT");
 }
 
 Result<void> JournalReader::refresh() {
+  state_->codes.reset();
   if (!state_->holds_view) return {};
   const Result<void> ended = rest();
   if (!ended) return ended;
@@ -311,8 +325,10 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
   if (filter.warned) sql += "AND e.warning <> '' ";
   if (filter.group) sql += fmt::format("AND {} ", of_group(*filter.group));
   sql += fmt::format("ORDER BY t.batch, t.position LIMIT {}", filter.at_most);
+  const Result<const KnownCodes*> codes = state_->known_codes();
+  if (!codes) return std::unexpected(codes.error());
   return each(state_->database, sql,
-              [&row](const Statement& found) { return row(read_task(found)); });
+              [&](const Statement& found) { return row(read_task(found, **codes)); });
 }
 
 Result<void> JournalReader::names(
@@ -361,7 +377,10 @@ Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::
       "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.called = ?1 "
       "ORDER BY +t.batch, +t.position LIMIT 1",
       kTaskColumns, kTaskJoins);
-  return first_of(collect(state_->database, sql, read_task, group, id));
+  const Result<const KnownCodes*> codes = state_->known_codes();
+  if (!codes) return std::unexpected(codes.error());
+  const auto read = [&codes](const Statement& row) { return read_task(row, **codes); };
+  return first_of(collect(state_->database, sql, read, group, id));
 }
 
 Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
@@ -374,7 +393,10 @@ Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
       kTaskColumns, kTaskJoins);
   const std::string_view group = has_group ? name.substr(0, slash) : std::string_view();
   const std::string_view id = has_group ? name.substr(slash + 1) : name;
-  Result<std::vector<TaskRow>> found = collect(state_->database, sql, read_task, name, group, id);
+  const Result<const KnownCodes*> codes = state_->known_codes();
+  if (!codes) return std::unexpected(codes.error());
+  const auto read = [&codes](const Statement& row) { return read_task(row, **codes); };
+  Result<std::vector<TaskRow>> found = collect(state_->database, sql, read, name, group, id);
   if (!found) return std::unexpected(std::move(found.error()));
   Lookup lookup{.found = std::move(*found), .near = {}};
   if (!lookup.found.empty()) return lookup;
@@ -426,7 +448,10 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
 }
 
 Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
-  return collect(state_->database, all_attempts("task = ?1") + " ORDER BY attempt", read_attempt,
+  const Result<const KnownCodes*> codes = state_->known_codes();
+  if (!codes) return std::unexpected(codes.error());
+  const auto read = [&codes](const Statement& row) { return read_attempt(row, **codes); };
+  return collect(state_->database, all_attempts("task = ?1") + " ORDER BY attempt", read,
                  task.value);
 }
 
@@ -446,7 +471,10 @@ Result<std::vector<AttemptRow>> JournalReader::attempts_of(model::GroupIndex gro
       "ORDER BY t.position, a.attempt",
       all_attempts(
           fmt::format("task IN (SELECT t.number FROM tasks t WHERE {})", of_group(group))));
-  return collect(state_->database, sql, read_attempt);
+  const Result<const KnownCodes*> codes = state_->known_codes();
+  if (!codes) return std::unexpected(codes.error());
+  return collect(state_->database, sql,
+                 [&codes](const Statement& row) { return read_attempt(row, **codes); });
 }
 
 Result<void> JournalReader::progress_of(model::GroupIndex group,

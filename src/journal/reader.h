@@ -130,6 +130,10 @@ struct TaskRow {
   std::string group_in_file;     ///< Its group as the job file calls it.
   Bytes gpu_memory_max;   ///< What it was to take of each of its GPUs at most; 0: any amount.
   std::string capped_by;  ///< Who keeps it to that, "torch 2.10.0"; empty: nobody does.
+  /// What code the last attempt ran, "a1b2c3d+9f3e21"; empty: nobody knows.
+  std::string code;
+  /// What was started last from the same work tree, where that ran another; else empty.
+  std::string newer_code;
 };
 
 /// How far an attempt said that it was.
@@ -152,6 +156,7 @@ struct AttemptRow {
   std::string gpus;  ///< As of a task.
   Bytes gpu_memory_peak;
   bool memory_at_least = false;  ///< As of a task.
+  std::string code;              ///< As of a task.
 };
 
 struct WaitingReason {

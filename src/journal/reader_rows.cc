@@ -1,17 +1,22 @@
 #include "journal/reader_rows.h"
 
 #include <cstdint>
+#include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "journal/json_text.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
+#include "model/code.h"
 #include "model/status.h"
 
 namespace trainyard::journal {
@@ -73,13 +78,53 @@ const std::string_view kTaskColumns =
     "g.name, coalesce(e.gpu_memory_max, l.gpu_memory_max, 0), coalesce(e.capped_by, l.capped_by), "
     "coalesce((SELECT min(a.started_ms) FROM attempts a WHERE a.task = t.number), "
     "e.started_ms, l.started_ms), "
-    "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0) ";
+    "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
+    "coalesce(e.code, l.code, 0) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
     "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number ";
 
-TaskRow read_task(const Statement& row) {
+KnownCodes::One KnownCodes::find(std::int64_t number) const {
+  const auto found = by_number.find(number);
+  return found == by_number.end() ? One{} : found->second;
+}
+
+Result<KnownCodes> read_codes(Database& database) {
+  Result<Statement> rows = database.prepare("SELECT number, root, git_commit, changes FROM codes");
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  KnownCodes codes;
+  std::map<std::string, std::vector<std::int64_t>> of_root;
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) break;
+    const std::string root(rows->text(1));
+    codes.by_number[rows->integer(0)].name =
+        model::to_text({.root = root,
+                        .commit = std::string(rows->text(2)),
+                        .changes = std::string(rows->text(3))});
+    of_root[root].push_back(rows->integer(0));
+  }
+  if (codes.by_number.size() == of_root.size()) return codes;
+  Result<Statement> last = database.prepare(
+      "SELECT c.root, a.code, max(a.started_ms) FROM (SELECT code, started_ms FROM live WHERE code "
+      "> 0 UNION ALL SELECT code, started_ms FROM ended WHERE code > 0) a JOIN codes c ON c.number "
+      "= a.code GROUP BY c.root");
+  if (!last) return std::unexpected(std::move(last.error()));
+  while (true) {
+    const Result<bool> row = last->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return codes;
+    const std::int64_t newest = last->integer(1);
+    for (const std::int64_t number : of_root[std::string(last->text(0))]) {
+      if (number != newest) codes.by_number[number].newer = codes.by_number[newest].name;
+    }
+  }
+}
+
+TaskRow read_task(const Statement& row, const KnownCodes& codes) {
+  KnownCodes::One code = codes.find(row.integer(42));
   // What went wrong in a try that another one has made good is not why it is as it is.
   const bool finished = row.integer(5) == std::to_underlying(model::Verdict::Finished);
   return {.index = {index(row, 0)},
@@ -123,14 +168,16 @@ TaskRow read_task(const Statement& row) {
           .gpu_capped = row.small(36) != 0,
           .group_in_file = std::string(row.text(37)),
           .gpu_memory_max = {row.integer(38)},
-          .capped_by = std::string(row.text(39))};
+          .capped_by = std::string(row.text(39)),
+          .code = std::move(code.name),
+          .newer_code = std::move(code.newer)};
 }
 
 std::string all_attempts(std::string_view chosen) {
   const auto of = [chosen](std::string_view table) {
     return fmt::format(
         "SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, "
-        "gpus, gpu_memory_peak, memory_at_least FROM {} WHERE attempt > 0 AND {}",
+        "gpus, gpu_memory_peak, memory_at_least, code FROM {} WHERE attempt > 0 AND {}",
         table, chosen);
   };
   return fmt::format("{} UNION ALL {} UNION ALL {}", of("attempts"), of("ended"), of("live"));
@@ -144,7 +191,7 @@ ProgressRow read_progress(const Statement& row) {
           .values = std::string(row.text(4))};
 }
 
-AttemptRow read_attempt(const Statement& row) {
+AttemptRow read_attempt(const Statement& row, const KnownCodes& codes) {
   return {.key = {.task = {index(row, 0)}, .attempt = index(row, 1)},
           .started = instant(row, 2),
           .ended = optional_instant(row, 3),
@@ -154,7 +201,8 @@ AttemptRow read_attempt(const Statement& row) {
           .message = std::string(row.text(7)),
           .gpus = std::string(row.text(8)),
           .gpu_memory_peak = {row.integer(9)},
-          .memory_at_least = row.small(10) != 0};
+          .memory_at_least = row.small(10) != 0,
+          .code = codes.find(row.integer(11)).name};
 }
 
 const std::string_view kExecutions =

@@ -1,10 +1,13 @@
 // Rows of the tables as the values that JournalReader hands out. Not for anybody else.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
@@ -20,13 +23,26 @@ extern const std::string_view kTaskColumns;
 /// The joins from `tasks t`.
 extern const std::string_view kTaskJoins;
 
-TaskRow read_task(const Statement& row);
+/// What attempts ran, by the numbers of its rows.
+struct KnownCodes {
+  struct One {
+    std::string name;   ///< As TaskRow::code.
+    std::string newer;  ///< As TaskRow::newer_code.
+  };
+  std::map<std::int64_t, One> by_number;
+
+  [[nodiscard]] One find(std::int64_t number) const;
+};
+/// Costs O(tasks) where there is more than one of a work tree, else next to nothing.
+Result<KnownCodes> read_codes(Database& database);
+
+TaskRow read_task(const Statement& row, const KnownCodes& codes);
 
 /// A query of all attempts of those tasks of which `chosen` (of the column `task`) is true, with
 /// the columns that read_attempt() reads. Each of the tables that they stand in is asked by its
 /// key.
 std::string all_attempts(std::string_view chosen);
-AttemptRow read_attempt(const Statement& row);
+AttemptRow read_attempt(const Statement& row, const KnownCodes& codes);
 
 ProgressRow read_progress(const Statement& row);
 

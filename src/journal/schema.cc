@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 9;
+PRAGMA user_version = 10;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -136,7 +136,8 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   memory_at_least INTEGER NOT NULL DEFAULT 0, -- memory_peak is that of its largest process alone
   gpu_capped INTEGER NOT NULL DEFAULT 0,      -- it could not have more of a GPU than it had
   gpu_memory_max INTEGER NOT NULL DEFAULT 0,  -- what it was to take of each at most; 0: any amount
-  capped_by TEXT NOT NULL DEFAULT ''          -- who keeps it to that; '': nobody does
+  capped_by TEXT NOT NULL DEFAULT '',         -- who keeps it to that; '': nobody does
+  code INTEGER NOT NULL DEFAULT 0             -- what it runs, of codes; 0: nobody knows
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
@@ -147,7 +148,8 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   load_numbers INTEGER NOT NULL, train_numbers INTEGER NOT NULL, load_ms INTEGER, train_ms INTEGER,
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
-  gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT ''
+  gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT '',
+  code INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
@@ -159,8 +161,18 @@ CREATE TABLE attempts (                 -- attempts that another one came after
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
   gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT '',
+  code INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (task, attempt)
 ) WITHOUT ROWID;
+CREATE TABLE codes (                    -- what attempts ran, as git knew it; at most 1,000
+  number INTEGER PRIMARY KEY,           -- in the order in which they were found
+  found_ms INTEGER NOT NULL,
+  root TEXT NOT NULL,                   -- of the work tree
+  git_commit TEXT NOT NULL,
+  changes TEXT NOT NULL,                -- a hash of what is changed since; '': nothing is
+  git_diff TEXT NOT NULL,               -- that: the first MiB, and '' where there is too much of all
+  UNIQUE (root, git_commit, changes)
+);
 CREATE TABLE reached (                  -- what tasks ask for since their memory ran out
   task INTEGER PRIMARY KEY, memory INTEGER NOT NULL,
   gpu_memory INTEGER NOT NULL,          -- the most so far, on each of its GPUs

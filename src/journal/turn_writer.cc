@@ -98,20 +98,20 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)"),
+                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)"),
+                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)"),
       .ended_read = prepare(
           "SELECT status, stage, attempt, failure, exit_code, 0, started_ms, ended_ms, "
           "memory_requested, 0, memory_peak, cpu_ms, message, warning, result, load_numbers, "
           "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, 0, gpu_memory_peak, "
-          "gpu_memory_max, capped_by, verdict FROM ended WHERE task = ?1"),
+          "gpu_memory_max, capped_by, code, verdict FROM ended WHERE task = ?1"),
       .ended_delete = prepare("DELETE FROM ended WHERE task = ?1"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-                             "?15, ?16, ?17, ?18)"),
+                             "?15, ?16, ?17, ?18, ?19)"),
       .reached_put = prepare("INSERT OR REPLACE INTO reached VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
       .said_put = prepare("INSERT OR REPLACE INTO said VALUES (?1, ?2, ?3)"),
@@ -132,8 +132,14 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
   if (!progress) return std::unexpected(std::move(progress.error()));
   Result<WaitingTable> waiting = WaitingTable::open(database);
   if (!waiting) return std::unexpected(std::move(waiting.error()));
-  return TurnWriter(std::move(statements), std::move(*samples), std::move(*progress),
-                    std::move(*waiting), std::move(book));
+  Result<CodeTable> codes = CodeTable::open(database);
+  if (!codes) return std::unexpected(std::move(codes.error()));
+  return TurnWriter(std::move(statements),
+                    {.samples = std::move(*samples),
+                     .progress = std::move(*progress),
+                     .waiting = std::move(*waiting),
+                     .codes = std::move(*codes)},
+                    std::move(book));
 }
 
 Result<void> TurnWriter::write(const model::Turn& turn) {
@@ -180,6 +186,7 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     row->pid = started->pid;
     row->started = model::moment_of(event, started->key);
     row->capped_by = started->capped_by;
+    row->code = started->code ? codes_.number_of(*started->code) : 0;
   } else if (const auto* ended = std::get_if<model::AttemptEnded>(&event.what)) {
     Task* row = touch_running(ended->key);
     if (row == nullptr) return {};
@@ -213,6 +220,8 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     return statements_.batch_put.run(batch->number, event.at);
   } else if (const auto* keeper = std::get_if<model::KeeperSilent>(&event.what)) {
     if (keeper->another) return statements_.keeper_pid.run(book_.execution, *keeper->another);
+  } else if (const auto* code = std::get_if<model::CodeFound>(&event.what)) {
+    return apply(event.at, *code);
   }
   return {};
 }
@@ -389,7 +398,7 @@ Result<TurnWriter::Task*> TurnWriter::touch(model::AttemptKey key, Instant at) {
         std::to_underlying(row.failure), row.exit_code, row.started, row.ended,
         row.memory_requested, row.memory_peak, row.cpu_time, row.message, row.gpus,
         row.gpu_memory_requested, row.gpu_memory_peak, row.memory_at_least ? 1 : 0,
-        row.gpu_capped ? 1 : 0, row.gpu_memory_max, row.capped_by);
+        row.gpu_capped ? 1 : 0, row.gpu_memory_max, row.capped_by, row.code);
     if (!put) return std::unexpected(put.error());
   }
   row = {.attempt = key.attempt,
@@ -422,7 +431,7 @@ Result<void> TurnWriter::write_tasks() {
           row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
           row.times.train, row.gpus, row.gpu_memory_requested, row.gpu_memory_now,
           row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0,
-          row.gpu_memory_max, row.capped_by);
+          row.gpu_memory_max, row.capped_by, row.code);
     }
     if (!done) return done;
   }
@@ -439,7 +448,7 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
       row.times.train_numbers, row.times.load, row.times.train, row.gpus, row.gpu_memory_requested,
       row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0, row.gpu_memory_max,
-      row.capped_by);
+      row.capped_by, row.code);
 }
 
 Result<void> TurnWriter::write_counts() {
@@ -465,6 +474,7 @@ void TurnWriter::keep() {
   ended_now_.clear();
   reopened_now_.clear();
   samples_.keep();
+  codes_.keep();
 }
 
 void TurnWriter::drop() {
@@ -475,6 +485,7 @@ void TurnWriter::drop() {
   ended_now_.clear();
   reopened_now_.clear();
   samples_.drop();
+  codes_.drop();
   progress_.drop();
 }
 

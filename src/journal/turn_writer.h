@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/code_table.h"
 #include "journal/event_text.h"
 #include "journal/progress_table.h"
 #include "journal/samples.h"
@@ -106,6 +107,7 @@ class TurnWriter {
     bool gpu_capped = false;
     Bytes gpu_memory_max;
     std::string capped_by;
+    std::uint32_t code = 0;
   };
   struct Statements {
     Statement event;
@@ -127,12 +129,18 @@ class TurnWriter {
     Statement phase;
   };
 
-  TurnWriter(Statements statements, SampleTable samples, ProgressTable progress,
-             WaitingTable waiting, Bookkeeping book)
+  struct Tables {
+    SampleTable samples;
+    ProgressTable progress;
+    WaitingTable waiting;
+    CodeTable codes;
+  };
+  TurnWriter(Statements statements, Tables tables, Bookkeeping book)
       : statements_(std::move(statements)),
-        samples_(std::move(samples)),
-        progress_(std::move(progress)),
-        waiting_(std::move(waiting)),
+        samples_(std::move(tables.samples)),
+        progress_(std::move(tables.progress)),
+        waiting_(std::move(tables.waiting)),
+        codes_(std::move(tables.codes)),
         book_(std::move(book)) {}
 
   Result<void> write_events(const model::Event& event, const model::Decision& decision);
@@ -141,7 +149,7 @@ class TurnWriter {
   Result<void> apply(Instant at, const model::TaskChanged& change);
   /// One that has ended waits again: its row is one of `live`, as it was, until its next attempt.
   Result<void> begin_anew(model::TaskIndex task);
-  /// Columns in the order of Task, from `status` to `capped_by`.
+  /// Columns in the order of Task, from `status` to `code`.
   static Task read_row(const Statement& row);
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);
@@ -149,6 +157,7 @@ class TurnWriter {
   Result<void> apply(const model::SaidOfTask& said);
   Result<void> apply(Instant at, const model::Sampled& sample);
   Result<void> apply(const model::GpusSampled& sample);
+  Result<void> apply(Instant at, const model::CodeFound& found);
   /// `command` starts an attempt or gives it its GPUs.
   template <class Command>
   void give(Task& row, const Command& command) const;
@@ -167,6 +176,7 @@ class TurnWriter {
   SampleTable samples_;
   ProgressTable progress_;
   WaitingTable waiting_;
+  CodeTable codes_;
   Bookkeeping book_;
   EventRow event_row_;
   std::unordered_map<std::uint32_t, Task> live_;

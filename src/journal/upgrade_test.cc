@@ -420,6 +420,7 @@ TEST(Upgrade, KeepsWhatHadBeenSubmitted) {
   const std::vector<TaskRow> tasks = all_tasks(reader);
   EXPECT_THAT(words(tasks), ElementsAre("a FINISHED", "b WAITING", "c WAITING"));
   EXPECT_FALSE(tasks[0].memory_at_least) << "that was not asked then";
+  EXPECT_EQ(tasks[0].code, "") << "nor that";
   EXPECT_EQ(must(reader.batches()).at(1).source.job_file, "/home/me/more.yaml");
   EXPECT_EQ(must(reader.attempts(tasks[1].index)).at(0).memory_peak, Bytes{9});
 }

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "model/code.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/promises.h"
@@ -56,6 +57,8 @@ struct AttemptStarted {
   /// When whoever watches the process saw it begin. The event itself may come later, as from a yard
   /// that was stopped meanwhile. Nothing: nobody knows better than the event.
   std::optional<Instant> began = std::nullopt;
+  /// What was known last of the code that it runs: CodeFound says what was found after its start.
+  std::optional<Code> code = std::nullopt;
 };
 
 /// Of an attempt of several ranks: what its end says of each.
@@ -265,13 +268,21 @@ struct LimitsChanged {
   friend bool operator==(const LimitsChanged&, const LimitsChanged&) = default;
 };
 
+/// What code lies where attempts have started, looked for since their start.
+struct CodeFound {
+  std::optional<Code> code;  ///< Nothing: nobody can say.
+  std::string diff;          ///< What is changed since its commit, the first of it, for people.
+  /// Those of which something else was known. They may have ended since.
+  std::vector<AttemptKey> attempts;
+};
+
 /// The moment that the scheduler asked to be woken at has come.
 struct TimePassed {};
 
 using What =
     std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled, GpusSampled,
                  KeeperSilent, InterruptAsked, KillAsked, RetryAsked, HoldAsked, PriorityAsked,
-                 BatchAdded, NeighboursSeen, ClaimRefused, LimitsChanged, TimePassed>;
+                 BatchAdded, NeighboursSeen, ClaimRefused, LimitsChanged, CodeFound, TimePassed>;
 
 struct Event {
   Instant at;

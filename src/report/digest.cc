@@ -16,6 +16,7 @@
 #include "journal/reader.h"
 #include "model/command.h"
 #include "model/status.h"
+#include "report/other_code.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 
@@ -27,6 +28,7 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   gpus_ = gpus_ || !row.gpus.empty();
   capped_ = capped_ || row.gpu_memory_max > Bytes{};
   edited_ += row.edited ? 1 : 0;
+  other_code_.look_at(row);
   if (row.first_started && (!started_ || *row.first_started < *started_)) {
     started_ = row.first_started;
   }
@@ -108,9 +110,13 @@ std::string memory_peak_text(const journal::TaskRow& row) {
 }
 
 std::string standing_text(const journal::TaskRow& row) {
-  const std::string word = model::word_for(row.standing);
-  if (row.edited) return word + ", edited";
-  return row.standing.verdict == model::Verdict::Failed ? "FAILED " + word : word;
+  std::string word = model::word_for(row.standing);
+  if (row.edited) {
+    word += ", edited";
+  } else if (row.standing.verdict == model::Verdict::Failed) {
+    word = "FAILED " + word;
+  }
+  return row.newer_code.empty() ? word : fmt::format("{}, {}", word, kOtherCode);
 }
 
 std::string counts_text(const journal::GroupRow& group) {

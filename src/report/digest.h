@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "report/other_code.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -54,6 +55,9 @@ class GroupDigest {
   /// How many finished before the job file was edited.
   [[nodiscard]] int edited() const { return edited_; }
 
+  /// Which of its tasks ran other code than what was started last.
+  [[nodiscard]] const OtherCode& other_code() const { return other_code_; }
+
   /// Whether any of its tasks has had a GPU.
   [[nodiscard]] bool any_gpus() const { return gpus_; }
 
@@ -72,6 +76,7 @@ class GroupDigest {
   bool gpus_ = false;
   bool capped_ = false;
   int edited_ = 0;
+  OtherCode other_code_;
   int warnings_ = 0;
   std::vector<std::string> first_warnings_;
   std::vector<std::string> matrix_keys_;
@@ -87,7 +92,8 @@ std::optional<Duration> duration_of(const journal::TaskRow& row,
                                     std::optional<Instant> now = std::nullopt);
 
 /// What a person reads for a task: word_for(), with FAILED before it where it is a failure, and
-/// ", edited" after it where the job file says something else since.
+/// ", edited" after it where the job file says something else since, ", other code" where other
+/// code was started since.
 std::string standing_text(const journal::TaskRow& row);
 
 /// How often it was started: "2"; "1 (3 tries)" where one of its processes trained more than once.

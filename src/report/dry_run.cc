@@ -17,9 +17,11 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/score.h"
 #include "job/early_signal.h"
 #include "job/gpu_caps.h"
 #include "job/job.h"
+#include "job/keep.h"
 #include "job/retry_text.h"
 #include "job/task_keys.h"
 #include "model/ids.h"
@@ -181,6 +183,27 @@ std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t
   return open > 1 ? largest : std::nullopt;
 }
 
+/// "keeps the best 3 by acc (the largest); what the others hold but logs and results goes when
+/// 'report' has finished"; empty: it keeps all.
+std::string keep_text(const job::Job& job, std::size_t number) {
+  const job::KeptGroup group = job.kept_groups()[number];
+  if (!group.keep) return {};
+  std::vector<std::string> readers;
+  for (const model::PlannedGroup& other : job.plan().groups) {
+    const bool reads =
+        std::ranges::find(other.needs, number, &model::GroupIndex::value) != other.needs.end();
+    if (reads) readers.push_back(fmt::format("'{}'", other.shown()));
+  }
+  if (group.is_for_rounds) readers = {"the last round"};
+  if (group.round) readers.emplace_back("the next round");
+  const std::string when = readers.empty()
+                               ? std::string("as soon as that is known")
+                               : fmt::format("when {} {} finished", fmt::join(readers, " and "),
+                                             readers.size() == 1 ? "has" : "have");
+  return fmt::format("keeps {}; what the others hold but logs and results goes {}",
+                     job::to_text(*group.keep), when);
+}
+
 std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t number) {
   const model::PlannedGroup& group = job.plan().groups[number];
   std::vector<std::string> facts;
@@ -198,6 +221,7 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
   if (const auto first = tried_first(plan, number)) {
     facts.push_back(fmt::format("tries {} first", job.task_id(*first)));
   }
+  if (const std::string kept = keep_text(job, number); !kept.empty()) facts.push_back(kept);
   return facts.empty() ? fmt::format("group {}\n", group.shown())
                        : fmt::format("group {}: {}\n", group.shown(), fmt::join(facts, ", "));
 }
@@ -376,6 +400,12 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
   return json;
 }
 
+Json keep_json(const job::Job& job, std::size_t number) {
+  const std::optional<job::Keep> keep = job.kept_groups()[number].keep;
+  if (!keep) return nullptr;
+  return {{"best", keep->best}, {"by", keep->key}, {"largest", keep->better == Better::More}};
+}
+
 std::string rounds_text(const job::Job::Repeat& repeat) {
   std::string text = fmt::format("repeat: at most {}", counted(repeat.rounds_max, "round"));
   if (!repeat.until.empty()) text += fmt::format(", until {}", repeat.until);
@@ -449,7 +479,8 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
                       {"needs_by_task", by_task},
                       {"max_parallel", group.parallel_max},
                       {"fail_fast", group.fail_fast},
-                      {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)}});
+                      {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)},
+                      {"keep", keep_json(job, number)}});
   }
   json["groups"] = groups;
   const ToRun to_be_run = to_run(plan, tasks_max);

@@ -226,7 +226,11 @@ Result<void> write_tasks(GroupReport& report, Sink& sink) {
   }
   sink("<div class=\"scroll\"><table id=\"tasks\">\n");
   Result<void> written = write_rows(report, sink);
-  sink("</table></div>\n</section>\n");
+  sink("</table></div>\n");
+  if (report.digest.other_code().count() > 0) {
+    sink(fmt::format("<p class=\"note\">{}.</p>\n", html(report.digest.other_code().text())));
+  }
+  sink("</section>\n");
   return written;
 }
 

@@ -15,6 +15,7 @@
 #include "report/digest.h"
 #include "report/group_report.h"
 #include "report/html_text.h"
+#include "report/other_code.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
@@ -55,14 +56,17 @@ std::string_view look_of(const journal::TaskRow& row) {
 
 std::string status_cell(const journal::TaskRow& row, bool best) {
   const bool failed = row.standing.verdict == model::Verdict::Failed;
-  return fmt::format(R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
-                     R"(class="word{3}">{0}</span>{5}{4}</td>)",
-                     html(model::word_for(row.standing)), to_text(row.standing.status),
-                     look_of(row), failed ? " bad" : "",
-                     best ? R"(<span class="star">best</span>)" : "",
-                     row.edited ? R"( <span class="word" title="The job file was edited after it )"
-                                  R"(had finished">edited</span>)"
-                                : "");
+  return fmt::format(
+      R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
+      R"(class="word{3}">{0}</span>{5}{6}{4}</td>)",
+      html(model::word_for(row.standing)), to_text(row.standing.status), look_of(row),
+      failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "",
+      row.edited ? R"( <span class="word" title="The job file was edited after it )"
+                   R"(had finished">edited</span>)"
+                 : "",
+      row.newer_code.empty() ? ""
+                             : fmt::format(R"( <span class="word" title="It {}">{}</span>)",
+                                           html(other_code_text(row)), kOtherCode));
 }
 
 /// `peak` is how the used memory reads.

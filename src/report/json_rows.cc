@@ -135,6 +135,8 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("gpu_capped_by", text_or_null(row.capped_by));
   task.add_text("result", object_or_null(row.result));
   task.add("edited", row.edited);
+  task.add("code", text_or_null(row.code));
+  task.add("newer_code", text_or_null(row.newer_code));
   task.add("warning", text_or_null(row.warning));
   task.add("message", text_or_null(row.message));
   task.add("traceback", text_or_null(row.traceback));
@@ -157,6 +159,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
   attempt.add("memory_peak_at_least", row.memory_at_least);
   attempt.add("gpus", gpus_of(row.gpus));
   attempt.add("gpu_memory_peak_bytes", gpu_bytes(row.gpus, row.gpu_memory_peak));
+  attempt.add("code", text_or_null(row.code));
   attempt.add("message", text_or_null(row.message));
   return std::move(attempt).text();
 }

@@ -1,7 +1,6 @@
 #include "report/result_fields.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
@@ -21,10 +20,6 @@ namespace trainyard::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::array<std::string_view, 7> kMoreIsBetter{
-    "acc", "accuracy", "val_acc", "val_accuracy", "test_acc", "test_accuracy", "score"};
-constexpr std::array<std::string_view, 4> kLessIsBetter{"loss", "val_loss", "test_loss", "error"};
 
 std::string one_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -201,12 +196,6 @@ std::vector<FieldColumn> FieldColumns::first(std::size_t at_most) const {
   }
   chosen.resize(at_most);
   return chosen;
-}
-
-std::optional<Better> score_direction(std::string_view key) {
-  if (std::ranges::find(kMoreIsBetter, key) != kMoreIsBetter.end()) return Better::More;
-  if (std::ranges::find(kLessIsBetter, key) != kLessIsBetter.end()) return Better::Less;
-  return std::nullopt;
 }
 
 bool is_accuracy(std::string_view key) {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/score.h"
+
 namespace trainyard::report {
 
 enum class FieldKind : std::uint8_t { Null, Truth, Integer, Decimal, Text, Nested };
@@ -73,10 +75,6 @@ class FieldColumns {
   std::vector<Seen> seen_;
   bool nested_ = false;
 };
-
-/// Whether more, or less, of it is better. Nothing for a field that is no obvious score.
-enum class Better : std::uint8_t { More, Less };
-std::optional<Better> score_direction(std::string_view key);
 
 /// "acc", "val_acc", "test-accuracy", ...
 bool is_accuracy(std::string_view key);

@@ -37,8 +37,8 @@ ResultCell cell_of(const Field* field) {
 
 /// A key of the matrix may be called as a column that tables have, or averages.
 std::string name_of_key(const std::string& key) {
-  constexpr std::array<std::string_view, 6> kOwn{"run",         "group",     kTaskColumn,
-                                                 kStatusColumn, kTimeColumn, kTasksColumn};
+  constexpr std::array<std::string_view, 7> kOwn{
+      "run", "group", kTaskColumn, kStatusColumn, kTimeColumn, kTasksColumn, kCodeColumn};
   return std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
 }
 
@@ -76,9 +76,11 @@ void ResultRows::add(std::string_view run, const journal::TaskRow& row) {
             .matrix = row.matrix,
             .status = model::word_for(row.standing),
             .took = {},
+            .code = row.code,
             .fields = read_fields(row.result)};
   if (began && row.ended) added.took = *row.ended - *began;
   fields_.look_at(added.fields);
+  other_code_.look_at(row);
   rows_.push_back(std::move(added));
 }
 
@@ -99,6 +101,7 @@ ResultTable ResultRows::table() && {
   const bool runs = differ([](const Row& row) { return row.run; });
   const bool groups = differ([](const Row& row) { return row.group; });
   const bool ids = std::ranges::any_of(rows_, [](const Row& row) { return row.matrix.empty(); });
+  const bool codes = other_code_.count() > 0;
   const std::vector<std::string> keys = matrix_keys();
   const std::vector<FieldColumn> fields = fields_.first(FieldColumns::kKeysMax);
   ResultTable table;
@@ -112,6 +115,7 @@ ResultTable ResultRows::table() && {
   for (const std::string& key : keys) add_column(name_of_key(key), ColumnKind::Key);
   add_column(kStatusColumn, ColumnKind::Fact);
   add_column(kTimeColumn, ColumnKind::Fact, {.key = std::string(kTimeColumn), .numeric = true});
+  if (codes) add_column(kCodeColumn, ColumnKind::Fact);
   for (const FieldColumn& field : fields) {
     // A script that writes its arguments has those of the matrix among its results.
     const bool taken =
@@ -136,6 +140,12 @@ ResultTable ResultRows::table() && {
                       .number = static_cast<double>(row.took->count()) / 1000,
                       .deviation = {},
                       .count = 1};
+    }
+    if (codes) {
+      cells.emplace_back();
+      if (!row.code.empty()) {
+        cells.back() = {.text = row.code, .number = {}, .deviation = {}, .count = 1};
+      }
     }
     for (const FieldColumn& field : fields)
       cells.push_back(cell_of(find_field(row.fields, field.key)));

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "report/other_code.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -58,6 +59,8 @@ constexpr std::string_view kStatusColumn = "status";
 constexpr std::string_view kTaskColumn = "task";  ///< Its id, where ids do not come from matrices.
 constexpr std::string_view kTimeColumn = "time";
 constexpr std::string_view kTasksColumn = "tasks";  ///< So many were averaged.
+/// What code it ran, where not all ran the same of their work trees.
+constexpr std::string_view kCodeColumn = "code";
 
 /// The cell of a key that has this value.
 ResultCell key_cell(std::string_view text);
@@ -74,6 +77,9 @@ class ResultRows {
   /// where they tell tasks apart.
   [[nodiscard]] ResultTable table() &&;
 
+  /// For people: how many ran other code than what was started last of their run; empty: none did.
+  [[nodiscard]] std::string code_note() const { return other_code_.text(); }
+
  private:
   struct Row {
     std::string run;
@@ -82,12 +88,14 @@ class ResultRows {
     std::vector<std::pair<std::string, std::string>> matrix;
     std::string status;
     std::optional<Duration> took;
+    std::string code;
     Fields fields;
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;
 
   std::vector<Row> rows_;
   FieldColumns fields_;
+  OtherCode other_code_;
 };
 
 /// By a column, upwards; with a minus before its name downwards. Numbers come before other text,

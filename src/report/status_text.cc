@@ -22,6 +22,7 @@
 #include "report/digest.h"
 #include "report/help_line.h"
 #include "report/json_rows.h"
+#include "report/other_code.h"
 #include "report/planned_time.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
@@ -158,12 +159,15 @@ std::string running_text(const StatusView& view) {
   if (caps) rows[0].emplace_back("CAP");
   if (progress) rows[0].emplace_back("PROGRESS");
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
+  OtherCode other_code;
   for (std::size_t i = 0; i < shown; ++i) {
     const journal::TaskRow& row = view.running[i];
     const std::optional<Duration> so_far = duration_of(row, view.now);
-    rows.push_back({name_of(row), model::word_for(row.standing), fmt::format("{}", row.attempt),
-                    so_far ? to_text(*so_far) : "-", to_text(row.memory_now),
-                    to_text(row.memory_requested)});
+    other_code.look_at(row);
+    const std::string mark = row.newer_code.empty() ? "" : fmt::format(", {}", kOtherCode);
+    rows.push_back({name_of(row), model::word_for(row.standing) + mark,
+                    fmt::format("{}", row.attempt), so_far ? to_text(*so_far) : "-",
+                    to_text(row.memory_now), to_text(row.memory_requested)});
     if (gpus) add_gpu_cells(row, caps, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
   }
@@ -173,6 +177,7 @@ std::string running_text(const StatusView& view) {
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("and {} more: trainyard status --all\n", with_commas(more));
   }
+  if (other_code.count() > 0) text += other_code.text() + "\n";
   return text;
 }
 
@@ -263,6 +268,7 @@ std::string failed_text(const StatusView& view) {
     const journal::TaskRow& row = view.failed[i];
     text += fmt::format("  {}: {}", plain(row.group_name + "/" + row.id),
                         model::word_for(row.standing));
+    if (!row.newer_code.empty()) text += fmt::format(", {} ({})", kOtherCode, plain(row.code));
     if (const auto after = duration_of(row)) text += " after " + to_text(*after);
     if (!row.message.empty()) text += ": " + plain(row.message);
     text += '\n';

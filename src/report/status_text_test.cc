@@ -344,7 +344,8 @@ TEST(Status, GivesJsonWithStableNames) {
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
     "memory_peak_bytes": 300000000, "memory_peak_at_least": false, "gpus": [], "gpu_memory_requested_bytes": 0,
     "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "gpu_memory_max_bytes": 0,
-    "gpu_capped_by": null, "result": null, "edited": false, "warning": null, "message": null,
+    "gpu_capped_by": null, "result": null, "edited": false, "code": null, "newer_code": null,
+    "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
   running.gpus = "0";
   const nlohmann::json on_gpu = nlohmann::json::parse(status_json(view)).at("running").at(0);

@@ -286,6 +286,7 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
         "--rerun-changed' runs {} again\n",
         counted(digest.edited(), "task"), digest.edited() == 1 ? "it" : "them");
   }
+  if (digest.other_code().count() > 0) text += digest.other_code().text() + "\n";
   if (const std::optional<Best> best = digest.best()) {
     text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);
   }

@@ -18,21 +18,13 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "journal/reader.h"
+#include "run/kept_files.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
+#include "sys/remove_below.h"
 
 namespace trainyard::run {
 namespace {
-
-bool is_result(std::string_view name) {
-  return name.starts_with("result.") && name.ends_with(".json");
-}
-
-bool is_log(std::string_view name) {
-  const bool is_ours =
-      name.starts_with("stdout.") || name.starts_with("stderr.") || name.starts_with("rank-");
-  return is_ours && name.ends_with(".log");
-}
 
 /// Whether what the journal says leads to a place in the run directory and not out of it.
 bool stays_inside(const std::filesystem::path& path) {
@@ -52,7 +44,6 @@ class Cleaner {
   Cleaned cleaned;
 
  private:
-  void remove(const std::filesystem::path& path);
   void remove_file(const std::filesystem::path& path);
   void remove_empty(const std::filesystem::path& path);
   void failed(const std::filesystem::path& path, const std::error_code& why);
@@ -93,35 +84,23 @@ void Cleaner::remove_empty(const std::filesystem::path& path) {
   std::filesystem::remove(path, error);
 }
 
-/// All of it. One by one, so that what cannot be deleted does not save the rest.
-void Cleaner::remove(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) {
-    remove_file(path);
-    return;
-  }
-  std::filesystem::directory_iterator below(path, error);
-  if (error) {
-    failed(path, error);
-    return;
-  }
-  std::vector<std::filesystem::path> there;
-  for (; below != std::filesystem::directory_iterator(); below.increment(error)) {
-    there.push_back(below->path());
-  }
-  for (const std::filesystem::path& each : there) remove(each);
-  remove_empty(path);
-}
-
 void Cleaner::clean_task(const std::string& directory) {
   if (!stays_inside(directory)) return;
   const std::filesystem::path path = inside(directory);
   std::error_code error;
   if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) return;
-  for (const std::string& name : sys::names_in(path.string())) {
-    const bool kept =
-        (options_.keep_results && is_result(name)) || (options_.keep_logs && is_log(name));
-    if (!kept) remove(path / name);
+  sys::Removed removed =
+      sys::remove_below({.root = run_directory_,
+                         .directory = directory,
+                         .kept =
+                             [this](std::string_view name) {
+                               return (options_.keep_results && is_result_file(name)) ||
+                                      (options_.keep_logs && is_log_file(name));
+                             },
+                         .only_look = options_.only_look});
+  cleaned.bytes += removed.bytes;
+  for (std::string& why : removed.failed) {
+    if (cleaned.failed.size() < Cleaned::kFailedMax) cleaned.failed.push_back(std::move(why));
   }
   remove_empty(path);
   for (std::filesystem::path above = std::filesystem::path(directory).parent_path(); !above.empty();

@@ -77,6 +77,11 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
     options_.gpus->listen(
         loop_, [this](const std::vector<hardware::GpuState>& states) { hear_gpus(states); });
   }
+  if (options_.codes != nullptr) {
+    options_.codes->listen([this](model::CodeFound found) {
+      inbox_.push_back({.at = now(), .what = std::move(found)});
+    });
+  }
   if (options_.frames == nullptr) return;
   tasks_.emplace(*options_.frames, [this](model::AttemptKey key, wire::TaskReport report) {
     hear_task(key, std::move(report));
@@ -171,16 +176,20 @@ void LocalMachine::start(const model::StartAttempt& command) {
                                    command.key.task.value, command.key.attempt),
               .regions = options_.regions},
              launch);
-  running_[command.key.task] = {.key = command.key,
-                                .memory_group = launch.memory_group,
-                                .logs = logs_of(launch),
-                                .ranks = launch.ranks,
-                                .forked = launch.forked || !launch.preload.modules.empty(),
-                                .on_gpus = !command.gpus.empty(),
-                                .gpu_memory_max = command.gpu_memory_max,
-                                .capped_by = launch.capped_by,
-                                .mps = options_.gpus != nullptr ? mps_for(launch) : std::nullopt,
-                                .printed = printed_by(command.key.task, launch)};
+  running_[command.key.task] = {
+      .key = command.key,
+      .memory_group = launch.memory_group,
+      .logs = logs_of(launch),
+      .ranks = launch.ranks,
+      .forked = launch.forked || !launch.preload.modules.empty(),
+      .on_gpus = !command.gpus.empty(),
+      .code = options_.codes == nullptr
+                  ? std::nullopt
+                  : options_.codes->started(command.key, launch.working_directory),
+      .gpu_memory_max = command.gpu_memory_max,
+      .capped_by = launch.capped_by,
+      .mps = options_.gpus != nullptr ? mps_for(launch) : std::nullopt,
+      .printed = printed_by(command.key.task, launch)};
   keeper_.start(command.key, launch);
 }
 
@@ -418,12 +427,12 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
           found->second.rank_peaks.resize(pids.size());
           owners_.started(it.key.task, pids);
           fresh_.add(it.key.task, now());
-          inbox_.push_back(
-              {.at = now(),
-               .what = model::AttemptStarted{.key = it.key,
-                                             .pid = it.pid,
-                                             .capped_by = found->second.capped_by,
-                                             .began = Instant{clock_offset_ + it.at}}});
+          inbox_.push_back({.at = now(),
+                            .what = model::AttemptStarted{.key = it.key,
+                                                          .pid = it.pid,
+                                                          .capped_by = found->second.capped_by,
+                                                          .began = Instant{clock_offset_ + it.at},
+                                                          .code = found->second.code}});
         },
         [](const process::RankFailed&) {},  // The end of the attempt says so, too.
         [this](const process::ProcessEnded& it) { hear_end(it); },

@@ -20,6 +20,7 @@
 #include "hardware/mps.h"
 #include "link/frame_server.h"
 #include "link/task_server.h"
+#include "model/code.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/gpu_stranger.h"
@@ -28,6 +29,7 @@
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
+#include "run/code_watch.h"
 #include "run/fresh_looks.h"
 #include "run/gpu_owners.h"
 #include "run/limits_watch.h"
@@ -76,6 +78,8 @@ class LocalMachine final : public Machine {
     SharedLedger* ledger = nullptr;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.
     LimitsWatch* limits = nullptr;
+    /// What code attempts run; must outlive this, or go before it. May be missing: nobody knows.
+    CodeWatch* codes = nullptr;
   };
 
   LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options);
@@ -118,6 +122,7 @@ class LocalMachine final : public Machine {
     Bytes memory_peak;                ///< Over the samples; 0 when it was never seen.
     Bytes others;  ///< The most that one process had of files and shared memory then.
     bool on_gpus = false;
+    std::optional<model::Code> code;  ///< That it runs, as was known when it started.
     Bytes gpu_memory_max;   ///< What it was told to take of each of them at most; 0: nothing.
     std::string capped_by;  ///< What keeps it to that; empty: nothing.
     /// Through which it may share its GPUs; nothing once it was told to end.

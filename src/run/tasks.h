@@ -36,6 +36,8 @@ class Tasks {
   }
   /// The task that people call so; nothing where there is none.
   virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
+  /// What may be kept of a text that somebody has in their files.
+  [[nodiscard]] virtual std::string without_secrets(std::string text) const { return text; }
   /// Why no task that has ended begins anew where people ask for it, in words for them; empty: they
   /// do.
   [[nodiscard]] virtual std::string why_no_retry() const { return {}; }

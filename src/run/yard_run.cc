@@ -131,7 +131,11 @@ YardRun::YardRun(Tasks& tasks, YardParts parts, YardRunOptions options)
       promises_(std::move(parts.promises)),
       keeper_(std::make_unique<process::Keeper>(std::move(parts.keeper))),
       capacity_(std::move(parts.machine.reading)),
-      gpus_(std::move(parts.machine.gpus)) {}
+      gpus_(std::move(parts.machine.gpus)) {
+  if (!parts.codes) return;
+  codes_.emplace(loop_, *std::move(parts.codes),
+                 [this](std::string text) { return tasks_.without_secrets(std::move(text)); });
+}
 
 YardRun::~YardRun() = default;
 
@@ -171,6 +175,7 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
                             const journal::Execution& execution) {
   if (options_.ends_on_signals) watch_signals();
   started_unix_ms_ = execution.started_unix_ms;
+  if (codes_ && execution.code) codes_->know(*execution.code);
   Result<std::unique_ptr<journal::Journal>> journal =
       journal::Journal::create(journal_path(options_.directory), job_name, first, execution);
   if (!journal) return std::unexpected(std::move(journal.error()));
@@ -200,6 +205,7 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
                                         journal::JournalOptions options) {
   if (options_.ends_on_signals) watch_signals();
   started_unix_ms_ = execution.started_unix_ms;
+  if (codes_ && execution.code) codes_->know(*execution.code);
   const NotedEnds noted = noted_ends(options_.directory);
   if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
   Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
@@ -292,7 +298,8 @@ void YardRun::make_machine() {
           .gpus = gpus_ ? &*gpus_ : nullptr,
           .log_max = options_.log_max,
           .ledger = ledger_ ? &*ledger_ : nullptr,
-          .limits = limits_ ? &*limits_ : nullptr});
+          .limits = limits_ ? &*limits_ : nullptr,
+          .codes = codes_ ? &*codes_ : nullptr});
   keeper_->note_ends({.path = ends_path(options_.directory),
                       .execution = journal_->execution(),
                       .started_unix_ms = started_unix_ms_,
@@ -341,6 +348,7 @@ Ending YardRun::run() {
 void YardRun::take_apart() {
   let_go();
   submissions_.reset();
+  codes_.reset();
   machine_.reset();
   keeper_.reset();
   ledger_.reset();

@@ -30,9 +30,11 @@
 #include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "process/code_asker.h"
 #include "process/delegated_group.h"
 #include "process/keeper.h"
 #include "process/promise_board.h"
+#include "run/code_watch.h"
 #include "run/local_machine.h"
 #include "run/shared_ledger.h"
 #include "run/submissions.h"
@@ -49,6 +51,8 @@ struct YardParts {
   std::optional<process::PromiseBoard> promises = std::nullopt;
   process::Keeper keeper;
   hardware::ThisMachine machine;
+  /// Who asks git what code attempts run. Nothing: nobody knows.
+  std::optional<process::CodeAsker> codes = std::nullopt;
 };
 
 struct YardRunOptions {
@@ -161,6 +165,7 @@ class YardRun {
   hardware::CapacityReading capacity_;
   sys::EventLoop loop_;
   std::optional<hardware::GpuWatch> gpus_;  ///< After the loop, which it must not outlive.
+  std::optional<CodeWatch> codes_;          ///< As that.
   std::unique_ptr<link::FrameServer> server_;
   std::optional<link::ControlServer> control_;
   std::unique_ptr<journal::Journal> journal_;

@@ -122,7 +122,8 @@ model::Decision Scheduler::on(const model::Event& event) {
         look = !it.no_more;
       },
       [&](const model::LimitsChanged& it) { state_->limits_changed(event.at, it, out); },
-      [&](const model::TimePassed&) {});
+      // It is for the journal alone.
+      [&](const model::CodeFound&) { look = lived; }, [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
   state_->end_overdue(event.at, out);

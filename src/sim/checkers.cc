@@ -124,7 +124,8 @@ void Checkers::happened(const model::Event& event) {
       [&](const model::Progressed& it) { progressed(it); },
       // Several yards on one machine are played by sim/many_yards.h.
       [](const model::NeighboursSeen&) {}, [](const model::ClaimRefused&) {},
-      [](const model::LimitsChanged&) {}, [](const model::TimePassed&) {});
+      [](const model::LimitsChanged&) {}, [](const model::CodeFound&) {},
+      [](const model::TimePassed&) {});
 }
 
 /// Its time limit counts from now on, its duration from its beginning.

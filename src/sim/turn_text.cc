@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/match.h"
+#include "model/code.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -106,6 +107,10 @@ std::string words(const model::What& what) {
       [](const model::LimitsChanged& it) {
         return fmt::format("limits: {} GPUs, {} drained", it.gpus_max.value_or(-1),
                            it.drained.size());
+      },
+      [](const model::CodeFound& it) {
+        return fmt::format("code {} of {} attempts", it.code ? model::to_text(*it.code) : "unknown",
+                           it.attempts.size());
       },
       [](const model::TimePassed&) { return std::string("time passed"); });
 }

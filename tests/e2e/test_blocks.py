@@ -138,6 +138,17 @@ class Jobs(BlockTest):
         results = self.run_job(self.yaml(11), {f"train/seed={seed}": "FINISHED" for seed in range(3)})
         self.assertEqual(results, {f"seed={seed}": {"loss": seed / 10} for seed in range(3)})
 
+    @tries(JOBS, "yaml", 12)
+    def test_the_best_tasks_keep_what_they_hold(self):
+        self.write("train.py", "import json, os, sys\nlr, seed, out = sys.argv[2], sys.argv[4], sys.argv[6]\n"
+                   "open(out + '/model.pt', 'w').write(lr)\n"
+                   "json.dump({'acc': int(seed) / 10 + float(lr)}, open(os.environ['TRAINYARD_RESULT'], 'w'))\n")
+        self.write("eval.py", "import sys\nopen(sys.argv[1]).read()\n")
+        cells = [f"lr={lr},seed={seed}" for lr in ("1e-2", "1e-3") for seed in range(5)]
+        self.run_job(self.yaml(12), {f"{group}/{cell}": "FINISHED" for group in ("train", "eval") for cell in cells})
+        self.assertEqual([cell for cell in cells if (self.directory / f"runs/job/train/{cell}/model.pt").exists()],
+                         ["lr=1e-2,seed=3", "lr=1e-2,seed=4", "lr=1e-3,seed=4"])
+
     @tries(SETTINGS, "yaml", 1)
     def test_gpus_are_limited_by_the_hour(self):
         self.write("trainyard.yaml", blocks(SETTINGS, "yaml")[1])

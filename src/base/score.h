@@ -1,0 +1,16 @@
+// What of a result is better: more of it, or less. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace trainyard {
+
+enum class Better : std::uint8_t { More, Less };
+
+/// By the name of the number: of "acc" more is better, of "loss" less. Nothing for a name that is
+/// no obvious score.
+std::optional<Better> score_direction(std::string_view key);
+
+}  // namespace trainyard

@@ -1,0 +1,21 @@
+// What code lies in a directory, as git knows it: enough to tell one from another.
+#pragma once
+
+#include <compare>
+#include <string>
+
+namespace trainyard::model {
+
+struct Code {
+  std::string root;    ///< Of the work tree, absolute.
+  std::string commit;  ///< All digits of it.
+  /// Of what is changed since, as far as git knows the files: a hash in digits. Empty: nothing is.
+  std::string changes;
+
+  friend auto operator<=>(const Code&, const Code&) = default;
+};
+
+/// For people: "a1b2c3d", and "a1b2c3d+9f3e21" where something is changed since that commit.
+std::string to_text(const Code& code);
+
+}  // namespace trainyard::model

@@ -1,0 +1,133 @@
+#include "process/code_asker.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/code.h"
+#include "process/git_code.h"
+#include "sys/descriptor.h"
+#include "sys/lone_process.h"
+#include "sys/packing.h"
+#include "sys/passing.h"
+#include "sys/pidfd.h"
+
+namespace trainyard::process {
+namespace {
+
+constexpr std::size_t kQuestionMax = std::size_t{128} << 10;
+constexpr std::size_t kAnswerMax = std::size_t{20} << 20;
+/// How many codes it knows to have told; more are told again.
+constexpr std::size_t kToldMax = 1'000;
+/// After so long what is left of a question is answered with not knowing.
+constexpr std::chrono::seconds kQuestionTakesMax{20};
+
+std::string answer_to(std::string_view question, std::set<model::Code>& told) {
+  const auto end = std::chrono::steady_clock::now() + kQuestionTakesMax;
+  sys::Unpacking directories(question);
+  sys::Packing answer;
+  const auto count = directories.number<std::uint32_t>();
+  answer.add(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::string directory = directories.text();
+    const bool late = std::chrono::steady_clock::now() >= end;
+    const std::optional<FoundCode> found = late ? std::nullopt : find_code(directory);
+    answer.add(found.has_value());
+    if (!found) continue;
+    if (told.size() >= kToldMax) told.clear();
+    const bool is_new = told.insert(found->code).second;
+    answer.add(found->code.root);
+    answer.add(found->code.commit);
+    answer.add(found->code.changes);
+    answer.add(is_new ? std::string_view(found->diff) : std::string_view());
+  }
+  return std::move(answer).take();
+}
+
+/// What it does from its beginning to its end, which comes when nobody has the other end of its
+/// socket: it is not killed, as the git that it waits for would go on.
+[[noreturn]] void become_code_asker(int socket) {
+  if (!sys::become_alone({.socket = socket, .name = "trainyard-code", .ends_with_parent = false})) {
+    ::_exit(0);
+  }
+  sys::PackedReader questions(kQuestionMax);
+  std::set<model::Code> told;
+  while (true) {
+    questions.wait_and_read(sys::kLoneSocket);
+    const std::optional<std::string> question = questions.next();
+    if (!question && questions.broken()) ::_exit(0);
+    if (question && !sys::send_packed(sys::kLoneSocket, answer_to(*question, told))) ::_exit(0);
+  }
+}
+
+}  // namespace
+
+Result<CodeAsker> CodeAsker::start() {
+  auto ends = sys::socket_pair();
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot look at the code"));
+  const pid_t pid = ::fork();
+  if (pid < 0) return std::unexpected(sys::system_error("cannot look at the code", errno));
+  if (pid == 0) become_code_asker(ends->second.get());
+  return CodeAsker(pid, std::move(ends->first));
+}
+
+CodeAsker::CodeAsker(std::int64_t pid, sys::Descriptor socket)
+    : pid_(pid), socket_(std::move(socket)), answers_(kAnswerMax) {}
+
+CodeAsker::CodeAsker(CodeAsker&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)),
+      socket_(std::move(other.socket_)),
+      answers_(std::move(other.answers_)) {}
+
+CodeAsker::~CodeAsker() {
+  constexpr Duration kEndsWithin{200};
+  if (pid_ == 0) return;
+  socket_.close();
+  sys::wait_until_ended(sys::open_pidfd(pid_), kEndsWithin);
+  ::waitpid(static_cast<pid_t>(pid_), nullptr, WNOHANG);
+}
+
+void CodeAsker::ask(const std::vector<std::string>& directories) {
+  check(directories.size() <= kDirectoriesMax, "no more directories than may be asked for at once");
+  sys::Packing question;
+  question.add(static_cast<std::uint32_t>(directories.size()));
+  for (const std::string& directory : directories) question.add(directory);
+  // It reads, as it has answered all before; where it has died the socket says so.
+  static_cast<void>(sys::send_packed(socket_.get(), std::move(question).take()));
+}
+
+std::optional<CodeAsker::Answer> CodeAsker::hear() {
+  answers_.read(socket_.get());
+  const std::optional<std::string> piece = answers_.next();
+  if (!piece) return std::nullopt;
+  sys::Unpacking packed(*piece);
+  Answer answer;
+  const auto count = packed.number<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && i < kDirectoriesMax; ++i) {
+    std::optional<FoundCode>& found = answer.emplace_back();
+    if (!packed.number<bool>()) continue;
+    found.emplace();
+    found->code.root = packed.text();
+    found->code.commit = packed.text();
+    found->code.changes = packed.text();
+    found->diff = packed.text();
+  }
+  return answer;
+}
+
+}  // namespace trainyard::process

@@ -1,0 +1,57 @@
+// The process that asks git what code lies in directories, so that a git that takes long, or a disk
+// that does not answer, holds up nothing of the run: it is asked, and its answer comes when it
+// comes.
+//
+// One question at a time. Belongs to one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "process/git_code.h"
+#include "sys/descriptor.h"
+#include "sys/packing.h"
+
+namespace trainyard::process {
+
+class CodeAsker {
+ public:
+  /// So many directories may be asked for at once.
+  static constexpr std::size_t kDirectoriesMax = 16;
+
+  /// Forks the process. Early: it must not inherit a thread, a database or a socket.
+  static Result<CodeAsker> start();
+
+  CodeAsker(CodeAsker&& other) noexcept;
+  CodeAsker& operator=(CodeAsker&&) = delete;
+  /// The process ends by itself, with the git that it has started, which may take it some seconds:
+  /// nobody waits for these.
+  ~CodeAsker();
+
+  /// Asks for these, when all before has been answered; each has less than 4 KiB.
+  void ask(const std::vector<std::string>& directories);
+  /// What it says of each, in the order in which they were asked for; nothing while it has not
+  /// answered. A diff that it has told already is left out.
+  using Answer = std::vector<std::optional<FoundCode>>;
+  std::optional<Answer> hear();
+  /// It has died, and answers no more.
+  [[nodiscard]] bool is_gone() const { return answers_.broken(); }
+
+  /// Can be read when there may be an answer.
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+  [[nodiscard]] std::int64_t pid() const { return pid_; }
+
+ private:
+  CodeAsker(std::int64_t pid, sys::Descriptor socket);
+
+  std::int64_t pid_ = 0;
+  sys::Descriptor socket_;
+  sys::PackedReader answers_;
+};
+
+}  // namespace trainyard::process

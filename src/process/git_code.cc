@@ -1,0 +1,65 @@
+#include "process/git_code.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/fingerprint.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "model/code.h"
+#include "sys/helper_command.h"
+
+namespace trainyard::process {
+namespace {
+
+constexpr Bytes kLookedAtMax = mib(16);
+constexpr std::size_t kDiffMax = std::size_t{1} << 20;
+constexpr Duration kDeadline{5'000};
+
+std::optional<std::string> git(std::vector<std::string> words, const std::string& directory) {
+  // Nothing of it watches files for longer, or makes files of its own there.
+  std::vector<std::string> arguments{"git", "-c", "core.fsmonitor=false", "--no-optional-locks"};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  Result<sys::HelperOutput> output = sys::run_helper({.arguments = std::move(arguments),
+                                                      .directory = directory,
+                                                      .output_max = kLookedAtMax,
+                                                      .deadline = kDeadline});
+  // A diff that is too long is ended, and the first of it is kept.
+  if (!output || (output->exit_code != 0 && !output->cut)) return std::nullopt;
+  return std::move(output->text);
+}
+
+}  // namespace
+
+std::optional<FoundCode> find_code(const std::string& directory) {
+  const std::optional<std::string> place = git({"rev-parse", "--show-toplevel", "HEAD"}, directory);
+  if (!place || !place->ends_with('\n')) return std::nullopt;
+  const std::string lines = place->substr(0, place->size() - 1);
+  const std::size_t end_of_root = lines.rfind('\n');
+  if (end_of_root == std::string::npos) return std::nullopt;
+  // The diff as git itself makes it: what a person has configured to look at diffs or at files with
+  // may print anything, start programs, and wait for somebody.
+  std::optional<std::string> diff =
+      git({"diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD"}, directory);
+  if (!diff) return std::nullopt;
+  FoundCode found{.code = {.root = lines.substr(0, end_of_root),
+                           .commit = lines.substr(end_of_root + 1),
+                           .changes = {}},
+                  .diff = {}};
+  if (diff->empty()) return found;
+  Fingerprint changes;
+  changes.add(*diff);
+  found.code.changes = fmt::format("{:016x}", changes.value());
+  diff->resize(std::min(diff->size(), kDiffMax));
+  found.diff = std::move(*diff);
+  return found;
+}
+
+}  // namespace trainyard::process

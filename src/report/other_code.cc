@@ -1,0 +1,53 @@
+#include "report/other_code.h"
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "journal/reader.h"
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+namespace {
+
+/// More are not named.
+constexpr std::size_t kCodesNamed = 3;
+
+void add_name(std::set<std::string>& names, const std::string& name) {
+  if (names.size() <= kCodesNamed) names.insert(name);
+}
+
+/// "a, b, c and others"
+std::string listed(const std::set<std::string>& names) {
+  std::string text;
+  std::size_t named = 0;
+  for (const std::string& name : names) {
+    if (named == kCodesNamed) return text + " and others";
+    text += fmt::format("{}{}", named++ == 0 ? "" : ", ", name);
+  }
+  return text;
+}
+
+}  // namespace
+
+void OtherCode::look_at(const journal::TaskRow& row) {
+  if (row.newer_code.empty()) return;
+  ++count_;
+  add_name(theirs_, row.code);
+  add_name(newer_, row.newer_code);
+}
+
+std::string OtherCode::text() const {
+  if (count_ == 0) return {};
+  return fmt::format("{} ran other code ({}) than what was started last ({})",
+                     counted(count_, "task"), listed(theirs_), listed(newer_));
+}
+
+std::string other_code_text(const journal::TaskRow& row) {
+  if (row.newer_code.empty()) return {};
+  return fmt::format("ran {}, and what was started last {}", row.code, row.newer_code);
+}
+
+}  // namespace trainyard::report

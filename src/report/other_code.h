@@ -1,0 +1,35 @@
+// Which tasks of a table ran other code than what was started last, and how that is said.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "journal/reader.h"
+
+namespace trainyard::report {
+
+/// What stands behind the status of such a task.
+constexpr const char* kOtherCode = "other code";
+
+/// Looks at the rows of a table one by one, and holds a few names of what they ran.
+class OtherCode {
+ public:
+  void look_at(const journal::TaskRow& row);
+
+  /// How many tasks ran other code.
+  [[nodiscard]] int count() const { return count_; }
+  /// "3 tasks ran other code (a1b2c3d+9f3e21) than what was started last (5d6e7f8)"; empty where
+  /// none did.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  int count_ = 0;
+  std::set<std::string> theirs_;
+  std::set<std::string> newer_;
+};
+
+/// For those who look at one task: "ran a1b2c3d, and what was started last 5d6e7f8"; empty where
+/// that is the same.
+std::string other_code_text(const journal::TaskRow& row);
+
+}  // namespace trainyard::report

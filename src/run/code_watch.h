@@ -1,0 +1,103 @@
+// What code attempts run: has git asked, in a process of its own, while attempts start, and says
+// what was found. At most once a second, and less often where git takes long, so that it never
+// takes more than a twentieth of a core.
+//
+//   an attempt starts ──▶ it is told what was found last there ──▶ a moment later git is asked,
+//   of all that have started since ──▶ where that is something else, CodeFound says so
+//
+// An attempt whose start is followed by no answer ran nobody knows what. Bounded: of more than so
+// many attempts or places at once nothing is known.
+//
+// Belongs to the thread of its loop.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "model/code.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "process/code_asker.h"
+#include "sys/event_loop.h"
+
+namespace trainyard::run {
+
+class CodeWatch {
+ public:
+  static constexpr std::size_t kAttemptsMax = 20'000;
+  static constexpr std::size_t kPlacesMax = 256;
+  /// As many as a journal has room for.
+  static constexpr std::size_t kCodesMax = 1'000;
+
+  struct Pace {
+    Duration between{1'000};       ///< Two questions, at least.
+    Duration between_max{60'000};  ///< At most, however long git takes.
+    Duration patience{30'000};     ///< Then nobody knows what it would say.
+  };
+
+  /// `loop` must outlive it. `without_secrets`: what may be kept of a diff.
+  CodeWatch(sys::EventLoop& loop, process::CodeAsker asker,
+            std::move_only_function<std::string(std::string)> without_secrets)
+      : CodeWatch(loop, std::move(asker), std::move(without_secrets), Pace{}) {}
+  CodeWatch(sys::EventLoop& loop, process::CodeAsker asker,
+            std::move_only_function<std::string(std::string)> without_secrets, Pace pace);
+  CodeWatch(CodeWatch&&) = delete;
+  CodeWatch& operator=(CodeWatch&&) = delete;
+  ~CodeWatch();
+
+  /// Told what was found, from callbacks of the loop.
+  using Listener = std::move_only_function<void(model::CodeFound)>;
+  void listen(Listener listener) { listener_ = std::move(listener); }
+
+  /// What is known before anything starts, of all of its work tree.
+  void know(const model::Code& code) {
+    by_root_[code.root] = code;
+    said_.insert(code);
+  }
+
+  /// An attempt starts in that directory: what was found there last.
+  std::optional<model::Code> started(model::AttemptKey key, const std::string& directory);
+
+ private:
+  struct Started {
+    model::AttemptKey key;
+    std::optional<model::Code> told;
+  };
+  using Starts = std::map<std::string, std::vector<Started>>;  ///< By their directories.
+
+  [[nodiscard]] std::optional<model::Code> last_of(const std::string& directory) const;
+  void ask_soon();
+  void ask();
+  void hear();
+  void give_up();
+  void conclude(const std::string& directory, const std::optional<process::FoundCode>& found);
+
+  sys::EventLoop& loop_;
+  process::CodeAsker asker_;
+  std::move_only_function<std::string(std::string)> without_secrets_;
+  Pace pace_;
+  Listener listener_;
+  /// In which work tree a directory lies, as git said; nothing: in none that it knows.
+  std::map<std::string, std::optional<std::string>> roots_;
+  std::map<std::string, model::Code> by_root_;  ///< What was found last in each.
+  std::set<model::Code> said_;                  ///< What the listener knows of.
+  Starts waiting_;
+  std::size_t attempts_ = 0;  ///< How many wait.
+  Starts asked_;              ///< Of the question that has not been answered.
+  std::vector<std::string> question_;
+  bool busy_ = false;
+  bool gone_ = false;  ///< Nobody answers any more.
+  std::optional<sys::EventLoop::TimerId> next_question_;
+  std::optional<sys::EventLoop::TimerId> patience_;
+  Duration asked_at_{0};
+  Duration not_before_{0};
+};
+
+}  // namespace trainyard::run

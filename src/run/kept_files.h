@@ -1,0 +1,20 @@
+// What of a task's directory stays where what it holds is deleted: results and logs.
+#pragma once
+
+#include <string_view>
+
+namespace trainyard::run {
+
+/// "result.json", "result.1.json"
+inline bool is_result_file(std::string_view name) {
+  return name.starts_with("result.") && name.ends_with(".json");
+}
+
+/// "stdout.log", "stderr.2.log", "rank-1.log"
+inline bool is_log_file(std::string_view name) {
+  const bool is_ours =
+      name.starts_with("stdout.") || name.starts_with("stderr.") || name.starts_with("rank-");
+  return is_ours && name.ends_with(".log");
+}
+
+}  // namespace trainyard::run
