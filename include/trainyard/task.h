@@ -52,6 +52,9 @@ struct TaskOptions {
   /// In its place: from so much on, and more as tasks of its kind are seen to take.
   std::optional<Bytes> memory_at_least;
   std::optional<double> cpus;  ///< While it trains.
+  /// Of the disk on which the run's directory lies: it starts when so much is free beside what
+  /// those that run asked for, and what it asked for is kept for it until it ends.
+  std::optional<Bytes> disk;
   /// How many GPUs it trains on. Without gpu_memory they are its own.
   std::optional<int> gpus;
   /// On each GPU (`estimate_cuda_memory`), shared with others; anything but 0 asks for one.

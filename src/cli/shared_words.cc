@@ -33,6 +33,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.kind = value_kinds::kSignal,
      .about = "What it gets so many seconds before any TERM: USR1@120"},
     {.kind = value_kinds::kNumber, .about = "How many CPUs it uses"},
+    {.kind = value_kinds::kSize, .about = "How much of the run's disk is kept for it: 20GB"},
     {.kind = value_kinds::kNumber,
      .about = "How many GPUs, its own unless it says how much memory it takes"},
     {.kind = value_kinds::kSize, .about = "Memory on each GPU, which it then shares: 10GB, auto"},

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "job/early_signal.h"
@@ -84,6 +85,16 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .fallback = "1, or that of its ranks",
      .schema = R"({"$ref": "#/definitions/number"})",
      .example = "0.5"},
+    {.key = TaskKey::Disk,
+     .name = "disk",
+     .take = take<&Asked::disk, parse_bytes>,
+     .placeholders = true,
+     .in_fingerprint = false,
+     .type = "[size](#sizes)",
+     .fallback = "0",
+     .schema = R"({"$ref": "#/definitions/size",
+       "description": "How much of the run's disk must be free for it, and is kept for it."})",
+     .example = "20GB"},
     {.key = TaskKey::Gpus,
      .name = "gpus",
      .take = take<&Asked::gpus, settings::parse_gpus>,

@@ -30,6 +30,7 @@ enum class TaskKey : std::uint8_t {
   Priority,
   Signal,
   Cpus,
+  Disk,
   Gpus,
   GpuMemory,
   GpuMemoryLimit,
@@ -51,7 +52,7 @@ enum class TaskKey : std::uint8_t {
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 26;
+constexpr std::size_t kTaskKeys = 27;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -61,6 +62,7 @@ struct Asked {
   std::optional<int> priority;
   std::optional<model::EarlySignal> signal;
   std::optional<model::Cpus> cpus;
+  std::optional<Bytes> disk;
   std::optional<int> gpus;
   std::optional<settings::MemoryWish> gpu_memory;
   std::optional<model::GpuMemoryLimit> gpu_memory_limit;

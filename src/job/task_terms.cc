@@ -29,6 +29,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   const settings::MemoryWish memory = asked.memory.value_or(settings::MemoryWish{
       .learned = true,
       .bytes = settings::default_memory(basis.configuration, basis.capacity, terms.request.cpus)});
+  terms.request.disk = asked.disk.value_or(Bytes{});
   terms.learns_memory = memory.learned;
   terms.request.memory = memory.bytes;
   if (asked.memory && memory.learned) terms.memory_least = memory.bytes;

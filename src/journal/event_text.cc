@@ -95,6 +95,7 @@ void append(std::string& data, const model::Reason& reason, const RowNumbers& nu
   add("utilization", needs.sharing.utilization);
   add("max_per_gpu", needs.sharing.max_per_gpu);
   add("gpu_memory_seen", reason.gpu_memory_seen.count);
+  add("disk", needs.disk.count);
   add("parallel_max", reason.parallel_max);
   if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
   if (reason.first) {

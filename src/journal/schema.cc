@@ -77,6 +77,7 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_measured INTEGER NOT NULL DEFAULT 0,     -- that was measured, and nobody wrote it
   needs_until_known INTEGER NOT NULL DEFAULT 0,  -- GPUs of its own until its memory is known, of
   needs_gpu_seen INTEGER NOT NULL DEFAULT 0,     -- which so much was seen
+  needs_disk INTEGER NOT NULL DEFAULT 0,
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
   learned_tasks INTEGER NOT NULL DEFAULT 0,
@@ -97,7 +98,10 @@ CREATE TABLE headroom (                     -- what could be promised at the las
   gpu_utilization_max INTEGER NOT NULL DEFAULT 1000, -- in thousandths
   neighbours TEXT NOT NULL DEFAULT '',  -- what other runs here have reserved (wire/promises_text.h)
   gpus_max INTEGER,                     -- limits.gpus, where it says something now,
-  gpus_max_until TEXT NOT NULL DEFAULT '' -- and until when
+  gpus_max_until TEXT NOT NULL DEFAULT '', -- and until when
+  disk_free INTEGER,                    -- of the run's, where a task asks for some of it,
+  disk_promised INTEGER NOT NULL DEFAULT 0, -- and what of that tasks that run may write
+  disk_holders INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE headroom_gpus (                -- and of each GPU
   position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,

@@ -24,7 +24,7 @@ const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
     "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms, s.needs_largest, "
     "s.needs_utilization, s.needs_max_per_gpu, s.needs_measured, s.needs_until_known, "
-    "s.needs_gpu_seen";
+    "s.needs_gpu_seen, s.needs_disk";
 
 namespace {
 
@@ -43,13 +43,13 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
       "needs_gpu_memory = ?6, needs_gpu = ?7, needs_parallel = ?8, needs_groups = ?9, needs_task = "
       "?10, needs_since_ms = ?11, needs_time_ms = ?12, needs_largest = ?13, needs_utilization = "
       "?14, needs_max_per_gpu = ?15, needs_measured = ?16, needs_until_known = ?17, "
-      "needs_gpu_seen = ?18 "
+      "needs_gpu_seen = ?18, needs_disk = ?19 "
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
       "INSERT OR REPLACE INTO headroom "
       "VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-      "?19)");
+      "?19, ?20, ?21, ?22)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
       "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
@@ -68,16 +68,16 @@ Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
                      reason.first_since, reason.not_before, needs.largest ? 1 : 0,
                      needs.sharing.utilization, needs.sharing.max_per_gpu,
                      reason.per_gpu_measured ? 1 : 0, reason.own_until_known ? 1 : 0,
-                     reason.gpu_memory_seen);
+                     reason.gpu_memory_seen, needs.disk);
 }
 
 Result<void> WaitingTable::put(const model::Headroom& room) {
-  Result<void> done =
-      room_.run(room.memory_free, room.memory_held, room.memory_of_others, room.holders,
-                room.cpus.milli, room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others,
-                room.cpu_utilization_max, room.processes_max, room.processes_reason, room.ahead,
-                room.waiting_max, room.at, room.try_first_time, room.gpu_utilization_max,
-                neighbours_kept(room), room.gpus_max, room.gpus_max_until);
+  Result<void> done = room_.run(
+      room.memory_free, room.memory_held, room.memory_of_others, room.holders, room.cpus.milli,
+      room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others, room.cpu_utilization_max,
+      room.processes_max, room.processes_reason, room.ahead, room.waiting_max, room.at,
+      room.try_first_time, room.gpu_utilization_max, neighbours_kept(room), room.gpus_max,
+      room.gpus_max_until, room.disk_free, room.disk_promised, room.disk_holders);
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
     const model::Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0, card.holders,
@@ -95,7 +95,8 @@ model::Reason read_reason(const Statement& row, int first) {
                                  .gpu_memory = {row.integer(first + 4)},
                                  .largest = row.small(first + 10) != 0,
                                  .sharing = {.utilization = row.small(first + 11),
-                                             .max_per_gpu = row.small(first + 12)}},
+                                             .max_per_gpu = row.small(first + 12)},
+                                 .disk = {row.integer(first + 16)}},
                        .parallel_max = row.small(first + 6),
                        .groups = std::string(row.text(first + 7)),
                        .per_gpu_measured = row.small(first + 13) != 0,
@@ -114,7 +115,7 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
       "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
       "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
       "ahead, waiting_max, at_ms, try_first_time_ms, gpu_utilization_max, neighbours, gpus_max, "
-      "gpus_max_until FROM headroom");
+      "gpus_max_until, disk_free, disk_promised, disk_holders FROM headroom");
   if (!row) return std::unexpected(std::move(row.error()));
   const Result<bool> found = row->next();
   if (!found) return std::unexpected(found.error());
@@ -137,8 +138,11 @@ Result<std::optional<model::Headroom>> read_headroom(Database& database) {
                        .try_first_time = Duration(row->integer(14)),
                        .gpus = {},
                        .neighbours = wire::neighbours_from(row->text(16)),
-                       .gpus_max_until = std::string(row->text(18))};
+                       .gpus_max_until = std::string(row->text(18)),
+                       .disk_promised = {row->integer(20)},
+                       .disk_holders = row->small(21)};
   if (!row->null(17)) room.gpus_max = row->small(17);
+  if (!row->null(19)) room.disk_free = Bytes{row->integer(19)};
   Result<Statement> gpus = database.prepare(
       "SELECT label, present, whole, holders, free, of_others, lingering, avoided_for, tasks, "
       "utilization, tasks_max, uuid, drained "

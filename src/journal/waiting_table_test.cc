@@ -28,7 +28,8 @@ model::Reason told_reason() {
                     .gpu_memory = gb(4),
                     .gpu = model::GpuIndex{5},
                     .largest = true,
-                    .sharing = {.utilization = 600, .max_per_gpu = 7}},
+                    .sharing = {.utilization = 600, .max_per_gpu = 7},
+                    .disk = gb(12)},
           .parallel_max = 8,
           .groups = "'train'",
           .first_since = at(9),
@@ -74,7 +75,10 @@ model::Headroom told_room() {
                           .waits = Duration(26),
                           .its = {.ticket = "27-a", .held = {.memory = gb(28), .tasks = 29}}}},
           .gpus_max = 30,
-          .gpus_max_until = "19:00"};
+          .gpus_max_until = "19:00",
+          .disk_free = gb(31),
+          .disk_promised = gb(32),
+          .disk_holders = 33};
 }
 
 TEST(WaitingTable, ReadsBackWhatIsTold) {

@@ -62,6 +62,7 @@ Said said_by(const TaskOptions& options) {
   add(said, Priority, options.priority);
   add(said, Signal, options.signal);
   add(said, Cpus, options.cpus);
+  add(said, Disk, options.disk);
   add(said, Gpus, options.gpus);
   add(said, GpuMemory, options.gpu_memory);
   add_least(said, GpuMemory, options.gpu_memory_at_least);

@@ -131,11 +131,21 @@ struct TaskSample {
   Bytes memory;  ///< Anonymous memory of its process tree now.
 };
 
+/// The disk that the run's directory lies on.
+struct DiskRoom {
+  Bytes free;   ///< What this user may still write.
+  Bytes total;  ///< What it has in all.
+
+  friend bool operator==(const DiskRoom&, const DiskRoom&) = default;
+};
+
 /// The machine was looked at.
 struct Sampled {
   Bytes memory_available;         ///< What the kernel could give to new work now.
   double cpu_used_by_others = 0;  ///< 0 to 1 of the CPUs that are ours, since the last look.
   std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
+  /// Nothing: nobody looked, as no task asks for any of it, or it cannot be told.
+  std::optional<DiskRoom> disk = std::nullopt;
 };
 
 /// How a GPU is now.

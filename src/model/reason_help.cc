@@ -96,6 +96,10 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::Memory:
       if (room.memory_of_others < reason.needs.memory - room.memory_free) return {};
       return {.where = Where::Shell, .line = "ps -eo user,pid,rss,args --sort=-rss | head"};
+    case Cause::Disk:
+      if (room.disk_holders > 0) return {};
+      return {.where = Where::Shell,
+              .line = "trainyard clean --older 30d --keep results --dry-run"};
     case Cause::Gpus:
       return wants_whole_gpus(reason.needs) ? for_whole_gpus(reason, room)
                                             : for_shared_gpus(reason, room);

@@ -29,6 +29,13 @@ TEST(Help, IsTheSettingThatHolds) {
   EXPECT_EQ(of(Cause::TriedFirst, {}, {}), job_file("try-first: 0"));
 }
 
+TEST(Help, IsToClearUpWhereNoTaskThatRunsHasTheDisk) {
+  EXPECT_EQ(of(Cause::Disk, {.disk = gb(9)}, {.disk_free = gb(4)}),
+            (Help{.where = Help::Where::Shell,
+                  .line = "trainyard clean --older 30d --keep results --dry-run"}));
+  EXPECT_EQ(of(Cause::Disk, {.disk = gb(9)}, {.disk_free = gb(4), .disk_holders = 1}), Help{});
+}
+
 TEST(Help, IsNothingWhereThereIsOnlyToWait) {
   for (const Cause cause : {Cause::None, Cause::Group, Cause::NotYet, Cause::Queued,
                             Cause::KeeperSilent, Cause::Cpus, Cause::Settling, Cause::Reserved}) {

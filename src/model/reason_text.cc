@@ -22,7 +22,7 @@
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 20> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 21> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::TriedFirst, "tried-first"},
      {Cause::Needs, "needs"},
@@ -41,6 +41,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 20> kCauseNames{
      {Cause::Settling, "settling"},
      {Cause::Ahead, "ahead"},
      {Cause::Reserved, "reserved"},
+     {Cause::Disk, "disk"},
      {Cause::GivesWay, "gives-way"},
      {Cause::GpuLimit, "gpu-limit"}}};
 /// What others use of a GPU is said from here on.
@@ -73,6 +74,16 @@ std::string memory_words(const Reason& reason, const Headroom& room) {
     words += fmt::format(", others use {}", to_text(room.memory_of_others));
   }
   return words + memory_words_of_neighbours(room);
+}
+
+/// "needs 20 GB of disk, 70 GB free, 2 tasks that run may write 60 GB of it".
+std::string disk_words(const Reason& reason, const Headroom& room) {
+  const Bytes free = room.disk_free.value_or(Bytes{});
+  std::string words = fmt::format("needs {} of disk, {} free", to_text(reason.needs.disk),
+                                  to_text(free, reason.needs.disk));
+  if (room.disk_holders == 0) return words;
+  return words + fmt::format(", {} that {} may write {} of it", tasks_text(room.disk_holders),
+                             room.disk_holders == 1 ? "runs" : "run", to_text(room.disk_promised));
 }
 
 std::string processes_words(const Headroom& room) {
@@ -319,6 +330,8 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return ahead_words(room);
     case Cause::Reserved:
       return "would delay an older task that waits for more than is free";
+    case Cause::Disk:
+      return disk_words(reason, room);
     case Cause::GivesWay:
       return giving_way_words(reason, room);
     case Cause::GpuLimit:

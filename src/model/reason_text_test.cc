@@ -167,8 +167,22 @@ TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
             "ended tasks to be free yet, GPU 0 does not answer (or only just does again)");
 }
 
+TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {
+  const Reason reason{.cause = Cause::Disk, .needs = {.disk = gb(20)}};
+  Headroom room{.disk_free = gb(12)};
+  EXPECT_EQ(reason_text(reason, room), "needs 20 GB of disk, 12 GB free");
+  EXPECT_EQ(brief_reason_text(reason, room), "needs 20 GB of disk");
+  room.disk_promised = gb(5);
+  room.disk_holders = 1;
+  EXPECT_EQ(reason_text(reason, room),
+            "needs 20 GB of disk, 12 GB free, 1 task that runs may write 5 GB of it");
+  room.disk_holders = 2;
+  EXPECT_EQ(reason_text(reason, room),
+            "needs 20 GB of disk, 12 GB free, 2 tasks that run may write 5 GB of it");
+}
+
 TEST(Cause, ComesBackFromItsWord) {
-  for (int number = 0; number <= static_cast<int>(Cause::Reserved); ++number) {
+  for (int number = 0; number <= static_cast<int>(Cause::GpuLimit); ++number) {
     const auto cause = static_cast<Cause>(number);
     EXPECT_EQ(cause_from(to_text(cause)), cause) << number;
     EXPECT_EQ(to_text(cause).empty(), cause == Cause::None) << number;

@@ -49,6 +49,8 @@ struct Request {
   /// None that is late will do: its process was told which there are when it began.
   bool listed_only = false;
   GpuSharing sharing;
+  /// Of the disk that the run's directory lies on, per task. What it wrote stays when it ends.
+  Bytes disk;
 
   friend auto operator<=>(const Request&, const Request&) = default;
 };

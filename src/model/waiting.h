@@ -40,13 +40,14 @@ enum class Cause : std::uint8_t {
   Settling,  ///< A task that has just begun on its GPU takes its memory first.
   Ahead,
   Reserved,
+  Disk,
   GivesWay,  ///< Another run waits for it that has less of the machine.
   GpuLimit,  ///< The runs of this user have as many GPUs as they may.
 };
 
 /// "group", "tried-first", "needs", "held", "not-yet", "queued", "keeper", "processes",
 /// "others-use-cpu", "parallel", "cpus", "memory", "gpus", "gpus-linger", "gpus-gone", "settling",
-/// "ahead", "reserved", "gives-way", "gpu-limit"; empty for None.
+/// "ahead", "reserved", "disk", "gives-way", "gpu-limit"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -115,6 +116,11 @@ struct Headroom {
   /// limits.gpus, where it says something now, and until when, for people.
   std::optional<int> gpus_max = std::nullopt;
   std::string gpus_max_until;
+  /// Of the run's disk at the last reading, where anybody looked, and what of it tasks that run
+  /// were promised.
+  std::optional<Bytes> disk_free = std::nullopt;
+  Bytes disk_promised = {};
+  int disk_holders = 0;  ///< Tasks that were promised some.
 
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };

@@ -82,6 +82,7 @@ std::string request_text(const model::Shape& shape) {
   std::string text = fmt::format("{} CPU{}, {}{} of memory", as_number(request.cpus),
                                  request.cpus == model::cpus(1) ? "" : "s",
                                  memory_grows ? "at least " : "", to_text(request.memory));
+  if (request.disk > Bytes{}) text += fmt::format(", {} of disk", to_text(request.disk));
   if (request.gpus == 0) return text;
   const std::string which =
       request.gpu ? fmt::format("cuda:{}", request.gpu->value) : counted(request.gpus, "GPU");
@@ -361,6 +362,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
       {"result", launch.result_path},
       {"cpus", as_number(shape.terms.request.cpus)},
       {"memory_bytes", shape.terms.request.memory.count},
+      {"disk_bytes", shape.terms.request.disk.count},
       {"gpus", shape.terms.request.gpus},
       {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
       {"memory_learned", shape.terms.learns_memory},
@@ -406,6 +408,12 @@ Json keep_json(const job::Job& job, std::size_t number) {
   return {{"best", keep->best}, {"by", keep->key}, {"largest", keep->better == Better::More}};
 }
 
+Json names_of(const job::Job& job, const std::vector<model::GroupIndex>& groups) {
+  Json names = Json::array();
+  for (const model::GroupIndex it : groups) names.push_back(job.plan().groups[it.value].shown());
+  return names;
+}
+
 std::string rounds_text(const job::Job::Repeat& repeat) {
   std::string text = fmt::format("repeat: at most {}", counted(repeat.rounds_max, "round"));
   if (!repeat.until.empty()) text += fmt::format(", until {}", repeat.until);
@@ -438,11 +446,8 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
     }
     text += task_text(job, key, learned);
   }
-  if (tasks.shown.size() < tasks.count) {
-    text +=
-        fmt::format("\nand {} more\n",
-                    counted(static_cast<std::int64_t>(tasks.count - tasks.shown.size()), "task"));
-  }
+  const auto more = static_cast<std::int64_t>(tasks.count - tasks.shown.size());
+  if (more > 0) text += fmt::format("\nand {} more\n", counted(more, "task"));
   return text;
 }
 
@@ -468,15 +473,9 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
   for (std::size_t number = 0; number < job.plan().groups.size(); ++number) {
     const model::PlannedGroup& group = job.plan().groups[number];
     const std::optional<model::TaskIndex> first = tried_first(plan, number);
-    Json needs = Json::array();
-    for (const model::GroupIndex need : group.needs)
-      needs.push_back(job.plan().groups[need.value].shown());
-    Json by_task = Json::array();
-    for (const model::GroupIndex need : group.needs_by_task)
-      by_task.push_back(job.plan().groups[need.value].shown());
     groups.push_back({{"name", group.shown()},
-                      {"needs", needs},
-                      {"needs_by_task", by_task},
+                      {"needs", names_of(job, group.needs)},
+                      {"needs_by_task", names_of(job, group.needs_by_task)},
                       {"max_parallel", group.parallel_max},
                       {"fail_fast", group.fail_fast},
                       {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)},

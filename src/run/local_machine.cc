@@ -122,6 +122,12 @@ std::optional<model::ClaimRefused> LocalMachine::claim(const Claim& claim) {
 }
 
 void LocalMachine::add(model::BatchAdded batch) {
+  const auto asks = [](const model::Shape& shape) { return shape.terms.request.disk > Bytes{}; };
+  if (!looks_at_disk_ && std::ranges::any_of(batch.plan->shapes, asks)) {
+    looks_at_disk_ = true;
+    // None of them is to start before it is known how much there is.
+    if (looked_) inbox_.push_back({.at = now(), .what = sample()});
+  }
   look_first();
   inbox_.push_back({.at = now(), .what = std::move(batch)});
 }

@@ -73,7 +73,8 @@ class LocalMachine final : public Machine {
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     hardware::GpuWatch* gpus = nullptr;
-    Bytes log_max;  ///< What a log of a task may take of the disk; 0: any amount.
+    std::string run_directory;  ///< Whose disk tasks may ask for some of.
+    Bytes log_max;              ///< What a log of a task may take of the disk; 0: any amount.
     /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
     SharedLedger* ledger = nullptr;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.
@@ -152,6 +153,7 @@ class LocalMachine final : public Machine {
   void lose_everything(const std::string& why);
   void start(const model::StartAttempt& command);
   model::Sampled sample();
+  [[nodiscard]] std::optional<model::DiskRoom> disk_room() const;
   void look_at_fresh(Instant at);
   static void add_peak(const Attempt& attempt, const process::ProcessEnded& news,
                        model::Usage& usage);
@@ -177,6 +179,7 @@ class LocalMachine final : public Machine {
   Options options_;
   Duration clock_offset_;
   bool looked_ = false;
+  bool looks_at_disk_ = false;  ///< As a task asks for some of it.
   Instant next_sample_;
   Instant next_look_;  ///< At neighbours, while somebody waits for what they hold.
   process::ProcessTable processes_;

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,6 +39,7 @@ model::Sampled LocalMachine::sample() {
   model::Sampled sampled{.memory_available = reading.memory_available,
                          .cpu_used_by_others = reading.cpu_used_by_others,
                          .tasks = {}};
+  if (looks_at_disk_) sampled.disk = disk_room();
   sampled.tasks.reserve(attempts.size());
   std::map<std::int64_t, model::TaskIndex> owners;
   auto tree = reading.trees.begin();
@@ -60,6 +64,14 @@ model::Sampled LocalMachine::sample() {
   }
   owners_.sampled(std::move(owners));
   return sampled;
+}
+
+std::optional<model::DiskRoom> LocalMachine::disk_room() const {
+  std::error_code wrong;
+  const std::filesystem::space_info room = std::filesystem::space(options_.run_directory, wrong);
+  if (wrong) return std::nullopt;
+  return model::DiskRoom{.free = Bytes{static_cast<std::int64_t>(room.available)},
+                         .total = Bytes{static_cast<std::int64_t>(room.capacity)}};
 }
 
 /// Between the looks of a second, and told to nobody: what it has now does not matter, what it had

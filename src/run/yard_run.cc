@@ -296,6 +296,7 @@ void YardRun::make_machine() {
           .more_to_come =
               [this] { return (held_by_ && !machine_->keeper_gone()) || submissions_->is_busy(); },
           .gpus = gpus_ ? &*gpus_ : nullptr,
+          .run_directory = options_.directory,
           .log_max = options_.log_max,
           .ledger = ledger_ ? &*ledger_ : nullptr,
           .limits = limits_ ? &*limits_ : nullptr,

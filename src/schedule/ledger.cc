@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -27,6 +28,8 @@ Ledger::Ledger(const model::Policy& policy, const model::Capacity& capacity)
 void Ledger::see(const model::Sampled& reading) {
   available_ = reading.memory_available;
   cpu_used_by_others_ = reading.cpu_used_by_others;
+  disk_ = reading.disk;
+  disk_of_ended_ = {};
   // What the reading does not mention had no memory then: it is just being started, or gone and its
   // end is still to be heard of. Both lists are in order of task.
   auto sample = reading.tasks.begin();
@@ -44,6 +47,7 @@ void Ledger::promise(model::TaskIndex task, const model::Request& request) {
   check(fresh, "a task is promised something once at a time");
   put_in(it->second);
   cpus_promised_ = cpus_promised_ + request.cpus;
+  disk_promised_ += request.disk;
 }
 
 void Ledger::change(model::TaskIndex task, const model::Request& by) {
@@ -60,8 +64,16 @@ void Ledger::change(model::TaskIndex task, const model::Request& by) {
 void Ledger::release(model::TaskIndex task) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only what was promised is released");
+  disk_of_ended_ += found->second.promise.disk;
+  take_back(task);
+}
+
+void Ledger::take_back(model::TaskIndex task) {
+  const auto found = holdings_.find(task);
+  check(found != holdings_.end(), "only what was promised is taken back");
   take_out(found->second);
   cpus_promised_ = cpus_promised_ - found->second.promise.cpus;
+  disk_promised_ -= found->second.promise.disk;
   // The last reading counted what it had then as taken; it is gone now.
   available_ += found->second.measured;
   holdings_.erase(found);
@@ -99,6 +111,16 @@ Bytes Ledger::memory_measured_of(model::TaskIndex task) const {
 int Ledger::tasks_with_cpus() const {
   return static_cast<int>(std::ranges::count_if(
       holdings_, [](const auto& it) { return it.second.promise.cpus > model::Cpus{}; }));
+}
+
+int Ledger::tasks_with_disk() const {
+  return static_cast<int>(std::ranges::count_if(
+      holdings_, [](const auto& it) { return it.second.promise.disk > Bytes{}; }));
+}
+
+std::optional<Bytes> Ledger::disk_free() const {
+  if (!disk_) return std::nullopt;
+  return disk_->free - disk_promised_ - disk_of_ended_;
 }
 
 void Ledger::take_out(const Holding& holding) {

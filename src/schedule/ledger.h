@@ -9,12 +9,17 @@
 // What the other yards on the machine hold (schedule/neighbours.h) is counted in both sums as what
 // our tasks hold.
 //
+// Disk is counted by the live reading alone, less all that was promised to those that run: what of
+// it they have written by now nobody knows, and what one wrote stays when it ends. So what was
+// promised to one that has ended counts until the next reading, which shows what it wrote.
+//
 // CPUs are counted by the ledger alone. What is free may be negative: others may take what was
 // there, and no task is ended for that here.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "base/bytes.h"
 #include "model/event.h"
@@ -43,6 +48,8 @@ class Ledger {
   void change(model::TaskIndex task, const model::Request& by);
   /// It has ended and is gone.
   void release(model::TaskIndex task);
+  /// It never was, and nobody was told of it.
+  void take_back(model::TaskIndex task);
   /// What the other yards on the machine hold, all together.
   void set_neighbours(const HostNeighbours& neighbours) { neighbours_ = neighbours; }
 
@@ -70,6 +77,15 @@ class Ledger {
   [[nodiscard]] int tasks() const { return static_cast<int>(holdings_.size()); }
   [[nodiscard]] double cpu_used_by_others() const { return cpu_used_by_others_; }
 
+  /// How much of the disk may still be promised; nothing where nobody has looked: any amount.
+  /// Negative when others have taken it.
+  [[nodiscard]] std::optional<Bytes> disk_free() const;
+  /// At the last reading.
+  [[nodiscard]] const std::optional<model::DiskRoom>& disk() const { return disk_; }
+  /// To those that run, and how many of these there are.
+  [[nodiscard]] Bytes disk_promised() const { return disk_promised_; }
+  [[nodiscard]] int tasks_with_disk() const;
+
  private:
   struct Holding {
     model::Request promise;
@@ -89,6 +105,9 @@ class Ledger {
   Bytes measured_;     ///< The sum of what tasks had at the last reading.
   model::Cpus cpus_promised_;
   double cpu_used_by_others_ = 0;
+  std::optional<model::DiskRoom> disk_;
+  Bytes disk_promised_;
+  Bytes disk_of_ended_;  ///< What was promised to those that have ended since the last reading.
   HostNeighbours neighbours_;
   std::map<model::TaskIndex, Holding> holdings_;
 };

@@ -63,6 +63,7 @@ void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model:
   learn_from_running();
   end_those_over_their_limit(at, out);
   if (policy_.watches_memory) watch_memory(at, out);
+  give_up_on_disk(at, out);
 }
 
 void Scheduler::State::started(Instant at, const model::AttemptStarted& event,

@@ -181,6 +181,8 @@ struct Scheduler::State {
     std::optional<Vacancy> kept;  ///< The room that is kept for it then.
     bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
     bool gpu_loads_wait = false;  ///< The same of those that want GPUs.
+    /// An older task waits for the disk that those that run may not need: nobody takes it before.
+    bool disk_waits = false;
   };
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return shapes_[tasks[task].shape.value];
@@ -369,6 +371,8 @@ struct Scheduler::State {
   [[nodiscard]] Candidate candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const;
   [[nodiscard]] model::Cause obstacle(const WaitingRoom::Lane& lane, const Round& round,
                                       GpuSet& gpus) const;
+  [[nodiscard]] model::Cause lack_of_disk(Bytes asked, const Round& round) const;
+  void give_up_on_disk(Instant at, model::Decision& out);
   [[nodiscard]] model::Cause obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
                                                GpuSet& gpus) const;
   [[nodiscard]] bool may_load_ahead(const model::Shape& shape) const;

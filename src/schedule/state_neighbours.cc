@@ -54,7 +54,7 @@ void Scheduler::State::take_back_start(Running& running, Instant at, model::Deci
   const Bytes memory = running.memory_asked;
   set_deadline(running, std::nullopt);
   set_ahead(running, false);
-  ledger_.release(task);
+  ledger_.take_back(task);
   if (!running.gpus.empty()) paces_.ended(task, /*well=*/false, at);
   gpus_.take_back(task);
   groups_.task_stopped(group_of(task));

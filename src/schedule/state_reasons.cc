@@ -80,6 +80,9 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
     case model::Cause::Memory:
       reason.needs.memory = request_of(lane).memory;
       break;
+    case model::Cause::Disk:
+      reason.needs.disk = lane.request.disk;
+      break;
     case model::Cause::Gpus:
     case model::Cause::GpusLinger:
     case model::Cause::GpusGone:
@@ -157,7 +160,10 @@ model::Headroom Scheduler::State::headroom_now(Instant at) const {
       .gpus = {},
       .neighbours = neighbours_.all(),
       .gpus_max = gpus_max_,
-      .gpus_max_until = gpus_max_until_};
+      .gpus_max_until = gpus_max_until_,
+      .disk_promised = ledger_.disk_promised(),
+      .disk_holders = ledger_.tasks_with_disk()};
+  if (ledger_.disk()) room.disk_free = ledger_.disk()->free;
   const std::span<const GpuRoom> cards = gpus_.room();
   for (std::uint32_t index = 0; index < cards.size(); ++index) {
     const GpuRoom& card = cards[index];

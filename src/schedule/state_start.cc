@@ -88,6 +88,8 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
       const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
       (on_gpus ? round.gpu_loads_wait : round.loads_wait) = true;
     }
+    // While nobody runs that could leave some of it, waiting for that would help nobody.
+    if (cause == model::Cause::Disk && ledger_.tasks_with_disk() > 0) round.disk_waits = true;
     if (cause == model::Cause::Settling && !gpus.empty()) hold(request_of(lane), gpus);
     note_reason(lane, cause, gpus, out);
     ++(cause == model::Cause::Parallel ? glanced : looked);
@@ -166,10 +168,12 @@ bool Scheduler::State::waits_in_a_room(model::ShapeIndex shape) const {
 
 model::Request Scheduler::State::request_to_start(model::TaskIndex task, Bytes memory) const {
   // A two-phase task gets its CPUs and GPUs when it trains.
-  if (shape_of(task).terms.two_phase) return {.memory = memory};
+  const Bytes disk = shape_of(task).terms.request.disk;
+  if (shape_of(task).terms.two_phase) return {.memory = memory, .disk = disk};
   model::Request request = gpu_request_of(task);
   request.memory = memory;
   request.cpus = shape_of(task).terms.request.cpus;
+  request.disk = disk;
   return request;
 }
 
@@ -224,7 +228,8 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Rou
   if (round.kept && would_delay(*round.kept, candidate_of(lane, gpus), round.at, chooser_)) {
     return model::Cause::Reserved;
   }
-  return lack;
+  const model::Cause disk = lack_of_disk(request.disk, round);
+  return disk == model::Cause::None ? lack : disk;
 }
 
 /// The same for one that has loaded.

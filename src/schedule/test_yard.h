@@ -212,6 +212,11 @@ class PlanBuilder {
     plan_.shapes.back().terms.priority = priority;
     return *this;
   }
+  /// They ask for so much of the disk.
+  PlanBuilder& disk(Bytes bytes) {
+    plan_.shapes.back().terms.request.disk = bytes;
+    return *this;
+  }
   /// They are not interrupted for others.
   PlanBuilder& keeps_running() {
     plan_.shapes.back().terms.preemptible = false;

@@ -154,6 +154,7 @@ void Checkers::check_nobody_waits_in_vain() {
   }
   std::set<std::tuple<model::ShapeIndex, model::Request, model::Request>> kinds;
   std::optional<model::TaskIndex> in_vain;
+  bool disk_waits = false;
   std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
   for (const model::TaskIndex index : outside_.waiting_in_order()) {
     const SeenTask& task = outside_.task(index);
@@ -165,7 +166,10 @@ void Checkers::check_nobody_waits_in_vain() {
     if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
     const model::Request due = outside_.due(index);
     if (two_phase && loads_wait.contains(on_gpus)) continue;
-    const bool fits = due.cpus <= cpus && due.memory <= memory &&
+    // Who asks for disk waits behind older ones that do.
+    const bool disk = due.disk == Bytes{} || (due.disk <= outside_.disk_free() && !disk_waits);
+    if (due.disk > Bytes{}) disk_waits = true;
+    const bool fits = due.cpus <= cpus && due.memory <= memory && disk &&
                       outside_.gpus.right_ones(open_gpus(due), due) && outside_.may_use_cpus(index);
     if (room && fits && !in_vain) in_vain = index;
   }

@@ -282,6 +282,8 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
             "no byte is promised twice");
   expect_of(index, command.promise.memory <= outside_.memory_free_by_reading(),
             "what is promised is there");
+  expect_of(index, command.promise.disk == Bytes{} || command.promise.disk <= outside_.disk_free(),
+            "no part of the disk is promised twice");
   check_gpus(index, command.promise, command.gpus);
   check_limit(index, command.promise, command.memory_max);
 }

@@ -114,6 +114,7 @@ void MadeUpMachine::start(const model::StartAttempt& command) {
                   .behaviour = make_behaviour(Random(own_seed), Random(luck), workload_.odds, shape,
                                               command.promise.memory, workload_.longest),
                   .promise = command.promise.memory,
+                  .disk = command.promise.disk,
                   .number = next_number_++};
   if (command.memory_max > Bytes{} && process.behaviour.memory_most > command.memory_max) {
     process.behaviour.memory_most = command.memory_max;
@@ -224,6 +225,7 @@ void MadeUpMachine::die(model::TaskIndex task, std::uint64_t number, const model
       [&](const model::Vanished&) { counts_.count(Fault::Vanishes); });
   tell_end(process, end, process.behaviour.news_takes);
   leave_gpus(process);
+  leave_on_disk(process);
   processes_.erase(found);
 }
 
@@ -279,7 +281,8 @@ model::Sampled MadeUpMachine::read() {
   model::Sampled reading{
       .memory_available = std::max(Bytes{}, workload_.capacity.memory - memory_taken()),
       .cpu_used_by_others = cpu_of_others_,
-      .tasks = {}};
+      .tasks = {},
+      .disk = model::DiskRoom{.free = disk_free(), .total = kDiskOfAll}};
   for (auto& [task, process] : processes_) {
     if (!process.since) continue;
     const Behaviour& behaviour = process.behaviour;

@@ -51,6 +51,7 @@ class MadeUpMachine final : public run::Machine {
     bool late_seen = false;        ///< Its allocation was counted.
     Bytes peak;
     Bytes promise;
+    Bytes disk;                         ///< That it was promised: it writes all of it.
     bool waits = false;                 ///< For its device.
     std::vector<model::GpuIndex> gpus;  ///< That it was given, and since when.
     Instant gpus_since;
@@ -106,6 +107,9 @@ class MadeUpMachine final : public run::Machine {
   void sample();
   model::Sampled read();
   [[nodiscard]] Bytes memory_taken();
+  [[nodiscard]] Bytes written_by(const Process& process) const;
+  Bytes disk_free();
+  void leave_on_disk(const Process& process);
   void kill_for_memory();
   void plan(const Trouble& trouble);
   void for_a_while(const Trouble& trouble, Step begin, Step end);
@@ -156,6 +160,7 @@ class MadeUpMachine final : public run::Machine {
   double cpu_of_others_ = 0;
   int samples_delayed_ = 0;
   int disk_full_ = 0;
+  Bytes disk_left_;  ///< What those have written that have ended: somebody clears it up.
   bool keeper_gone_ = false;
   bool keeper_is_replaced_ = false;   ///< Soon: the one that was there has died.
   std::vector<model::Command> held_;  ///< For the one that takes its place.

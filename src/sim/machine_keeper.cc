@@ -17,7 +17,10 @@ namespace trainyard::sim {
 
 /// Returns the attempts of which the end was not told yet: nobody knows it any more.
 std::set<model::AttemptKey> MadeUpMachine::end_what_runs() {
-  for (const auto& [task, process] : processes_) unheard_.insert(process.key);
+  for (const auto& [task, process] : processes_) {
+    unheard_.insert(process.key);
+    leave_on_disk(process);
+  }
   processes_.clear();
   return std::exchange(unheard_, {});
 }

@@ -78,7 +78,9 @@ SeenTask Outside::begun(model::ShapeIndex index, std::uint32_t attempt) const {
                       .gpu = shape.terms.request.gpu,
                       .listed_only = shape.terms.request.gpus > 0 && shape.terms.two_phase,
                       .sharing = shape.terms.request.sharing}};
-  if (shape.terms.two_phase) task.request = {.memory = shape.terms.request.memory};
+  if (shape.terms.two_phase) {
+    task.request = {.memory = shape.terms.request.memory, .disk = shape.terms.request.disk};
+  }
   return task;
 }
 
@@ -90,6 +92,9 @@ Duration Outside::time_limit_of(model::TaskIndex index) const {
 void Outside::read(const model::Sampled& reading) {
   available = reading.memory_available;
   cpu_of_others = reading.cpu_used_by_others;
+  disk_of_ended = {};
+  disk_at_reading = std::nullopt;
+  if (reading.disk) disk_at_reading = reading.disk->free;
   // A reading is the whole truth: what it does not mention has no memory.
   for (auto& [task, attempt] : running) attempt.measured = {};
   for (const model::TaskSample& sample : reading.tasks) {
@@ -183,6 +188,7 @@ SeenAttempt Outside::release(model::TaskIndex index, Instant at) {
   auto node = running.extract(index);
   SeenAttempt attempt = std::move(node.mapped());
   available += attempt.measured;
+  disk_of_ended += attempt.promise.disk;
   --groups[task(index).group.value].running;
   ++waiting_in[task(index).shape.value];
   return attempt;
@@ -237,6 +243,13 @@ Bytes Outside::memory_free_by_reading() const {
   for (const auto& [index, attempt] : running) {
     free -= std::max(Bytes{}, attempt.promise.memory - attempt.measured);
   }
+  return free;
+}
+
+Bytes Outside::disk_free() const {
+  Bytes free = disk_at_reading.value_or(Bytes{std::numeric_limits<std::int64_t>::max()});
+  free -= disk_of_ended;
+  for (const auto& [index, attempt] : running) free -= attempt.promise.disk;
   return free;
 }
 

@@ -178,6 +178,8 @@ struct Outside {
   /// settle.
   std::set<model::TaskIndex> settling;
   Bytes available;  ///< At the last reading, plus what those had then that have ended.
+  std::optional<Bytes> disk_at_reading;
+  Bytes disk_of_ended;  ///< What those were promised that have ended since.
   double cpu_of_others = 0;
   bool keeper_silent = false;
   OutsideGpus gpus;
@@ -280,6 +282,8 @@ struct Outside {
   [[nodiscard]] Bytes memory_free_by_ledger() const;
   /// By the last reading, less what was promised and not taken then.
   [[nodiscard]] Bytes memory_free_by_reading() const;
+  /// By the last reading, less all that was promised to those that run or have ended since.
+  [[nodiscard]] Bytes disk_free() const;
   [[nodiscard]] bool has_room_for(const model::Request& request) const;
   [[nodiscard]] int processes_max() const;
   [[nodiscard]] bool group_has_room(model::GroupIndex group) const;

@@ -298,6 +298,9 @@ void fill_group(Workload& made, Random& random, ShapeMaker& shapes, model::Group
       const Duration limit = limited ? random.between(Duration{300}, made.longest) : Duration{0};
       model::Request request = make_request(random, most, made.capacity);
       add_gpu_wishes(request, random, made.policy, made.capacity);
+      if (request.gpus == 0 && random.one_in(4)) {
+        request.disk = Bytes{kDiskOfAll.count / 100 * random.between(1, 100)};
+      }
       const bool two_phase = random.one_in(3);
       found = known.emplace(kind, shapes.make(group, request, limit, two_phase)).first;
       add_manners(made.plan.shapes.back(), random);

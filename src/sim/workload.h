@@ -51,6 +51,9 @@ struct Addition {
   std::shared_ptr<const model::Plan> plan;
 };
 
+/// What the disk has on which all of them write.
+constexpr Bytes kDiskOfAll = gb(100);
+
 struct Workload {
   model::Plan plan;                 ///< The whole, as it is in the end.
   std::vector<Addition> additions;  ///< In order; the first is there when the run begins.

@@ -139,13 +139,18 @@ class Jobs(BlockTest):
         self.assertEqual(results, {f"seed={seed}": {"loss": seed / 10} for seed in range(3)})
 
     @tries(JOBS, "yaml", 12)
+    def test_a_task_asks_for_disk(self):
+        tasks = self.shown(self.yaml(12))
+        self.assertEqual({id: task["disk_bytes"] for id, task in tasks.items()}, {f"seed={seed}": 20 * 10**9 for seed in range(8)})
+
+    @tries(JOBS, "yaml", 13)
     def test_the_best_tasks_keep_what_they_hold(self):
         self.write("train.py", "import json, os, sys\nlr, seed, out = sys.argv[2], sys.argv[4], sys.argv[6]\n"
                    "open(out + '/model.pt', 'w').write(lr)\n"
                    "json.dump({'acc': int(seed) / 10 + float(lr)}, open(os.environ['TRAINYARD_RESULT'], 'w'))\n")
         self.write("eval.py", "import sys\nopen(sys.argv[1]).read()\n")
         cells = [f"lr={lr},seed={seed}" for lr in ("1e-2", "1e-3") for seed in range(5)]
-        self.run_job(self.yaml(12), {f"{group}/{cell}": "FINISHED" for group in ("train", "eval") for cell in cells})
+        self.run_job(self.yaml(13), {f"{group}/{cell}": "FINISHED" for group in ("train", "eval") for cell in cells})
         self.assertEqual([cell for cell in cells if (self.directory / f"runs/job/train/{cell}/model.pt").exists()],
                          ["lr=1e-2,seed=3", "lr=1e-2,seed=4", "lr=1e-3,seed=4"])
 

@@ -1,0 +1,49 @@
+// The part of the scheduler that knows of the disk on which tasks write.
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/waiting.h"
+#include "schedule/ledger.h"
+#include "schedule/scheduler.h"
+#include "schedule/state.h"
+#include "schedule/waiting_room.h"
+
+namespace trainyard::schedule {
+
+/// Comes last of all obstacles: who lacks disk holds back only those that would take what it waits
+/// for.
+model::Cause Scheduler::State::lack_of_disk(Bytes asked, const Round& round) const {
+  const std::optional<Bytes> free = ledger_.disk_free();
+  if (asked == Bytes{} || !free) return model::Cause::None;
+  if (asked > *free) return model::Cause::Disk;
+  return round.disk_waits ? model::Cause::Reserved : model::Cause::None;
+}
+
+/// Those that ask for more than the whole disk has.
+void Scheduler::State::give_up_on_disk(Instant at, model::Decision& out) {
+  if (!ledger_.disk() || interrupts_ > 0) return;
+  const Bytes total = ledger_.disk()->total;
+  // Gathered first: giving up takes tasks out of the lanes that are walked here.
+  std::vector<model::TaskIndex> lost;
+  for (const WaitingRoom::Head& head : waiting_.order()) {
+    const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
+    if (lane.request.disk <= total) continue;
+    lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
+  }
+  for (const model::TaskIndex task : lost) {
+    const Bytes asked = shape_of(task).terms.request.disk;
+    give_up_waiting(task,
+                    fmt::format("needs {} of disk, that of the run has {} in all",
+                                to_text(asked, total), to_text(total, asked)),
+                    at, out);
+  }
+}
+
+}  // namespace trainyard::schedule

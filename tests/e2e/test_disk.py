@@ -1,0 +1,63 @@
+"""Tasks that ask for a part of the disk: it is promised once, and the one that asks for more than there is is told so."""
+import os
+import shutil
+import unittest
+
+from yard import YardTest
+
+JOB = """
+name: job
+groups:
+  - name: train
+    cpus: 0
+    memory: 10MB
+    disk: {disk}
+    matrix: {{i: 0..2}}
+    tasks: [{{command: ': > began.{{i}}; cat go.{{i}}'}}]
+  - name: other
+    needs: []
+    cpus: 0
+    memory: 10MB
+    tasks: [{{id: other, command: ': > began.other'}}]
+"""
+
+
+class Disk(YardTest):
+    def test_is_promised_once_and_the_others_wait_and_say_why(self):
+        for i in range(3):
+            os.mkfifo(self.directory / f"go.{i}")
+        # Of three only one has room at a time, whatever else comes and goes on this disk.
+        part = shutil.disk_usage(self.directory).free * 6 // 10
+        self.job(JOB.format(disk=f"{part}B"))
+        run = self.start("run", "job.yaml")
+        for i in range(3):
+            self.until_file(f"began.{i}")
+            if i == 0:
+                self.until_file("began.other")
+            self.assertFalse((self.directory / f"began.{i + 1}").exists())
+            if i < 2:
+                waiting = self.until("the others to wait", lambda: self.status()["waiting"])
+                self.assertEqual([(each["group"], each["tasks"], each["cause"]) for each in waiting], [("train", 2 - i, "disk")])
+                self.assertRegex(waiting[0]["reason"], r"^needs [0-9.]+ [GTM]B of disk, [0-9.]+ [GTM]B free, 1 task that runs "
+                                                       r"may write [0-9.]+ [GTM]B of it$")
+            (self.directory / f"go.{i}").write_text("")
+        self.assertEqual(run.wait(60), 0)
+        self.assertEqual({row["word"] for row in self.status()["tasks"]}, {"FINISHED"})
+
+    def test_more_than_there_is_ends_the_task_and_says_how_much_there_is(self):
+        self.job(JOB.format(disk="9000000TB"))
+        run = self.trainyard("run", "job.yaml", expect=1)
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual({id: row["word"] for id, row in rows.items()},
+                         {"i=0": "CANNOT_START", "i=1": "CANNOT_START", "i=2": "CANNOT_START", "other": "FINISHED"}, run)
+        self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, that of the run has [0-9.]+ [GTM]B in all$")
+
+    def test_a_task_says_it_on_the_command_line_too(self):
+        shown = self.trainyard("run", "--disk", "20GB", "--dry-run", "--", "true", expect=0).stdout
+        self.assertIn("20 GB of disk", shown)
+        wrong = self.trainyard("run", "--disk", "20 gigs", "--", "true", expect=2)
+        self.assertIn("unit 'gigs' is unknown", wrong.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
