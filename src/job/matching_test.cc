@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr std::string_view kTrain =
@@ -170,6 +171,20 @@ TEST(NeedsValues, OfOneTaskAreAMistakeWhereSeveralAreNeeded) {
                   "{name: eval, needs: [train], tasks: [{command: 'x {needs.train.dri}'}]}")),
               ElementsAre("sweep.yaml:3:52: group 'eval': task 1: command: unknown placeholder "
                           "'{needs.train.dri}', did you mean '{needs.train.dir}'?"));
+}
+
+TEST(NeedsValues, AreNoWordsWhereTheShellHasOthersByThen) {
+  for (const char* const command :
+       {"f() { x {needs.train.dirs}; }; f", "set -- a; x {needs.train.dirs}"}) {
+    EXPECT_THAT(
+        mistakes_of(after_train(
+            fmt::format("{{name: eval, needs: [train], tasks: [{{command: '{}'}}]}}", command))),
+        ElementsAre(HasSubstr("group 'eval': '{needs.train.dirs}' is the shell's \"$@\", which is "
+                              "another one in a function and after 'set --' or 'shift'")));
+  }
+  EXPECT_EQ(mistakes_of(after_train("{name: eval, needs: [train], tasks: [{command: 'set -e; x "
+                                    "{needs.train.dirs}'}]}")),
+            std::vector<std::string>{});
 }
 
 TEST(NeedsValues, DoNotChangeWhatATaskIs) {

@@ -17,6 +17,7 @@
 #include "model/plan.h"
 #include "model/terms.h"
 #include "text/mistake.h"
+#include "text/shell_parameters.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -58,6 +59,13 @@ class NeedsCheck {
       if (several && task.in_shell && stands_as_words(task, first + i)) {
         if (list)
           complain(task.command_place, group, "one list of directories is a command's \"$@\"");
+        if (text::changes_parameters(task.arguments.front().text())) {
+          complain(task.command_place, group,
+                   fmt::format("'{{{}}}' is the shell's \"$@\", which is another one in a function "
+                               "and after 'set --' or 'shift': write these into a script of their "
+                               "own, which is given the directories",
+                               name_of(value)));
+        }
         list = i;
       }
     }

@@ -240,7 +240,7 @@ TEST(DryRun, IsJsonForPrograms) {
       json["groups"][1],
       nlohmann::json::parse(
           R"({"name": "train", "needs": ["prepare"], "needs_by_task": [], "max_parallel": 2, "fail_fast": true,
-              "try_first": null})"));
+              "try_first": null, "keep": null})"));
   ASSERT_EQ(json["tasks"].size(), 2U);
   const auto& task = json["tasks"][1];
   EXPECT_EQ(task["group"], "train");
@@ -257,6 +257,7 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(task["working_directory"], "/job");
   EXPECT_EQ(task["memory_bytes"], mb(500).count);
   EXPECT_EQ(task["cpus"], 2);
+  EXPECT_EQ(task["disk_bytes"], 0);
   EXPECT_EQ(task["time_limit_ms"], 7'200'000);
 }
 

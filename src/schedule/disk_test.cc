@@ -97,9 +97,8 @@ TEST(Disk, IsPromisedToATwoPhaseTaskFromItsLoadingOn) {
 TEST(Disk, ThatIsSmallerInAllEndsTheWaiting) {
   Yard yard = yard_with(gb(30));
   static_cast<void>(yard.add(PlanBuilder().tasks(1, gb(1)).disk(gb(2000)).build()));
-  EXPECT_THAT(
-      changes(yard.on(at(1), disk_of(gb(30)))),
-      Contains("0#0 SKIPPED CANNOT_START: needs 2 TB of disk, that of the run has 1 TB in all"));
+  EXPECT_THAT(changes(yard.on(at(1), disk_of(gb(30)))),
+              Contains("0#0 INIT SKIPPED: needs 2 TB of disk, that of the run has 1 TB in all"));
   EXPECT_TRUE(yard.over());
 }
 

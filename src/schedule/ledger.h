@@ -82,6 +82,11 @@ class Ledger {
   [[nodiscard]] std::optional<Bytes> disk_free() const;
   /// At the last reading.
   [[nodiscard]] const std::optional<model::DiskRoom>& disk() const { return disk_; }
+  /// Some that was promised is not seen to be written yet: it may be free when those end that have
+  /// it, or at the next reading.
+  [[nodiscard]] bool disk_may_come_free() const {
+    return disk_promised_ + disk_of_ended_ > Bytes{};
+  }
   /// To those that run, and how many of these there are.
   [[nodiscard]] Bytes disk_promised() const { return disk_promised_; }
   [[nodiscard]] int tasks_with_disk() const;

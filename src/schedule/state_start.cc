@@ -88,8 +88,8 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
       const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
       (on_gpus ? round.gpu_loads_wait : round.loads_wait) = true;
     }
-    // While nobody runs that could leave some of it, waiting for that would help nobody.
-    if (cause == model::Cause::Disk && ledger_.tasks_with_disk() > 0) round.disk_waits = true;
+    // Where nobody may leave some of it, others going by harms nobody.
+    if (cause == model::Cause::Disk && ledger_.disk_may_come_free()) round.disk_waits = true;
     if (cause == model::Cause::Settling && !gpus.empty()) hold(request_of(lane), gpus);
     note_reason(lane, cause, gpus, out);
     ++(cause == model::Cause::Parallel ? glanced : looked);

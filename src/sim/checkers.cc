@@ -76,6 +76,8 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   caps_.clear();
   outside_.started.clear();
   outside_.settling.clear();
+  outside_.without_disk.clear();
+  lack_disk_alone_.clear();
   stop_due_ = StopReason::None;
   too_much_.clear();
   signal_due_.reset();
@@ -262,9 +264,10 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
     task.asked_of_gpus(attempt.promise.gpu_memory, task.gpu_request.gpu_memory);
   }
   if (!outside_.two_phase(attempt.key.task)) {
-    const model::Cpus cpus = task.request.cpus;
+    const model::Request before = task.request;
     task.request = task.gpu_request;
-    task.request.cpus = cpus;
+    task.request.cpus = before.cpus;
+    task.request.disk = before.disk;
   }
   task.request.memory = memory;
   task.again = true;

@@ -130,6 +130,7 @@ class Checkers {
   void check_start(const model::StartAttempt& command, const SeenTask& task);
   void count_pass(model::TaskIndex started, const std::vector<model::GpuIndex>& on);
   [[nodiscard]] std::vector<SeenGpu> open_gpus(const model::Request& request) const;
+  void pass_those_without_disk(model::TaskIndex started);
   void pass_those_before(std::optional<model::TaskIndex> granted,
                          std::optional<model::TaskIndex> started);
   bool has_to_settle_first(model::TaskIndex index);
@@ -191,6 +192,9 @@ class Checkers {
   std::optional<model::TaskIndex> kill_of_;    ///< Waited when it was asked for.
   std::optional<model::RetryAsked> retry_of_;  ///< May begin anew, and has not yet.
   std::optional<model::SaidOfTask> said_due_;  ///< What has to be written down of what was said.
+  /// By kind of those that ask for disk: whether nothing else was lacking when the first was looked
+  /// at.
+  std::map<std::pair<model::ShapeIndex, model::Request>, bool> lack_disk_alone_;
   std::optional<model::TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
 
   /// What was kept for that one when it was first seen to be owed its room; within, nothing where

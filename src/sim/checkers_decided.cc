@@ -237,6 +237,7 @@ void Checkers::decided(const model::StartAttempt& command) {
   expect_of(index, granted_.erase(index) == 1, "is started when it was granted its request");
   if (complaint_) return;
   pass_those_before({}, index);
+  pass_those_without_disk(index);
   check_start(command, outside_.task(index));
   if (complaint_) return;
   count_pass(index, command.gpus);

@@ -60,6 +60,21 @@ void Checkers::pass_those_before(std::optional<model::TaskIndex> granted,
   }
 }
 
+/// Who asks for disk and was not started though all else was there lacks disk, and nothing else:
+/// also when younger ones have taken more of the rest.
+void Checkers::pass_those_without_disk(model::TaskIndex started) {
+  for (const model::TaskIndex index : outside_.waiting_in_order()) {
+    if (started == index) return;
+    const model::Request due = outside_.due(index);
+    if (due.disk == Bytes{}) continue;
+    // Those behind the first of their kind were not looked at, and wait for what that waits for.
+    const SeenTask& task = outside_.task(index);
+    const auto [kind, first] = lack_disk_alone_.try_emplace({task.shape, task.request}, false);
+    if (first) kind->second = outside_.has_room_for(due);
+    if (kind->second) outside_.without_disk.insert(index);
+  }
+}
+
 /// It has room, and another has to settle there first.
 bool Checkers::has_to_settle_first(model::TaskIndex index) {
   const bool loaded = outside_.loaded.contains(index);

@@ -319,7 +319,7 @@ std::optional<model::TaskIndex> Outside::oldest_without_room() const {
     if (!may_use_cpus(index) || !group_has_room(task(index).group)) continue;
     if (two_phase(index) && loads_wait.contains(on_gpus)) continue;
     const model::Request needs = due(index);
-    if (settling.contains(index)) continue;
+    if (settling.contains(index) || without_disk.contains(index)) continue;
     if (needs.cpus > cpus || needs.memory > memory || !gpus.has_room_for(needs)) return index;
   }
   return oldest_loaded;

@@ -177,6 +177,8 @@ struct Outside {
   /// After this event: those that had room when they were looked at, and wait for another to
   /// settle.
   std::set<model::TaskIndex> settling;
+  /// The same of those that wait for disk alone, or for an older one that does.
+  std::set<model::TaskIndex> without_disk;
   Bytes available;  ///< At the last reading, plus what those had then that have ended.
   std::optional<Bytes> disk_at_reading;
   Bytes disk_of_ended;  ///< What those were promised that have ended since.

@@ -96,6 +96,7 @@ void Outside::go_on_with(const model::Plan& batch, std::uint32_t first) {
     if (!two_phase(index)) {
       seen.request = seen.gpu_request;
       seen.request.cpus = written.cpus;
+      seen.request.disk = written.disk;
     }
     seen.request.memory = memory;
   }

@@ -49,7 +49,7 @@ class Disk(YardTest):
         run = self.trainyard("run", "job.yaml", expect=1)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({id: row["word"] for id, row in rows.items()},
-                         {"i=0": "CANNOT_START", "i=1": "CANNOT_START", "i=2": "CANNOT_START", "other": "FINISHED"}, run)
+                         {"i=0": "SKIPPED", "i=1": "SKIPPED", "i=2": "SKIPPED", "other": "FINISHED"}, run)
         self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, that of the run has [0-9.]+ [GTM]B in all$")
 
     def test_a_task_says_it_on_the_command_line_too(self):
