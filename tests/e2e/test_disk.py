@@ -56,7 +56,7 @@ class Disk(YardTest):
         shown = self.trainyard("run", "--disk", "20GB", "--dry-run", "--", "true", expect=0).stdout
         self.assertIn("20 GB of disk", shown)
         wrong = self.trainyard("run", "--disk", "20 gigs", "--", "true", expect=2)
-        self.assertIn("unit 'gigs' is unknown", wrong.stderr)
+        self.assertIn("disk: '20 gigs': unknown unit 'gigs'", wrong.stderr)
 
 
 if __name__ == "__main__":
