@@ -174,7 +174,7 @@ Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& 
     const Result<std::vector<journal::GroupRow>> groups = reader->groups();
     if (!groups) return std::unexpected(groups.error());
     for (const std::string& directory : *directories) cleaner.clean_task(directory);
-    cleaner.clean_code();
+    if (!options.keeps_some()) cleaner.clean_code();
     for (const journal::GroupRow& group : *groups) names.push_back(group.name);
   }
   cleaner.remove_empty_directories();
