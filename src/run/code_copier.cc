@@ -24,7 +24,7 @@
 namespace trainyard::run {
 namespace {
 
-namespace fs = std::filesystem;
+namespace stdfs = std::filesystem;
 
 /// Repositories lie in each other so deep.
 constexpr int kDepthMax = 8;
@@ -35,22 +35,22 @@ Error cannot(std::string_view what, const std::string& path, const std::error_co
 
 Result<void> make_directory(const std::string& path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  stdfs::create_directories(path, error);
   if (error) return std::unexpected(cannot("make the directory", path, error));
   return {};
 }
 
 Result<void> make_link(const std::string& target, const std::string& path) {
   std::error_code error;
-  fs::create_symlink(target, path, error);
+  stdfs::create_symlink(target, path, error);
   if (error) return std::unexpected(cannot("make the link", path, error));
   return {};
 }
 
-std::string parent_of(const std::string& path) { return fs::path(path).parent_path().string(); }
+std::string parent_of(const std::string& path) { return stdfs::path(path).parent_path().string(); }
 
 bool is_made_by_python(const std::string& path) {
-  return fs::path(path).filename() == "__pycache__" || path.ends_with(".pyc");
+  return stdfs::path(path).filename() == "__pycache__" || path.ends_with(".pyc");
 }
 
 /// What belongs to the whole copying: of the repositories in a work tree, too.
@@ -108,7 +108,7 @@ Result<void> TreeCopier::make_git_directory() const {
   const bool near =
       lies_in(tree_.common_directory, context_.root) && lies_in(directory, context_.root);
   const std::string common =
-      near ? fs::path(tree_.common_directory).lexically_relative(directory).string()
+      near ? stdfs::path(tree_.common_directory).lexically_relative(directory).string()
            : tree_.common_directory;
   for (const auto& [name, text] : {std::pair{"HEAD", &tree_.commit}, {"commondir", &common}}) {
     Result<void> written = sys::replace_file(fmt::format("{}/{}", directory, name), *text + "\n");
@@ -172,7 +172,7 @@ bool TreeCopier::has_real_parent(const std::string& name) {
   if (!is_new) return known->second;
   std::error_code error;
   const bool real =
-      has_real_parent(parent) && fs::is_directory(fs::symlink_status(source(parent), error));
+      has_real_parent(parent) && stdfs::is_directory(stdfs::symlink_status(source(parent), error));
   return real_[parent] = real;
 }
 
@@ -185,8 +185,8 @@ std::optional<std::string> TreeCopier::run_above(const std::string& name) {
   if (is_new) {
     const std::string path = source(parent);
     std::error_code error;
-    known->second = path == context_.run_directory || fs::exists(journal_path(path), error) ||
-                    fs::exists(submission_path(path), error);
+    known->second = path == context_.run_directory || stdfs::exists(journal_path(path), error) ||
+                    stdfs::exists(submission_path(path), error);
   }
   return known->second ? std::optional(parent) : std::nullopt;
 }
@@ -196,9 +196,9 @@ Result<void> TreeCopier::copy_entry(const std::string& name, Kind kind) {
   if (context_.copying.is_given_up()) return std::unexpected(Error{"given up"});
   if (!has_real_parent(name)) return {};
   std::error_code error;
-  const fs::file_status status = fs::symlink_status(source(name), error);
-  if (fs::is_symlink(status)) return copy_link(name, kind);
-  if (!fs::is_regular_file(status)) return {};
+  const stdfs::file_status status = stdfs::symlink_status(source(name), error);
+  if (stdfs::is_symlink(status)) return copy_link(name, kind);
+  if (!stdfs::is_regular_file(status)) return {};
   if (Result<void> made = make_parent(name); !made) return made;
   const Result<bool> copied = sys::copy_file({.from = source(name), .to = target(name)});
   if (!copied) return std::unexpected(copied.error());
@@ -211,11 +211,11 @@ Result<void> TreeCopier::copy_entry(const std::string& name, Kind kind) {
 Result<void> TreeCopier::copy_link(const std::string& name, Kind kind) {
   if (holds_copies(source(name))) return link_original(name);
   std::error_code error;
-  const fs::path led = fs::read_symlink(source(name), error);
+  const stdfs::path led = stdfs::read_symlink(source(name), error);
   if (error) return std::unexpected(cannot("read the link", source(name), error));
   if (Result<void> made = make_parent(name); !made) return made;
   const std::string whole =
-      (fs::path(source(name)).parent_path() / led).lexically_normal().string();
+      (stdfs::path(source(name)).parent_path() / led).lexically_normal().string();
   const bool stays = lies_in(whole, tree_.root);
   if (led.is_absolute() || stays) return make_link(led.string(), target(name));
   if (kind == Kind::Known) links_made_whole_.push_back(name);
@@ -227,10 +227,10 @@ Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {
   if (!has_real_parent(name)) return {};
   std::error_code error;
   const std::string path = source(name);
-  if (!fs::is_directory(fs::symlink_status(path, error))) return {};
+  if (!stdfs::is_directory(stdfs::symlink_status(path, error))) return {};
   if (Result<void> made = make_directory(target(name)); !made) return made;
   // A submodule that is not checked out.
-  if (!fs::exists(path + "/.git", error)) return {};
+  if (!stdfs::exists(path + "/.git", error)) return {};
   if (depth >= kDepthMax) {
     return std::unexpected(
         Error{fmt::format("'{}' is one repository too many within another", path)});
@@ -245,7 +245,7 @@ Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {
 bool TreeCopier::holds_copies(const std::string& path) const {
   std::error_code error;
   const std::string real = real_directory(path);
-  return lies_in(context_.run_directory, real) || fs::exists(code_copy_path(real), error);
+  return lies_in(context_.run_directory, real) || stdfs::exists(code_copy_path(real), error);
 }
 
 /// The original, in its place; of a directory that holds copies of code, or of which something has
@@ -256,9 +256,9 @@ Result<void> TreeCopier::link_original(const std::string& name) {
   if (is_made_by_python(name) || real_directory(path) == context_.run_directory) return {};
   if (Result<void> made = make_parent(name); !made) return made;
   std::error_code error;
-  const fs::file_status there = fs::symlink_status(target(name), error);
-  if (fs::exists(there) && !fs::is_directory(there)) return {};
-  if (!fs::exists(there) && !holds_copies(path)) return make_link(path, target(name));
+  const stdfs::file_status there = stdfs::symlink_status(target(name), error);
+  if (stdfs::exists(there) && !stdfs::is_directory(there)) return {};
+  if (!stdfs::exists(there) && !holds_copies(path)) return make_link(path, target(name));
   if (Result<void> made = make_directory(target(name)); !made) return made;
   for (const std::string& below : sys::names_in(path)) {
     if (below == kCodeCopy) continue;

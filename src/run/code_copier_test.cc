@@ -28,12 +28,12 @@ using process::git_says;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-namespace fs = std::filesystem;
+namespace stdfs = std::filesystem;
 
 /// A repository in which a run is to begin, in runs/one.
 class CodeCopier : public ::testing::Test {
  protected:
-  CodeCopier() { fs::create_directories(run()); }
+  CodeCopier() { stdfs::create_directories(run()); }
 
   [[nodiscard]] std::string run(const std::string& name = "one") const {
     return tree_ / ("runs/" + name);
@@ -57,31 +57,31 @@ class CodeCopier : public ::testing::Test {
 
 TEST_F(CodeCopier, CopiesTheCommitAndAllThatIsChangedSince) {
   tree_.write(".gitignore", "runs/\n");
-  for (const std::string name : {"old.py", "runs", "staged.py", "gone.py", "was/a.py"}) {
+  for (const std::string name : {"old.py", "staged.py", "gone.py", "was/a.py"}) {
     tree_.write(name, "1");
   }
-  fs::permissions(tree_ / "old.py", fs::perms{0755});
+  stdfs::permissions(tree_ / "old.py", stdfs::perms{0755});
   git(tree_.path(), "add -A");
   tree_.commit();
   tree_.write("train.py", "lr = 2\n");
   tree_.write("staged.py", "2");
   git(tree_.path(), "add staged.py");
-  fs::remove(tree_ / "gone.py");
+  stdfs::remove(tree_ / "gone.py");
   tree_.write("deep/two words\nand lines.py", "new");
   // A directory that has become a file, and one that has become a link.
-  fs::remove_all(tree_ / "was");
-  fs::create_directory_symlink("deep", tree_ / "was");
+  stdfs::remove_all(tree_ / "was");
+  stdfs::create_directory_symlink("deep", tree_ / "was");
 
   const CodeCopy made = copy();
   EXPECT_EQ(made, (CodeCopy{.root = tree_.path(), .path = run() + "/trainyard.code"}));
-  EXPECT_THAT(names(""),
-              ElementsAre(".git", ".gitignore", "deep", "old.py", "staged.py", "train.py", "was"));
+  EXPECT_THAT(names(""), ElementsAre(".git", ".gitignore", "deep", "old.py", "runs", "staged.py",
+                                     "train.py", "was"));
   EXPECT_THAT(names("runs"), IsEmpty());
   EXPECT_EQ(text("train.py"), "lr = 2\n");
   EXPECT_EQ(text("staged.py"), "2");
   EXPECT_EQ(text("deep/two words\nand lines.py"), "new");
-  EXPECT_EQ(fs::status(in_copy("old.py")).permissions(), fs::perms{0755});
-  EXPECT_EQ(fs::read_symlink(in_copy("was")), "deep");
+  EXPECT_EQ(stdfs::status(in_copy("old.py")).permissions(), stdfs::perms{0755});
+  EXPECT_EQ(stdfs::read_symlink(in_copy("was")), "deep");
   EXPECT_EQ(code_copy_of(run()).value(), made);
 
   // It stays as it is.
@@ -124,17 +124,17 @@ TEST_F(CodeCopier, LinksWhatGitIgnoresAndNotWhatPythonCompiles) {
   tree_.write("lib/a.pyc", "");
   tree_.write("lib/__pycache__/a.pyc", "");
   copy();
-  EXPECT_EQ(fs::read_symlink(in_copy("data")), tree_ / "data");
+  EXPECT_EQ(stdfs::read_symlink(in_copy("data")), tree_ / "data");
   EXPECT_EQ(text("data/train.csv"), "1,2");
-  EXPECT_EQ(fs::read_symlink(in_copy("lib/weights.bin")), tree_ / "lib/weights.bin");
+  EXPECT_EQ(stdfs::read_symlink(in_copy("lib/weights.bin")), tree_ / "lib/weights.bin");
   EXPECT_THAT(names("lib"), ElementsAre("a.py", "weights.bin"));
 }
 
 /// For the paths of what is below, with links followed.
 std::vector<std::string> walked(const std::string& directory) {
   std::vector<std::string> found;
-  for (fs::recursive_directory_iterator
-           at(directory, fs::directory_options::follow_directory_symlink),
+  for (stdfs::recursive_directory_iterator
+           at(directory, stdfs::directory_options::follow_directory_symlink),
        end;
        at != end; ++at) {
     if (at->path().filename() == ".git") {
@@ -154,7 +154,7 @@ TEST_F(CodeCopier, LinksOtherRunsAndNeverACopyOfCode) {
     tree_.write("runs/zero/journal.db", "");
     tree_.write("runs/zero/a/model.pt", "m");
     const std::string second = run("two");
-    fs::create_directories(second);
+    stdfs::create_directories(second);
     // Two that are submitted at the same time are in each other's way neither.
     copy_code({.directory = tree_.path(), .run_directory = second}).value();
     tree_.write("runs/two/trainyard.submission", "");
@@ -164,17 +164,17 @@ TEST_F(CodeCopier, LinksOtherRunsAndNeverACopyOfCode) {
         ElementsAre(".gitignore", "runs/two/trainyard.code-of", "runs/two/trainyard.submission",
                     "runs/zero/a/model.pt", "runs/zero/journal.db", "train.py"))
         << ignored;
-    EXPECT_TRUE(fs::is_symlink(in_copy("runs/zero")));
-    fs::remove_all(tree_ / "runs");
-    fs::create_directories(run());
+    EXPECT_TRUE(stdfs::is_symlink(in_copy("runs/zero")));
+    stdfs::remove_all(tree_ / "runs");
+    stdfs::create_directories(run());
   }
 }
 
 TEST_F(CodeCopier, NeverLinksItselfWhereRunsLieElsewhere) {
   const sys::TemporaryDirectory scratch;
-  fs::remove_all(tree_ / "runs");
-  fs::create_directory_symlink(scratch.path(), tree_ / "runs");
-  fs::create_directory(run());
+  stdfs::remove_all(tree_ / "runs");
+  stdfs::create_directory_symlink(scratch.path(), tree_ / "runs");
+  stdfs::create_directory(run());
   copy();
   EXPECT_THAT(walked(run() + "/trainyard.code"), ElementsAre("train.py"));
   EXPECT_EQ(git_says(run() + "/trainyard.code", "rev-parse HEAD"),
@@ -184,14 +184,15 @@ TEST_F(CodeCopier, NeverLinksItselfWhereRunsLieElsewhere) {
 TEST_F(CodeCopier, LinksLeadWhereTheyLed) {
   const sys::TemporaryDirectory elsewhere;
   elsewhere.write("x", "far");
-  fs::create_directory(tree_ / "sub");
-  fs::create_symlink("../train.py", tree_ / "sub/near");
-  fs::create_symlink(elsewhere / "x", tree_ / "far");
-  fs::create_symlink("../" + fs::path(elsewhere.path()).filename().string() + "/x", tree_ / "dots");
+  stdfs::create_directory(tree_ / "sub");
+  stdfs::create_symlink("../train.py", tree_ / "sub/near");
+  stdfs::create_symlink(elsewhere / "x", tree_ / "far");
+  stdfs::create_symlink("../" + stdfs::path(elsewhere.path()).filename().string() + "/x",
+                        tree_ / "dots");
   git(tree_.path(), "add -A");
   tree_.commit();
   const CodeCopy made = copy();
-  EXPECT_EQ(fs::read_symlink(in_copy("sub/near")), "../train.py");
+  EXPECT_EQ(stdfs::read_symlink(in_copy("sub/near")), "../train.py");
   EXPECT_EQ(text("far"), "far");
   EXPECT_EQ(text("dots"), "far");
   // git is to take it for the same code.
@@ -238,13 +239,13 @@ TEST_F(CodeCopier, LeavesNothingWhenItIsGivenUpOrCannotWrite) {
 }
 
 TEST_F(CodeCopier, ReplacesWhatAnEarlierOneHasLeft) {
-  fs::create_directories(in_copy("left"));
+  stdfs::create_directories(in_copy("left"));
   const Result<std::optional<CodeCopy>> half = code_copy_of(run());
   ASSERT_FALSE(half.has_value());
   EXPECT_THAT(half.error().message, HasSubstr("is not whole: begin the run anew"));
   copy();
   EXPECT_THAT(names(""), ElementsAre(".git", "train.py"));
-  fs::remove_all(run() + "/trainyard.code");
+  stdfs::remove_all(run() + "/trainyard.code");
   const Result<std::optional<CodeCopy>> gone = code_copy_of(run());
   ASSERT_FALSE(gone.has_value());
   EXPECT_THAT(gone.error().message, HasSubstr("trainyard.code', is gone"));
@@ -255,12 +256,13 @@ TEST_F(CodeCopier, ReplacesWhatAnEarlierOneHasLeft) {
 TEST_F(CodeCopier, IsMovedWithItsWorkTree) {
   const sys::TemporaryDirectory elsewhere;
   copy();
-  const std::string moved = fs::canonical(elsewhere.path()).string() + "/moved";
-  fs::copy(tree_.path(), moved, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  const std::string moved = stdfs::canonical(elsewhere.path()).string() + "/moved";
+  stdfs::copy(tree_.path(), moved,
+              stdfs::copy_options::recursive | stdfs::copy_options::copy_symlinks);
   const auto found = code_copy_of(moved + "/runs/one").value();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->root, moved);
-  fs::rename(tree_ / ".git", tree_ / "not-git");
+  stdfs::rename(tree_ / ".git", tree_ / "not-git");
   EXPECT_EQ(git_says(found->path, "log --format=%s"), "what there is\n");
 }
 

@@ -269,7 +269,7 @@ class Scripts(BlockTest):
         first, second = self.shell(blocks(JOBS, "sh")[3]).split()
         for number in (first, second):
             self.trainyard("wait", number, expect=0)
-            run = json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["run_dir"]
+            run = json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["run_directory"]
             self.assertEqual(self.trainyard("logs", number, "--stdout", expect=0).stdout.splitlines()[-1], f"{run}/trainyard.code")
         self.shell("trainyard down --now")
 

@@ -3,7 +3,7 @@
 import shutil
 
 from test_queue import LIGHT, QueueTest
-from yard import SETTINGS, json, os, pathlib, signal, subprocess
+from yard import SETTINGS, TRAINYARD, json, os, pathlib, signal, subprocess
 
 JOB = """
 name: job
@@ -52,7 +52,9 @@ class Snapshot(QueueTest):
         self.git("commit", "-qam", "two")
 
     def there(self, *words, expect=0, **options):
-        done = subprocess.run(self.command(*words), cwd=self.tree / "sub", env={**self.environment, **options}, capture_output=True,
+        # Behind the two dashes all is the task's.
+        words = [TRAINYARD, *words] if "--" in words else self.command(*words)
+        done = subprocess.run(words, cwd=self.tree / "sub", env={**self.environment, **options}, capture_output=True,
                               text=True, timeout=240, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
@@ -79,6 +81,9 @@ class Snapshot(QueueTest):
             self.assertIn("gone.txt", (run / f"g/n={n}/stderr.log").read_text())
         self.assertFalse((self.tree / "runs").exists())
 
+        shown = json.loads(self.there("run", "--resume", "runs/job", "--dry-run", "--json").stdout)
+        self.assertEqual({task["working_directory"] for task in shown["tasks"]}, {f"{run}/trainyard.code/sub"})
+
         # Another try, by command or in a run that goes on, is in the copy as well; and so nothing is another code.
         (run / "fails").unlink()
         self.there("retry", number, "n=1")
@@ -89,7 +94,6 @@ class Snapshot(QueueTest):
         self.assertEqual([word for word, _, _ in codes.values()], ["FINISHED"] * 2)
         self.assertEqual({(code.startswith(self.head[:7] + "+"), newer) for _, code, newer in codes.values()}, {(True, None)})
         self.assertNotIn("other code", self.there("status", "runs/job", "--all").stdout)
-        self.assertIn("trainyard.code/sub", self.there("run", "--resume", "runs/job", "--dry-run").stdout)
 
         # And it goes with its run.
         self.there("clean", "runs/job", "--keep", "results")
@@ -114,6 +118,19 @@ class Snapshot(QueueTest):
         self.ran_what_was_submitted("one/one/one/stdout.log")
         run = self.tree / "sub/runs/one"
         self.assertEqual((run / "one/one/where").read_text(), f"{run}/trainyard.code/sub\n")
+
+    def test_what_never_begins_keeps_no_copy(self):
+        held = self.holds()
+        bad = self.command_of("exit 3", "--needs", held)
+        first, second = (self.there("submit", "--snapshot", "--needs", bad, *LIGHT, "--name", name, "--", "true").stdout.strip()
+                         for name in ("out", "skipped"))
+        copies = [self.tree / f"sub/runs/{name}/trainyard.code" for name in ("out", "skipped")]
+        self.assertTrue(all((copy / "sub/train.sh").exists() for copy in copies))
+        self.there("kill", first)
+        self.assertEqual([copy.exists() for copy in copies], [False, True])
+        self.open_gate()
+        self.wait(second, 1)
+        self.until("the end of its copy", lambda: not copies[1].exists())
 
     def test_a_run_of_its_own_copies_when_it_begins(self):
         def run(*words):
