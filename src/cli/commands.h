@@ -25,6 +25,7 @@ struct RunOptions {
   bool rerun_changed = false;
   bool until_stdin_closes = false;
   bool detach = false;       ///< Goes on when the terminal is gone.
+  bool snapshot = false;     ///< In a copy of the work tree.
   bool queued = false;       ///< Begun by the queue, which hears of it through descriptor 3.
   std::string job_text;      ///< What the job file says, whatever stands there now; empty: that.
   CommandWords words;        ///< A command in the place of a job file.
@@ -77,6 +78,7 @@ struct SubmitOptions {
   std::vector<std::uint32_t> needs;  ///< Numbers of runs that are to end first.
   std::vector<std::string> settings;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
+  bool snapshot = false;     ///< In a copy of the work tree, as it is now.
   bool json = false;
 };
 ExitCode submit_command(const SubmitOptions& options);

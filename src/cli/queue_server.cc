@@ -24,6 +24,7 @@
 #include "cli/queue_news.h"
 #include "cli/run_outcome.h"
 #include "run/begun.h"
+#include "run/code_copy.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -306,6 +307,8 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory, in
                       const std::string& why) {
   run::EndedSubmission ended{
       .number = number, .run_directory = run_directory, .exit_code = code, .why = why};
+  // It never began, and never will.
+  if (!why.empty() && run_directory != "/") run::drop_code_copy(run_directory);
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;

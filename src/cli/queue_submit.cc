@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "cli/checked_job.h"
+#include "cli/code_snapshot.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -111,6 +112,12 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   return std::unexpected(number.error());
 }
 
+/// Where the tasks of a job run that say no other place.
+std::string directory_of_tasks(const CheckedJob& job) {
+  return job.job_file.empty() ? job.directory
+                              : std::filesystem::path(job.job_file).parent_path().string();
+}
+
 ExitCode tell_number(const run::Submission& submission, bool json) {
   if (!json) return answer(fmt::format("{}\n", submission.number));
   nlohmann::ordered_json told;
@@ -135,6 +142,11 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
   if (!files) return fail(files.error());
   const Result<run::Submission> submission = submission_for(options, *job);
   if (!submission) return fail(submission.error());
+  if (options.snapshot) {
+    const auto copied = make_snapshot(
+        {.directory = directory_of_tasks(*job), .run_directory = submission->run_directory});
+    if (!copied) return copied.error();
+  }
   if (const Result<void> added = files->add(*submission); !added) {
     std::error_code ignored;
     std::filesystem::remove_all(submission->run_directory, ignored);

@@ -18,6 +18,7 @@
 #include "cli/known_runs.h"
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
+#include "run/code_copy.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -118,6 +119,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files || !files->cancel(*number)) return std::nullopt;
+  run::drop_code_copy(run_directory);
   return fmt::format("run {} has been taken out of your queue\n", *number);
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "cli/checked_job.h"
+#include "cli/code_snapshot.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -88,7 +89,8 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   execution.config_file = configuration_file(options.config_file);
   execution.settings = std::move(settings);
   execution.configuration = settings::show(job.configuration());
-  if (auto found = process::find_code(job.paths().directory)) {
+  const std::string where = job.code_copy() ? job.code_copy()->path : job.paths().directory;
+  if (auto found = process::find_code(where)) {
     execution.git_diff = job.without_secrets(std::move(found->diff));
     execution.git_commit = found->code.commit;
     execution.code = std::move(found->code);
@@ -361,6 +363,9 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   if (const Result<void> chosen = choose_tasks(options, *job); !chosen) {
     return fail(chosen.error());
   }
+  if (const Result<void> looked = look_at_snapshot(options, *job); !looked) {
+    return fail(looked.error());
+  }
   JobTasks tasks(std::move(*job));
   std::optional<report::ResumedPlan> resumed;
   if (!options.resume.empty()) {
@@ -414,6 +419,7 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
                                                                .first = run_directory}})
                                 : claim_old_directory(run_directory);
     if (lock) {
+      if (const auto failed = enter_snapshot(*options, *job, departure)) return *failed;
       return Session(*options, std::move(*job),
                      {.promises = std::move(promises),
                       .keeper = std::move(*keeper),

@@ -33,6 +33,7 @@ constexpr const char* kRunExamples =
     "  trainyard run sweep.yaml --dry-run\n"
     "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
     "  trainyard run -d sweep.yaml\n"
+    "  trainyard run --snapshot sweep.yaml\n"
     "  trainyard run --gpu-memory 10GB --time-limit 8h -- python train.py --lr 3e-4\n"
     "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py --lr {lr}\n"
     "  trainyard run --each-line commands.txt\n"
@@ -43,6 +44,9 @@ constexpr const char* kRunExamples =
     "\n"
     "A command is one task, in this directory; one word behind '--' is for the shell. Without\n"
     "--matrix braces are as typed. It begins a run of its own each time, in runs/<name>-2, -3.\n"
+    "With --snapshot the tasks run in a copy of the git work tree, under the run directory: you "
+    "may\n"
+    "edit on. What git ignores is linked there. The run keeps to it when it goes on.\n"
     "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
     "--config takes their place; --set overrides the settings before, key by key.\n"
     "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
@@ -77,6 +81,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "--detach,-d", options.detach,
       "Go on when the terminal is gone: the run's number is printed once it has begun, and\n"
       "what it says then is in trainyard.run.log in its directory");
+  run->add_flag("--snapshot", options.snapshot, kSnapshotHelp);
   run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
   run->add_flag("--json", options.json, "Print the results as JSON");
   add_configuration(*run, options.config_file, options.settings);
@@ -107,6 +112,10 @@ std::string wrong_with_run(const RunOptions& options) {
   if (!options.only.empty() && options.resumes) {
     return "--only begins a run with some of its tasks: of one that has begun 'trainyard retry' "
            "takes them";
+  }
+  if (options.snapshot && options.resumes) {
+    return "--snapshot copies the code when a run begins: one that has begun goes on where it was, "
+           "in its copy or in the work tree";
   }
   if (options.rerun_changed && !options.resumes) {
     return "--rerun-changed goes with --resume: a new run runs all tasks";

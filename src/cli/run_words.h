@@ -14,6 +14,11 @@ class App;
 
 namespace trainyard::cli {
 
+/// Of `run` and `submit` alike.
+constexpr const char* kSnapshotHelp =
+    "Run in a copy of the git work tree, with what is changed and new in it: edits that come\n"
+    "later change nothing for its tasks";
+
 class RunWords {
  public:
   /// Adds it to `app`, which must outlive this. `command_line` is for the journal.

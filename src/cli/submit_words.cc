@@ -22,6 +22,7 @@ constexpr const char* kSubmitExamples =
     "  trainyard submit sweep.yaml\n"
     "  trainyard submit --name vit --gpu-memory 10GB --time-limit 8h -- python train.py --lr 3e-4\n"
     "  trainyard submit --needs 45 -- 'python evaluate.py > scores.txt'\n"
+    "  trainyard submit --snapshot sweep.yaml\n"
     "  trainyard submit more.yaml 46\n"
     "\n"
     "Into your queue on this host, which is started where there is none: each submission becomes "
@@ -30,6 +31,9 @@ constexpr const char* kSubmitExamples =
     "machine\n"
     "has room, with this environment. Its number is printed. 'trainyard status' shows what there\n"
     "is, 'trainyard kill 46' takes one out, 'trainyard wait 46' waits for it.\n"
+    "With --snapshot the code is copied now, so that you may edit on while it waits; what git "
+    "ignores\n"
+    "is linked there. 'retry' takes the copy, too.\n"
     "Where a run is named, that is at work, its tasks are added to that one: they have their\n"
     "directories under <run-dir>/submissions/<number>, may need groups of the run, and --set is\n"
     "for task.<key>=<value>.\n"
@@ -48,6 +52,9 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   if (!options.run_directory.empty() && !options.needs.empty()) {
     return "--needs is for the queue: what is added to a run says in its job file which groups it "
            "needs";
+  }
+  if (!options.run_directory.empty() && options.snapshot) {
+    return "--snapshot is for the queue: what is added to a run works in the work tree itself";
   }
   if (!options.run_directory.empty() && !options.config_file.empty()) {
     return "--config is for the queue: a run has its own";
@@ -72,6 +79,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
+  submit_->add_flag("--snapshot", options_.snapshot, kSnapshotHelp);
   submit_->add_flag("--json", options_.json, "For programs");
   add_configuration(*submit_, options_.config_file, options_.settings);
   // Those of its tasks are all that a run takes in, and of a run of its own the usual ones.

@@ -251,6 +251,7 @@ std::expected<Job, text::Mistakes> Job::later_round(const RoundOptions& options)
   state->text = state_->text;
   state->name = state_->name;
   state->paths = state_->paths;
+  state->code_copy = state_->code_copy;
   state->configuration = state_->configuration;
   state->capacity = state_->capacity;
   state->environment = state_->environment;

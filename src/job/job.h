@@ -25,6 +25,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "run/code_copy.h"
 #include "settings/configuration.h"
 #include "text/mistake.h"
 #include "text/task_pattern.h"
@@ -180,6 +181,10 @@ class Job {
   /// need, as far as none of these was chosen itself: the others are left out. An error for a
   /// pattern that means none. Costs O(tasks * patterns). Before the plan is shared.
   Result<void> choose(const std::vector<text::TaskPattern>& patterns);
+
+  /// Its commands run in the copy of their work tree from now on, wherever they would run in that.
+  void work_in(run::CodeCopy copy);
+  [[nodiscard]] const std::optional<run::CodeCopy>& code_copy() const;
 
   [[nodiscard]] std::string task_id(model::TaskIndex task) const;
   [[nodiscard]] model::GroupIndex group_of(model::TaskIndex task) const;

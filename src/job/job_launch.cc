@@ -160,11 +160,19 @@ int gpus_of_ranks(const model::Shape& shape, const Variables& said,
 
 }  // namespace
 
+std::string Job::State::place_of(const std::string& directory) const {
+  return code_copy ? code_copy->place_of(directory) : directory;
+}
+
 std::string Job::State::working_directory_of(const Bound& bound) const {
   const Text* const directory = said(*bound.group, *bound.task, TaskKey::WorkingDirectory);
-  if (directory == nullptr) return paths.directory;
-  return text::absolute_path(paths.directory, directory->text.fill(bound.bindings));
+  if (directory == nullptr) return place_of(paths.directory);
+  return place_of(text::absolute_path(paths.directory, directory->text.fill(bound.bindings)));
 }
+
+void Job::work_in(run::CodeCopy copy) { state_->code_copy = std::move(copy); }
+
+const std::optional<run::CodeCopy>& Job::code_copy() const { return state_->code_copy; }
 
 model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
                           const ResultOf& result_of) const {

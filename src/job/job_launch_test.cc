@@ -11,6 +11,7 @@
 #include "job/job.h"
 #include "job/test_job.h"
 #include "model/launch.h"
+#include "run/code_copy.h"
 
 namespace trainyard::job {
 namespace {
@@ -187,6 +188,33 @@ TEST(Launch, RunsWhereItIsTold) {
   EXPECT_EQ(directory("n{n}"), "/job/n7");
   EXPECT_EQ(launch_of("groups: [{working-directory: x, tasks: [{command: y}]}]").working_directory,
             "/job/x");
+}
+
+TEST(Launch, IsInACopyOfTheCodeWhereItWouldBeInTheOriginal) {
+  Job job = job_of(
+      "groups:\n"
+      "- name: g\n"
+      "  tasks:\n"
+      "  - {id: a, command: x}\n"
+      "  - {id: b, command: x, working-directory: sub}\n"
+      "  - {id: c, command: x, working-directory: /job/sub}\n"
+      "  - {id: d, command: x, working-directory: ..}\n"
+      "  - {id: e, command: x, working-directory: '{task_dir}'}\n");
+  const std::uint64_t before = job.fingerprint({1});
+  EXPECT_EQ(job.code_copy(), std::nullopt);
+  const run::CodeCopy copy{.root = "/job", .path = "/job/runs/sweep/trainyard.code"};
+  job.work_in(copy);
+  EXPECT_EQ(job.code_copy(), copy);
+  std::vector<std::string> places;
+  for (std::uint32_t task = 0; task < 5; ++task) {
+    const model::Launch launch = job.launch({.task = {task}, .attempt = 1});
+    places.push_back(launch.working_directory);
+    EXPECT_EQ(launch.stdout_path, launch.task_directory + "/stdout.log");
+    EXPECT_EQ(launch.task_directory, "/job/runs/sweep/g/" + job.task_id({task}));
+  }
+  EXPECT_THAT(places, ElementsAre(copy.path, copy.path + "/sub", copy.path + "/sub", "/",
+                                  "/job/runs/sweep/g/e"));
+  EXPECT_EQ(job.fingerprint({1}), before) << "it computes the same";
 }
 
 }  // namespace

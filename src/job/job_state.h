@@ -20,6 +20,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "run/code_copy.h"
 #include "settings/configuration.h"
 #include "text/placeholder.h"
 #include "text/web_address.h"
@@ -30,6 +31,7 @@ struct Job::State {
   std::string text;
   std::string name;
   JobPaths paths;
+  std::optional<run::CodeCopy> code_copy;
   settings::Configuration configuration;
   model::Capacity capacity;
   Variables environment;  ///< Of the yard: what matters here.
@@ -91,6 +93,8 @@ struct Job::State {
                                                       const ResultOf& result_of) const;
 
   [[nodiscard]] std::string directory_of(const Bound& bound) const;
+  /// In the copy of the code, where it has one.
+  [[nodiscard]] std::string place_of(const std::string& directory) const;
   [[nodiscard]] std::string working_directory_of(const Bound& bound) const;
 
   /// How one can be kept to a part of its GPU that finds these variables beside the yard's.

@@ -66,6 +66,14 @@ std::vector<std::string> shown(const Job& job) {
   return names;
 }
 
+TEST(Repeat, StaysInItsCopyOfTheCode) {
+  Job first = job_of(kFederated);
+  first.work_in({.root = "/job", .path = "/job/runs/sweep/trainyard.code"});
+  const Job next = round_of(first, 1, groups_of(first));
+  EXPECT_EQ(next.launch({.task = {0}, .attempt = 1}).working_directory,
+            "/job/runs/sweep/trainyard.code");
+}
+
 TEST(Repeat, BeginsWithWhatStandsBeforeItAndItsRound0) {
   const Job job = job_of(kFederated);
   EXPECT_THAT(shown(job), ElementsAre("init", "clients.0", "server.0"));

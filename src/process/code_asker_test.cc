@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,8 +17,8 @@
 
 #include "base/time.h"
 #include "process/git_code.h"
+#include "process/test_repository.h"
 #include "sys/event_loop.h"
-#include "sys/helper_command.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::process {
@@ -27,32 +26,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-void git(const std::string& directory, const std::string& words) {
-  const auto done = sys::run_helper(
-      {.arguments = {"sh", "-c",
-                     "git -c user.name=me -c user.email=me@here -c init.defaultBranch=main " +
-                         words},
-       .directory = directory});
-  ASSERT_TRUE(done.has_value());
-  ASSERT_EQ(done->exit_code, 0) << words;
-}
-
-/// A repository with one file that it knows.
-class Repository {
- public:
-  Repository() {
-    directory_.write("train.py", "lr = 1\n");
-    git(path(), "init -q && git add train.py");
-    commit();
-  }
-  [[nodiscard]] const std::string& path() const { return directory_.path(); }
-  void write(std::string_view name, std::string_view text) const { directory_.write(name, text); }
-  void commit() const { git(path(), "commit -qam 'what there is'"); }
-
- private:
-  sys::TemporaryDirectory directory_;
-};
 
 CodeAsker::Answer answer_of(CodeAsker& asker) {
   while (!asker.is_gone()) {

@@ -36,7 +36,10 @@ bool holds_a_task(const std::string& run_directory) {
        !error && entry != end && left > 0; entry.increment(error), --left) {
     if (entry.depth() > 0 && entry->path().filename() == log_name("stdout", 1)) return true;
     std::error_code ignored;
-    if (entry->is_directory(ignored) && is_there(journal_path(entry->path().string()))) {
+    // What is in a copy of somebody's code no task of this run has left.
+    const bool is_code = entry.depth() == 0 && entry->path().filename() == kCodeCopy;
+    if (is_code ||
+        (entry->is_directory(ignored) && is_there(journal_path(entry->path().string())))) {
       entry.disable_recursion_pending();
     }
   }

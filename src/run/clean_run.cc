@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -18,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "journal/reader.h"
+#include "run/code_copy.h"
 #include "run/kept_files.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -38,12 +40,14 @@ class Cleaner {
       : run_directory_(std::move(run_directory)), options_(options) {}
 
   void clean_task(const std::string& directory);
+  void clean_code();
   void clean_run_files(const std::vector<std::string>& groups);
   void remove_empty_directories();
 
   Cleaned cleaned;
 
  private:
+  bool clean_directory(const std::string& directory, std::function<bool(std::string_view)> kept);
   void remove_file(const std::filesystem::path& path);
   void remove_empty(const std::filesystem::path& path);
   void failed(const std::filesystem::path& path, const std::error_code& why);
@@ -84,29 +88,43 @@ void Cleaner::remove_empty(const std::filesystem::path& path) {
   std::filesystem::remove(path, error);
 }
 
+/// The copy of the code, where there is one that is known for it.
+void Cleaner::clean_code() {
+  std::error_code error;
+  if (std::filesystem::exists(code_record_path(run_directory_), error)) {
+    clean_directory(std::string(kCodeCopy), [](std::string_view) { return false; });
+  }
+}
+
 void Cleaner::clean_task(const std::string& directory) {
   if (!stays_inside(directory)) return;
+  const bool is_there = clean_directory(directory, [this](std::string_view name) {
+    return (options_.keep_results && is_result_file(name)) ||
+           (options_.keep_logs && is_log_file(name));
+  });
+  if (!is_there) return;
+  for (std::filesystem::path above = std::filesystem::path(directory).parent_path(); !above.empty();
+       above = above.parent_path()) {
+    if (!above_.insert(above.string()).second) break;
+  }
+}
+
+/// What is in a directory, and itself where nothing of that is kept. False where there is none.
+bool Cleaner::clean_directory(const std::string& directory,
+                              std::function<bool(std::string_view)> kept) {
   const std::filesystem::path path = inside(directory);
   std::error_code error;
-  if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) return;
-  sys::Removed removed =
-      sys::remove_below({.root = run_directory_,
-                         .directory = directory,
-                         .kept =
-                             [this](std::string_view name) {
-                               return (options_.keep_results && is_result_file(name)) ||
-                                      (options_.keep_logs && is_log_file(name));
-                             },
-                         .only_look = options_.only_look});
+  if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) return false;
+  sys::Removed removed = sys::remove_below({.root = run_directory_,
+                                            .directory = directory,
+                                            .kept = std::move(kept),
+                                            .only_look = options_.only_look});
   cleaned.bytes += removed.bytes;
   for (std::string& why : removed.failed) {
     if (cleaned.failed.size() < Cleaned::kFailedMax) cleaned.failed.push_back(std::move(why));
   }
   remove_empty(path);
-  for (std::filesystem::path above = std::filesystem::path(directory).parent_path(); !above.empty();
-       above = above.parent_path()) {
-    if (!above_.insert(above.string()).second) break;
-  }
+  return true;
 }
 
 /// Those of groups, the innermost first.
@@ -126,6 +144,7 @@ void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
   remove_empty(reports);
   remove_file(ends_path(run_directory_));
   remove_file(preload_log_path(run_directory_));
+  remove_file(code_record_path(run_directory_));
   for (const std::string_view end : {"-wal", "-shm", "-journal", ""}) {
     remove_file(fmt::format("{}{}", journal_path(run_directory_), end));
   }
@@ -155,6 +174,7 @@ Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& 
     const Result<std::vector<journal::GroupRow>> groups = reader->groups();
     if (!groups) return std::unexpected(groups.error());
     for (const std::string& directory : *directories) cleaner.clean_task(directory);
+    if (!options.keeps_some()) cleaner.clean_code();
     for (const journal::GroupRow& group : *groups) names.push_back(group.name);
   }
   cleaner.remove_empty_directories();

@@ -1,4 +1,5 @@
-// Deletes what a run has left behind: the directories of its tasks, its reports, its journal.
+// Deletes what a run has left behind: the directories of its tasks, its copy of the code, its
+// reports, its journal.
 //
 // Nothing is deleted that the run's journal does not name: a run directory may be anything, also
 // one in which somebody's programs lie. Whether a run is to be deleted is the caller's business.

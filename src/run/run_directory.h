@@ -54,6 +54,9 @@ std::string kept_job_path(const std::string& run_directory);
 std::string telling_log_path(const std::string& run_directory);
 std::string on_finish_log_path(const std::string& run_directory);
 
+/// The copy of the code that its tasks run, where it has one (run/code_copy.h): its name there.
+constexpr std::string_view kCodeCopy = "trainyard.code";
+
 /// True for what trainyard itself keeps in a run directory (journal, reports, lock, socket), so
 /// that neither a group nor a task may have its name.
 bool taken_in_run_directory(std::string_view name);

@@ -108,6 +108,12 @@ void Departure::begun(std::string_view word, const Descriptor& log) {
   word_.close();
 }
 
+bool Departure::is_awaited() const {
+  // Whoever would read it has closed their end.
+  pollfd end{.fd = word_.get(), .events = 0, .revents = 0};
+  return ::poll(&end, 1, 0) <= 0;
+}
+
 Result<std::variant<Departure, Departed>> depart() {
   std::optional<Ends> word = make_pipe();
   std::optional<Ends> prints = make_pipe();

@@ -22,6 +22,8 @@ class Departure {
   /// Once: the first process hears the word, which is not empty and at most 4 kB, and ends. From
   /// now on what is printed goes to `log`.
   void begun(std::string_view word, const Descriptor& log);
+  /// Whether the first process still waits for the word: it does not where somebody has ended it.
+  [[nodiscard]] bool is_awaited() const;
 
  private:
   Descriptor word_;  ///< Closed when it has begun.

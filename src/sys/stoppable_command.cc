@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +25,7 @@
 
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/held_signals.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::sys {
@@ -92,40 +92,6 @@ Result<pid_t> spawn_apart(const StoppableCommand& command) {
 
 using Clock = std::chrono::steady_clock;
 
-/// Holds back INT and TERM, and says which has come.
-class HeldSignals {
- public:
-  explicit HeldSignals(bool wanted) : wanted_(wanted) {
-    if (!wanted_) return;
-    sigset_t signals{};
-    ::sigemptyset(&signals);
-    ::sigaddset(&signals, SIGINT);
-    ::sigaddset(&signals, SIGTERM);
-    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
-    held_ = Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  HeldSignals(HeldSignals&&) = delete;
-  HeldSignals& operator=(HeldSignals&&) = delete;
-  ~HeldSignals() {
-    if (wanted_) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
-  /// -1 where none is held.
-  [[nodiscard]] int descriptor() const { return held_.get(); }
-  /// 0: none has come.
-  [[nodiscard]] int take() const {
-    signalfd_siginfo which{};
-    if (!held_.is_open()) return 0;
-    const ssize_t got = ::read(held_.get(), &which, sizeof which);
-    return got == ssize_t{sizeof which} ? static_cast<int>(which.ssi_signo) : 0;
-  }
-
- private:
-  bool wanted_;
-  sigset_t before_{};
-  Descriptor held_;
-};
-
 /// -1 for what never comes.
 int milliseconds_until(std::optional<Clock::time_point> when) {
   if (!when) return -1;
@@ -165,7 +131,8 @@ CommandEnd wait_for_end(const StoppableCommand& command, pid_t pid, const Descri
 }  // namespace
 
 Result<CommandEnd> run_stoppable(const StoppableCommand& command, const std::stop_token& stop) {
-  const HeldSignals signals(command.stops_on_signals);
+  const HeldSignals signals(command.stops_on_signals ? std::vector<int>{SIGINT, SIGTERM}
+                                                     : std::vector<int>{});
   const Result<pid_t> started = spawn_apart(command);
   if (!started) return std::unexpected(started.error());
   const pid_t pid = *started;

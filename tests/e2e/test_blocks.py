@@ -260,6 +260,19 @@ class Scripts(BlockTest):
         self.assertIn("'outcome': 'done'", self.shell(f"python3 kill.py '{path}' train a"))
         self.end_of(yard, expect=1)
 
+    @tries(JOBS, "sh", 3)
+    def test_what_is_submitted_may_be_edited(self):
+        self.write("sweep.yaml", "groups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [python3, train.py]}]}]\n")
+        self.write("train.py", "import os; print(os.getcwd())\n")
+        self.write(".gitignore", "*\n!sweep.yaml\n!train.py\n")
+        self.shell("git init -q && git add train.py && git -c user.name=a -c user.email=a@b commit -qm one")
+        first, second = self.shell(blocks(JOBS, "sh")[3]).split()
+        for number in (first, second):
+            self.trainyard("wait", number, expect=0)
+            run = json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["run_directory"]
+            self.assertEqual(self.trainyard("logs", number, "--stdout", expect=0).stdout.splitlines()[-1], f"{run}/trainyard.code")
+        self.shell("trainyard down --now")
+
     @tries(DOCS / "reports.md", "sh", 0)
     def test_runs_and_tasks_are_named_in_the_ways_of_their_page(self):
         self.job("""

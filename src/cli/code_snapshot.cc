@@ -1,0 +1,146 @@
+#include "cli/code_snapshot.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "job/job.h"
+#include "process/work_tree.h"
+#include "run/code_copier.h"
+#include "run/code_copy.h"
+#include "run/run_directory.h"
+#include "sys/depart.h"
+#include "sys/files.h"
+#include "sys/held_signals.h"
+#include "sys/terminal.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// Says how far it is where it takes long, every few seconds.
+class CopyProgress {
+ public:
+  explicit CopyProgress(std::string directory) : directory_(std::move(directory)) {}
+
+  void tell(std::size_t files) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + kPause;
+    sys::write_standard_error(
+        fmt::format("trainyard: copies the code of '{}': {} files so far\n", directory_, files));
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPause{3};
+
+  std::string directory_;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kPause;
+};
+
+/// What was made for a run that does not begin: its directory, and the one above it, where nothing
+/// else lies in them.
+void forget_directory(const std::string& run_directory) {
+  std::error_code ignored;
+  for (const std::string& path :
+       {run::kept_job_path(run_directory), run::submission_path(run_directory),
+        run_directory + "/lock", run_directory,
+        std::filesystem::path(run_directory).parent_path().string()}) {
+    std::filesystem::remove(path, ignored);
+  }
+}
+
+/// Of a command the job file lies in the run directory.
+std::string directory_of(const RunOptions& options, const job::Job& job) {
+  if (!options.words.is_command()) return job.paths().directory;
+  return sys::current_directory().value_or(job.paths().directory);
+}
+
+/// The run goes on in its copy, or in none.
+Result<void> enter_what_is_there(job::Job& job) {
+  const job::JobPaths& paths = job.paths();
+  Result<std::optional<run::CodeCopy>> copy = run::code_copy_of(paths.run_directory);
+  if (!copy) return std::unexpected(std::move(copy.error()));
+  if (!*copy) return {};
+  const std::string& root = (*copy)->root;
+  const std::string directory = run::real_directory(paths.directory);
+  const bool is_of_command = directory == run::real_directory(paths.run_directory);
+  if (!is_of_command && !run::lies_in(directory, root)) {
+    return std::unexpected(
+        Error{fmt::format("the run in '{}' works in a copy of '{}', and '{}' does not lie in that",
+                          paths.run_directory, root, paths.file)});
+  }
+  job.work_in(**std::move(copy));
+  return {};
+}
+
+/// Whether a run that has been there before goes on, or one of the queue begins, for which all has
+/// been made.
+bool is_prepared(const RunOptions& options) { return !options.resume.empty() || options.queued; }
+
+}  // namespace
+
+std::expected<run::CodeCopy, ExitCode> make_snapshot(const SnapshotPlace& place,
+                                                     const std::function<bool()>& is_given_up) {
+  const sys::HeldSignals signals({SIGINT, SIGTERM, SIGHUP});
+  CopyProgress progress(seen_from_here(place.directory));
+  bool interrupted = false;
+  Result<run::CodeCopy> copy =
+      run::copy_code({.directory = place.directory,
+                      .run_directory = place.run_directory,
+                      .is_given_up =
+                          [&] {
+                            interrupted = interrupted || signals.take() != 0 || is_given_up();
+                            return interrupted;
+                          },
+                      .tell = [&progress](std::size_t files) { progress.tell(files); }});
+  if (copy) return *std::move(copy);
+  forget_directory(place.run_directory);
+  if (interrupted) {
+    return std::unexpected(fail("interrupted: the code has not been copied, and nothing begins",
+                                ExitCode::Interrupted));
+  }
+  return std::unexpected(fail(std::move(copy.error()).in("--snapshot")));
+}
+
+std::optional<ExitCode> enter_snapshot(const RunOptions& options, job::Job& job,
+                                       const std::optional<sys::Departure>& departure) {
+  const std::string run_directory = job.paths().run_directory;
+  if (is_prepared(options)) {
+    const Result<void> entered = enter_what_is_there(job);
+    return entered ? std::nullopt : std::optional(fail(entered.error()));
+  }
+  if (!options.snapshot) {
+    // Of a run that was killed before it had begun.
+    run::drop_code_copy(run_directory);
+    return std::nullopt;
+  }
+  std::expected<run::CodeCopy, ExitCode> copy =
+      make_snapshot({.directory = directory_of(options, job), .run_directory = run_directory},
+                    [&departure] { return departure && !departure->is_awaited(); });
+  if (!copy) return copy.error();
+  job.work_in(*std::move(copy));
+  return std::nullopt;
+}
+
+Result<void> look_at_snapshot(const RunOptions& options, job::Job& job) {
+  if (is_prepared(options)) return enter_what_is_there(job);
+  if (!options.snapshot) return {};
+  const Result<process::WorkTree> tree = process::find_work_tree(directory_of(options, job));
+  if (!tree) return std::unexpected(Error(tree.error()).in("--snapshot"));
+  return {};
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,45 @@
+// A work tree of git: where it lies, what is checked out, and which files it has. Asks git, and
+// changes nothing.
+//
+// Blocks the calling thread for as long as git takes to read the whole tree.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace trainyard::process {
+
+/// All of its paths are absolute, without links on the way.
+struct WorkTree {
+  std::string root;
+  std::string commit;            ///< All digits of it.
+  std::string git_directory;     ///< What git keeps of this work tree alone.
+  std::string common_directory;  ///< And of all that share its commits.
+  std::string index;             ///< Which files git knows; nothing may be there.
+};
+
+/// The one that a directory lies in. An error, in words for people, where there is no git, no work
+/// tree, or no commit yet.
+Result<WorkTree> find_work_tree(const std::string& directory);
+
+/// What is in a work tree, by names that are seen from its root. What has been deleted is among
+/// what git knows.
+struct TreeFiles {
+  std::vector<std::string> known;    ///< Each once.
+  std::vector<std::string> unknown;  ///< Neither known nor ignored.
+  std::vector<std::string> nested;   ///< Submodules, and other repositories in the tree.
+  /// What git ignores: a directory stands for all that is in it, where all of it is ignored.
+  std::vector<std::string> ignored;
+};
+
+/// An error where it has more than 256 MB of names, and where git takes longer than ten minutes.
+Result<TreeFiles> files_of(const WorkTree& tree);
+
+/// Has git look at all files of a work tree that was copied, so that it need not do so whenever it
+/// is asked what is changed; of `unchanged` it is to think that nothing is. Nobody hears where it
+/// cannot.
+void refresh_index(const std::string& root, const std::vector<std::string>& unchanged);
+
+}  // namespace trainyard::process

@@ -1,0 +1,87 @@
+#include "sys/copy_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+namespace {
+
+constexpr mode_t kPermissions = 0777;
+
+/// Whether the kernel copied all of it. Where it cannot between these two, what it has not copied
+/// is left to be read and written from where both stand.
+bool copied_by_kernel(const Descriptor& from, const Descriptor& to, off_t size) {
+  if (::ioctl(to.get(), FICLONE, from.get()) == 0) return true;
+  while (size > 0) {
+    constexpr off_t kAtOnce = off_t{1} << 30;
+    const auto part = static_cast<std::size_t>(std::min(size, kAtOnce));
+    const ssize_t copied = ::copy_file_range(from.get(), nullptr, to.get(), nullptr, part, 0);
+    if (copied < 0 && errno == EINTR) continue;
+    // Some file systems say that a file is empty which is not.
+    if (copied <= 0) return false;
+    size -= copied;
+  }
+  return true;
+}
+
+/// What is left of it; 0, or the errno.
+int copy_by_hand(const Descriptor& from, const Descriptor& to) {
+  std::vector<char> bytes(std::size_t{1} << 17);
+  while (true) {
+    const ssize_t got = ::read(from.get(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return got == 0 ? 0 : errno;
+    std::string_view rest(bytes.data(), static_cast<std::size_t>(got));
+    while (!rest.empty()) {
+      const ssize_t written = ::write(to.get(), rest.data(), rest.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return errno;
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    }
+  }
+}
+
+}  // namespace
+
+Result<bool> copy_file(const FileCopy& copy) {
+  const Descriptor from(
+      ::open(copy.from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!from.is_open()) {
+    const bool is_none = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
+    if (is_none) return false;
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", copy.from), errno));
+  }
+  struct stat about{};
+  if (::fstat(from.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  const Descriptor to(::open(copy.to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const auto failed = [&copy](int why) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", copy.to), why));
+  };
+  if (!to.is_open()) return failed(errno);
+  if (!copied_by_kernel(from, to, about.st_size)) {
+    if (const int why = copy_by_hand(from, to); why != 0) return failed(why);
+  }
+  const std::array<timespec, 2> times{about.st_atim, about.st_mtim};
+  if (::fchmod(to.get(), about.st_mode & kPermissions) != 0) return failed(errno);
+  ::futimens(to.get(), times.data());
+  return true;
+}
+
+}  // namespace trainyard::sys
