@@ -71,10 +71,11 @@ std::string directory_of(const RunOptions& options, const job::Job& job) {
 /// The run goes on in its copy, or in none.
 Result<void> enter_what_is_there(job::Job& job) {
   const job::JobPaths& paths = job.paths();
-  Result<std::optional<run::CodeCopy>> copy = run::code_copy_of(paths.run_directory);
-  if (!copy) return std::unexpected(std::move(copy.error()));
-  if (!*copy) return {};
-  const std::string& root = (*copy)->root;
+  Result<std::optional<run::CodeCopy>> found = run::code_copy_of(paths.run_directory);
+  if (!found) return std::unexpected(std::move(found.error()));
+  std::optional<run::CodeCopy>& copy = *found;
+  if (!copy) return {};
+  const std::string& root = copy->root;
   const std::string directory = run::real_directory(paths.directory);
   const bool is_of_command = directory == run::real_directory(paths.run_directory);
   if (!is_of_command && !run::lies_in(directory, root)) {
@@ -82,7 +83,7 @@ Result<void> enter_what_is_there(job::Job& job) {
         Error{fmt::format("the run in '{}' works in a copy of '{}', and '{}' does not lie in that",
                           paths.run_directory, root, paths.file)});
   }
-  job.work_in(**std::move(copy));
+  job.work_in(*std::move(copy));
   return {};
 }
 

@@ -48,6 +48,7 @@
 #include "report/sharing_note.h"
 #include "report/status_text.h"
 #include "run/begun.h"
+#include "run/code_copy.h"
 #include "run/neighbours.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -89,7 +90,8 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   execution.config_file = configuration_file(options.config_file);
   execution.settings = std::move(settings);
   execution.configuration = settings::show(job.configuration());
-  const std::string where = job.code_copy() ? job.code_copy()->path : job.paths().directory;
+  const std::optional<run::CodeCopy>& copy = job.code_copy();
+  const std::string where = copy ? copy->path : job.paths().directory;
   if (auto found = process::find_code(where)) {
     execution.git_diff = job.without_secrets(std::move(found->diff));
     execution.git_commit = found->code.commit;

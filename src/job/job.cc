@@ -29,6 +29,7 @@
 #include "job/job_reader.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
+#include "job/keep.h"
 #include "job/keep_learned.h"
 #include "job/learned.h"
 #include "job/task_environment.h"

@@ -158,6 +158,12 @@ int gpus_of_ranks(const model::Shape& shape, const Variables& said,
   return static_cast<int>(gpus.size());
 }
 
+void erase_variable(std::vector<std::string>& environment, const std::string& name) {
+  const std::string begins = name + "=";
+  std::erase_if(environment,
+                [&begins](const std::string& variable) { return variable.starts_with(begins); });
+}
+
 }  // namespace
 
 std::string Job::State::place_of(const std::string& directory) const {
@@ -228,10 +234,7 @@ model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
     const Cappers cappers = state_->cappers_of(bound, said, launch.working_directory);
     for (const auto& [name, value] : state_->caps_for(cappers, shape, grant)) {
       // What is said there is part of it.
-      const std::string begins = name + "=";
-      std::erase_if(launch.environment, [&begins](const std::string& variable) {
-        return variable.starts_with(begins);
-      });
+      erase_variable(launch.environment, name);
       add(name, value);
     }
     launch.capped_by = to_text(cappers);
