@@ -66,8 +66,9 @@ def run(shop):
         for turn in range(shop.rounds(15)):
             ours.append(queue.took(["submit", *LIGHT]))
             theirs.append(submit_to_peer())
-            away.append(queue.took(["run", "-d", job, "--run-dir", os.path.join(job.parent, f"run-{turn}")]))
             # What has been begun is not to be measured with the next one.
+            time.sleep(shop.size(harness.PAUSE_SECONDS, tiny=0))
+            away.append(queue.took(["run", "-d", job, "--run-dir", os.path.join(job.parent, f"run-{turn}")]))
             time.sleep(shop.size(harness.PAUSE_SECONDS, tiny=0))
     harness.say(f"submit: {[round(wall) for wall in ours]} ms; run -d: {[round(wall) for wall in away]} ms")
     peers = None if None in theirs else statistics.median(theirs)

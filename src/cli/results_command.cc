@@ -30,13 +30,13 @@ Result<void> add_tasks_of(const TasksOfRun& selection, report::ResultRows& rows)
     const bool died = has_died(*reader, selection.run);
     return reader->tasks({}, [&](journal::TaskRow row) {
       if (died) report::mark_lost(row);
-      rows.add(name, row);
+      rows.add(name, std::move(row));
       return true;
     });
   }
-  const auto tasks = selected_tasks(*reader, selection, SameName::MeansAll);
+  auto tasks = selected_tasks(*reader, selection, SameName::MeansAll);
   if (!tasks) return std::unexpected(tasks.error());
-  for (const journal::TaskRow& row : *tasks) rows.add(name, row);
+  for (journal::TaskRow& row : *tasks) rows.add(name, std::move(row));
   return {};
 }
 

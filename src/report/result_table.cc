@@ -68,19 +68,19 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
       Error{fmt::format("there is no column '{}': there are {}", name, fmt::join(names, ", "))});
 }
 
-void ResultRows::add(std::string_view run, const journal::TaskRow& row) {
+void ResultRows::add(std::string_view run, journal::TaskRow row) {
   const std::optional<Instant> began = row.first_started;
+  other_code_.look_at(row);
   Row added{.run = std::string(run),
-            .group = row.group_name,
-            .id = row.id,
-            .matrix = row.matrix,
+            .group = std::move(row.group_name),
+            .id = std::move(row.id),
+            .matrix = std::move(row.matrix),
             .status = model::word_for(row.standing),
             .took = {},
-            .code = row.code,
+            .code = std::move(row.code),
             .fields = read_fields(row.result)};
   if (began && row.ended) added.took = *row.ended - *began;
   fields_.look_at(added.fields);
-  other_code_.look_at(row);
   rows_.push_back(std::move(added));
 }
 
@@ -96,10 +96,11 @@ std::vector<std::string> ResultRows::matrix_keys() const {
 
 ResultTable ResultRows::table() && {
   const auto differ = [this](auto what) {
-    return std::ranges::any_of(rows_, [&](const Row& row) { return what(row) != what(rows_[0]); });
+    return std::ranges::any_of(rows_,
+                               [&](const Row& row) { return row.*what != rows_.front().*what; });
   };
-  const bool runs = differ([](const Row& row) { return row.run; });
-  const bool groups = differ([](const Row& row) { return row.group; });
+  const bool runs = differ(&Row::run);
+  const bool groups = differ(&Row::group);
   const bool ids = std::ranges::any_of(rows_, [](const Row& row) { return row.matrix.empty(); });
   const bool codes = other_code_.count() > 0;
   const std::vector<std::string> keys = matrix_keys();
@@ -122,6 +123,7 @@ ResultTable ResultRows::table() && {
         std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }
+  table.rows.reserve(rows_.size());
   for (const Row& row : rows_) {
     std::vector<ResultCell> cells;
     cells.reserve(table.columns.size());

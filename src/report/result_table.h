@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,7 +72,7 @@ bool comes_before(const ResultCell& a, const ResultCell& b);
 /// Gathers tasks as rows.
 class ResultRows {
  public:
-  void add(std::string_view run, const journal::TaskRow& row);
+  void add(std::string_view run, journal::TaskRow row);
 
   /// A row for each task in the order in which they came. The run, the group and the id are columns
   /// where they tell tasks apart.
@@ -93,7 +94,7 @@ class ResultRows {
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;
 
-  std::vector<Row> rows_;
+  std::deque<Row> rows_;
   FieldColumns fields_;
   OtherCode other_code_;
 };
