@@ -15,7 +15,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "process/git_code.h"
 #include "process/test_repository.h"
 #include "sys/event_loop.h"

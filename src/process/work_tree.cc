@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
+#include <initializer_list>
 #include <iterator>
 #include <string>
 #include <string_view>

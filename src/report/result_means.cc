@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "model/status.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"
 
@@ -219,6 +220,15 @@ void forget_ids_of_cells(ResultTable& table, const Places& gone) {
   }
 }
 
+/// What a task said last that has not finished is no result: of nobody a mean is made of that.
+void forget_results_of_unfinished(ResultTable& table, std::size_t status) {
+  const Places fields = places_of(table, ColumnKind::Field);
+  for (Row& row : table.rows) {
+    if (row[status].text == model::to_text(model::Verdict::Finished)) continue;
+    for (const std::size_t field : fields) row[field] = {};
+  }
+}
+
 }  // namespace
 
 void note_missing(ResultTable& table) {
@@ -251,6 +261,7 @@ Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<st
   const std::optional<std::size_t> time = fact_column(table, kTimeColumn);
   if (!status || !time) return std::unexpected(Error{"it is averaged already"});
   of.status = *status;
+  forget_results_of_unfinished(table, of.status);
   ResultTable averaged;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
   averaged.columns.push_back(

@@ -15,7 +15,8 @@ namespace trainyard::report {
 void note_missing(ResultTable& table);
 
 /// One row for all that differ in these keys alone, with the means of what is a number. Who has no
-/// result is not counted; it is named in the notes, and so is a cell that another row has.
+/// result, or has not finished, is not counted; it is named in the notes, and so is a cell that
+/// another row has.
 Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<std::string>& keys);
 
 /// A row for each value of one key and a column for each of another one, averaged over all others.

@@ -70,6 +70,18 @@ TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
             "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
 }
 
+TEST(ResultMeans, AreOfNothingThatWasSaidByATaskWhichHasNotFinished) {
+  journal::TaskRow said = lost_cell("0.01", "1");
+  said.result = R"({"acc": 0.1})";
+  const ResultTable table = results_of({trained("0.01", "0", R"({"acc": 0.5})"), said});
+  const Result<ResultTable> averaged = averaged_over(table, {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(result_table_text(*averaged),
+            "  lr  tasks         time     acc\n"
+            "0.01      1  2.0 s ± 0.0  50.0 %\n"
+            "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
+}
+
 TEST(ResultTable, KeepsApartWhatTheMatrixAndTheResultSayUnderOneName) {
   const ResultTable table =
       results_of({trained("1e-3", "0", R"({"lr": 7, "status": "x", "acc": 0.9})")});

@@ -79,6 +79,13 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
   }
   if (options_.codes != nullptr) {
     options_.codes->listen([this](model::CodeFound found) {
+      // Git may have answered before the process was heard of, which is told with its code.
+      for (const model::AttemptKey key : found.attempts) {
+        const auto attempt = running_.find(key.task);
+        if (attempt != running_.end() && attempt->second.key == key) {
+          attempt->second.code = found.code;
+        }
+      }
       inbox_.push_back({.at = now(), .what = std::move(found)});
     });
   }

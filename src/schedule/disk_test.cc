@@ -1,7 +1,5 @@
 // What of the disk is promised to whom.
 
-#include <optional>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +7,6 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/plan.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

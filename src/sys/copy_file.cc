@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <ctime>
 #include <expected>
 #include <string>
 #include <string_view>

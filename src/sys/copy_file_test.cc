@@ -1,5 +1,7 @@
 #include "sys/copy_file.h"
 
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
@@ -29,7 +31,9 @@ TEST(CopyFile, TakesBytesPermissionsAndTimeOver) {
   ASSERT_TRUE(copied.has_value());
   EXPECT_TRUE(*copied);
   EXPECT_TRUE(content_of(directory / "copy") == text);
-  EXPECT_EQ(fs::status(directory / "copy").permissions(), fs::perms{0550});
+  EXPECT_EQ(fs::status(directory / "copy").permissions(),
+            fs::perms::owner_read | fs::perms::owner_exec | fs::perms::group_read |
+                fs::perms::group_exec);
   EXPECT_EQ(fs::last_write_time(directory / "copy"), long_ago);
 }
 
