@@ -17,6 +17,7 @@
 #include "report/result_means.h"
 #include "report/result_table.h"
 #include "report/result_table_text.h"
+#include "text/condition.h"
 
 namespace trainyard::cli {
 namespace {

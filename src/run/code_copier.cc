@@ -1,6 +1,7 @@
 #include "run/code_copier.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <map>
@@ -117,7 +118,8 @@ Result<void> TreeCopier::make_git_directory() const {
   std::vector<sys::FileCopy> copies{{.from = tree_.index, .to = directory + "/index"}};
   for (const std::string& name : sys::names_in(tree_.git_directory)) {
     if (!name.starts_with("sharedindex.")) continue;
-    copies.push_back({.from = tree_.git_directory + "/" + name, .to = directory + "/" + name});
+    copies.push_back({.from = fmt::format("{}/{}", tree_.git_directory, name),
+                      .to = fmt::format("{}/{}", directory, name)});
   }
   for (const sys::FileCopy& copy : copies) {
     const Result<bool> copied = sys::copy_file(copy);

@@ -16,12 +16,16 @@
 #include "process/test_repository.h"
 #include "run/begun.h"
 #include "run/code_copy.h"
-#include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::run {
 namespace {
+
+constexpr std::filesystem::perms kExecutable =
+    std::filesystem::perms::owner_all | std::filesystem::perms::group_read |
+    std::filesystem::perms::group_exec | std::filesystem::perms::others_read |
+    std::filesystem::perms::others_exec;
 
 using process::git;
 using process::git_says;
@@ -60,7 +64,7 @@ TEST_F(CodeCopier, CopiesTheCommitAndAllThatIsChangedSince) {
   for (const std::string name : {"old.py", "staged.py", "gone.py", "was/a.py"}) {
     tree_.write(name, "1");
   }
-  stdfs::permissions(tree_ / "old.py", stdfs::perms{0755});
+  stdfs::permissions(tree_ / "old.py", kExecutable);
   git(tree_.path(), "add -A");
   tree_.commit();
   tree_.write("train.py", "lr = 2\n");
@@ -80,7 +84,7 @@ TEST_F(CodeCopier, CopiesTheCommitAndAllThatIsChangedSince) {
   EXPECT_EQ(text("train.py"), "lr = 2\n");
   EXPECT_EQ(text("staged.py"), "2");
   EXPECT_EQ(text("deep/two words\nand lines.py"), "new");
-  EXPECT_EQ(stdfs::status(in_copy("old.py")).permissions(), stdfs::perms{0755});
+  EXPECT_EQ(stdfs::status(in_copy("old.py")).permissions(), kExecutable);
   EXPECT_EQ(stdfs::read_symlink(in_copy("was")), "deep");
   EXPECT_EQ(code_copy_of(run()).value(), made);
 

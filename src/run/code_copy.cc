@@ -50,7 +50,8 @@ Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
   Result<std::optional<std::string>> record =
       sys::read_plain_file(code_record_path(real), kRecordMax);
   if (!record) return std::unexpected(std::move(record.error()));
-  if (!*record) {
+  const std::optional<std::string>& root = *record;
+  if (!root) {
     if (!is_there) return std::nullopt;
     return std::unexpected(Error{fmt::format(
         "the copy of the code in '{}' is not whole: begin the run anew, with --snapshot", path)});
@@ -60,7 +61,7 @@ Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
         Error{fmt::format("the copy of the code that this run works in, '{}', is gone", path)});
   }
   // A run that lies in its work tree is moved with it.
-  return CodeCopy{.root = sys::absolute_path(**record, real), .path = path};
+  return CodeCopy{.root = sys::absolute_path(*root, real), .path = path};
 }
 
 Result<void> keep_code_copy(const std::string& run_directory, const std::string& root) {

@@ -35,7 +35,8 @@ CodeWatch::~CodeWatch() {
 
 std::optional<model::Code> CodeWatch::last_of(const std::string& directory) const {
   if (const auto found = roots_.find(directory); found != roots_.end()) {
-    const auto code = found->second ? by_root_.find(*found->second) : by_root_.end();
+    const std::optional<std::string>& root = found->second;
+    const auto code = root ? by_root_.find(*root) : by_root_.end();
     return code == by_root_.end() ? std::nullopt : std::optional(code->second);
   }
   for (const auto& [root, code] : by_root_) {
@@ -89,7 +90,8 @@ void CodeWatch::hear() {
     constexpr int kShare = 20;
     not_before_ = now + std::clamp(kShare * (now - asked_at_), pace_.between, pace_.between_max);
     busy_ = false;
-    if (patience_) loop_.cancel(*std::exchange(patience_, std::nullopt));
+    const std::optional<sys::EventLoop::TimerId> patience = std::exchange(patience_, std::nullopt);
+    if (patience) loop_.cancel(*patience);
     for (std::size_t i = 0; i < question_.size() && i < answer->size(); ++i) {
       conclude(question_[i], (*answer)[i]);
     }
