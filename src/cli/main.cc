@@ -131,8 +131,10 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "  trainyard clean 46 runs/first\n"
       "  trainyard clean 46 --keep results,logs\n"
       "\n"
-      "What the run's journal knows is deleted: directories of tasks, reports, the journal; and the\n"
-      "copy of the code that it had. What else lies there stays, and so does a run that is at work.\n"
+      "What the run's journal knows is deleted: directories of tasks, reports, the journal; and "
+      "the\n"
+      "copy of the code that it had. What else lies there stays, and so does a run that is at "
+      "work.\n"
       "Nothing is asked.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
   return clean;
