@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "base/score.h"
 #include "model/status.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"

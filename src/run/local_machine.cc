@@ -78,21 +78,22 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
         loop_, [this](const std::vector<hardware::GpuState>& states) { hear_gpus(states); });
   }
   if (options_.codes != nullptr) {
-    options_.codes->listen([this](model::CodeFound found) {
-      // Git may have answered before the process was heard of, which is told with its code.
-      for (const model::AttemptKey key : found.attempts) {
-        const auto attempt = running_.find(key.task);
-        if (attempt != running_.end() && attempt->second.key == key) {
-          attempt->second.code = found.code;
-        }
-      }
-      inbox_.push_back({.at = now(), .what = std::move(found)});
-    });
+    options_.codes->listen([this](model::CodeFound found) { hear_code(std::move(found)); });
   }
   if (options_.frames == nullptr) return;
   tasks_.emplace(*options_.frames, [this](model::AttemptKey key, wire::TaskReport report) {
     hear_task(key, std::move(report));
   });
+}
+
+void LocalMachine::hear_code(model::CodeFound found) {
+  // Git may have answered before the process was heard of, which is told with its code.
+  for (const model::AttemptKey key : found.attempts) {
+    const auto attempt = running_.find(key.task);
+    if (attempt == running_.end() || attempt->second.key != key) continue;
+    attempt->second.code = found.code;
+  }
+  inbox_.push_back({.at = now(), .what = std::move(found)});
 }
 
 Instant LocalMachine::now() const { return {clock_offset_ + sys::EventLoop::now()}; }

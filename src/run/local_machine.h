@@ -163,6 +163,7 @@ class LocalMachine final : public Machine {
   [[nodiscard]] bool looks_at_neighbours() const {
     return options_.ledger != nullptr && options_.ledger->is_worth_a_look();
   }
+  void hear_code(model::CodeFound found);
   void hear_gpus(const std::vector<hardware::GpuState>& states);
   /// Processes on it that are none of our tasks'.
   std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state);
