@@ -17,7 +17,6 @@
 #include "model/plan.h"
 #include "model/terms.h"
 #include "text/mistake.h"
-#include "text/shell_parameters.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -59,7 +58,7 @@ class NeedsCheck {
       if (several && task.in_shell && stands_as_words(task, first + i)) {
         if (list)
           complain(task.command_place, group, "one list of directories is a command's \"$@\"");
-        if (text::changes_parameters(task.arguments.front().text())) {
+        if (task.arguments.front().changes_parameters()) {
           complain(task.command_place, group,
                    fmt::format("'{{{}}}' is the shell's \"$@\", which is another one in a function "
                                "and after 'set --' or 'shift': write these into a script of their "

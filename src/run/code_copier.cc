@@ -209,19 +209,26 @@ Result<void> TreeCopier::copy_entry(const std::string& name, Kind kind) {
   return {};
 }
 
-/// A link leads where it led: one that leaves the work tree by dots is made absolute.
+/// A link within the work tree leads to the same place of the copy, and any other where it led.
+/// What says another path for that is none that was changed.
 Result<void> TreeCopier::copy_link(const std::string& name, Kind kind) {
-  if (holds_copies(source(name))) return link_original(name);
   std::error_code error;
   const stdfs::path led = stdfs::read_symlink(source(name), error);
   if (error) return std::unexpected(cannot("read the link", source(name), error));
-  if (Result<void> made = make_parent(name); !made) return made;
+  const stdfs::path from = stdfs::path(name).parent_path();
   const std::string whole =
       (stdfs::path(source(name)).parent_path() / led).lexically_normal().string();
   const bool stays = lies_in(whole, tree_.root);
-  if (led.is_absolute() || stays) return make_link(led.string(), target(name));
+  if (!stays && holds_copies(source(name))) return link_original(name);
+  if (Result<void> made = make_parent(name); !made) return made;
+  // By dots it may go out and come back.
+  const stdfs::path within = (from / led).lexically_normal();
+  const bool never_leaves = led.is_relative() && (within.empty() || *within.begin() != "..");
+  if (never_leaves || (!stays && led.is_absolute())) return make_link(led.string(), target(name));
   if (kind == Kind::Known) links_made_whole_.push_back(name);
-  return make_link(whole, target(name));
+  if (!stays) return make_link(whole, target(name));
+  const stdfs::path inside = stdfs::path(whole).lexically_relative(tree_.root);
+  return make_link(inside.lexically_relative(from.empty() ? "." : from).string(), target(name));
 }
 
 Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {

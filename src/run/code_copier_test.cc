@@ -203,6 +203,27 @@ TEST_F(CodeCopier, LinksLeadWhereTheyLed) {
   EXPECT_EQ(process::find_code(made.path).value().code.changes, "");
 }
 
+TEST_F(CodeCopier, LinksWithinTheWorkTreeLeadIntoTheCopy) {
+  stdfs::create_directory(tree_ / "sub");
+  stdfs::create_symlink(".", tree_ / "here");
+  stdfs::create_symlink("..", tree_ / "sub/up");
+  stdfs::create_symlink(tree_ / "train.py", tree_ / "sub/whole");
+  stdfs::create_symlink("../../" + stdfs::path(tree_.path()).filename().string() + "/train.py",
+                        tree_ / "sub/out");
+  git(tree_.path(), "add -A");
+  tree_.commit();
+  // The copy lies in what these lead to.
+  const CodeCopy made = copy();
+  tree_.write("train.py", "lr = 3\n");
+  for (const char* const path : {"here/train.py", "sub/up/train.py", "sub/whole", "sub/out"}) {
+    EXPECT_EQ(text(path), "lr = 1\n") << path;
+  }
+  EXPECT_EQ(stdfs::read_symlink(in_copy("here")), ".");
+  EXPECT_EQ(stdfs::read_symlink(in_copy("sub/up")), "..");
+  EXPECT_EQ(stdfs::read_symlink(in_copy("sub/whole")), "../train.py");
+  EXPECT_EQ(process::find_code(made.path).value().code.changes, "");
+}
+
 TEST_F(CodeCopier, CopiesRepositoriesWithin) {
   const process::Repository library;
   git(tree_.path(),

@@ -57,11 +57,10 @@ std::optional<model::Code> CodeWatch::started(model::AttemptKey key, const std::
   return last;
 }
 
-/// A moment later, when those that start now have. Not at once by a timer: where a wall clock is
-/// played (libfaketime), one that is due when it is set never comes.
+/// In another turn of the loop, when those that start now have.
 void CodeWatch::ask_soon() {
   if (busy_ || gone_ || next_question_ || waiting_.empty()) return;
-  const Duration wait = std::max(not_before_ - sys::EventLoop::now(), Duration{1});
+  const Duration wait = std::max(not_before_ - sys::EventLoop::now(), Duration{0});
   next_question_ = loop_.after(wait, [this] { ask(); });
 }
 

@@ -203,7 +203,10 @@ EventLoop::TimerId EventLoop::after(Duration delay, Callback callback) {
   const TimerId id = ++state->last_timer;
   State::Timer& timer = state->timers.try_emplace(id, state->context).first->second;
   timer.callback = std::move(callback);
-  timer.timer.expires_after(delay);
+  // One that is due when it is set is refused where a clock is played (libfaketime), and none comes
+  // after it.
+  constexpr Duration kLeast{1};
+  timer.timer.expires_after(std::max(delay, kLeast));
   timer.timer.async_wait([state, id](error_code error) {
     if (!error) state->fire(id);
   });

@@ -157,7 +157,10 @@ Template::Read Template::read(std::string_view text, const Names& names) {
     if (names.in_shell) shell.read(as_text);
     at += piece.length;
   }
-  if (names.in_shell) add_late(shell.at_end(), names, result);
+  if (names.in_shell) {
+    add_late(shell.at_end(), names, result);
+    result.text.changes_parameters_ = shell.changes_parameters();
+  }
   return result;
 }
 

@@ -67,6 +67,9 @@ class Template {
   /// The slots of `lists` that stand as words of their own in a command for the shell, each once.
   [[nodiscard]] std::vector<std::size_t> slots_as_words() const;
 
+  /// Whether the "$@" of a command for the shell is another one in a part of it.
+  [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
+
   /// The slot of the first value in a here-document, where a line of it that is the document's end
   /// cannot be quoted: only command() is right for any value.
   [[nodiscard]] std::optional<std::size_t> first_in_document() const;
@@ -91,6 +94,7 @@ class Template {
 
   std::string literal_;  ///< All the text between the placeholders, in one piece.
   std::vector<Part> parts_;
+  bool changes_parameters_ = false;
 };
 
 struct Template::Command {

@@ -290,6 +290,7 @@ void ShellReader::follow_words(char byte) {
   follow_group(byte);
   const std::string word = frame.words.read(byte);
   if (word == "case" && frame.inside == Inside::Parentheses) give_up(kAfterCase);
+  changes_parameters_ = changes_parameters_ || frame.words.changes_parameters();
   if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
 }
 

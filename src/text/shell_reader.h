@@ -33,6 +33,10 @@ class ShellReader {
   /// to what reads it as a program. Asked when all has been read.
   ShellRefusal at_end();
 
+  /// Whether its "$@" is another one in a part of it, as in a function or after `set --`. In doubt
+  /// it is. Asked after at_end().
+  [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
+
   /// Where a value would stand now, and tells the reader that one does; or why none can.
   std::expected<ShellContext, ShellRefusal> value_here();
 
@@ -88,7 +92,8 @@ class ShellReader {
   PipeOfLine pipe_;
   bool group_is_piped_ = false;  ///< What several commands print goes where the next ones read.
   ShellRefusal late_;            ///< Of a value in a document that was read before.
-  bool in_word_ = false;         ///< The character that is being read ends a part of a word.
+  bool changes_parameters_ = false;
+  bool in_word_ = false;  ///< The character that is being read ends a part of a word.
   bool backslash_ = false;
   bool comment_ = false;
   bool variable_ = false;         ///< In the name of `$name`.

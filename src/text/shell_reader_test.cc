@@ -236,6 +236,39 @@ TEST(ShellReader, RefusesNamesOfVariables) {
   EXPECT_EQ(refused("read x <<<{v}; read y < {v}; printf {v}; grep -v {v}; test -n {v}"), "");
 }
 
+bool changes_parameters(std::string_view command) {
+  ShellReader reader;
+  reader.read(command);
+  static_cast<void>(reader.at_end());
+  return reader.changes_parameters();
+}
+
+TEST(ShellReader, SaysThatParametersAreOthersInAFunction) {
+  EXPECT_TRUE(changes_parameters("mean() { cat \"$@\"; }; mean"));
+  EXPECT_TRUE(changes_parameters("true\nmean ( ) {\ncat\n}"));
+  EXPECT_TRUE(changes_parameters("function mean { cat; }"));
+}
+
+TEST(ShellReader, SaysThatParametersAreOthersAfterTheyAreSetOrShifted) {
+  EXPECT_TRUE(changes_parameters("set -- a b; cat"));
+  EXPECT_TRUE(changes_parameters("set -e -- a"));
+  EXPECT_TRUE(changes_parameters("set a b && cat"));
+  EXPECT_TRUE(changes_parameters("if true; then shift; fi; cat"));
+  EXPECT_TRUE(changes_parameters("set -eo pipefail -- a"));
+}
+
+TEST(ShellReader, SaysThatParametersStayInAllOtherCommands) {
+  EXPECT_FALSE(changes_parameters(""));
+  EXPECT_FALSE(changes_parameters("python mean.py > out.txt"));
+  EXPECT_FALSE(changes_parameters("set -euo pipefail; python mean.py"));
+  EXPECT_FALSE(changes_parameters("set -x +e\ncat"));
+  EXPECT_FALSE(changes_parameters("echo shift set -- function 'f() { x; }' \"g()\""));
+  EXPECT_FALSE(changes_parameters("x=$(cat a) && (cat b); for x in a; do cat; done"));
+  EXPECT_FALSE(changes_parameters("python -c 'f()' \\; print f"));
+  EXPECT_FALSE(changes_parameters("all=(); all+=(a); cat"));
+  EXPECT_FALSE(changes_parameters("cat $(  ) \"$( )\""));
+}
+
 TEST(ShellReader, TakesAnyText) {
   const bool holds = rc::check("a reader takes any text", [] {
     const auto command = *rc::gen::container<std::string>(

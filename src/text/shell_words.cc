@@ -131,10 +131,26 @@ std::string ShellWords::read(char byte) {
     return {};
   }
   end_word();
+  follow_function(byte);
   if (byte == '&') sent_away_ = command_;
   // Within `[[ ]]` these are no end.
   if (!blank && command_ != "[[") end_command();
   return std::exchange(word_, {});
+}
+
+/// `name () {`: after a word that stands alone nothing else opens a parenthesis.
+void ShellWords::follow_function(char byte) {
+  if (byte == ')' && may_be_function_) changes_parameters_ = true;
+  if (byte == ' ' || byte == '\t') return;
+  may_be_function_ = byte == '(' && is_alone_ && is_name(command_);
+}
+
+/// What of `set` is no option are the new parameters.
+void ShellWords::follow_set() {
+  if (std::exchange(names_option_, false)) return;
+  const bool is_option = word_[0] == '-' || word_[0] == '+';
+  if (!is_option || word_ == "--") changes_parameters_ = true;
+  names_option_ = is_option && word_.ends_with('o');
 }
 
 void ShellWords::follow_brackets(char byte) {
@@ -160,6 +176,9 @@ void ShellWords::follow_script(char byte) {
 void ShellWords::end_word() {
   if (word_.empty()) return;
   const bool redirects = is_redirection(word_) || stands_after_arrow();
+  may_be_function_ = false;
+  is_alone_ = command_.empty();
+  if (command_ == "set" && !redirects) follow_set();
   // As in `for RANDOM in`, `read RANDOM`: what comes then is given to it.
   if (is_in(word_, kReadAgain)) values_are_formulas_ = true;
   if (command_ == "[[") {
@@ -185,9 +204,11 @@ void ShellWords::find_command() {
     skips_ = !names_its_file(word_);
   } else if (word_ == "function") {
     skips_ = true;
+    changes_parameters_ = true;
   } else if (word_[0] != '-' && !is_prefix(word_)) {
     // What begins with a dash is an option of a prefix, as in `command -p`.
     command_ = word_;
+    changes_parameters_ = changes_parameters_ || word_ == "shift";
   }
 }
 

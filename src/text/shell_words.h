@@ -44,6 +44,10 @@ class ShellWords {
   /// Whether the command is `eval` or one of its like.
   [[nodiscard]] bool evaluates() const;
 
+  /// Whether "$@" is another one in a part of what was read than it was at first: in a function,
+  /// and after `set -- a b` and `shift`.
+  [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
+
   /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
   /// is read as a formula or as a name.
   [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
@@ -57,6 +61,8 @@ class ShellWords {
   void follow_script(char byte);
   void end_word();
   void find_command();
+  void follow_function(char byte);
+  void follow_set();
   void end_command();
   [[nodiscard]] bool stands_after_arrow() const;
 
@@ -73,6 +79,10 @@ class ShellWords {
   bool declares_lists_ = false;     ///< The command is `local -a`, or the like.
   SecondReader second_;             ///< Of what the command does with its words.
   bool group_reads_input_ = false;  ///< Of all commands before: one reads its input as a program.
+  bool changes_parameters_ = false;
+  bool is_alone_ = false;         ///< The command has no other word so far.
+  bool may_be_function_ = false;  ///< As after `name (`.
+  bool names_option_ = false;     ///< The next word of `set` does, as after `-o`.
   /// How many parentheses are open in a `<(...)` that prints a program; 0 outside of it.
   int script_depth_ = 0;
 };

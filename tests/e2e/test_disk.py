@@ -41,7 +41,7 @@ class Disk(YardTest):
                 self.assertRegex(waiting[0]["reason"], r"^needs [0-9.]+ [GTM]B of disk, [0-9.]+ [GTM]B free, 1 task that runs "
                                                        r"may write [0-9.]+ [GTM]B of it$")
             (self.directory / f"go.{i}").write_text("")
-        self.assertEqual(run.wait(60), 0)
+        self.end_of(run, expect=0)
         self.assertEqual({row["word"] for row in self.status()["tasks"]}, {"FINISHED"})
 
     def test_more_than_there_is_ends_the_task_and_says_how_much_there_is(self):

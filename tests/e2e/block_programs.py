@@ -1,0 +1,88 @@
+"""What stands around the C++ of the pages, so that it is a program: tests/e2e/test_blocks.py."""
+from pages import DOCS
+
+LIBRARY, PIPELINE, RANKS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "ranks"))
+# What a reader has, and the pages do not: it stands behind the headers that a block names.
+MINE = {
+    (LIBRARY, 0): """#include <vector>
+using Data = std::vector<double>;
+Data read_fold(int k) { return {0.5 + k}; }
+double fit(const Data& data, const trainyard::Device&) { return data[0]; }
+""",
+    (PIPELINE, 0): """struct Trajectory {};
+struct Learner {
+  float learn(const std::vector<Trajectory>& from) { return 1.0F / static_cast<float>(from.size()); }
+};
+auto collect = [](auto& context) { context.trajectories.resize(2); context.env_step += 1'000; };
+""",
+    (PIPELINE, 1): """#include <vector>
+struct Train : trainyard::Context {
+  int step = 0;
+  std::vector<int> trajectories;
+  float loss = 0;
+  static constexpr auto kept = trainyard::keep<&Train::step>;
+};
+auto collect = [](Train&) {}; auto learn = collect; auto store = collect; auto publish = collect;
+""",
+    (PIPELINE, 2): "",
+    (PIPELINE, 3): """struct Train : trainyard::Context {
+  float loss = 0;
+  static constexpr auto kept = trainyard::keep<&Train::loss>;
+};
+void add_steps(trainyard::Pipeline<Train>&);
+""",
+    (RANKS, 0): "",
+    (RANKS, 1): "",
+}
+# Makes the components of a file in two ranks and has them execute one task.
+COMPONENTS = """
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include "trainyard/rank_executor.h"
+#include "trainyard/rank_program.h"
+using namespace trainyard;
+struct Huber : Component {};
+struct Watcher : Component {};
+struct Trainer : Executor {
+  explicit Trainer(const Arguments& given)
+      : rate(given.get<double>("rate")), huber(given.component<Huber>("loss")),
+        watcher(given.component<Watcher>("watcher")) {}
+  Shareable execute(std::string_view, const Shareable&, RankContext&, std::stop_token) override {
+    Shareable reply;
+    reply.set("made", rate == 0.1 && huber != nullptr && watcher != nullptr);
+    return reply;
+  }
+  double rate;
+  std::shared_ptr<Huber> huber;
+  std::shared_ptr<Watcher> watcher;
+};
+int main(int, char** words) {
+  ComponentRegistry registry;
+  registry.add<Huber>("huber", {argument("delta", 2.0)});
+  registry.add<Watcher>("watcher");
+  registry.add<Trainer>("trainer", {argument<double>("rate"), component("loss"), component("watcher")});
+  if (const auto code = run_as_rank(registry)) return *code;
+  RankExecutor executor({.ranks = 2, .executor = "trainer", .components_file = words[1]}, registry);
+  RankContext context;
+  Shareable task;
+  task.set_buffer("weights", executor.alloc(DType::Float32, {8}).value());
+  const Shareable reply = executor.execute("train", task, context);
+  std::cout << to_text(reply.code()) << ' ' << reply.message() << reply.values() << '\\n';
+  if (const Buffer* made = reply.buffer("gradients")) std::cout << made->as<float>()[7] << '\\n';
+}
+"""
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(pages LANGUAGES CXX)
+add_compile_options(-Wall -Werror)
+add_executable(folds folds.cc)
+{library}
+add_executable(cartpole cartpole.cc)
+{pipeline}
+add_executable(trainer trainer.cc)
+add_executable(components components.cc)
+find_package(trainyard REQUIRED COMPONENTS ranks)
+target_link_libraries(trainer PRIVATE trainyard::ranks)
+target_link_libraries(components PRIVATE trainyard::ranks)
+add_library(others OBJECT {others})
+target_link_libraries(others PRIVATE trainyard::trainyard)
+"""
