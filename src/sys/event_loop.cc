@@ -1,5 +1,6 @@
 #include "sys/event_loop.h"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
