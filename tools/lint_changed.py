@@ -2,7 +2,7 @@
 """Runs clang-tidy over the source files that changed of late, or over those given.
 
 What counts as changed: the files of the last ten commits and what is not committed, the newest
-first, and no more than take a quarter of an hour, at ten to twenty seconds a file; with LINT_BASE
+first, and no more than take some minutes, at ten to twenty seconds a file and core; with LINT_BASE
 all that differs from that commit. A header is read through the source that carries its name.
 `make lint` reads everything.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 BUILD = pathlib.Path("build/tidy")
-FILES_MAX = 40
+FILES_MAX = 24
 
 
 def git(*arguments):

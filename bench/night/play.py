@@ -80,11 +80,18 @@ class Night:
 
     # What goes wrong. False: it could not be done yet, and is tried again.
     def _kill_yard(self):
-        # Not in the moment in which it begins anew: its journal is to be there.
-        if self._yard.poll() is not None or self._keeper() is None:
+        # Not in the moment in which it begins anew.
+        if self._yard.poll() is not None or self._keeper() is None or not self._has_begun():
             return False
         os.kill(self._yard.pid, signal.SIGKILL)
         return True
+
+    def _has_begun(self):
+        """Whether there is something that a run can go on with: a journal in which tasks stand."""
+        try:
+            return self.query("SELECT count(*) FROM task_list")[0][0] > 0
+        except sqlite3.OperationalError:  # There is no file yet, no table, or it is being written.
+            return False
 
     def _keeper(self):
         guard = child_called(self._yard.pid, "yard-guard")
@@ -92,7 +99,7 @@ class Night:
 
     def _kill_keeper(self):
         keeper = self._keeper()
-        if keeper is None or not (self.run_dir / "journal.db").exists():
+        if keeper is None or not self._has_begun():
             return False
         os.kill(keeper, signal.SIGKILL)
         return True

@@ -73,7 +73,7 @@ class Losses(GpuTest):
                 moment = time.monotonic()
                 self.until("a while", lambda: time.monotonic() > moment + 2.5)
                 if (blink, lost) == (0, True):
-                    self.assertTrue(any("GPU 1 does not answer" in reason for reason in self.reasons()))
+                    self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons()))
                 if (blink, lost) == (1, True):  # The one that was lost has the other card next.
                     self.write("go.t0", "")
                     self.until("the other card", lambda: self.has_file("t1", "has.2"))
