@@ -108,39 +108,36 @@ Json json_of_cell(const ResultColumn& column, const ResultCell& cell) {
 
 std::string result_table_text(const ResultTable& table) {
   const std::size_t columns = table.columns.size();
-  std::vector<std::vector<std::string>> lines;
+  // All words one behind the other: a string each would be as large as the table itself.
+  std::string words;
+  std::vector<std::size_t> ends;
+  ends.reserve(columns * (table.rows.size() + 1));
   std::vector<int> widths(columns);
-  const auto add = [&](std::vector<std::string> line) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      line[i] = cut(plain(line[i]), kCellColumnsMax);
-      widths[i] = std::max(widths[i], columns_of(line[i]));
-    }
-    lines.push_back(std::move(line));
+  const auto add = [&](std::size_t column, const std::string& shown) {
+    const std::string word = cut(plain(shown), kCellColumnsMax);
+    widths[column] = std::max(widths[column], columns_of(word));
+    words += word;
+    ends.push_back(words.size());
   };
-  std::vector<std::string> heading;
   std::vector<bool> right;
   for (std::size_t i = 0; i < columns; ++i) {
-    heading.push_back(table.columns[i].name);
+    add(i, table.columns[i].name);
     right.push_back(stands_right(table, i));
   }
-  add(std::move(heading));
   for (const auto& row : table.rows) {
-    std::vector<std::string> line;
-    line.reserve(columns);
-    for (std::size_t i = 0; i < columns; ++i) {
-      line.push_back(shown_cell(table.columns[i], row[i]));
-    }
-    add(std::move(line));
+    for (std::size_t i = 0; i < columns; ++i) add(i, shown_cell(table.columns[i], row[i]));
   }
   std::string text;
-  for (const std::vector<std::string>& line : lines) {
-    std::string shown;
-    for (std::size_t i = 0; i < columns; ++i) {
-      if (i > 0) shown += std::string(kGapColumns, ' ');
-      shown += right[i] ? pad_left(line[i], widths[i]) : pad_right(line[i], widths[i]);
-    }
-    shown.erase(shown.find_last_not_of(' ') + 1);
-    text += shown + "\n";
+  std::size_t begin = 0;
+  for (std::size_t place = 0; place < ends.size(); ++place) {
+    const std::size_t i = place % columns;
+    const std::string word = words.substr(begin, ends[place] - begin);
+    begin = ends[place];
+    if (i > 0) text += std::string(kGapColumns, ' ');
+    text += right[i] ? pad_left(word, widths[i]) : pad_right(word, widths[i]);
+    if (i + 1 < columns) continue;
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
   }
   for (const std::string& note : table.notes) text += plain(note) + "\n";
   return text;

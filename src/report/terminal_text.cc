@@ -59,12 +59,16 @@ bool within(const std::array<Range, Size>& ranges, char32_t code) {
 
 /// The first letter of a text that is not empty; of bad UTF-8 one byte.
 Letter first_letter(std::string_view text) {
+  if (const auto byte = static_cast<unsigned char>(text.front()); byte < 0x80) {
+    return {.code = byte, .size = 1, .good = true};
+  }
   const Utf8Character character = utf8_character(text);
   if (!character.valid) return {};
   return {.code = character.code_point, .size = character.bytes, .good = true};
 }
 
 int columns_of(const Letter& letter) {
+  if (letter.code >= 0x20 && letter.code < 0x7F) return 1;
   if (letter.code < 0x20 || letter.code == 0x7F || within(kZero, letter.code)) return 0;
   return within(kWide, letter.code) ? 2 : 1;
 }
