@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/directory_claim.h"
 #include "cli/load_options.h"
+#include "hardware/capacity.h"
 #include "job/job.h"
 #include "model/resources.h"
 #include "run/run_directory.h"
@@ -32,6 +32,11 @@ std::unexpected<text::Mistakes> without_places(text::Mistakes mistakes) {
     mistake.column = 0;
   }
   return std::unexpected(std::move(mistakes));
+}
+
+/// In a moment, and without a change to this process, which may start the one that starts tasks.
+model::Capacity memory_and_cpus() {
+  return hardware::read_capacity({.own = {}, .raises_limits = false}).capacity;
 }
 
 }  // namespace
@@ -59,12 +64,13 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   }
   Result<job::LoadOptions> load = load_options(file, words.config_file, words.settings);
   if (!load) return mistaken(load.error());
-  load->only_shown = true;
-  std::expected<job::Job, text::Mistakes> job = job::Job::parse(
-      checked.text, *load, model::Capacity{.memory = gib(1 << 20), .cpus = model::cpus(1 << 20)});
+  load->gpus_unknown = true;
+  std::expected<job::Job, text::Mistakes> job =
+      job::Job::parse(checked.text, *load, memory_and_cpus());
   if (!job)
     return is_command ? without_places(std::move(job.error())) : std::unexpected(job.error());
   checked.first = job->paths().run_directory;
+  checked.files = job->files();
   return checked;
 }
 

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
+#include "job/job_files.h"
 #include "text/mistake.h"
 
 namespace trainyard::cli {
@@ -21,14 +22,15 @@ struct JobWords {
 
 struct CheckedJob {
   std::string text;
+  job::JobFiles files;      ///< That it names.
   std::string job_file;     ///< Absolute; empty: a command.
   std::string config_file;  ///< Absolute, or empty.
   std::string directory;    ///< Where we are.
   std::string first;        ///< The directory of its first run.
 };
 
-/// All its mistakes. What this machine can never hold is found when the run begins: GPUs are not
-/// looked at.
+/// All its mistakes. GPUs are not looked at: that none here is as large as a task wants is found
+/// when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
 
 /// A command's run: its job file is in a directory that is kept for it. Of a dry run it stays in

@@ -55,8 +55,8 @@ class CopyProgress {
 void forget_directory(const std::string& run_directory) {
   std::error_code ignored;
   for (const std::string& path :
-       {run::kept_job_path(run_directory), run::submission_path(run_directory),
-        run_directory + "/lock", run_directory,
+       {run::kept_job_path(run_directory), run::kept_files_path(run_directory),
+        run::submission_path(run_directory), run_directory + "/lock", run_directory,
         std::filesystem::path(run_directory).parent_path().string()}) {
     std::filesystem::remove(path, ignored);
   }
@@ -141,6 +141,7 @@ Result<void> look_at_snapshot(const RunOptions& options, job::Job& job) {
   if (!options.snapshot) return {};
   const Result<process::WorkTree> tree = process::find_work_tree(directory_of(options, job));
   if (!tree) return std::unexpected(Error(tree.error()).in("--snapshot"));
+  job.work_in({.root = tree->root, .path = run::code_copy_path(job.paths().run_directory)});
   return {};
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/command_job.h"
 #include "cli/exit_code.h"
+#include "job/job_files.h"
 #include "model/ids.h"
 #include "wire/control.h"
 
@@ -28,6 +29,7 @@ struct RunOptions {
   bool snapshot = false;     ///< In a copy of the work tree.
   bool queued = false;       ///< Begun by the queue, which hears of it through descriptor 3.
   std::string job_text;      ///< What the job file says, whatever stands there now; empty: that.
+  job::JobFiles job_files;   ///< And the files that it names, of which some may stand there.
   CommandWords words;        ///< A command in the place of a job file.
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.

@@ -89,15 +89,18 @@ ExitCode kill_command(const KillOptions& options) {
   if (const std::optional<std::string> taken = take_out_of_queue(selection->run)) {
     return answer(*taken);
   }
-  if (selection->is_all()) {
-    return fail(fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run)));
-  }
   Result<journal::JournalReader> reader = open_run(selection->run);
   if (!reader) return fail(reader.error());
   Result<std::vector<journal::TaskRow>> tasks =
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return fail(tasks.error());
   if (tasks->empty()) return fail(none_in_state(*selection));
+  // What was submitted as one command is one task, and its run nothing else. Nobody means the tasks
+  // of a run that is not named.
+  const bool named = !options.words.empty() || !options.run_directory.empty();
+  if (selection->is_all() && (tasks->size() > 1 || !named)) {
+    return fail(fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run)));
+  }
   // Of many those that have not ended are meant; one that is named is told that it has.
   const auto ended = [](const journal::TaskRow& task) {
     return task.standing.verdict != model::Verdict::None;

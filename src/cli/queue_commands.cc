@@ -23,7 +23,7 @@
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
-#include "sys/process_scan.h"
+#include "sys/terminal.h"
 
 namespace trainyard::cli {
 namespace {
@@ -59,6 +59,21 @@ std::string what_stays(const run::QueueFiles& files) {
       how_many(waiting, "submission"), waiting == 1 ? "goes" : "go");
 }
 
+/// Once, for who would wait in vain: until somebody lets the queue go on.
+class StoppedQueue {
+ public:
+  void look(const run::QueueFiles& files) {
+    if (told_) return;
+    const std::string why = why_nothing_begins(files);
+    if (why.empty()) return;
+    told_ = true;
+    sys::write_standard_error(fmt::format("trainyard: {}\n", why));
+  }
+
+ private:
+  bool told_ = false;
+};
+
 /// A submission in the eyes of whoever waits for it.
 struct Waited {
   bool goes_on = false;     ///< It waits, or has begun and will end.
@@ -79,10 +94,8 @@ Waited look_in_queue(const run::QueueFiles& files, const std::string& directory)
   if (files.server() || sys::RunLock::holder(directory)) return {.goes_on = true};
   const Result<RunOutcome> outcome = outcome_of(directory);
   if (outcome && outcome->stage == RunOutcome::Stage::Over) return {};
-  const ExitCode code =
-      fail(fmt::format("run {} waits, and your queue is not up: 'trainyard up' goes on with it",
-                       *number),
-           ExitCode::NotDone);
+  const ExitCode code = fail(
+      fmt::format("run {} waits, and {}", *number, why_nothing_begins(files)), ExitCode::NotDone);
   return {.code = static_cast<int>(code)};
 }
 
@@ -100,11 +113,9 @@ ExitCode up_command(const UpOptions& options) {
 ExitCode down_command(const DownOptions& options) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return fail(files.error());
-  const std::optional<std::int64_t> server = files->server();
-  if (!server) return answer("your queue was not up\n");
-  if (sys::is_stopped(*server)) {
-    return fail(fmt::format("your queue is stopped: 'kill -CONT {}' lets it go on", *server),
-                ExitCode::TaskFailed);
+  if (!files->server()) return answer("your queue was not up\n");
+  if (const std::string why = why_nothing_begins(*files); !why.empty()) {
+    return fail(why, ExitCode::TaskFailed);
   }
   const std::size_t at_work = files->numbers(QueuePlace::Begun).size();
   if (at_work > 0 && !options.drain && !options.now) {
@@ -133,8 +144,10 @@ int wait_command(const WaitOptions& options) {
   const Result<std::string> run = find_run(options.run);
   if (!run) return static_cast<int>(fail(run.error()));
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  StoppedQueue stopped;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, *run) : Waited{};
+    if (waited.goes_on && !sys::RunLock::holder(*run)) stopped.look(*files);
     if (waited.code) return *waited.code;
     const Result<RunOutcome> outcome = outcome_of(*run);
     if (!outcome) return static_cast<int>(fail(outcome.error()));

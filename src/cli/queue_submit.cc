@@ -20,6 +20,8 @@
 #include "cli/exit_code.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
+#include "cli/queued_runs.h"
+#include "job/job_files.h"
 #include "job/run_if.h"
 #include "job/task_keys.h"
 #include "model/terms.h"
@@ -32,6 +34,7 @@
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/start_program.h"
+#include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/readable_json.h"
 
@@ -100,7 +103,10 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   submission.run_directory = run::real_directory(*reserved);
   const std::string kept = run::kept_job_path(submission.run_directory);
   if (submission.job_file.empty()) submission.job_file = kept;
-  const Result<void> written = keep_text(kept, job.text);
+  Result<void> written = keep_text(kept, job.text);
+  if (written && !job.files.empty()) {
+    written = keep_text(run::kept_files_path(submission.run_directory), job::to_json(job.files));
+  }
   const Result<std::uint32_t> number =
       written ? numbers->give(submission.run_directory) : std::unexpected(written.error());
   if (number) {
@@ -154,7 +160,11 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
   }
   const Result<bool> served = serve_queue(*files, kLookWord);
   // It is in the queue: whoever starts that later has it.
-  if (!served) fail(fmt::format("{}; the submission waits in it", served.error().message));
+  if (!served) {
+    fail(fmt::format("{}; the submission waits in it", served.error().message));
+  } else if (const std::string why = why_nothing_begins(*files); !why.empty()) {
+    sys::write_standard_error(fmt::format("trainyard: the submission waits: {}\n", why));
+  }
   return tell_number(*submission, options.json);
 }
 

@@ -24,14 +24,13 @@
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
 #include "sys/files.h"
+#include "sys/process_scan.h"
 #include "text/readable_json.h"
 
 namespace trainyard::cli {
 namespace {
 
 using Where = run::QueueFiles::Place;
-
-constexpr const char* kNotUp = "your queue is not up: 'trainyard up' goes on with it";
 
 /// Those that wait, in the order in which they would begin.
 std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) {
@@ -47,7 +46,7 @@ std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) 
 /// What one waits for that has so many before it.
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
                       std::size_t before) {
-  if (!files.server()) return kNotUp;
+  if (std::string why = why_nothing_begins(files); !why.empty()) return why;
   std::string needs;
   for (const std::uint32_t needed : submission.needs) {
     if (files.ended(needed)) continue;
@@ -86,6 +85,13 @@ std::string done_of(const LivingRun& run) {
 }
 
 }  // namespace
+
+std::string why_nothing_begins(const run::QueueFiles& files) {
+  const std::optional<std::int64_t> server = files.server();
+  if (!server) return "your queue is not up: 'trainyard up' goes on with it";
+  if (!sys::is_stopped(*server)) return {};
+  return fmt::format("your queue is stopped: 'kill -CONT {}' lets it go on", *server);
+}
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
@@ -132,6 +138,7 @@ std::vector<LivingRun> living_runs() {
   }
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return living;
+  const std::string idle = why_nothing_begins(*files);
   for (const std::uint32_t number : files->numbers(Where::Begun)) {
     const std::string directory = numbers->directory_of(number).value_or("");
     if (sys::RunLock::holder(directory)) continue;
@@ -141,7 +148,7 @@ std::vector<LivingRun> living_runs() {
     living.push_back({.number = number,
                       .directory = directory,
                       .is_queued = true,
-                      .reason = files->server() ? "begins" : std::string(kNotUp)});
+                      .reason = idle.empty() ? "begins" : idle});
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {

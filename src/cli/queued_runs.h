@@ -8,12 +8,16 @@
 #include <vector>
 
 #include "base/result.h"
+#include "run/queue_files.h"
 
 namespace trainyard::cli {
 
 /// Of a directory that is kept for a submission which has not begun: what it waits for, or why it
 /// never will. Nothing for any other.
 std::optional<Error> why_not_begun(const std::string& run_directory);
+
+/// For people: nobody serves the queue, or who does is stopped; empty where neither is so.
+std::string why_nothing_begins(const run::QueueFiles& files);
 
 /// Whether it is one that may still begin.
 bool waits_in_queue(const std::string& run_directory);

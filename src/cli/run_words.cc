@@ -17,6 +17,7 @@
 #include "cli/exit_code.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
+#include "job/job_files.h"
 #include "run/run_directory.h"
 #include "sys/environment.h"
 #include "sys/other_end.h"
@@ -141,16 +142,25 @@ std::string wrong_with_run(const RunOptions& options) {
                "'trainyard run sweep.yaml --resume'";
 }
 
-/// Of a run that the queue begins, the text of its job file as it was submitted.
-void take_from_queue(RunOptions& options) {
-  if (!sys::variable(kFromQueue)) return;
+/// Of a run that the queue begins, the text of its job file as it was submitted, and of those that
+/// it names.
+Result<void> take_from_queue(RunOptions& options) {
+  if (!sys::variable(kFromQueue)) return {};
   // Its tasks are not of the queue.
   sys::set_variable(std::string(kFromQueue) + "=");
   options.queued = true;
-  const std::string kept =
-      run::kept_job_path(options.resume.empty() ? options.run_directory : options.resume);
-  if (kept == options.job_file) return;
+  const std::string& directory = options.resume.empty() ? options.run_directory : options.resume;
+  const std::string files = run::kept_files_path(directory);
+  if (std::error_code ignored; std::filesystem::exists(files, ignored)) {
+    const Result<std::string> text = text::read_text_file(files);
+    Result<job::JobFiles> kept = text ? job::job_files_from(*text) : std::unexpected(text.error());
+    if (!kept) return std::unexpected(std::move(kept.error()).in(files));
+    options.job_files = std::move(*kept);
+  }
+  const std::string kept = run::kept_job_path(directory);
+  if (kept == options.job_file) return {};
   if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);
+  return {};
 }
 
 }  // namespace
@@ -176,7 +186,7 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   if (!run_->parsed()) return std::nullopt;
   options_.words.command = std::move(command);
   options_.resumes = run_->count("--resume") > 0;
-  take_from_queue(options_);
+  if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
   const std::string wrong = wrong_with_run(options_);
   return wrong.empty() ? run_command(options_) : fail(wrong);
 }

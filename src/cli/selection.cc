@@ -151,6 +151,21 @@ Result<void> check_not_a_task(const RunInWord& word) {
                   seen_from_here(*other), word.word)});
 }
 
+/// One run may be named by several words: of it the tasks of any of them, or all.
+Result<void> add_selected(std::string run, const RunInWord& word, const ReadWords& read,
+                          std::vector<TasksOfRun>& selections) {
+  const auto known = std::ranges::find(selections, run, &TasksOfRun::run);
+  if (known == selections.end()) {
+    TasksOfRun& added = selections.emplace_back(
+        TasksOfRun{.run = std::move(run), .patterns = read.patterns, .states = read.states});
+    return word.tasks.empty() ? Result<void>() : add_pattern(word.tasks, added.patterns);
+  }
+  const bool has_own_tasks = known->patterns.size() > read.patterns.size();
+  if (word.tasks.empty()) known->patterns = read.patterns;
+  return word.tasks.empty() || !has_own_tasks ? Result<void>()
+                                              : add_pattern(word.tasks, known->patterns);
+}
+
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
   std::vector<TasksOfRun> selections;
   for (const RunInWord& word : read.runs) {
@@ -159,10 +174,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     if (!sure) return std::unexpected(std::move(sure.error()));
     Result<std::string> run = find_run(word.run, words.when_several);
     if (!run) return std::unexpected(std::move(run.error()));
-    TasksOfRun& of = selections.emplace_back(
-        TasksOfRun{.run = std::move(*run), .patterns = read.patterns, .states = read.states});
-    if (word.tasks.empty()) continue;
-    if (Result<void> added = add_pattern(word.tasks, of.patterns); !added) {
+    if (Result<void> added = add_selected(std::move(*run), word, read, selections); !added) {
       return std::unexpected(std::move(added.error()));
     }
   }

@@ -30,7 +30,7 @@ constexpr const char* kSubmitExamples =
     "run of its own, in runs/<name> of this directory or a number after it, as soon as the "
     "machine\n"
     "has room, with this environment. Its number is printed. 'trainyard status' shows what there\n"
-    "is, 'trainyard kill 46' takes one out, 'trainyard wait 46' waits for it.\n"
+    "is, 'trainyard kill 46' takes one out or ends it, 'trainyard wait 46' waits for it.\n"
     "With --snapshot the code is copied now, so that you may edit on while it waits; what git "
     "ignores\n"
     "is linked there. 'retry' takes the copy, too.\n"

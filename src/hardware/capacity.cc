@@ -49,15 +49,17 @@ std::int64_t limit_of(rlim_t limit) {
   return limit == RLIM_INFINITY || limit > (rlim_t{1} << 40) ? 0 : static_cast<std::int64_t>(limit);
 }
 
-CapacitySources::Own ask_the_system() {
+CapacitySources::Own ask_the_system(bool raises_limits) {
   CapacitySources::Own own{.cpus = cpus_by_affinity(), .environment = {}};
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     if (std::string_view(*variable).starts_with("SLURM_")) own.environment.emplace_back(*variable);
   }
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+    if (raises_limits) {
+      limit.rlim_cur = limit.rlim_max;
+      static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+    }
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) own.files_max = limit_of(limit.rlim_cur);
   }
   if (::geteuid() != 0 && ::getrlimit(RLIMIT_NPROC, &limit) == 0) {
@@ -171,7 +173,7 @@ class Reader {
  public:
   explicit Reader(const CapacitySources& sources)
       : sources_(sources),
-        own_(sources.own ? *sources.own : ask_the_system()),
+        own_(sources.own ? *sources.own : ask_the_system(sources.raises_limits)),
         groups_(find_cgroups(sources.proc, sources.cgroup)) {}
 
   CapacityReading read() {

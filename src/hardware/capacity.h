@@ -33,6 +33,8 @@ struct CapacitySources {
     std::int64_t user_processes_max = 0;   ///< RLIMIT_NPROC; 0 is no limit, as it is for root.
   };
   std::optional<Own> own;
+  /// False: this process stays as it is, and processes_max is what its limits leave now.
+  bool raises_limits = true;
 };
 
 /// Reads it now. processes_max is what RLIMIT_NOFILE (raised to its hard limit first), RLIMIT_NPROC

@@ -208,7 +208,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   auto state = std::make_unique<State>();
   state->capacity = capacity;
   state->configuration = layered(options, document, directory, mistakes);
-  state->spec = read_job(document, directory, mistakes);
+  state->spec = read_job(document, {.directory = directory, .files = options.files}, mistakes);
   if (state->configuration.flag(settings::Setting::SchedulerAutoAdjust)) {
     state->learned = learned_of(path, state->notes);
   }
@@ -218,7 +218,8 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
                   .capacity = state->capacity,
                   .learned = state->learned,
                   .here = state->here,
-                  .only_shown = options.only_shown};
+                  .only_shown = options.only_shown,
+                  .gpus_unknown = options.gpus_unknown};
   if (options.submission) {
     basis.batch = options.submission->number;
     basis.groups_before = options.submission->groups;
@@ -328,7 +329,7 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   }
   text::MistakeList whatever;
   const settings::Configuration configuration = layered(options, document, directory, whatever);
-  JobSpec spec = read_job(document, directory, whatever);
+  JobSpec spec = read_job(document, {.directory = directory, .files = options.files}, whatever);
   if (spec.name.empty()) spec.name = name_of_file(path);
   std::string first = run::real_directory(run_directory(options, spec, configuration, directory));
   return JobRuns{.job_name = std::move(spec.name), .job_file = path, .first = std::move(first)};
@@ -336,6 +337,7 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
 
 const std::string& Job::name() const { return state_->name; }
 const std::string& Job::text() const { return state_->text; }
+const JobFiles& Job::files() const { return state_->spec.files; }
 const JobPaths& Job::paths() const { return state_->paths; }
 const settings::Configuration& Job::configuration() const { return state_->configuration; }
 const model::Capacity& Job::capacity() const { return state_->capacity; }

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "job/gpu_caps.h"
+#include "job/job_files.h"
 #include "job/keep.h"
 #include "job/learned.h"
 #include "job/task_keys.h"
@@ -71,6 +72,10 @@ struct LoadOptions {
   /// The job is looked at and not run, on a laptop say: a task that this machine can never hold is
   /// a note then, and no mistake.
   bool only_shown = false;
+  /// This machine's GPUs were not asked for: whether they can hold a task is not looked at.
+  bool gpus_unknown = false;
+  /// What files say that the job file names, whatever stands there now.
+  JobFiles files = {};
 };
 
 /// The JSON object that a task of the run has left, by its group as people call it and its id;
@@ -108,6 +113,8 @@ class Job {
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] const std::string& text() const;  ///< The job file as it was.
+  /// And the files that it names, as they were read.
+  [[nodiscard]] const JobFiles& files() const;
   [[nodiscard]] const JobPaths& paths() const;
   [[nodiscard]] const settings::Configuration& configuration() const;
   [[nodiscard]] const model::Capacity& capacity() const;  ///< What it was checked against.

@@ -346,14 +346,16 @@ class PlanMaker {
       const ShapeOwner& owner = owners_[i];
       const GroupSpec& group = spec_.groups[owner.group];
       const TaskSpec& task = group.tasks[owner.origin.task];
-      const model::Request request = model::request_of(job_.plan.shapes[i].terms);
+      model::Request request = model::request_of(job_.plan.shapes[i].terms);
+      if (basis_.gpus_unknown) request.gpus = 0;
       const auto said_at = [&](TaskKey key) {
         const Text* const text = said(group, task, key);
         return text != nullptr ? text->place : task.place;
       };
       bind_combination(group, owner.origin.combination, bindings_);
       const std::string id = make_id(group, owner.origin, bindings_);
-      if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i])) {
+      if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i]);
+          why && !basis_.gpus_unknown) {
         say_no_room(task.place, group, fmt::format("task '{}' can never run here: {}", id, *why));
       }
       if (const auto why = schedule::never_fits(request, policy, basis_.capacity)) {

@@ -41,6 +41,7 @@ struct PlanBasis {
   GroupsBefore groups_before;
   /// What this machine can never hold is a note, as in LoadOptions.
   bool only_shown = false;
+  bool gpus_unknown = false;  ///< As there.
 };
 
 /// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; then

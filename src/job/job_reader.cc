@@ -70,9 +70,9 @@ std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& no
 class GroupReader {
  public:
   /// `repeated` are the names of the groups of its repeat; none: it is in no repeat.
-  GroupReader(const text::Complainer& to, std::string directory,
-              const std::vector<GroupSpec>& before, const std::vector<std::string>& repeated)
-      : to_(to), directory_(std::move(directory)), before_(before), repeated_(repeated) {}
+  GroupReader(const text::Complainer& to, JobOrigin& origin, const std::vector<GroupSpec>& before,
+              const std::vector<std::string>& repeated)
+      : to_(to), origin_(origin), before_(before), repeated_(repeated) {}
 
   GroupSpec read(const text::YamlNode& node, std::string name) {
     GroupSpec group;
@@ -110,8 +110,9 @@ class GroupReader {
  private:
   void read_group_matrix(const text::YamlNode& node, GroupSpec& group) {
     group.has_matrix = true;
-    auto matrix = read_matrix(to_.document(), node, {.directory = directory_, .where = to_.where()},
-                              to_.mistakes());
+    const MatrixOrigin origin{
+        .directory = origin_.directory, .where = to_.where(), .files = origin_.files};
+    auto matrix = read_matrix(to_.document(), node, origin, to_.mistakes());
     group.matrix_broken = !matrix.has_value();
     if (matrix) group.matrix = std::move(*matrix);
   }
@@ -165,11 +166,8 @@ class GroupReader {
     if (group.round) add_round(matrix, group);
     names_before_start_ = names_.size();
     std::vector<std::string> needed;
-    if (group.needs) {
-      for (const Need& need : *group.needs) needed.push_back(need.group);
-    } else if (!before_.empty()) {
-      needed.push_back(before_.back().name);
-    }
+    for (const Need& need : group.needs.value_or(std::vector<Need>())) needed.push_back(need.group);
+    if (!group.needs && !before_.empty()) needed.push_back(before_.back().name);
     group.needs_values = needs_values(node, {.needed = std::move(needed), .repeated = repeated_});
     needs_names_.clear();
     for (const NeedsValue& value : group.needs_values) needs_names_.push_back(name_of(value));
@@ -360,7 +358,7 @@ class GroupReader {
   }
 
   const text::Complainer& to_;
-  std::string directory_;
+  JobOrigin& origin_;
   const std::vector<GroupSpec>& before_;
   const std::vector<std::string>& repeated_;
   std::vector<std::string_view> names_;  ///< By slot.
@@ -370,9 +368,8 @@ class GroupReader {
 
 class JobReader {
  public:
-  JobReader(const text::YamlDocument& document, const std::string& directory,
-            text::MistakeList& mistakes)
-      : to_(document, mistakes, ""), directory_(directory) {}
+  JobReader(const text::YamlDocument& document, JobOrigin origin, text::MistakeList& mistakes)
+      : to_(document, mistakes, ""), origin_(std::move(origin)) {}
 
   JobSpec read(const text::YamlNode& root) {
     JobSpec job;
@@ -401,6 +398,7 @@ class JobReader {
     } else {
       read_groups(*groups, job);
     }
+    job.files = std::move(origin_.files);
     return job;
   }
 
@@ -475,18 +473,18 @@ class JobReader {
     }
     seen_.emplace_back(name, &named);
     const text::Complainer to = to_.within(fmt::format("group '{}'", name));
-    job.groups.push_back(GroupReader(to, directory_, job.groups, repeated).read(node, name));
+    job.groups.push_back(GroupReader(to, origin_, job.groups, repeated).read(node, name));
     job.groups.back().name_place = named.place;
   }
 
   text::Complainer to_;
-  const std::string& directory_;
+  JobOrigin origin_;
   std::vector<std::pair<std::string, const text::YamlNode*>> seen_;  ///< Names, and where.
 };
 
 }  // namespace
 
-JobSpec read_job(const text::YamlDocument& document, const std::string& directory,
+JobSpec read_job(const text::YamlDocument& document, const JobOrigin& origin,
                  text::MistakeList& mistakes) {
   if (document.root() == nullptr) {
     if (document.mistakes().empty()) {
@@ -494,7 +492,7 @@ JobSpec read_job(const text::YamlDocument& document, const std::string& director
     }
     return {};
   }
-  return JobReader(document, directory, mistakes).read(*document.root());
+  return JobReader(document, origin, mistakes).read(*document.root());
 }
 
 }  // namespace trainyard::job

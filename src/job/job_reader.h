@@ -4,15 +4,21 @@
 
 #include <string>
 
+#include "job/job_files.h"
 #include "job/job_spec.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
 
-/// `directory` is the job file's. Mistakes are added; what could be read comes back all the same,
-/// so that more of them can be found.
-JobSpec read_job(const text::YamlDocument& document, const std::string& directory,
+struct JobOrigin {
+  std::string directory;  ///< The job file's.
+  JobFiles files;         ///< What these say, whatever stands there now.
+};
+
+/// Mistakes are added; what could be read comes back all the same, so that more of them can be
+/// found.
+JobSpec read_job(const text::YamlDocument& document, const JobOrigin& origin,
                  text::MistakeList& mistakes);
 
 }  // namespace trainyard::job

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/job_files.h"
 #include "job/keep.h"
 #include "job/matrix.h"
 #include "job/task_keys.h"
@@ -139,6 +140,7 @@ struct JobSpec {
   std::vector<GroupSpec> groups;
   std::vector<GroupSpec> before;  ///< Of a later round: the groups that are not repeated.
   std::optional<RepeatSpec> repeat;
+  JobFiles files;  ///< That it names, as they were read.
 };
 
 }  // namespace trainyard::job

@@ -198,17 +198,16 @@ class MatrixReader {
       return std::nullopt;
     }
     const text::YamlNode& name = *node.items[1];
-    const std::filesystem::path path = std::filesystem::path(place_.directory) / name.text;
-    const Result<std::string> text = text::read_text_file(path.string());
-    if (!text) {
-      complain(name, fmt::format("'{}': {}: {}", key.text, name.text, text.error().message));
-      return std::nullopt;
-    }
-    auto lines = read_lines(*text);
+    const std::string path = (std::filesystem::path(place_.directory) / name.text).string();
+    const auto kept = place_.files.find(path);
+    Result<std::string> text =
+        kept == place_.files.end() ? text::read_text_file(path) : Result<std::string>(kept->second);
+    auto lines = text ? read_lines(*text) : std::unexpected(text.error());
     if (!lines) {
       complain(name, fmt::format("'{}': {}: {}", key.text, name.text, lines.error().message));
       return std::nullopt;
     }
+    place_.files.insert_or_assign(path, std::move(*text));
     return AxisValues(std::move(*lines));
   }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "job/job_files.h"
 #include "job/matrix.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"
@@ -13,6 +14,7 @@ namespace trainyard::job {
 struct MatrixOrigin {
   std::string directory;  ///< What the names of files are relative to.
   std::string where;      ///< What starts each mistake: "group 'train': ".
+  JobFiles& files;        ///< What is there says what a file says; what is read is added.
 };
 
 /// Reads and expands. Nothing when there was a mistake: it has been added to `mistakes`.

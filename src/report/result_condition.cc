@@ -24,6 +24,7 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
     return (condition.is == Is::Equal && same) || (condition.is == Is::Unequal && !same);
   };
   std::erase_if(table.rows, [&](const auto& row) { return !is_kept(row); });
+  table.thinned_out = true;
   return {};
 }
 

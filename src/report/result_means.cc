@@ -42,6 +42,17 @@ std::vector<std::string> texts_at(const Row& row, const Places& places) {
   return texts;
 }
 
+/// What one cell and another have in common that mean the same: 1e-3 is 0.001.
+std::vector<std::string> values_of(const Row& row, const Places& places) {
+  std::vector<std::string> values;
+  values.reserve(places.size());
+  for (const std::size_t place : places) {
+    const ResultCell& cell = row[place];
+    values.push_back(cell.number ? fmt::format("{}", *cell.number) : cell.text);
+  }
+  return values;
+}
+
 /// "lr=0.1,seed=3"
 std::string named(const ResultTable& table, const Places& places,
                   const std::vector<std::string>& texts) {
@@ -105,43 +116,69 @@ struct Averaging {
   Places kept;    ///< The keys that stay,
   Places gone;    ///< and those that it goes over.
   Places fields;  ///< What is averaged.
+  Places meant;   ///< Of `kept` those within which all cells are meant: the run and the group.
   std::size_t status = 0;
 };
+
+/// Which cells there are of what is averaged over, by what is meant together.
+using MeantCells =
+    std::map<std::vector<std::string>, std::map<std::vector<std::string>, const Row*>>;
 
 /// Rows that become one, in the order in which the first of each came.
 std::vector<std::vector<const Row*>> together(const Averaging& of) {
   std::map<std::vector<std::string>, std::size_t> places;
   std::vector<std::vector<const Row*>> groups;
   for (const Row& row : of.table.rows) {
-    const auto [place, is_new] = places.try_emplace(texts_at(row, of.kept), groups.size());
+    const auto [place, is_new] = places.try_emplace(values_of(row, of.kept), groups.size());
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(&row);
   }
   return groups;
 }
 
-/// Who of a group is not there, or has no result.
+/// Who of a group is not there, or has no result. Of a table that is thinned out nobody knows who
+/// is not there.
 void note_missing(const Averaging& of, const std::vector<const Row*>& group,
-                  const std::set<std::vector<std::string>>& all, Notes& notes) {
+                  const MeantCells& cells, Notes& notes) {
   const std::vector<std::string> kept = texts_at(*group.front(), of.kept);
   Places both = of.kept;
   std::ranges::copy(of.gone, std::back_inserter(both));
-  const auto name = [&](const std::vector<std::string>& over) {
+  const auto name = [&](const Row& row) {
     std::vector<std::string> texts = kept;
-    std::ranges::copy(over, std::back_inserter(texts));
+    std::ranges::copy(texts_at(row, of.gone), std::back_inserter(texts));
     return named(of.table, both, texts);
   };
   std::set<std::vector<std::string>> there;
   for (const Row* const row : group) {
-    std::vector<std::string> over = texts_at(*row, of.gone);
     if (!has_result(*row, of.fields)) {
-      notes.add(fmt::format("{}: no result, {}", name(over), (*row)[of.status].text));
+      notes.add(fmt::format("{}: no result, {}", name(*row), (*row)[of.status].text));
     }
-    there.insert(std::move(over));
+    there.insert(values_of(*row, of.gone));
   }
-  for (const std::vector<std::string>& over : all) {
-    if (!there.contains(over)) notes.add(fmt::format("{}: there is no such task", name(over)));
+  if (of.table.thinned_out) return;
+  for (const auto& [values, row] : cells.at(texts_at(*group.front(), of.meant))) {
+    if (!there.contains(values)) notes.add(fmt::format("{}: there is no such task", name(*row)));
   }
+}
+
+MeantCells cells_of(const Averaging& of) {
+  MeantCells cells;
+  for (const Row& row : of.table.rows) {
+    cells[texts_at(row, of.meant)].try_emplace(values_of(row, of.gone), &row);
+  }
+  return cells;
+}
+
+/// What of these ran: one code, or how many.
+ResultCell code_of(const std::vector<const Row*>& rows, std::size_t place) {
+  std::set<std::string_view> codes;
+  for (const Row* const row : rows) {
+    if ((*row)[place].count > 0) codes.insert((*row)[place].text);
+  }
+  if (codes.empty()) return {};
+  std::string text = codes.size() == 1 ? std::string(*codes.begin())
+                                       : fmt::format("{} different ones", codes.size());
+  return {.text = std::move(text), .number = {}, .deviation = {}, .count = 1};
 }
 
 std::optional<std::string_view> obvious_field(const ResultTable& table, const Places& fields) {
@@ -209,6 +246,29 @@ Places places_that_name(const ResultTable& table) {
   return keys;
 }
 
+bool is_run_or_group(const ResultColumn& column) {
+  return column.kind == ColumnKind::Key && (column.name == "run" || column.name == "group");
+}
+
+/// Of what has no value for one of the keys there is no cell; and a run or group is averaged with
+/// no other one.
+Result<ResultTable> of_one_group(ResultTable table, const Places& keys) {
+  std::erase_if(table.rows, [&](const Row& row) {
+    return std::ranges::any_of(keys, [&](std::size_t key) { return row[key].count == 0; });
+  });
+  for (const std::size_t place : places_of(table, ColumnKind::Key)) {
+    const ResultColumn& column = table.columns[place];
+    const std::vector<std::string> values = values_at(table, place);
+    const bool turned = std::ranges::find(keys, place) != keys.end();
+    if (turned || !is_run_or_group(column) || values.size() < 2) continue;
+    return std::unexpected(Error{fmt::format(
+        "--pivot shows tasks of one {0}, and these are of '{1}' and '{2}': say which, as in "
+        "--where '{0}={1}'",
+        column.name, values[0], values[1])});
+  }
+  return table;
+}
+
 /// The ids of tasks that have a value for a key that is averaged over: they would keep apart what
 /// is to be one.
 void forget_ids_of_cells(ResultTable& table, const Places& gone) {
@@ -262,19 +322,22 @@ Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<st
   const std::optional<std::size_t> time = fact_column(table, kTimeColumn);
   if (!status || !time) return std::unexpected(Error{"it is averaged already"});
   of.status = *status;
+  of.meant = of.kept;
+  std::erase_if(of.meant, [&](std::size_t it) { return !is_run_or_group(table.columns[it]); });
+  const std::optional<std::size_t> code = fact_column(table, kCodeColumn);
   forget_results_of_unfinished(table, of.status);
   ResultTable averaged;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
   averaged.columns.push_back(
       {.name = std::string(kTasksColumn), .kind = ColumnKind::Fact, .shown = {}});
+  if (code) averaged.columns.push_back(table.columns[*code]);
   Places means{*time};
   std::ranges::copy(of.fields, std::back_inserter(means));
   for (const std::size_t place : means) {
     averaged.columns.push_back(table.columns[place]);
     averaged.columns.back().averaged = true;
   }
-  std::set<std::vector<std::string>> all;
-  for (const auto& row : table.rows) all.insert(texts_at(row, of.gone));
+  const MeantCells cells = cells_of(of);
   Notes notes;
   for (const std::vector<const Row*>& group : together(of)) {
     Row row;
@@ -282,20 +345,24 @@ Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<st
     const auto count =
         std::ranges::count_if(group, [&](const Row* it) { return has_result(*it, of.fields); });
     row.push_back(key_cell(fmt::format("{}", count)));
+    if (code) row.push_back(code_of(group, *code));
     for (const std::size_t place : means) row.push_back(mean_of(group, place));
-    note_missing(of, group, all, notes);
+    note_missing(of, group, cells, notes);
     averaged.rows.push_back(std::move(row));
   }
   averaged.notes = std::move(notes).take();
   return averaged;
 }
 
-Result<ResultTable> pivoted(const ResultTable& table, std::string_view rows,
+Result<ResultTable> pivoted(const ResultTable& whole, std::string_view rows,
                             std::string_view columns, std::string_view field) {
-  const Result<std::size_t> down = key_column(table, rows);
+  const Result<std::size_t> down = key_column(whole, rows);
   if (!down) return std::unexpected(down.error());
-  const Result<std::size_t> across = key_column(table, columns);
+  const Result<std::size_t> across = key_column(whole, columns);
   if (!across) return std::unexpected(across.error());
+  const Result<ResultTable> chosen = of_one_group(whole, {*down, *across});
+  if (!chosen) return chosen;
+  const ResultTable& table = *chosen;
   const Places numbers = numbers_of(table);
   const std::optional<std::string_view> wanted =
       field.empty() ? obvious_field(table, numbers) : std::optional(field);
@@ -334,7 +401,7 @@ Result<ResultTable> pivoted(const ResultTable& table, std::string_view rows,
     }
     turned.rows.push_back(std::move(row));
     for (const std::string& title : titles) {
-      if (there.contains(title)) continue;
+      if (there.contains(title) || table.thinned_out) continue;
       notes.add(fmt::format("{}={},{}={}: there is no such task", rows, value, columns, title));
     }
   }

@@ -94,6 +94,17 @@ std::vector<std::string> ResultRows::matrix_keys() const {
   return keys;
 }
 
+/// Also between runs, of which each may have run one code.
+bool ResultRows::codes_differ() const {
+  std::string_view first;
+  for (const Row& row : rows_) {
+    if (row.code.empty()) continue;
+    if (!first.empty() && row.code != first) return true;
+    first = row.code;
+  }
+  return false;
+}
+
 ResultTable ResultRows::table() && {
   const auto differ = [this](auto what) {
     return std::ranges::any_of(rows_,
@@ -102,7 +113,7 @@ ResultTable ResultRows::table() && {
   const bool runs = differ(&Row::run);
   const bool groups = differ(&Row::group);
   const bool ids = std::ranges::any_of(rows_, [](const Row& row) { return row.matrix.empty(); });
-  const bool codes = other_code_.count() > 0;
+  const bool codes = codes_differ();
   const std::vector<std::string> keys = matrix_keys();
   const std::vector<FieldColumn> fields = fields_.first(FieldColumns::kKeysMax);
   ResultTable table;

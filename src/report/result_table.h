@@ -48,6 +48,7 @@ struct ResultTable {
   std::vector<std::vector<ResultCell>> rows;  ///< A cell for each column.
   /// Which cells of the matrix are not there or have no result, for people; at most kNotesMax.
   std::vector<std::string> notes;
+  bool thinned_out = false;  ///< Rows were left out: what is not there may be in the run.
 
   static constexpr std::size_t kNotesMax = 10;
 
@@ -93,6 +94,7 @@ class ResultRows {
     Fields fields;
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;
+  [[nodiscard]] bool codes_differ() const;
 
   std::deque<Row> rows_;
   FieldColumns fields_;

@@ -125,6 +125,67 @@ TEST(ResultTable, NamesACellThatOtherRowsHave) {
   EXPECT_THAT(averaged->notes, ElementsAre("lr=2,seed=1: there is no such task"));
 }
 
+TEST(ResultTable, NamesNoCellThatWasLeftOutOrIsOfAnotherGroup) {
+  ResultTable table = sweep();
+  const Result<text::Condition> condition = text::parse_condition("acc>0.8");
+  ASSERT_TRUE(condition);
+  ASSERT_TRUE(keep_where(table, *condition));
+  EXPECT_THAT(averaged_over(table, {"seed"})->notes, IsEmpty());
+  journal::TaskRow once = trained("1", "0", R"({"acc": 1})");
+  once.group_name = "data";
+  once.matrix = {};
+  const ResultTable two =
+      results_of({trained("1", "0", R"({"acc": 1})"), trained("1", "1", R"({"acc": 1})"), once});
+  EXPECT_THAT(averaged_over(two, {"seed"})->notes, IsEmpty());
+}
+
+TEST(ResultTable, TakesANumberForTheSameHoweverItIsWritten) {
+  ResultRows rows;
+  rows.add("runs/a", trained("1e-3", "0", R"({"acc": 0.5})"));
+  rows.add("runs/b", trained("0.001", "0", R"({"acc": 0.75})"));
+  const Result<ResultTable> averaged = averaged_over(std::move(rows).table(), {"run"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(averaged->rows.size(), 1U);
+  EXPECT_THAT(averaged->notes, IsEmpty());
+}
+
+TEST(ResultTable, ShowsTheCodeWhereTwoRunsHadAnotherOne) {
+  const auto ran = [](std::string_view code, std::string_view seed) {
+    journal::TaskRow row = trained("1", seed, R"({"acc": 0.5})");
+    row.code = code;
+    return row;
+  };
+  ResultRows rows;
+  rows.add("runs/a", ran("a1b2c3d", "0"));
+  rows.add("runs/b", ran("5d6e7f8", "0"));
+  rows.add("runs/b", ran("5d6e7f8", "1"));
+  const ResultTable table = std::move(rows).table();
+  EXPECT_THAT(result_table_csv(table), HasSubstr("runs/a,1,0,FINISHED,2,a1b2c3d,0.5\n"));
+  EXPECT_THAT(result_table_csv(*averaged_over(table, {"seed"})),
+              HasSubstr("run,lr,tasks,code,time,time_std,time_n,acc,acc_std,acc_n\n"
+                        "runs/a,1,1,a1b2c3d,2,,1,0.5,,1\nruns/b,1,2,5d6e7f8,2,0,2,0.5,0,2\n"));
+  EXPECT_THAT(result_table_csv(*averaged_over(table, {"run", "seed"})),
+              HasSubstr("1,3,2 different ones,"));
+}
+
+TEST(ResultTable, IsTurnedForOneGroupAlone) {
+  const auto task_of = [](std::string_view group, std::string_view lr) {
+    journal::TaskRow row = trained(lr, "0", R"({"acc": 0.5})");
+    row.group_name = group;
+    return row;
+  };
+  journal::TaskRow other = task_of("data", "0");
+  other.matrix = {};
+  EXPECT_TRUE(pivoted(results_of({task_of("train", "1"), other}), "lr", "seed", "acc"))
+      << "what has neither key is in no cell";
+  EXPECT_EQ(
+      pivoted(results_of({task_of("train", "1"), task_of("eval", "1")}), "lr", "seed", "acc")
+          .error()
+          .message,
+      "--pivot shows tasks of one group, and these are of 'train' and 'eval': say which, as in "
+      "--where 'group=train'");
+}
+
 TEST(ResultTable, TellsABoundedNumberOfThem) {
   std::vector<journal::TaskRow> rows;
   for (int seed = 0; seed < 100; ++seed) rows.push_back(lost_cell("1", fmt::format("{}", seed)));

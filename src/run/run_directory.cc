@@ -80,6 +80,10 @@ std::string kept_job_path(const std::string& run_directory) {
   return run_directory + "/trainyard.job.yaml";
 }
 
+std::string kept_files_path(const std::string& run_directory) {
+  return run_directory + "/trainyard.files.json";
+}
+
 std::string telling_log_path(const std::string& run_directory) {
   return run_directory + "/trainyard.telling.log";
 }

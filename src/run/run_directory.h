@@ -49,6 +49,8 @@ std::string run_log_path(const std::string& run_directory);
 std::string submission_path(const std::string& run_directory);
 /// The text of a job file as it was submitted, or as a command on the command line comes to.
 std::string kept_job_path(const std::string& run_directory);
+/// And of the files that it named (job/job_files.h); not there where it named none.
+std::string kept_files_path(const std::string& run_directory);
 
 /// What became of what others were told, and what the job's `on-finish` printed.
 std::string telling_log_path(const std::string& run_directory);

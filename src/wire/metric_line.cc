@@ -40,6 +40,15 @@ std::pair<Number, std::errc> read_number(std::string_view text) {
   return {number, status};
 }
 
+/// No name begins with a numeral: "loss=1,5" is one word, and no number, rather than 1.
+std::size_t end_of_word(std::string_view line) {
+  std::size_t end = line.find_first_of(kBetween);
+  while (end < line.size() - 1 && line[end] == ',' && is_numeral(line[end + 1])) {
+    end = line.find_first_of(kBetween, end + 1);
+  }
+  return std::min(end, line.size());
+}
+
 nlohmann::json value_of(const Metric& metric) {
   if (metric.whole) return *metric.whole;
   if (metric.number) return *metric.number;
@@ -79,7 +88,7 @@ std::vector<Metric> read_metric_line(std::string_view line) {
   while (metrics.size() < kMetricsOfLineMax) {
     line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
     if (line.empty()) break;
-    const std::string_view word = line.substr(0, line.find_first_of(kBetween));
+    const std::string_view word = line.substr(0, end_of_word(line));
     line.remove_prefix(word.size());
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) continue;

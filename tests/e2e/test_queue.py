@@ -101,6 +101,26 @@ class Submitting(QueueTest):
         self.wait(number)
         self.assertEqual((self.directory / "runs/sweep/g/a/stdout.log").read_text(), "first\n")
 
+    def test_so_do_the_files_of_its_matrix(self):
+        self.write("seeds.txt", "1\n2\n")
+        self.job("groups: [{name: g, cpus: 0, memory: 1MB, matrix: {seed: {file: seeds.txt}}, "
+                 "tasks: [{command: 'echo {seed}'}]}]", "sweep.yaml")
+        held = self.holds()
+        number = self.submit("sweep.yaml", "--needs", held, *SETTINGS)
+        self.write("seeds.txt", "7\n")
+        self.open_gate()
+        self.wait(number)
+        self.assertEqual(sorted(self.words_of(number)), ["g/seed=1", "g/seed=2"])
+        self.assertEqual(stat.S_IMODE((self.directory / "runs/sweep/trainyard.files.json").stat().st_mode), 0o600)
+
+    def test_what_never_fits_here_is_refused_and_keeps_nothing(self):
+        for words, told in ((["--memory", "900TB"], "can never run here: needs 900 TB of memory"),
+                            (["--cpus", "9999"], "can never run here: needs 9999 CPUs")):
+            self.assertIn(told, self.trainyard("submit", *SETTINGS, *words, "--", "true", expect=2).stderr)
+        # Whether there is such a GPU is seen when it begins.
+        self.assertEqual(self.wait(self.submit(*LIGHT, "--gpus", "64", "--", "true"), code=2).stdout, "")
+        self.assertFalse((self.directory / "runs/true-2").exists())
+
     def test_each_submission_has_a_directory_and_a_number_of_its_own(self):
         numbers = []
         def one():
@@ -213,6 +233,12 @@ class Following(QueueTest):
         self.assertIn("taken out of the queue", self.wait(number, 1).stderr)
         self.trainyard("kill", f"{held}/*", expect=0)
         self.wait(held, 1)
+
+    def test_the_one_task_of_a_run_is_ended_by_its_number_alone(self):
+        number = self.holds()
+        self.assertIn("which tasks of 'runs/holds'? '*' are all", self.trainyard("kill", expect=2).stderr)
+        self.assertEqual(self.trainyard("kill", number, expect=0).stdout, "holds/holds has been ended\n")
+        self.wait(number, code=1)
 
     def test_status_lists_what_is_mine_and_alive_from_any_directory(self):
         self.assertEqual(self.living(), {})
@@ -404,8 +430,15 @@ class Faults(QueueTest):
         self.wait(self.command_of("true"))
         os.kill(self.server(), signal.SIGSTOP)
         done = self.trainyard("down", expect=1)
-        self.assertIn(f"your queue is stopped: 'kill -CONT {self.server()}' lets it go on", done.stderr)
+        stopped = f"your queue is stopped: 'kill -CONT {self.server()}' lets it go on"
+        self.assertIn(stopped, done.stderr)
+        number = self.command_of("true")
+        self.assertEqual(self.told, f"trainyard: the submission waits: {stopped}\n")
+        self.assertEqual(self.living()[int(number)]["reason"], stopped)
+        waiting = self.start("wait", number)
+        self.assertEqual(waiting.stderr.readline(), f"trainyard: {stopped}\n")
         os.kill(self.server(), signal.SIGCONT)
+        self.end_of(waiting, expect=0)
         self.until("it is down", lambda: self.trainyard("down", expect=0).stdout == "your queue was not up\n")
 
     def test_a_queue_whose_place_is_deleted_ends(self):

@@ -60,6 +60,8 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertEqual([(row["run"], row["lr"], row["acc"]) for row in rows],
                          [("runs/job", "1e-3", "0.4"), ("runs/job", "0.01", "0.4"),
                           ("runs/job-2", "1e-3", "0.4"), ("runs/job-2", "0.01", "0.4")])
+        self.assertEqual(self.results("runs/job", "1", "1/*", "--csv").stdout, self.results("1", "--csv").stdout)
+        self.assertEqual(self.results("1/seed=0", "1/lr=0.01", "--csv").stdout.count("\n"), 4)
         self.assertEqual(self.results("runs/job", "--markdown").stdout.splitlines()[1],
                          "| ---: | ---: | --- | ---: | ---: | ---: |")
 
