@@ -17,6 +17,7 @@
 #include "cli/known_runs.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
+#include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
 #include "report/terminal_text.h"
 #include "run/queue_files.h"

@@ -1,5 +1,6 @@
 #include "cli/run_words.h"
 
+#include <expected>
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -25,6 +25,7 @@
 #include "job/gpu_caps.h"
 #include "job/gpu_limit_note.h"
 #include "job/job_binding.h"
+#include "job/job_files.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
 #include "job/job_spec.h"

@@ -75,7 +75,7 @@ struct LoadOptions {
   /// This machine's GPUs were not asked for: whether they can hold a task is not looked at.
   bool gpus_unknown = false;
   /// What files say that the job file names, whatever stands there now.
-  JobFiles files = {};
+  JobFiles files;
 };
 
 /// The JSON object that a task of the run has left, by its group as people call it and its id;

@@ -21,7 +21,7 @@ Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<st
 
 /// A row for each value of one key and a column for each of another one, averaged over all others.
 /// `field` may be empty where one is the obvious score, or there is only one.
-Result<ResultTable> pivoted(const ResultTable& table, std::string_view rows,
+Result<ResultTable> pivoted(const ResultTable& whole, std::string_view rows,
                             std::string_view columns, std::string_view field);
 
 }  // namespace trainyard::report

@@ -129,13 +129,14 @@ std::string result_table_text(const ResultTable& table) {
   }
   std::string text;
   std::size_t begin = 0;
-  for (std::size_t place = 0; place < ends.size(); ++place) {
-    const std::size_t i = place % columns;
-    const std::string word = words.substr(begin, ends[place] - begin);
-    begin = ends[place];
-    if (i > 0) text += std::string(kGapColumns, ' ');
-    text += right[i] ? pad_left(word, widths[i]) : pad_right(word, widths[i]);
-    if (i + 1 < columns) continue;
+  std::size_t place = 0;
+  for (std::size_t line = 0; line <= table.rows.size(); ++line) {
+    for (std::size_t i = 0; i < columns; ++i) {
+      const std::string word = words.substr(begin, ends[place] - begin);
+      begin = ends[place++];
+      if (i > 0) text += std::string(kGapColumns, ' ');
+      text += right[i] ? pad_left(word, widths[i]) : pad_right(word, widths[i]);
+    }
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
