@@ -50,10 +50,10 @@ Result<report::ResultTable> asked_for(const ResultsOptions& options, report::Res
     }
   }
   if (options.pivot.size() == 2) {
-    return report::pivoted(table, options.pivot[0], options.pivot[1], options.show);
+    return report::pivoted(std::move(table), options.pivot[0], options.pivot[1], options.show);
   }
   if (!options.over.empty()) {
-    Result<report::ResultTable> averaged = report::averaged_over(table, options.over);
+    Result<report::ResultTable> averaged = report::averaged_over(std::move(table), options.over);
     if (!averaged) return averaged;
     table = std::move(*averaged);
   } else {

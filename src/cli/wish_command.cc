@@ -78,7 +78,23 @@ struct Wished {
   std::string run;
   std::string socket;
   std::vector<journal::TaskRow> tasks;
+  std::string passed_over;  ///< Of those that are meant: for people, empty where there are none.
 };
+
+/// Takes those out to which it cannot be done, and names the first of them.
+std::string pass_over(const WishOptions& options, std::vector<journal::TaskRow>& tasks) {
+  constexpr std::size_t kPassedOverNamed = 3;
+  std::string names;
+  std::size_t count = 0;
+  for (const journal::TaskRow& task : tasks) {
+    if (may_be_done(options, task) || count++ >= kPassedOverNamed) continue;
+    names += fmt::format("{}{} is {}", names.empty() ? "" : ", ", shown_name(task),
+                         model::word_for(task.standing));
+  }
+  std::erase_if(tasks, [&](const journal::TaskRow& task) { return !may_be_done(options, task); });
+  if (count > kPassedOverNamed) names += fmt::format(", and {} more", count - kPassedOverNamed);
+  return names.empty() ? names : fmt::format("stay as they are: {}", names);
+}
 
 Result<Wished> look_up_wished(const WishOptions& options) {
   Result<TasksOfRun> selection = read_selection({.words = options.words,
@@ -103,7 +119,7 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (tasks->size() == 1 && !may_be_done(options, tasks->front())) {
     return std::unexpected(cannot_be_done(options, tasks->front()));
   }
-  std::erase_if(*tasks, [&](const journal::TaskRow& task) { return !may_be_done(options, task); });
+  std::string passed_over = pass_over(options, *tasks);
   if (tasks->empty()) {
     return std::unexpected(Error{fmt::format("none of these tasks of '{}' is one that {}",
                                              seen_from_here(selection->run),
@@ -111,7 +127,10 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                                              : options.what == What::Release ? "is on hold"
                                                                              : "has not ended")});
   }
-  return Wished{.run = selection->run, .socket = std::move(*socket), .tasks = std::move(*tasks)};
+  return Wished{.run = selection->run,
+                .socket = std::move(*socket),
+                .tasks = std::move(*tasks),
+                .passed_over = std::move(passed_over)};
 }
 
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
@@ -130,6 +149,7 @@ std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::stri
 ExitCode wish_command(const WishOptions& options) {
   const Result<Wished> wished = look_up_wished(options);
   if (!wished) return fail(wished.error());
+  if (!wished->passed_over.empty()) fail(wished->passed_over);
   if (options.dry_run) return answer(names_and_what(wished->tasks, "is meant"));
   std::vector<wire::ControlRequest> requests;
   requests.reserve(wished->tasks.size());

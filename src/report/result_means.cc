@@ -181,10 +181,10 @@ ResultCell code_of(const std::vector<const Row*>& rows, std::size_t place) {
   return {.text = std::move(text), .number = {}, .deviation = {}, .count = 1};
 }
 
-std::optional<std::string_view> obvious_field(const ResultTable& table, const Places& fields) {
+std::optional<std::string> obvious_field(const ResultTable& table, const Places& fields) {
   if (fields.size() == 1) return table.columns[fields.front()].name;
   for (const bool accuracies : {true, false}) {
-    std::optional<std::string_view> found;
+    std::optional<std::string> found;
     int count = 0;
     for (const std::size_t place : fields) {
       const std::string& name = table.columns[place].name;
@@ -252,7 +252,7 @@ bool is_run_or_group(const ResultColumn& column) {
 
 /// Of what has no value for one of the keys there is no cell; and a run or group is averaged with
 /// no other one.
-Result<ResultTable> of_one_group(ResultTable table, const Places& keys) {
+Result<void> keep_one_group(ResultTable& table, const Places& keys) {
   std::erase_if(table.rows, [&](const Row& row) {
     return std::ranges::any_of(keys, [&](std::size_t key) { return row[key].count == 0; });
   });
@@ -266,7 +266,7 @@ Result<ResultTable> of_one_group(ResultTable table, const Places& keys) {
         "--where '{0}={1}'",
         column.name, values[0], values[1])});
   }
-  return table;
+  return {};
 }
 
 /// The ids of tasks that have a value for a key that is averaged over: they would keep apart what
@@ -306,8 +306,7 @@ void note_missing(ResultTable& table) {
   table.notes = std::move(notes).take();
 }
 
-Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<std::string>& keys) {
-  ResultTable table = whole;
+Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys) {
   Averaging of{.table = table, .kept = {}, .gone = {}, .fields = numbers_of(table)};
   for (const std::string& key : keys) {
     const Result<std::size_t> place = key_column(table, key);
@@ -354,18 +353,18 @@ Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<st
   return averaged;
 }
 
-Result<ResultTable> pivoted(const ResultTable& whole, std::string_view rows,
-                            std::string_view columns, std::string_view field) {
-  const Result<std::size_t> down = key_column(whole, rows);
+Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::string_view columns,
+                            std::string_view field) {
+  const Result<std::size_t> down = key_column(table, rows);
   if (!down) return std::unexpected(down.error());
-  const Result<std::size_t> across = key_column(whole, columns);
+  const Result<std::size_t> across = key_column(table, columns);
   if (!across) return std::unexpected(across.error());
-  const Result<ResultTable> chosen = of_one_group(whole, {*down, *across});
-  if (!chosen) return chosen;
-  const ResultTable& table = *chosen;
+  if (Result<void> one = keep_one_group(table, {*down, *across}); !one) {
+    return std::unexpected(std::move(one.error()));
+  }
   const Places numbers = numbers_of(table);
-  const std::optional<std::string_view> wanted =
-      field.empty() ? obvious_field(table, numbers) : std::optional(field);
+  const std::optional<std::string> wanted =
+      field.empty() ? obvious_field(table, numbers) : std::optional(std::string(field));
   if (!wanted) {
     return std::unexpected(Error{"which field? '--show <field>' says which one is shown"});
   }
@@ -373,7 +372,8 @@ Result<ResultTable> pivoted(const ResultTable& whole, std::string_view rows,
   for (const std::size_t place : places_of(table, ColumnKind::Key)) {
     if (place != *down && place != *across) others.push_back(table.columns[place].name);
   }
-  const Result<ResultTable> averaged = averaged_over(table, others);
+  const bool thinned_out = table.thinned_out;
+  const Result<ResultTable> averaged = averaged_over(std::move(table), others);
   if (!averaged) return averaged;
   const Result<std::size_t> shown = averaged->column(*wanted);
   if (!shown) return std::unexpected(shown.error());
@@ -401,7 +401,7 @@ Result<ResultTable> pivoted(const ResultTable& whole, std::string_view rows,
     }
     turned.rows.push_back(std::move(row));
     for (const std::string& title : titles) {
-      if (there.contains(title) || table.thinned_out) continue;
+      if (there.contains(title) || thinned_out) continue;
       notes.add(fmt::format("{}={},{}={}: there is no such task", rows, value, columns, title));
     }
   }

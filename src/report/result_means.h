@@ -17,11 +17,11 @@ void note_missing(ResultTable& table);
 /// One row for all that differ in these keys alone, with the means of what is a number. Who has no
 /// result, or has not finished, is not counted; it is named in the notes, and so is a cell that
 /// another row has.
-Result<ResultTable> averaged_over(const ResultTable& whole, const std::vector<std::string>& keys);
+Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys);
 
 /// A row for each value of one key and a column for each of another one, averaged over all others.
 /// `field` may be empty where one is the obvious score, or there is only one.
-Result<ResultTable> pivoted(const ResultTable& whole, std::string_view rows,
-                            std::string_view columns, std::string_view field);
+Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::string_view columns,
+                            std::string_view field);
 
 }  // namespace trainyard::report

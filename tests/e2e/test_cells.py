@@ -150,6 +150,9 @@ groups:
         self.assertEqual(self.words()["train/a"], "ON_HOLD")
         self.assertIn("train/a is ON_HOLD: only what waits is kept back", self.trainyard("hold", "a", expect=2).stderr)
         self.assertIn("train/first is RUNNING: only what waits is kept back", self.trainyard("hold", "first", expect=2).stderr)
+        both = self.trainyard("hold", "first", "a", "b", "--dry-run", expect=0)
+        self.assertEqual((both.stdout, both.stderr), ("train/b is meant\n", "trainyard: stay as they are: "
+                                                      "train/first is RUNNING, train/a is ON_HOLD\n"))
         self.assertIn("train/b is WAITING: only what is on hold is released", self.trainyard("release", "b", expect=2).stderr)
         self.assertEqual(self.trainyard("release", "--dry-run").stdout, "train/a is meant\n")
         self.open_gate()

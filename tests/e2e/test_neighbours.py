@@ -60,6 +60,20 @@ groups:
         self.assertEqual(self.text("story"), "1\n2\n3\n")
         self.assertEqual(os.listdir(self.directory / ".promises"), [], "who has ended promises nothing")
 
+    def test_what_a_container_has_reserved_counts_until_its_last_process_is_gone(self):
+        # Process numbers of the one mean nothing to the other.
+        world = ["unshare", "--pid", "--mount-proc", "--fork", "--kill-child"] + (["-Ur"] if os.getuid() else [])
+        self.hold_all_cpus("first", "echo 1 >> story; exec sleep 1000")
+        self.hold_all_cpus("second", "echo 2 >> story")
+        first = self.start("run", "first.yaml", prefix=world)
+        self.until_written("story")
+        second = self.start("run", "second.yaml")
+        self.assertRegex(waits(self, "runs/second", "has reserved"), r"\(first\) has reserved \d+ CPUs since \d\d:\d\d$")
+        first.kill()
+        first.wait()
+        self.end_of(second, expect=0)
+        self.assertEqual(self.text("story"), "1\n2\n")
+
     def test_who_is_stopped_keeps_what_it_has_reserved(self):
         os.mkfifo(self.directory / "gate")
         self.hold_all_cpus("first", "echo 1 >> story; cat gate; echo 2 >> story")

@@ -65,7 +65,7 @@ groups:
         self.yard.send_signal(signal.SIGINT)
         self.end_of(self.yard, expect=130)
 
-    def test_logs_fold_progress_bars_and_follow_until_the_end(self):
+    def test_logs_fold_progress_bars_and_two_that_follow_see_all_until_the_end(self):
         done = self.trainyard("logs", "a", "--stdout", expect=0)
         self.assertEqual(done.stdout, "100%\nready\n")
         self.assertEqual(self.trainyard("logs", "g/a", "--stderr", expect=0).stdout, "oops\n")
@@ -77,10 +77,16 @@ groups:
         for number in ("0", "-1", "x", "12345678901234567890"):
             self.assertIn(f"'{number}' is no attempt: they count 1, 2, 3, ...\n",
                           self.trainyard("logs", "a", f"--attempt={number}", expect=2).stderr)
-        follower = self.start("logs", "a", "-f", "--stdout")
+        followers = [self.start("logs", "a", "-f", "--stdout") for _ in range(2)]
+        watchers = [self.start("status", "--watch") for _ in range(2)]
+        for watcher in watchers:
+            self.assertIn("job: ", watcher.stdout.readline())
         self.trainyard("kill", "b", expect=0)
         self.finish(expect=1)
-        self.assertEqual(self.end_of(follower, expect=0)[0], "100%\nready\nend\n")
+        for follower in followers:
+            self.assertEqual(self.end_of(follower, expect=0)[0], "100%\nready\nend\n")
+        for watcher in watchers:
+            self.assertRegex(self.end_of(watcher, expect=0)[0], r"job: ended after .*\n(.*\n)*.*KILLED")
 
     def test_reports_stand_alone(self):
         self.trainyard("kill", "b", expect=0)
