@@ -75,6 +75,26 @@ class OutOfMemory(unittest.TestCase):
         self.assertEqual(set(re.findall(r'"([^"]+)"', texts)), set(trainyard.client._MEMORY_TEXTS))
 
 
+class Failure(unittest.TestCase):
+    def test_is_told_by_the_line_that_names_it(self):
+        from trainyard import client
+        error = RuntimeError("CUDA error: device-side assert triggered\nCompile with `TORCH_USE_CUDA_DSA`.\n")
+        self.assertEqual(client._line(error), "RuntimeError: CUDA error: device-side assert triggered")
+        self.assertEqual(client._line(KeyError()), "KeyError")
+        try:
+            compile("1 +", "task.py", "exec")
+        except SyntaxError as error:
+            self.assertEqual(client._line(error), "SyntaxError: invalid syntax")
+
+    def test_of_a_kind_without_words_has_its_name(self):
+        from trainyard import client
+
+        class Odd(Exception):
+            def __str__(self):
+                return "\n"
+        self.assertTrue(client._line(Odd()).split(":")[0].endswith("Odd"))
+
+
 class Result(unittest.TestCase):
     def test_is_added_to_what_is_there(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -199,8 +199,11 @@ def is_out_of_memory(error):
 
 
 def _line(error):
-    text = "".join(traceback.format_exception_only(type(error), error)).strip()
-    return text.splitlines()[-1] if text else type(error).__name__
+    """The line that names it: a message may go on behind it, and a place in a file may stand before it."""
+    name = type(error).__qualname__
+    lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
+    named = [line for line in lines if line.split(":", 1)[0].endswith(name)]
+    return (named or lines[-1:] or [name])[0]
 
 
 def _trace(error):

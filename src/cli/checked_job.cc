@@ -1,7 +1,9 @@
 #include "cli/checked_job.h"
 
 #include <expected>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/result.h"
@@ -11,6 +13,7 @@
 #include "cli/load_options.h"
 #include "hardware/capacity.h"
 #include "job/job.h"
+#include "job/job_files.h"
 #include "model/resources.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -72,6 +75,16 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   return checked;
+}
+
+Result<job::JobFiles> kept_files_of(const std::string& run_directory) {
+  const std::string path = run::kept_files_path(run_directory);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return job::JobFiles{};
+  const Result<std::string> text = text::read_text_file(path);
+  Result<job::JobFiles> kept = text ? job::job_files_from(*text) : std::unexpected(text.error());
+  if (!kept) return std::unexpected(std::move(kept.error()).in(path));
+  return kept;
 }
 
 std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {

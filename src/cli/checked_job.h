@@ -33,6 +33,9 @@ struct CheckedJob {
 /// when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
 
+/// What the files said that its job file named when it was submitted; none where nothing is kept.
+Result<job::JobFiles> kept_files_of(const std::string& run_directory);
+
 /// A command's run: its job file is in a directory that is kept for it. Of a dry run it stays in
 /// memory.
 std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options);

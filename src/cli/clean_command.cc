@@ -20,6 +20,7 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
+#include "cli/queued_runs.h"
 #include "journal/reader.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
@@ -84,11 +85,18 @@ Result<Asked> read_asked(const CleanWords& words) {
 Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
   std::vector<OldRun> runs;
   for (const std::string& name : names) {
+    if (name.empty()) return std::unexpected(Error{"'' names no run"});
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
     if (!directory) return std::unexpected(directory.error());
     if (sys::RunLock::holder(*directory)) {
       return std::unexpected(
           Error{fmt::format("{} is at work: nothing was deleted", name_of_run(*directory))});
+    }
+    if (goes_on_in_queue(*directory)) {
+      return std::unexpected(
+          Error{fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' takes it "
+                            "out",
+                            name_of_run(*directory), name)});
     }
     Result<OldRun> run = look_at_old_run(*directory);
     if (!run) return std::unexpected(std::move(run.error()));
@@ -103,7 +111,7 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
 std::vector<OldRun> found_runs() {
   std::vector<OldRun> runs;
   for (const std::string& directory : runs_here()) {
-    if (sys::RunLock::holder(directory)) continue;
+    if (sys::RunLock::holder(directory) || goes_on_in_queue(directory)) continue;
     Result<OldRun> run = look_at_old_run(directory);
     if (run) {
       runs.push_back(std::move(*run));

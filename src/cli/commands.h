@@ -77,7 +77,7 @@ struct SubmitOptions {
   CommandWords words;         ///< A command in its place.
   std::string run_directory;  ///< Empty: it comes into the queue.
   std::string config_file;
-  std::vector<std::uint32_t> needs;  ///< Numbers of runs that are to end first.
+  std::vector<std::string> needs;  ///< Runs that are to end first.
   std::vector<std::string> settings;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   bool snapshot = false;     ///< In a copy of the work tree, as it is now.

@@ -158,7 +158,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::add_round(std::uint32_t
 }
 
 bool JobTasks::has_next_round() const {
-  return rounds_.is_over() && !round_was_asked_for_ && !no_more_rounds_;
+  return rounds_.is_over() && !round_was_asked_for_ && !no_more_rounds_ && !only_some_;
 }
 
 std::optional<run::Tasks::Accepted> JobTasks::next_round(std::uint32_t number) {
@@ -195,12 +195,23 @@ std::optional<run::Tasks::Accepted> JobTasks::next_round(std::uint32_t number) {
                   .told = {}};
 }
 
+std::string JobTasks::not_done() const {
+  const std::optional<RoundsLeft> left = rounds_left();
+  return left && !left->of_tasks ? left->why : std::string();
+}
+
 std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   const auto repeat = jobs_.first().repeat();
   if (!repeat || no_more_rounds_) return std::nullopt;
   if (!round_trouble_.empty()) return RoundsLeft{.why = round_trouble_};
   const std::uint32_t round = rounds_.round();
   if (round + 1 >= repeat->rounds_max) return std::nullopt;
+  if (rounds_.is_over() && only_some_) {
+    return RoundsLeft{.why = fmt::format("repeat: no round was begun after round {}, as some tasks "
+                                         "alone were asked for; 'trainyard run --resume' goes on",
+                                         round),
+                      .of_tasks = true};
+  }
   if (rounds_.is_over()) {
     return RoundsLeft{.why = fmt::format("repeat: no round could be added after round {}", round)};
   }

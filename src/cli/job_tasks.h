@@ -74,6 +74,9 @@ class JobTasks final : public run::Tasks {
     bool of_tasks = false;
   };
   [[nodiscard]] std::optional<RoundsLeft> rounds_left() const;
+  [[nodiscard]] std::string not_done() const override;
+  /// Those that somebody has named are run, and no round that comes after them.
+  void begin_no_more_rounds() { only_some_ = true; }
   /// Whether the last round has finished, and no other comes.
   [[nodiscard]] bool rounds_are_over() const { return no_more_rounds_ && rounds_.is_over(); }
 
@@ -89,6 +92,7 @@ class JobTasks final : public run::Tasks {
   job::Rounds rounds_;
   bool round_was_asked_for_ = false;  ///< What comes after the one that is over.
   bool no_more_rounds_ = false;       ///< What ends the repeat held, or that was the last.
+  bool only_some_ = false;            ///< Of the tasks are to be run.
   std::string round_trouble_;         ///< Why the next round cannot be told or made.
   std::optional<RunView> view_;
   std::move_only_function<void(const model::Turn&)> listener_;

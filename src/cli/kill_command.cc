@@ -79,6 +79,12 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   return code;
 }
 
+/// 46/*
+bool is_all_by_pattern(const TasksOfRun& selection) {
+  return selection.states.empty() && selection.patterns.size() == 1 &&
+         selection.patterns.front().text() == "*";
+}
+
 }  // namespace
 
 ExitCode kill_command(const KillOptions& options) {
@@ -86,7 +92,14 @@ ExitCode kill_command(const KillOptions& options) {
                                                        .run_directory = options.run_directory,
                                                        .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
-  if (const std::optional<std::string> taken = take_out_of_queue(selection->run)) {
+  const bool means_all = selection->is_all() || is_all_by_pattern(*selection);
+  const bool waits = !means_all && goes_on_in_queue(selection->run) &&
+                     !sys::RunLock::holder(selection->run);
+  if (waits) {
+    return fail(fmt::format("{} is in your queue, as a whole: 'trainyard kill {}' takes it out",
+                            name_of_run(selection->run), seen_from_here(selection->run)));
+  }
+  if (const auto taken = means_all ? take_out_of_queue(selection->run) : std::nullopt) {
     return answer(*taken);
   }
   Result<journal::JournalReader> reader = open_run(selection->run);

@@ -46,6 +46,8 @@ using SpoolPlace = run::QueueFiles::Place;
 
 /// So often a run goes on whose yard is killed.
 constexpr int kDeathsMax = 3;
+/// A journal of nothing needs so much, and logs.
+constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
 /// Whether its directory is still there: what was deleted is served by nobody.
 constexpr Duration kSeldomEvery{20'000};
@@ -72,9 +74,13 @@ std::vector<std::string> arguments_of(const run::Submission& submission, bool go
 /// The first that a run says which has not begun: what is wrong.
 std::string first_words_of(const std::string& run_directory) {
   const auto text = sys::read_end_of_file(run::run_log_path(run_directory), 4096);
-  if (!text) return "it could not begin";
-  const std::string line = text->substr(0, text->find('\n'));
-  return line.empty() ? "it could not begin" : line;
+  const std::string line = text ? text->substr(0, text->find('\n')) : std::string();
+  if (!line.empty()) return line;
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(run_directory, error);
+  const bool is_full = !error && space.available < kSmallestRun;
+  return is_full ? fmt::format("it could not begin: the disk of '{}' is full", run_directory)
+                 : "it could not begin";
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +21,8 @@
 #include "cli/console.h"
 #include "cli/directory_claim.h"
 #include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
@@ -61,13 +66,28 @@ Result<void> take_order(const SubmitOptions& options, run::Submission& submissio
   return {};
 }
 
-/// Whether each is a run of this user here.
-Result<void> check_needs(const SubmitOptions& options, const run::RunNumbers& numbers) {
-  for (const std::uint32_t number : options.needs) {
-    if (numbers.directory_of(number)) continue;
-    return std::unexpected(Error{fmt::format("--needs {}: there is no run {}", number, number)});
+/// The numbers of runs of this user here.
+Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
+                                                  const run::RunNumbers& numbers) {
+  std::vector<std::uint32_t> needed;
+  for (const std::string& said : options.needs) {
+    const auto wrong = [&said](std::string_view why) {
+      return std::unexpected(Error{fmt::format("--needs {}: {}", said, why)});
+    };
+    if (said.empty()) return wrong("'' names no run");
+    std::optional<std::uint32_t> number = run::read_run_number(said);
+    if (number && !numbers.directory_of(*number)) {
+      return wrong(fmt::format("there is no run {}", *number));
+    }
+    if (!number) {
+      const Result<std::string> directory = find_run(said, WhenSeveral::Refuse);
+      if (!directory) return wrong(directory.error().message);
+      number = number_of_run(*directory);
+      if (!number) return wrong("it has no number");
+    }
+    needed.push_back(*number);
   }
-  return {};
+  return needed;
 }
 
 /// For its user alone, as the journal that has it as well.
@@ -83,9 +103,8 @@ Result<void> keep_text(const std::string& path, const std::string& text) {
 Result<run::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return std::unexpected(numbers.error());
-  if (const Result<void> known = check_needs(options, *numbers); !known) {
-    return std::unexpected(known.error());
-  }
+  Result<std::vector<std::uint32_t>> needs = needed_numbers(options, *numbers);
+  if (!needs) return std::unexpected(std::move(needs.error()));
   run::Submission submission{.job_file = job.job_file,
                              .config_file = job.config_file,
                              .settings = options.settings,
@@ -93,7 +112,7 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
                              .directory = job.directory,
                              .umask = sys::own_umask(),
                              .environment = sys::environment(),
-                             .needs = options.needs,
+                             .needs = std::move(*needs),
                              .submitted_unix_ms = sys::unix_milliseconds()};
   if (const Result<void> taken = take_order(options, submission); !taken) {
     return std::unexpected(taken.error());

@@ -115,6 +115,15 @@ bool waits_in_queue(const std::string& run_directory) {
   return number && files && files->place_of(*number) == Where::Waiting;
 }
 
+bool goes_on_in_queue(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const auto place = number && files ? files->place_of(*number) : std::nullopt;
+  if (place != Where::Begun) return place == Where::Waiting;
+  const Result<RunOutcome> outcome = outcome_of(run_directory);
+  return !outcome || outcome->stage != RunOutcome::Stage::Over;
+}
+
 bool is_about_to_begin(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
@@ -124,9 +133,22 @@ bool is_about_to_begin(const std::string& run_directory) {
 std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
-  if (!number || !files || !files->cancel(*number)) return std::nullopt;
-  run::drop_code_copy(run_directory);
-  return fmt::format("run {} has been taken out of your queue\n", *number);
+  if (!number || !files) return std::nullopt;
+  const std::string told = fmt::format("run {} has been taken out of your queue\n", *number);
+  if (files->cancel(*number)) {
+    run::drop_code_copy(run_directory);
+    return told;
+  }
+  // What was ended with the queue, or died with it: nobody else touches it until the queue is up.
+  const bool is_left = files->place_of(*number) == Where::Begun && !files->server() &&
+                       !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
+  if (!is_left) return std::nullopt;
+  const Result<void> ended =
+      files->end({.number = *number,
+                  .run_directory = run_directory,
+                  .exit_code = static_cast<int>(ExitCode::Interrupted),
+                  .why = {}});
+  return ended ? std::optional(told) : std::nullopt;
 }
 
 std::vector<LivingRun> living_runs() {

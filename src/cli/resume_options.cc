@@ -13,16 +13,19 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cli/checked_job.h"
 #include "cli/commands.h"
 #include "cli/find_run.h"
 #include "cli/load_options.h"
 #include "job/job.h"
+#include "job/job_files.h"
 #include "journal/reader.h"
 #include "journal/upgrade.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
+#include "text/text_file.h"
 
 namespace trainyard::cli {
 namespace {
@@ -88,6 +91,18 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
                         options.config_file)});
 }
 
+/// As long as the job file says what it said when it was submitted, so do the files that it names.
+Result<void> take_over_kept_files(RunOptions& options, const std::string& run_directory) {
+  if (!options.job_text.empty()) return {};
+  const Result<std::string> kept = text::read_text_file(run::kept_job_path(run_directory));
+  const Result<std::string> now = text::read_text_file(options.job_file);
+  if (!kept || !now || *kept != *now) return {};
+  Result<job::JobFiles> files = kept_files_of(run_directory);
+  if (!files) return std::unexpected(std::move(files.error()));
+  options.job_files = std::move(*files);
+  return {};
+}
+
 /// The old settings first, so that a new one for the same key goes over its old one.
 void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   std::erase_if(old, [&options](std::string_view setting) {
@@ -144,6 +159,9 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     return options;
   }
   if (Result<void> files = take_over_files(options, *last, *here); !files) {
+    return std::unexpected(std::move(files.error()));
+  }
+  if (Result<void> files = take_over_kept_files(options, run_directory); !files) {
     return std::unexpected(std::move(files.error()));
   }
   take_over_settings(options, last->settings);

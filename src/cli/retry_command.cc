@@ -24,6 +24,7 @@
 #include "cli/retry_needs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
+#include "hardware/capacity.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "journal/journal.h"
@@ -79,6 +80,23 @@ Result<wire::Retry> read_amounts(const RetryOptions& options) {
 
 std::string count_of(std::size_t tasks) {
   return report::counted(static_cast<std::int64_t>(tasks), "task");
+}
+
+/// What no attempt here can have, and what a task without a GPU cannot use.
+Result<void> check_amounts(const wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
+  const Bytes there = hardware::read_capacity({.own = {}, .raises_limits = false}).capacity.memory;
+  if (const Bytes asked{with.memory_bytes}; there > Bytes{} && asked > there) {
+    return std::unexpected(Error{fmt::format("--memory: this machine has {}, and not {}",
+                                             to_text(there, asked), to_text(asked, there))});
+  }
+  if (with.gpu_memory_bytes == 0) return {};
+  for (const journal::TaskRow& task : tasks) {
+    const bool has_gpu = task.gpu_memory_requested > Bytes{} || !task.gpus.empty();
+    if (has_gpu || task.attempt == 0) continue;
+    return std::unexpected(
+        Error{fmt::format("--gpu-memory: {} has no GPU", shown_name(task))});
+  }
+  return {};
 }
 
 /// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
@@ -183,6 +201,9 @@ Result<Wanted> look_up(const RetryOptions& options) {
   wanted.tasks = std::move(*tasks);
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
     return std::unexpected(std::move(kept.error()));
+  }
+  if (Result<void> fits = check_amounts(wanted.with, wanted.tasks); !fits) {
+    return std::unexpected(std::move(fits.error()));
   }
   Result<RetryNeeds> needs = RetryNeeds::read(*reader);
   if (!needs) return std::unexpected(std::move(needs.error()));

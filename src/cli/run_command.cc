@@ -159,7 +159,9 @@ class Session {
                .outlives_session = options.detach || options.queued,
                .opens_control_group = true,
                .lasts_as_long_as = options.until_stdin_closes ? std::optional(sys::kStandardInput)
-                                                              : std::nullopt}) {}
+                                                              : std::nullopt}) {
+    if (!options.only.empty()) tasks_.begin_no_more_rounds();
+  }
 
   ExitCode run();
 

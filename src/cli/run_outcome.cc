@@ -50,12 +50,15 @@ Result<RunOutcome> outcome_of(const std::string& run_directory) {
   if (how == run::kInterrupted) {
     return RunOutcome{.stage = Stage::Interrupted, .code = ExitCode::Interrupted};
   }
-  if (how != run::kEnded) return RunOutcome{.stage = Stage::Over};
+  const bool lacks_something = how.starts_with(run::kNotAllDone);
+  if (how != run::kEnded && !lacks_something) return RunOutcome{.stage = Stage::Over};
   const Result<ExitCode> verdict = verdict_of(*reader, {});
   if (!verdict) return std::unexpected(verdict.error());
   const Result<std::optional<int>> own = code_of_one_task(*reader);
   if (!own) return std::unexpected(own.error());
-  return RunOutcome{.stage = Stage::Over, .code = *verdict, .task_code = *own};
+  const ExitCode code =
+      lacks_something && *verdict == ExitCode::Success ? ExitCode::NotDone : *verdict;
+  return RunOutcome{.stage = Stage::Over, .code = code, .task_code = *own};
 }
 
 }  // namespace trainyard::cli

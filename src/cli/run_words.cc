@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cli/checked_job.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -151,13 +152,9 @@ Result<void> take_from_queue(RunOptions& options) {
   sys::set_variable(std::string(kFromQueue) + "=");
   options.queued = true;
   const std::string& directory = options.resume.empty() ? options.run_directory : options.resume;
-  const std::string files = run::kept_files_path(directory);
-  if (std::error_code ignored; std::filesystem::exists(files, ignored)) {
-    const Result<std::string> text = text::read_text_file(files);
-    Result<job::JobFiles> kept = text ? job::job_files_from(*text) : std::unexpected(text.error());
-    if (!kept) return std::unexpected(std::move(kept.error()).in(files));
-    options.job_files = std::move(*kept);
-  }
+  Result<job::JobFiles> files = kept_files_of(directory);
+  if (!files) return std::unexpected(std::move(files.error()));
+  options.job_files = std::move(*files);
   const std::string kept = run::kept_job_path(directory);
   if (kept == options.job_file) return {};
   if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);

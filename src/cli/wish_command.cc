@@ -15,6 +15,8 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
+#include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
@@ -101,6 +103,12 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::RefuseLive});
   if (!selection) return std::unexpected(std::move(selection.error()));
+  if (waits_in_queue(selection->run)) {
+    return std::unexpected(
+        Error{fmt::format("{} waits in your queue, and has no tasks before it begins: 'trainyard "
+                          "kill' takes it out, and 'submit --priority' says what comes first",
+                          name_of_run(selection->run))});
+  }
   if (selection->is_all()) {
     if (options.what != What::Release) {
       return std::unexpected(

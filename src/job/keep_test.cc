@@ -123,7 +123,8 @@ TEST(Keep, RefusesATaskWhoseDirectoryWouldHoldThoseOfRounds) {
 
 TEST(Keep, ReadsANumberOfAResult) {
   EXPECT_EQ(number_in_result(R"({"acc": 0.5})", "acc"), 0.5);
-  EXPECT_EQ(number_in_result(R"({"acc": "-1e-3"})", "acc"), -0.001);
+  EXPECT_EQ(number_in_result(R"({"acc": -1e-3})", "acc"), -0.001);
+  EXPECT_EQ(number_in_result(R"({"acc": "0.99"})", "acc"), std::nullopt) << "a text is none";
   for (const std::string none : {R"({"acc": null})", R"({"acc": "nan"})", R"({"acc": true})",
                                  R"({"acc": [1]})", R"({"loss": 1})", "[1]", "", "{"}) {
     EXPECT_EQ(number_in_result(none, "acc"), std::nullopt) << none;

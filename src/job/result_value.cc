@@ -5,8 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/number_text.h"
-
 namespace trainyard::job {
 
 std::optional<std::string> value_in_result(const std::string& result, const std::string& key) {
@@ -18,8 +16,11 @@ std::optional<std::string> value_in_result(const std::string& result, const std:
 }
 
 std::optional<double> number_in_result(const std::string& result, const std::string& key) {
-  const std::optional<std::string> value = value_in_result(result, key);
-  return value ? number_in(*value) : std::nullopt;
+  const nlohmann::json json = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return std::nullopt;
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
 }
 
 }  // namespace trainyard::job

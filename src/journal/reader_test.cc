@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -112,6 +114,24 @@ TEST(JournalReader, KnowsWhyTasksOfAGroupWereSkipped) {
   EXPECT_EQ(groups[0].skipped, 2);
   EXPECT_EQ(groups[0].why_skipped, "fail-fast");
   EXPECT_EQ(groups[1].why_skipped, "");
+}
+
+TEST(JournalReader, TellsApartWhatWasSkippedAndWhatDidNotHaveToRun) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(granted(at(1), {key(0)})));
+  model::Turn turn = failed(at(2), key(0), 1);
+  for (const auto& [task, verdict] :
+       {std::pair(1U, model::Verdict::Skipped), std::pair(2U, model::Verdict::NotNeeded)}) {
+    turn.decisions.front().changes.emplace_back(
+        model::TaskChanged{.key = key(task, 0), .verdict = verdict, .message = "so"});
+  }
+  must(journal->commit(turn));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const GroupRow group = must(reader.groups()).at(0);
+  EXPECT_EQ(std::tuple(group.tasks, group.failed, group.skipped, group.not_needed, group.left_out),
+            std::tuple(3, 1, 1, 1, 0));
 }
 
 TEST(JournalReader, FiltersTasks) {

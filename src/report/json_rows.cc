@@ -172,6 +172,8 @@ std::string json_of(const journal::GroupRow& row) {
                       {"finished", row.finished},
                       {"failed", row.failed},
                       {"skipped", row.skipped},
+                      {"not_needed", row.not_needed},
+                      {"left_out", row.left_out},
                       {"why_skipped", text_or_null(row.why_skipped)},
                       {"stopped", row.stopped},
                       {"running", row.running},

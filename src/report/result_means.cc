@@ -115,7 +115,8 @@ struct Averaging {
   const ResultTable& table;
   Places kept;    ///< The keys that stay,
   Places gone;    ///< and those that it goes over.
-  Places fields;  ///< What is averaged.
+  Places fields;  ///< What is averaged,
+  Places left;    ///< and all that tasks leave.
   Places meant;   ///< Of `kept` those within which all cells are meant: the run and the group.
   std::size_t status = 0;
 };
@@ -150,7 +151,7 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
   };
   std::set<std::vector<std::string>> there;
   for (const Row* const row : group) {
-    if (!has_result(*row, of.fields)) {
+    if (!has_result(*row, of.left)) {
       notes.add(fmt::format("{}: no result, {}", name(*row), (*row)[of.status].text));
     }
     there.insert(values_of(*row, of.gone));
@@ -164,7 +165,11 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
 MeantCells cells_of(const Averaging& of) {
   MeantCells cells;
   for (const Row& row : of.table.rows) {
-    cells[texts_at(row, of.meant)].try_emplace(values_of(row, of.gone), &row);
+    std::vector<std::string> values = values_of(row, of.gone);
+    auto& meant = cells[texts_at(row, of.meant)];
+    // What has no value for one of the keys is in no cell that others lack.
+    const bool is_whole = std::ranges::none_of(values, &std::string::empty);
+    if (is_whole) meant.try_emplace(std::move(values), &row);
   }
   return cells;
 }
@@ -206,10 +211,30 @@ std::optional<std::size_t> fact_column(const ResultTable& table, std::string_vie
   return std::nullopt;
 }
 
+/// Fields with a number in any of the rows: a text among them is left out by itself.
 Places numbers_of(const ResultTable& table) {
   Places places = places_of(table, ColumnKind::Field);
-  std::erase_if(places, [&](std::size_t place) { return !table.columns[place].shown.numeric; });
+  std::erase_if(places, [&](std::size_t place) {
+    return std::ranges::none_of(table.rows,
+                                [place](const Row& row) { return row[place].number.has_value(); });
+  });
   return places;
+}
+
+/// A field may be called as a column that averages have: "acc_std" beside "acc", or "tasks".
+void tell_apart(std::vector<ResultColumn>& columns) {
+  std::set<std::string> taken;
+  for (const ResultColumn& column : columns) {
+    if (column.kind != ColumnKind::Field) taken.insert(column.name);
+    if (!column.averaged) continue;
+    taken.insert(column.name + "_std");
+    taken.insert(column.name + "_n");
+  }
+  for (ResultColumn& column : columns) {
+    if (column.kind == ColumnKind::Field && taken.contains(column.name)) {
+      column.name = "result." + column.name;
+    }
+  }
 }
 
 std::vector<std::string> values_at(const ResultTable& table, std::size_t place) {
@@ -307,7 +332,12 @@ void note_missing(ResultTable& table) {
 }
 
 Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys) {
-  Averaging of{.table = table, .kept = {}, .gone = {}, .fields = numbers_of(table)};
+  Averaging of{.table = table,
+               .kept = {},
+               .gone = {},
+               .fields = {},
+               .left = places_of(table, ColumnKind::Field),
+               .meant = {}};
   for (const std::string& key : keys) {
     const Result<std::size_t> place = key_column(table, key);
     if (!place) return std::unexpected(place.error());
@@ -325,6 +355,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   std::erase_if(of.meant, [&](std::size_t it) { return !is_run_or_group(table.columns[it]); });
   const std::optional<std::size_t> code = fact_column(table, kCodeColumn);
   forget_results_of_unfinished(table, of.status);
+  of.fields = numbers_of(table);
   ResultTable averaged;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
   averaged.columns.push_back(
@@ -336,13 +367,14 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
     averaged.columns.push_back(table.columns[place]);
     averaged.columns.back().averaged = true;
   }
+  tell_apart(averaged.columns);
   const MeantCells cells = cells_of(of);
   Notes notes;
   for (const std::vector<const Row*>& group : together(of)) {
     Row row;
     for (const std::size_t place : of.kept) row.push_back((*group.front())[place]);
     const auto count =
-        std::ranges::count_if(group, [&](const Row* it) { return has_result(*it, of.fields); });
+        std::ranges::count_if(group, [&](const Row* it) { return has_result(*it, of.left); });
     row.push_back(key_cell(fmt::format("{}", count)));
     if (code) row.push_back(code_of(group, *code));
     for (const std::size_t place : means) row.push_back(mean_of(group, place));

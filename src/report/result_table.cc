@@ -172,7 +172,8 @@ ResultTable ResultRows::table() && {
 
 Result<void> sort_by(ResultTable& table, std::string_view name) {
   const bool down = name.starts_with('-');
-  const Result<std::size_t> place = table.column(down ? name.substr(1) : name);
+  const bool has_sign = down || name.starts_with('+');
+  const Result<std::size_t> place = table.column(has_sign ? name.substr(1) : name);
   if (!place) return std::unexpected(place.error());
   std::vector<std::size_t> order(table.rows.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

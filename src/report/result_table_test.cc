@@ -125,6 +125,29 @@ TEST(ResultTable, NamesACellThatOtherRowsHave) {
   EXPECT_THAT(averaged->notes, ElementsAre("lr=2,seed=1: there is no such task"));
 }
 
+TEST(ResultTable, LeavesATextOutOfAMeanByItself) {
+  const Result<ResultTable> averaged =
+      averaged_over(results_of({trained("1", "0", R"({"acc": 0.5})"),
+                                trained("1", "1", R"({"acc": "n/a"})")}),
+                    {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(result_table_csv(*averaged),
+            "lr,tasks,time,time_std,time_n,acc,acc_std,acc_n\n1,2,2,0,2,0.5,,1\n");
+  EXPECT_THAT(averaged->notes, IsEmpty());
+}
+
+TEST(ResultTable, TellsFieldsApartFromTheColumnsOfAverages) {
+  const Result<ResultTable> averaged = averaged_over(
+      results_of({trained("1", "0", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})"),
+                  trained("1", "1", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})")}),
+      {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(result_table_csv(*averaged),
+            "lr,tasks,time,time_std,time_n,acc,acc_std,acc_n,result.acc_std,result.acc_std_std,"
+            "result.acc_std_n,result.tasks,result.tasks_std,result.tasks_n\n"
+            "1,2,2,0,2,0.5,0,2,3,0,2,7,0,2\n");
+}
+
 TEST(ResultTable, NamesNoCellThatWasLeftOutOrIsOfAnotherGroup) {
   ResultTable table = sweep();
   const Result<text::Condition> condition = text::parse_condition("acc>0.8");

@@ -85,7 +85,7 @@ std::string groups_text(const StatusView& view) {
     int journal::GroupRow::* count;
     bool always;
   };
-  constexpr std::array<Count, 9> kCounts{
+  constexpr std::array<Count, 11> kCounts{
       {{.title = "TASKS", .count = &journal::GroupRow::tasks, .always = true},
        {.title = "FINISHED", .count = &journal::GroupRow::finished, .always = true},
        {.title = "RUNNING", .count = &journal::GroupRow::running, .always = true},
@@ -94,6 +94,8 @@ std::string groups_text(const StatusView& view) {
        {.title = "WAITING", .count = &journal::GroupRow::waiting, .always = true},
        {.title = "FAILED", .count = &journal::GroupRow::failed, .always = true},
        {.title = "SKIPPED", .count = &journal::GroupRow::skipped, .always = false},
+       {.title = "NOT NEEDED", .count = &journal::GroupRow::not_needed, .always = false},
+       {.title = "LEFT OUT", .count = &journal::GroupRow::left_out, .always = false},
        {.title = "STOPPED", .count = &journal::GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
   const bool died = view.state == RunState::Died;

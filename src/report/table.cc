@@ -301,7 +301,11 @@ std::string group_table(const GroupDigest& digest, std::span<const journal::Task
                         const TableOptions& options) {
   std::string heading = group_heading(digest);
   // Of a group that never began there is nothing to say task by task.
-  const bool never_began = digest.group().skipped == digest.group().tasks;
+  const journal::GroupRow& group = digest.group();
+  const bool never_began = group.skipped + group.not_needed + group.left_out == group.tasks;
+  if (never_began && !options.all && !group.why_skipped.empty()) {
+    return heading + fmt::format("skipped: {}\n", plain(group.why_skipped));
+  }
   if (rows.empty() || (never_began && !options.all)) return heading;
   TaskTable table(digest, options);
   std::string text = heading + "\n" + table.lines(rows);

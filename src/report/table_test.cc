@@ -125,6 +125,11 @@ TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
                                 .skipped = 2};
   EXPECT_EQ(table_of(group, {skipped_row("a", "x"), skipped_row("b", "x")}),
             "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed\n");
+  journal::GroupRow own = group;
+  own.message.clear();
+  own.why_skipped = "needs 900 TB of disk";
+  EXPECT_EQ(table_of(own, {skipped_row("a", "x"), skipped_row("b", "x")}),
+            "eval: 2 tasks, 2 skipped\nskipped: needs 900 TB of disk\n");
 }
 
 TEST(Table, ColoursTheStatusAloneWhenTold) {

@@ -145,6 +145,11 @@ void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
   remove_file(ends_path(run_directory_));
   remove_file(preload_log_path(run_directory_));
   remove_file(code_record_path(run_directory_));
+  for (const auto& path : {run_log_path(run_directory_), submission_path(run_directory_),
+                           kept_job_path(run_directory_), kept_files_path(run_directory_),
+                           telling_log_path(run_directory_), on_finish_log_path(run_directory_)}) {
+    remove_file(path);
+  }
   for (const std::string_view end : {"-wal", "-shm", "-journal", ""}) {
     remove_file(fmt::format("{}{}", journal_path(run_directory_), end));
   }

@@ -14,6 +14,8 @@ namespace trainyard::run {
 // How an execution has ended, as its journal says.
 constexpr const char* kEnded = "ended";
 constexpr const char* kInterrupted = "interrupted";
+/// Before why, where no task is to blame.
+constexpr const char* kNotAllDone = "not all is done: ";
 constexpr const char* kKeeperDied = "the keeper or its guard died";
 
 /// With the links on its way followed: a run is the same by whichever name it is called, and what a

@@ -61,6 +61,8 @@ class Tasks {
   /// The next round, as the batch of that number, as accept() gives one; nothing where no other
   /// comes. To be asked for where there may be one.
   virtual std::optional<Accepted> next_round(std::uint32_t /*number*/) { return std::nullopt; }
+  /// Why not all has been done though no task is to blame, when the run is over; empty: it has.
+  [[nodiscard]] virtual std::string not_done() const { return {}; }
   /// What was accepted last is not added after all.
   virtual void drop_last() = 0;
 };

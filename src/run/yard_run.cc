@@ -95,10 +95,12 @@ std::vector<std::string> regions_of_gpus(const std::vector<model::Gpu>& gpus) {
   return found;
 }
 
-std::string how(const Ending& ending) {
+std::string how(const Ending& ending, const Tasks& tasks) {
   if (ending.gave_up) return "gave up: " + ending.gave_up->message;
   if (ending.interrupted) return kInterrupted;
-  return ending.keeper_gone ? kKeeperDied : kEnded;
+  if (ending.keeper_gone) return kKeeperDied;
+  const std::string left = tasks.not_done();
+  return left.empty() ? kEnded : kNotAllDone + left;
 }
 
 model::RetryAsked asked_for(model::TaskIndex task, const wire::Retry& retry) {
@@ -337,7 +339,7 @@ Ending YardRun::run() {
   // What is left of the tasks is ended before anything is said about them.
   take_apart();
   if (ending.keeper_gone) end_leftovers();
-  Result<void> closed = journal_->close(at_, how(ending));
+  Result<void> closed = journal_->close(at_, how(ending, tasks_));
   journal_.reset();
   // What the journal has to say is said. Where it could not be written, the keeper may have noted
   // what it lacks.

@@ -222,12 +222,16 @@ class Following(QueueTest):
 
     def test_what_waits_is_taken_out_by_kill(self):
         held = self.holds()
-        number = self.command_of("true", "--needs", held, env={"SECRET": "geheim"})
+        self.assertIn("--needs runs/nothing: no run in", self.trainyard("submit", *LIGHT, "--needs", "runs/nothing", "--", "true",
+                                                                        expect=2).stderr)
+        number = self.command_of("true", "--needs", "runs/holds", env={"SECRET": "geheim"})
         entry = self.queue / "waiting" / number
         self.assertEqual(stat.S_IMODE(entry.stat().st_mode), 0o600)
         self.assertEqual(stat.S_IMODE(self.queue.stat().st_mode), 0o700)
         self.assertIn(b"geheim", entry.read_bytes())
         self.assertNotIn("geheim", self.trainyard("status", number, expect=0).stdout)
+        self.assertIn("is in your queue, as a whole", self.trainyard("kill", f"{number}/true", expect=2).stderr)
+        self.assertIn("has no tasks before it begins", self.trainyard("hold", number, expect=2).stderr)
         self.assertEqual(self.trainyard("kill", number, expect=0).stdout, f"run {number} has been taken out of your queue\n")
         self.assertNotIn(b"geheim", (self.queue / "ended" / number).read_bytes())
         self.assertIn("taken out of the queue", self.wait(number, 1).stderr)
@@ -306,10 +310,28 @@ class Ending(QueueTest):
         self.assertIn("1 submission of it goes on", self.trainyard("down", "--now", expect=0).stdout)
         self.assertIsNone(self.server())
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
+        # Nobody deletes what it goes on with.
+        self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' takes it out",
+                      self.trainyard("clean", held, expect=2).stderr)
+        self.assertIn("no run is that old", self.trainyard("clean", "--older", "0s", expect=0).stdout)
         self.trainyard("up", expect=0)
         self.until("the task again", lambda: self.words_of(held) == {"holds/holds": "RUNNING"})
         self.open_gate()
         self.wait(held)
+
+    def test_what_it_was_to_go_on_with_can_be_taken_out_and_cleaned(self):
+        for way in ("{}", "{}/*"):
+            with self.subTest(way=way):
+                held = self.holds()
+                self.trainyard("down", "--now", expect=0)
+                told = self.trainyard("kill", way.format(held), expect=0).stdout
+                self.assertEqual(told, f"run {held} has been taken out of your queue\n")
+                self.wait(held, 130)
+                self.trainyard("up", expect=0)
+                self.trainyard("down", expect=0)
+                self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
+                self.trainyard("clean", held, expect=0)
+                self.assertFalse((self.directory / "runs/holds").exists())
 
 
 class Faults(QueueTest):

@@ -109,12 +109,15 @@ class Repeats(YardTest):
 
     def test_whose_result_is_missing_end_it_with_the_cause(self):
         for result, why in (("{}", "left no 'acc' in its result"),
-                            ('{"acc": "high"}', "left 'acc' as 'high', and that is no number")):
+                            ('{"acc": "high"}', "left 'acc' as 'high', and that is no number"),
+                            ('{"acc": "0.9"}', "left 'acc' as '0.9', and that is no number")):
             with self.subTest(result=result):
                 self.write("server.sh", SERVER + f"[ $1 = 1 ] && echo '{result}' > $TRAINYARD_RESULT\ntrue\n")
                 done = self.trainyard("run", "job.yaml", "--new", expect=75)
                 self.assertIn(f"repeat: until: 'server.result.acc >= 0.3': server.1/mean {why}: no round comes after round 1",
                               done.stderr)
+                self.trainyard("wait", expect=75)
+                self.assertIn("not all is done: repeat: until: 'server.result.acc >= 0.3'", self.trainyard("status").stdout)
         # What it is to be compared by can be put right.
         self.write("server.sh", SERVER)
         self.job(LOOP.replace("result.acc >= 0.3", "result.model >= 4"))
@@ -209,6 +212,13 @@ class Repeats(YardTest):
         done = self.trainyard("run", "job.yaml", "--only", "client=0", expect=0)
         self.assertIn("repeat: round 0 has not finished", done.stderr)
         self.assertEqual(self.rounds(), {"clients.0": ["FINISHED", "LEFT_OUT"], "server.0": ["LEFT_OUT"]})
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(self.rounds(), self.whole(4))
+
+    def test_are_run_alone_where_one_is_asked_for(self):
+        done = self.trainyard("run", "job.yaml", "--only", "round=0", expect=0)
+        self.assertIn("repeat: no round was begun after round 0, as some tasks alone were asked for", done.stderr)
+        self.assertEqual(self.rounds(), self.whole(1))
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))
 

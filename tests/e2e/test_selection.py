@@ -1,6 +1,7 @@
 """Which run and which tasks a word means: numbers, names, values of the matrix, patterns and states."""
 import json
 import os
+import signal
 import unittest
 
 from yard import YardTest
@@ -177,6 +178,26 @@ class Selection(YardTest):
                             (["--only", "all", "--resume"], "'trainyard retry' takes them")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
+
+    def test_an_empty_word_means_nothing(self):
+        self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
+        for words in (["status", ""], ["results", ""], ["logs", ""], ["kill", ""], ["retry", ""], ["hold", ""]):
+            self.assertIn("'' names no run and no task", self.trainyard(*words, expect=2).stderr, words)
+        self.assertIn("'' names no run", self.trainyard("clean", "", expect=2).stderr)
+        self.assertTrue((self.directory / "runs/sweep").exists())
+
+    def test_a_run_that_is_stopped_is_asked_for_nothing(self):
+        os.mkfifo(self.directory / "gate")
+        yard = self.start("run", "sweep.yaml")
+        self.until_file("runs/sweep/journal.db")
+        self.until("both", lambda: [*self.words("runs/sweep").values()].count("RUNNING") == 2)
+        os.kill(yard.pid, signal.SIGSTOP)
+        for words in (["kill", "lr=0.1"], ["hold", "*"], ["submit", "sweep.yaml", "runs/sweep"]):
+            self.assertIn(f"is stopped, as by Ctrl-Z, and answers nobody: 'kill -CONT {yard.pid}' lets it go on",
+                          self.trainyard(*words, expect=2).stderr)
+        os.kill(yard.pid, signal.SIGCONT)
+        self.trainyard("kill", "*", expect=0)
+        self.end_of(yard, expect=1)
 
     def test_kill_ends_all_that_are_meant(self):
         os.mkfifo(self.directory / "gate")
