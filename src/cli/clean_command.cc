@@ -93,10 +93,10 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
           Error{fmt::format("{} is at work: nothing was deleted", name_of_run(*directory))});
     }
     if (goes_on_in_queue(*directory)) {
-      return std::unexpected(
-          Error{fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' takes it "
-                            "out",
-                            name_of_run(*directory), name)});
+      return std::unexpected(Error{
+          fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' takes it "
+                      "out",
+                      name_of_run(*directory), name)});
     }
     Result<OldRun> run = look_at_old_run(*directory);
     if (!run) return std::unexpected(std::move(run.error()));

@@ -254,10 +254,10 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
     return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
   }
   if (const auto holder = sys::RunLock::holder(run); holder && sys::is_stopped(*holder)) {
-    return std::unexpected(
-        Error{fmt::format("the run in '{}' is stopped, as by Ctrl-Z, and answers nobody: 'kill -CONT "
-                          "{}' lets it go on",
-                          run, *holder)});
+    return std::unexpected(Error{
+        fmt::format("the run in '{}' is stopped, as by Ctrl-Z, and answers nobody: 'kill -CONT "
+                    "{}' lets it go on",
+                    run, *holder)});
   }
   if (executions->back().socket_path.empty()) {
     return std::unexpected(Error{

@@ -93,8 +93,8 @@ ExitCode kill_command(const KillOptions& options) {
                                                        .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
   const bool means_all = selection->is_all() || is_all_by_pattern(*selection);
-  const bool waits = !means_all && goes_on_in_queue(selection->run) &&
-                     !sys::RunLock::holder(selection->run);
+  const bool waits =
+      !means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run);
   if (waits) {
     return fail(fmt::format("{} is in your queue, as a whole: 'trainyard kill {}' takes it out",
                             name_of_run(selection->run), seen_from_here(selection->run)));

@@ -143,11 +143,10 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const bool is_left = files->place_of(*number) == Where::Begun && !files->server() &&
                        !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
   if (!is_left) return std::nullopt;
-  const Result<void> ended =
-      files->end({.number = *number,
-                  .run_directory = run_directory,
-                  .exit_code = static_cast<int>(ExitCode::Interrupted),
-                  .why = {}});
+  const Result<void> ended = files->end({.number = *number,
+                                         .run_directory = run_directory,
+                                         .exit_code = static_cast<int>(ExitCode::Interrupted),
+                                         .why = {}});
   return ended ? std::optional(told) : std::nullopt;
 }
 

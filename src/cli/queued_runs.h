@@ -28,8 +28,8 @@ bool goes_on_in_queue(const std::string& run_directory);
 /// Whether your queue is just beginning it.
 bool is_about_to_begin(const std::string& run_directory);
 
-/// Takes a submission that waits out of the queue, or one that the queue is to go on with and is not
-/// up; what was done, for people. Nothing where there is none for this directory.
+/// Takes a submission that waits out of the queue, or one that the queue is to go on with and is
+/// not up; what was done, for people. Nothing where there is none for this directory.
 std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 
 /// A run at work, or a submission that waits.

@@ -93,8 +93,7 @@ Result<void> check_amounts(const wire::Retry& with, const std::vector<journal::T
   for (const journal::TaskRow& task : tasks) {
     const bool has_gpu = task.gpu_memory_requested > Bytes{} || !task.gpus.empty();
     if (has_gpu || task.attempt == 0) continue;
-    return std::unexpected(
-        Error{fmt::format("--gpu-memory: {} has no GPU", shown_name(task))});
+    return std::unexpected(Error{fmt::format("--gpu-memory: {} has no GPU", shown_name(task))});
   }
   return {};
 }

@@ -119,7 +119,8 @@ Result<void> check_tasks(const TasksOfRun& asked) {
 /// One word that is a run is this, also where it is called as a task: nothing is done to either.
 Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   const SelectionWords words{.words = options.words, .run_directory = options.run_directory};
-  if (options.words.size() != 1 || !options.run_directory.empty()) return read_selection(words);
+  const bool is_one = options.words.size() == 1 && !options.words.front().empty();
+  if (!is_one || !options.run_directory.empty()) return read_selection(words);
   Result<std::string> run = find_run(options.words.front());
   if (run) return TasksOfRun{.run = std::move(*run), .patterns = {}, .states = {}};
   Result<TasksOfRun> asked = read_selection(words);

@@ -86,12 +86,11 @@ Result<std::optional<Row>> first_of(Result<std::vector<Row>> rows) {
 /// Of what the counters of the journal call skipped, what did not have to run: no fault of anybody.
 Result<void> tell_not_run(Database& database, std::vector<GroupRow>& groups) {
   if (std::ranges::none_of(groups, [](const GroupRow& it) { return it.skipped > 0; })) return {};
-  const std::string sql =
-      fmt::format("SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
-                  "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
-                  "AND t.position >= 0 GROUP BY t.group_number",
-                  std::to_underlying(model::Verdict::NotNeeded),
-                  std::to_underlying(model::Verdict::LeftOut));
+  const std::string sql = fmt::format(
+      "SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
+      "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
+      "AND t.position >= 0 GROUP BY t.group_number",
+      std::to_underlying(model::Verdict::NotNeeded), std::to_underlying(model::Verdict::LeftOut));
   return each(database, sql, [&groups](const Statement& row) {
     const model::GroupIndex index{static_cast<std::uint32_t>(row.integer(0))};
     const auto group = std::ranges::find(groups, index, &GroupRow::index);

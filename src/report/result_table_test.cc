@@ -126,10 +126,9 @@ TEST(ResultTable, NamesACellThatOtherRowsHave) {
 }
 
 TEST(ResultTable, LeavesATextOutOfAMeanByItself) {
-  const Result<ResultTable> averaged =
-      averaged_over(results_of({trained("1", "0", R"({"acc": 0.5})"),
-                                trained("1", "1", R"({"acc": "n/a"})")}),
-                    {"seed"});
+  const Result<ResultTable> averaged = averaged_over(
+      results_of({trained("1", "0", R"({"acc": 0.5})"), trained("1", "1", R"({"acc": "n/a"})")}),
+      {"seed"});
   ASSERT_TRUE(averaged);
   EXPECT_EQ(result_table_csv(*averaged),
             "lr,tasks,time,time_std,time_n,acc,acc_std,acc_n\n1,2,2,0,2,0.5,,1\n");
@@ -137,10 +136,10 @@ TEST(ResultTable, LeavesATextOutOfAMeanByItself) {
 }
 
 TEST(ResultTable, TellsFieldsApartFromTheColumnsOfAverages) {
-  const Result<ResultTable> averaged = averaged_over(
-      results_of({trained("1", "0", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})"),
-                  trained("1", "1", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})")}),
-      {"seed"});
+  const Result<ResultTable> averaged =
+      averaged_over(results_of({trained("1", "0", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})"),
+                                trained("1", "1", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})")}),
+                    {"seed"});
   ASSERT_TRUE(averaged);
   EXPECT_EQ(result_table_csv(*averaged),
             "lr,tasks,time,time_std,time_n,acc,acc_std,acc_n,result.acc_std,result.acc_std_std,"
