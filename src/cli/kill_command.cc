@@ -14,12 +14,14 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "model/status.h"
+#include "sys/files.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -93,9 +95,7 @@ ExitCode kill_command(const KillOptions& options) {
                                                        .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
   const bool means_all = selection->is_all() || is_all_by_pattern(*selection);
-  const bool waits =
-      !means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run);
-  if (waits) {
+  if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
     return fail(fmt::format("{} is in your queue, as a whole: 'trainyard kill {}' takes it out",
                             name_of_run(selection->run), seen_from_here(selection->run)));
   }

@@ -74,7 +74,7 @@ std::vector<std::string> arguments_of(const run::Submission& submission, bool go
 /// The first that a run says which has not begun: what is wrong.
 std::string first_words_of(const std::string& run_directory) {
   const auto text = sys::read_end_of_file(run::run_log_path(run_directory), 4096);
-  const std::string line = text ? text->substr(0, text->find('\n')) : std::string();
+  std::string line = text ? text->substr(0, text->find('\n')) : std::string();
   if (!line.empty()) return line;
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(run_directory, error);

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/exit_code.h"
 #include "cli/known_runs.h"
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
@@ -134,7 +135,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
-  const std::string told = fmt::format("run {} has been taken out of your queue\n", *number);
+  std::string told = fmt::format("run {} has been taken out of your queue\n", *number);
   if (files->cancel(*number)) {
     run::drop_code_copy(run_directory);
     return told;
@@ -147,7 +148,8 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
                                          .run_directory = run_directory,
                                          .exit_code = static_cast<int>(ExitCode::Interrupted),
                                          .why = {}});
-  return ended ? std::optional(told) : std::nullopt;
+  if (!ended) return std::nullopt;
+  return told;
 }
 
 std::vector<LivingRun> living_runs() {

@@ -14,6 +14,7 @@
 #include "job/job.h"
 #include "job/result_value.h"
 #include "job/test_job.h"
+#include "model/plan.h"
 
 namespace trainyard::job {
 namespace {

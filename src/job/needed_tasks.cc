@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "base/number_text.h"
 #include "base/result.h"
 #include "job/group_names.h"
 #include "job/job.h"

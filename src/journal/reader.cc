@@ -83,25 +83,6 @@ Result<std::optional<Row>> first_of(Result<std::vector<Row>> rows) {
   return std::move(rows->front());
 }
 
-/// Of what the counters of the journal call skipped, what did not have to run: no fault of anybody.
-Result<void> tell_not_run(Database& database, std::vector<GroupRow>& groups) {
-  if (std::ranges::none_of(groups, [](const GroupRow& it) { return it.skipped > 0; })) return {};
-  const std::string sql = fmt::format(
-      "SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
-      "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
-      "AND t.position >= 0 GROUP BY t.group_number",
-      std::to_underlying(model::Verdict::NotNeeded), std::to_underlying(model::Verdict::LeftOut));
-  return each(database, sql, [&groups](const Statement& row) {
-    const model::GroupIndex index{static_cast<std::uint32_t>(row.integer(0))};
-    const auto group = std::ranges::find(groups, index, &GroupRow::index);
-    if (group == groups.end()) return true;
-    group->not_needed = row.small(1);
-    group->left_out = row.small(2);
-    group->skipped -= group->not_needed + group->left_out;
-    return true;
-  });
-}
-
 MachineRow read_sample(const Statement& row) {
   return {.at = {Duration(row.integer(0))},
           .memory_available = {row.integer(1)},
@@ -232,7 +213,7 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
              return true;
            });
   if (!counted) return std::unexpected(counted.error());
-  if (const Result<void> told = tell_not_run(state_->database, groups); !told) {
+  if (const Result<void> told = tell_apart_skipped(state_->database, groups); !told) {
     return std::unexpected(told.error());
   }
   for (GroupRow& group : groups) {

@@ -1,5 +1,6 @@
 #include "journal/reader_rows.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <map>
@@ -17,6 +18,7 @@
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "model/code.h"
+#include "model/ids.h"
 #include "model/status.h"
 
 namespace trainyard::journal {
@@ -120,6 +122,27 @@ Result<KnownCodes> read_codes(Database& database) {
     for (const std::int64_t number : of_root[std::string(last->text(0))]) {
       if (number != newest) codes.by_number[number].newer = codes.by_number[newest].name;
     }
+  }
+}
+
+Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& groups) {
+  if (std::ranges::none_of(groups, [](const GroupRow& it) { return it.skipped > 0; })) return {};
+  Result<Statement> rows = database.prepare(fmt::format(
+      "SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
+      "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
+      "AND t.position >= 0 GROUP BY t.group_number",
+      std::to_underlying(model::Verdict::NotNeeded), std::to_underlying(model::Verdict::LeftOut)));
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return {};
+    const model::GroupIndex index{static_cast<std::uint32_t>(rows->integer(0))};
+    const auto group = std::ranges::find(groups, index, &GroupRow::index);
+    if (group == groups.end()) continue;
+    group->not_needed = rows->small(1);
+    group->left_out = rows->small(2);
+    group->skipped -= group->not_needed + group->left_out;
   }
 }
 

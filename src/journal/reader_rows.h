@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -35,6 +36,9 @@ struct KnownCodes {
 };
 /// Costs O(tasks) where there is more than one of a work tree, else next to nothing.
 Result<KnownCodes> read_codes(Database& database);
+
+/// Takes out of what the counters of the journal call skipped what did not have to run.
+Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& groups);
 
 TaskRow read_task(const Statement& row, const KnownCodes& codes);
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/score.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/command.h"

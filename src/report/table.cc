@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/score.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"

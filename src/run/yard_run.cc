@@ -211,7 +211,7 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
   const NotedEnds noted = noted_ends(options_.directory);
   if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
   Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
-      journal_path(options_.directory), batches, execution, options, noted.ends);
+      journal_path(options_.directory), batches, execution, std::move(options), noted.ends);
   if (!resumed) return std::unexpected(std::move(resumed.error()));
   remove_noted_ends(options_.directory);
   if (resumed->ends > 0) {

@@ -90,7 +90,7 @@ bool lives(std::int64_t pid) { return ::kill(static_cast<pid_t>(pid), 0) == 0 ||
 
 /// Waits as long as the file says: a driver that hangs.
 int ready(void* handle) {
-  const Json& card = card_of(handle);
+  const Json card = card_of(handle);  // The file may be read anew meanwhile.
   if (const double hang = card.value("hang_s", 0.0); hang > 0) {
     std::this_thread::sleep_for(std::chrono::duration<double>(hang));
   }
