@@ -82,20 +82,24 @@ std::string count_of(std::size_t tasks) {
   return report::counted(static_cast<std::int64_t>(tasks), "task");
 }
 
-/// What no attempt here can have, and what a task without a GPU cannot use.
-Result<void> check_amounts(const wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
+/// What no attempt here can have.
+Result<void> check_memory(const wire::Retry& with) {
   const Bytes there = hardware::read_capacity({.own = {}, .raises_limits = false}).capacity.memory;
-  if (const Bytes asked{with.memory_bytes}; there > Bytes{} && asked > there) {
-    return std::unexpected(Error{fmt::format("--memory: this machine has {}, and not {}",
-                                             to_text(there, asked), to_text(asked, there))});
-  }
-  if (with.gpu_memory_bytes == 0) return {};
-  for (const journal::TaskRow& task : tasks) {
-    const bool has_gpu = task.gpu_memory_requested > Bytes{} || !task.gpus.empty();
-    if (has_gpu || task.attempt == 0) continue;
-    return std::unexpected(Error{fmt::format("--gpu-memory: {} has no GPU", shown_name(task))});
-  }
-  return {};
+  const Bytes asked{with.memory_bytes};
+  if (there == Bytes{} || asked <= there) return {};
+  return std::unexpected(Error{fmt::format("--memory: this machine has {}, and not {}",
+                                           to_text(there, asked), to_text(asked, there))});
+}
+
+/// Whom an amount of a GPU's memory does nothing for: the first of them.
+void tell_without_gpu(const wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
+  if (with.gpu_memory_bytes == 0) return;
+  const auto has_none = [](const journal::TaskRow& task) {
+    return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
+  };
+  const auto found = std::ranges::find_if(tasks, has_none);
+  if (found == tasks.end()) return;
+  fail(fmt::format("--gpu-memory: {} has no GPU, and is tried again without", shown_name(*found)));
 }
 
 /// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
@@ -201,9 +205,10 @@ Result<Wanted> look_up(const RetryOptions& options) {
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
     return std::unexpected(std::move(kept.error()));
   }
-  if (Result<void> fits = check_amounts(wanted.with, wanted.tasks); !fits) {
+  if (Result<void> fits = check_memory(wanted.with); !fits) {
     return std::unexpected(std::move(fits.error()));
   }
+  tell_without_gpu(wanted.with, wanted.tasks);
   Result<RetryNeeds> needs = RetryNeeds::read(*reader);
   if (!needs) return std::unexpected(std::move(needs.error()));
   if (options.cascade) needs->add_what_is_behind(wanted.tasks);

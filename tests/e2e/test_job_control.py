@@ -85,7 +85,7 @@ class JobControl(YardTest):
                                         "h/next": "FINISHED"})
         self.assertEqual([task["attempt"] for task in self.status()["tasks"]], [1, 1, 1, 1])
         self.assertEqual(self.modes_of_commands(shell, "after"), self.text("before"))
-        self.assertEqual(shell.foreground(), shell.child)
+        shell.until(lambda: shell.foreground() == shell.child, "the shell")
 
     def test_bash_stops_a_run_and_lets_it_go_on(self):
         self.goes_on("bash")
