@@ -141,6 +141,7 @@ class LocalMachine final : public Machine {
   void hear(std::span<const process::KeeperNews> news);
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
+  void hear_last_words(model::AttemptKey key);
   void conclude(Attempt attempt, model::AttemptEnded ended);
   void lose_keeper();
   void take_another(const process::KeeperReplaced& keeper);

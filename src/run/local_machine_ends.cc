@@ -24,6 +24,7 @@
 namespace trainyard::run {
 
 void LocalMachine::hear_end(const process::ProcessEnded& news) {
+  hear_last_words(news.key);
   const auto found = running_.find(news.key.task);
   if (found == running_.end() || found->second.key != news.key) return;
   const std::optional<hardware::MpsService>& mps = found->second.mps;
@@ -34,6 +35,11 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   model::AttemptEnded ended = attempt_ended_from(news, where);
   add_peak(found->second, news, ended.usage);
   conclude(std::move(running_.extract(found).mapped()), std::move(ended));
+}
+
+/// What it has said and nobody has read yet is heard as long as it is known here.
+void LocalMachine::hear_last_words(model::AttemptKey key) {
+  if (tasks_) tasks_->forget(key);
 }
 
 /// Tells of the end of an attempt that has just been taken out, with what was seen of it here.
@@ -48,7 +54,6 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
     ended.ranks.largest_memory = *largest;
   }
   fresh_.remove(ended.key.task);
-  if (tasks_) tasks_->forget(ended.key);
   attempt.printed.finish();
   // What it wrote since the last look.
   log_bounds_.look(attempt.logs, options_.on_note);
@@ -71,6 +76,11 @@ void LocalMachine::lose_keeper() {
 }
 
 void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
+  std::vector<model::AttemptKey> keys;
+  for (const auto& [task, attempt] : running_) {
+    if (attempt.lost) keys.push_back(attempt.key);
+  }
+  for (const model::AttemptKey key : keys) hear_last_words(key);
   std::vector<Attempt> lost;
   for (auto it = running_.begin(); it != running_.end();) {
     const auto each = it++;

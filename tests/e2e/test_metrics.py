@@ -3,7 +3,7 @@ people's lines, in Python, and by the client. Live in `status`, drawn in the rep
 """
 import unittest
 
-from yard import CLIENT, TRAINYARD, YardTest, json, os, subprocess
+from yard import CLIENT, TRAINYARD, YardTest, alive, json, os, signal, subprocess
 
 # The last steps of each, before it waits for the gate and after it.
 TASKS = {
@@ -176,6 +176,21 @@ assert [type(attempt.__enter__()) for attempt, _ in zip(trainyard.attempts(), [1
         self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual({id: task["result"] for id, task in self.tasks().items()},
                          {"forks": {"parent": 1, "child": 2}, "ranks": {"printed": 0, "rank": 0}, "warm": {"loss": 3}})
+
+    def test_said_just_before_the_end_are_kept_where_both_are_heard_of_at_once(self):
+        os.mkfifo(self.directory / "gate")
+        self.write("said.py", "import os, trainyard\ntrainyard.progress(0.1)\nopen('pid', 'w').write(str(os.getpid()))\n"
+                              "open('gate').read()\ntrainyard.progress(0.5, loss=7)\n")
+        self.job("groups: [{name: g, cpus: 0, memory: 50MB, tasks: [{id: a, command: exec /usr/bin/python3 said.py}]}]\n")
+        yard = self.start("run", "job.yaml")
+        self.until_written("pid")
+        os.kill(yard.pid, signal.SIGSTOP)
+        self.open_gate()
+        self.until("its end", lambda: not alive(int(self.text("pid"))))
+        os.kill(yard.pid, signal.SIGCONT)
+        self.end_of(yard, expect=0)
+        (row,) = self.tasks().values()
+        self.assertEqual((row["progress"], row["result"]), (0.5, {"loss": 7}))
 
     def test_said_one_after_the_other_are_all_kept_also_of_a_process_of_python(self):
         self.write("said.py", """
