@@ -246,14 +246,15 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
 Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
+  const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
   const bool idle = !executions->empty() && executions->back().ended;
-  if (idle && sys::RunLock::holder(run)) {
+  if (idle && holder) {
     return std::unexpected(Error{fmt::format("the run in '{}' has nothing at work now", run)});
   }
-  if (!sys::RunLock::holder(run) || executions->empty()) {
+  if (!holder || executions->empty()) {
     return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
   }
-  if (const auto holder = sys::RunLock::holder(run); holder && sys::is_stopped(*holder)) {
+  if (sys::is_stopped(*holder)) {
     return std::unexpected(Error{
         fmt::format("the run in '{}' is stopped, as by Ctrl-Z, and answers nobody: 'kill -CONT "
                     "{}' lets it go on",

@@ -67,7 +67,8 @@ class JobTasks final : public run::Tasks {
   void drop_last() override;
 
   /// Why rounds that could have come were not begun, where the run is not whole without them: in
-  /// words for people, `of_tasks` where tasks of the last one are to blame. Nothing: none is
+  /// words for people, `of_tasks` where tasks of the last one are to blame, or whoever has asked
+  /// for some alone. Nothing: none is
   /// lacking.
   struct RoundsLeft {
     std::string why;

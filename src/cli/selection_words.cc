@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 
 namespace trainyard::cli {
@@ -31,7 +32,8 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
               unsaid.text))
       ->type_name(value_kinds::kTasks);
   command.add_option("--run-dir", run_directory, "The run, where a word may be a task as well")
-      ->type_name(value_kinds::kRun);
+      ->type_name(value_kinds::kRun)
+      ->check(why_no_run_name);
 }
 
 namespace {

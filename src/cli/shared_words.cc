@@ -82,7 +82,12 @@ void add_run_name(CLI::App& command, std::string& run) {
       .add_option("run,--run-dir", run,
                   "Which run: its number, its name, its directory, or its job file\n"
                   "(default: the latest under ./runs, one at work first)")
-      ->type_name(value_kinds::kRun);
+      ->type_name(value_kinds::kRun)
+      ->check(why_no_run_name);
+}
+
+std::string why_no_run_name(const std::string& typed) {
+  return typed.empty() ? "'' names no run" : "";
 }
 
 void add_command_words(CLI::App& command, CommandWords& words) {

@@ -17,6 +17,9 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
 
 /// The one way to say which run is meant.
 void add_run_name(CLI::App& command, std::string& run);
+/// Of an option that names a run: what is empty, as an unset variable is, does not mean the one
+/// that is meant where nothing is said.
+std::string why_no_run_name(const std::string& typed);
 
 /// Keys of the task of a command on the command line, its matrix, its name: all but the command.
 void add_command_words(CLI::App& command, CommandWords& words);

@@ -71,7 +71,8 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   submit_
       ->add_option("run,--run-dir", options_.run_directory,
                    "A run at work that it is added to (default: your queue)")
-      ->type_name(value_kinds::kRun);
+      ->type_name(value_kinds::kRun)
+      ->check(why_no_run_name);
   submit_
       ->add_option("--needs", options_.needs,
                    "Begins when this run has ended well; may be said again")

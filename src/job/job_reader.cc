@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -166,7 +167,7 @@ class GroupReader {
     if (group.round) add_round(matrix, group);
     names_before_start_ = names_.size();
     std::vector<std::string> needed;
-    for (const Need& need : group.needs.value_or(std::vector<Need>())) needed.push_back(need.group);
+    if (group.needs) std::ranges::transform(*group.needs, std::back_inserter(needed), &Need::group);
     if (!group.needs && !before_.empty()) needed.push_back(before_.back().name);
     group.needs_values = needs_values(node, {.needed = std::move(needed), .repeated = repeated_});
     needs_names_.clear();
@@ -484,7 +485,7 @@ class JobReader {
 
 }  // namespace
 
-JobSpec read_job(const text::YamlDocument& document, const JobOrigin& origin,
+JobSpec read_job(const text::YamlDocument& document, JobOrigin origin,
                  text::MistakeList& mistakes) {
   if (document.root() == nullptr) {
     if (document.mistakes().empty()) {
@@ -492,7 +493,7 @@ JobSpec read_job(const text::YamlDocument& document, const JobOrigin& origin,
     }
     return {};
   }
-  return JobReader(document, origin, mistakes).read(*document.root());
+  return JobReader(document, std::move(origin), mistakes).read(*document.root());
 }
 
 }  // namespace trainyard::job

@@ -18,7 +18,6 @@ struct JobOrigin {
 
 /// Mistakes are added; what could be read comes back all the same, so that more of them can be
 /// found.
-JobSpec read_job(const text::YamlDocument& document, const JobOrigin& origin,
-                 text::MistakeList& mistakes);
+JobSpec read_job(const text::YamlDocument& document, JobOrigin origin, text::MistakeList& mistakes);
 
 }  // namespace trainyard::job

@@ -7,20 +7,25 @@
 
 namespace trainyard::job {
 
-std::optional<std::string> value_in_result(const std::string& result, const std::string& key) {
+namespace {
+
+/// Null where there is no such member.
+nlohmann::json member_of(const std::string& result, const std::string& key) {
   const nlohmann::json json = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  const auto found = json.find(key);
-  if (found == json.end() || found->is_null()) return std::nullopt;
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  return json.is_object() ? json.value(key, nlohmann::json()) : nlohmann::json();
+}
+
+}  // namespace
+
+std::optional<std::string> value_in_result(const std::string& result, const std::string& key) {
+  const nlohmann::json member = member_of(result, key);
+  if (member.is_null()) return std::nullopt;
+  return member.is_string() ? member.get<std::string>() : member.dump();
 }
 
 std::optional<double> number_in_result(const std::string& result, const std::string& key) {
-  const nlohmann::json json = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+  const nlohmann::json member = member_of(result, key);
+  return member.is_number() ? std::optional(member.get<double>()) : std::nullopt;
 }
 
 }  // namespace trainyard::job

@@ -183,7 +183,8 @@ class Selection(YardTest):
         self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
         for words in (["status", ""], ["results", ""], ["logs", ""], ["kill", ""], ["retry", ""], ["hold", ""]):
             self.assertIn("'' names no run and no task", self.trainyard(*words, expect=2).stderr, words)
-        self.assertIn("'' names no run", self.trainyard("clean", "", expect=2).stderr)
+        for words in (["clean", ""], ["submit", "sweep.yaml", ""], ["wait", ""], ["kill", "--run-dir", "", "*"]):
+            self.assertIn("'' names no run", self.trainyard(*words, expect=2).stderr, words)
         self.assertTrue((self.directory / "runs/sweep").exists())
 
     def test_a_run_that_is_stopped_is_asked_for_nothing(self):
