@@ -90,7 +90,7 @@ int measure(const std::string& directory, int turns) {
         .commands = {model::StartAttempt{
             .key = key,
             .promise = {.memory = gb(1), .cpus = model::cpus(1), .gpus = 1, .gpu_memory = gb(2)},
-            .gpus = {{static_cast<std::uint32_t>(i) % kCards}}}}};
+            .site = {.machine = {}, .gpus = {{static_cast<std::uint32_t>(i) % kCards}}}}}};
     if (ledger.claim({.decided = start, .left = [&] { return left; }, .at = {}})) return 1;
     ledger.see(one_event(model::AttemptEnded{.key = key}));
   }

@@ -118,8 +118,9 @@ int run(const char* path) {
     return 2;
   }
   const auto began = std::chrono::steady_clock::now();
-  const auto played = sim::play_run(work.plan, work.policy, work.capacity, work.courses,
-                                    {.sample_every = Duration{1'000}});
+  const auto played =
+      sim::play_run(work.plan, work.policy, {{.name = "here", .capacity = work.capacity}},
+                    work.courses, {.sample_every = Duration{1'000}});
   if (!played) {
     fmt::print(stderr, "gpu_core: {}\n", played.error().message);
     return 1;

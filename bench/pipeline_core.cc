@@ -4,6 +4,7 @@
 // SCALE: how much of each round is done, 1 in earnest. Prints one JSON object a round of a figure's
 // costs: nanoseconds, of a step, an event or an iteration.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -120,6 +121,8 @@ void steps(Scale scale) {
   Pipeline<Train> returning;
   Pipeline<Train> object;
   Pipeline<Train> coroutine;
+  std::array<Pipeline<Train>, 2> with_lock;  // Beside others, and alone.
+  std::array<Pipeline<Train>, 2> with_nested;
   ByHand by_hand;
   ByHand by_hand_plain;
   for (std::size_t i = 0; i < kSteps; ++i) {
@@ -134,17 +137,31 @@ void steps(Scale scale) {
       co_yield after;
       touch(context);
     });
+    with_lock[0].use([](Train& context) { touch(context); });
+    with_nested[0].use([](Train& context) { touch(context); });
     by_hand.forward.emplace_back([](Train& context) { touch(context); });
     by_hand.backward.emplace_back([](Train& context) { touch(context); });
     by_hand_plain.forward.emplace_back([](Train& context) { touch(context); });
   }
+  for (Pipeline<Train>& loop : with_lock) {
+    loop.use([](Train& context) { touch(context); }, {.lock = shared_lock});
+  }
+  for (Pipeline<Train>& loop : with_nested) {
+    const auto nested = loop.nested("nested", [](Train& context) { touch(context); });
+    loop.use([nested](Train& context) { nested(context); });
+  }
   const std::size_t count = scale.of(300'000);
-  measure({{"plain", [&] { return run(plain, count); }},
-           {"returning", [&] { return run(returning, count); }},
-           {"object", [&] { return run(object, count); }},
-           {"coroutine", [&] { return run(coroutine, count); }},
-           {"by_hand", [&] { return by_hand.run(count); }},
-           {"by_hand_plain", [&] { return by_hand_plain.run(count); }}});
+  measure(
+      {{"plain", [&] { return run(plain, count); }},
+       {"returning", [&] { return run(returning, count); }},
+       {"object", [&] { return run(object, count); }},
+       {"coroutine", [&] { return run(coroutine, count); }},
+       {"beside_lock", [&] { return run(with_lock[0], count) - run(with_lock[1], count); }},
+       {"beside_nested", [&] { return run(with_nested[0], count) - run(with_nested[1], count); }},
+       {"lock", [&] { return run(with_lock[1], count) * kSteps; }},
+       {"nested", [&] { return run(with_nested[1], count) * kSteps; }},
+       {"by_hand", [&] { return by_hand.run(count); }},
+       {"by_hand_plain", [&] { return by_hand_plain.run(count); }}});
 }
 
 struct JobDone {

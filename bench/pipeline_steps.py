@@ -31,6 +31,11 @@ def run(shop):
         yield rows.at_most(GROUP, figure, costs[name], "ns", hand, costs["by_hand"], 1.5)
     yield rows.within(GROUP, "a step that is a coroutine", costs["coroutine"], "ns", 10)
     yield rows.told(GROUP, "a step that is a coroutine", costs["coroutine"], "ns", hand, costs["by_hand"])
+    for figure, name in (("a plain step beside one with a lock", "beside_lock"),
+                         ("a plain step beside one that calls a nested one", "beside_nested")):
+        yield rows.within(GROUP, figure, costs[name], "ns", 5)
+    for figure, name in (("a loop of one step with a lock", "lock"), ("a loop of one step that calls a nested one", "nested")):
+        yield rows.told(GROUP, figure, costs[name], "ns", "a plain step", costs["plain"])
     yield rows.told(GROUP, "a plain step", costs["plain"], "ns", "std::function by hand, one way",
                     costs["by_hand_plain"])
     for figure, name, peer in (("a plain step", "plain", "plain"),

@@ -15,6 +15,7 @@ import gpu_late
 import gpu_makespan
 import gpu_sampling
 import harness
+import machines_agents
 import night_sharing
 import pipeline_async
 import pipeline_events
@@ -24,6 +25,9 @@ import ranks_tasks
 import rows
 import tasks_library
 import tasks_python
+import workers_events
+import workers_nats
+import workers_together
 import yard_before
 import yard_idle
 import yard_late
@@ -43,6 +47,8 @@ GROUPS = {
             "forecast": gpu_forecast},
     "pipeline": {"steps": pipeline_steps, "events": pipeline_events, "async": pipeline_async},
     "ranks": {"tasks": ranks_tasks, "life": ranks_life},
+    "workers": {"events": workers_events, "nats": workers_nats, "together": workers_together},
+    "machines": {"agents": machines_agents},
     "daily": {"claims": daily_claims, "submit": daily_submit, "tables": daily_tables, "chain": daily_chain},
     "night": {"estimates": night_estimates, "caps": night_caps, "sharing": night_sharing},
 }

@@ -2,8 +2,9 @@
 // and the real loop on a machine where tasks end when their made-up time is over. Rows of the
 // journal and reasons are produced as in a real run; with a path they are written to a journal too.
 //
-// usage: scheduler_core TASKS SHAPES [JOURNAL]
-// Prints one JSON object: tasks, seconds, rows, row_bytes, reasons, turns, simulated_seconds.
+// usage: scheduler_core TASKS SHAPES [MACHINES [JOURNAL]]
+// Prints one JSON object: tasks, seconds, events, rows, row_bytes, reasons, turns, memory_max (of
+// this process, in bytes), simulated_seconds.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/resource.h>
 
 #include <fmt/format.h>
 
@@ -42,23 +45,32 @@ Result<std::unique_ptr<journal::Journal>> make_journal(const std::string& path,
                                   journal::Execution{.command_line = "scheduler_core"});
 }
 
-Result<void> measure(std::size_t tasks, std::size_t shapes, const char* journal_path) {
+struct Size {
+  std::size_t tasks = 0;
+  std::size_t shapes = 0;
+  std::uint32_t machines = 1;
+};
+
+Result<void> measure(const Size& size, const char* journal_path) {
   const auto began = std::chrono::steady_clock::now();
-  const model::Plan plan = sim::make_many(tasks, shapes);
+  const model::Plan plan = sim::make_many(size.tasks, size.shapes);
   std::unique_ptr<journal::Journal> journal;
   if (journal_path != nullptr) {
     auto made = make_journal(journal_path, plan);
     if (!made) return std::unexpected(std::move(made.error()));
     journal = std::move(*made);
   }
-  const Result<sim::ManyCounts> counts = sim::simulate_many(plan, journal.get());
+  const Result<sim::ManyCounts> counts = sim::simulate_many(plan, size.machines, journal.get());
   if (!counts) return std::unexpected(counts.error());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  fmt::print(R"({{"tasks": {}, "seconds": {:.4f}, "rows": {}, "row_bytes": {}, "reasons": {}, )"
-             R"("turns": {}, "simulated_seconds": {}}})"
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  fmt::print(R"({{"tasks": {}, "seconds": {:.4f}, "events": {}, "rows": {}, "row_bytes": {}, )"
+             R"("reasons": {}, "turns": {}, "memory_max": {}, "simulated_seconds": {}}})"
              "\n",
-             counts->finished, took.count(), counts->rows, counts->row_bytes, counts->reasons,
-             counts->turns, counts->ended.since_start.count() / 1000);
+             counts->finished, took.count(), counts->events, counts->rows, counts->row_bytes,
+             counts->reasons, counts->turns, used.ru_maxrss * 1024,
+             counts->ended.since_start.count() / 1000);
   return {};
 }
 
@@ -66,17 +78,19 @@ Result<void> measure(std::size_t tasks, std::size_t shapes, const char* journal_
 }  // namespace trainyard
 
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 4) {
-    std::fputs("usage: scheduler_core TASKS SHAPES [JOURNAL]\n", stderr);
+  if (argc < 3 || argc > 5) {
+    std::fputs("usage: scheduler_core TASKS SHAPES [MACHINES [JOURNAL]]\n", stderr);
     return 2;
   }
-  const auto tasks = static_cast<std::size_t>(std::strtoull(argv[1], nullptr, 10));
-  const auto shapes = static_cast<std::size_t>(std::strtoull(argv[2], nullptr, 10));
-  if (tasks == 0 || shapes == 0 || shapes > tasks) {
-    std::fputs("scheduler_core: at least one task for each shape\n", stderr);
+  const auto number = [argv](int place) { return std::strtoull(argv[place], nullptr, 10); };
+  const trainyard::Size size{.tasks = number(1),
+                             .shapes = number(2),
+                             .machines = argc > 3 ? static_cast<std::uint32_t>(number(3)) : 1};
+  if (size.tasks == 0 || size.shapes == 0 || size.shapes > size.tasks || size.machines == 0) {
+    std::fputs("scheduler_core: at least one task for each shape, and a machine\n", stderr);
     return 2;
   }
-  const auto measured = trainyard::measure(tasks, shapes, argc == 4 ? argv[3] : nullptr);
+  const auto measured = trainyard::measure(size, argc == 5 ? argv[4] : nullptr);
   if (measured) return 0;
   fmt::print(stderr, "scheduler_core: {}\n", measured.error().message);
   return 1;

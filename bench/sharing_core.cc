@@ -119,7 +119,8 @@ model::Policy usual() { return {.auto_adjust = true, .gpu_settle_max = Duration{
 std::optional<sim::PlayedRun> play(const Work& work, const model::Plan& plan,
                                    const model::Policy& policy,
                                    const std::vector<sim::Course>& courses) {
-  Result<sim::PlayedRun> run = sim::play_run(plan, policy, work.capacity, courses, work.options);
+  Result<sim::PlayedRun> run = sim::play_run(
+      plan, policy, {{.name = "here", .capacity = work.capacity}}, courses, work.options);
   const bool done =
       run && run->out_of_memory == 0 && std::ranges::all_of(run->tasks, &sim::PlayedTask::finished);
   if (done) return std::move(*run);

@@ -11,7 +11,7 @@ SHAPES = 100
 
 def simulate(shop, tasks, shapes, journal=None):
     """Runs the simulation once; returns what it says about itself."""
-    command = [shop.tool("scheduler_core"), tasks, shapes] + ([journal] if journal else [])
+    command = [shop.tool("scheduler_core"), tasks, shapes] + ([1, journal] if journal else [])
     process = shop.start(command, "scheduler")
     if process.wait(600) != 0:
         raise harness.BenchmarkError(f"scheduler_core: {harness.complaint(process)}")

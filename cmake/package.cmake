@@ -42,9 +42,12 @@ trainyard_component(ranks FILE trainyard_ranks TARGET ranks
   FOLDERS hardware process link text ranks
   ON pipeline base
   USES yaml-cpp ${CMAKE_DL_LIBS})
+trainyard_component(workers FILE trainyard_workers TARGET workers
+  FOLDERS workers
+  ON ranks pipeline base)
 trainyard_component(library FILE trainyard TARGET trainyard
   FOLDERS schedule journal run sim settings job report library
-  ON ranks pipeline base
+  ON workers ranks pipeline base
   USES SQLite::SQLite3 re2)
 
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/trainyard-config-version.cmake

@@ -1,6 +1,6 @@
-# find_package(trainyard [COMPONENTS pipeline ranks library]) gives trainyard::pipeline,
-# trainyard::ranks, which has the pipeline, and trainyard::trainyard, which has all. Without
-# COMPONENTS it gives all three. What a component does not need is not looked for.
+# find_package(trainyard [COMPONENTS pipeline ranks workers library]) gives trainyard::pipeline,
+# trainyard::ranks, which has the pipeline, trainyard::workers, which has both, and
+# trainyard::trainyard, which has all. Without COMPONENTS it gives all of them. What a component does not need is not looked for.
 include(CMakeFindDependencyMacro)
 set(trainyard_components ${trainyard_FIND_COMPONENTS})
 if(NOT trainyard_components)
@@ -13,14 +13,16 @@ foreach(component IN LISTS trainyard_components)
     list(APPEND trainyard_parts pipeline)
   elseif(component STREQUAL "ranks")
     list(APPEND trainyard_parts pipeline ranks)
+  elseif(component STREQUAL "workers")
+    list(APPEND trainyard_parts pipeline ranks workers)
   elseif(component STREQUAL "library")
-    list(APPEND trainyard_parts pipeline ranks library)
+    list(APPEND trainyard_parts pipeline ranks workers library)
   else()
     set(trainyard_${component}_FOUND FALSE)
     if(trainyard_FIND_REQUIRED_${component})
       set(trainyard_FOUND FALSE)
       set(trainyard_NOT_FOUND_MESSAGE
-        "there is no component '${component}' of trainyard, there are: pipeline, ranks, library")
+        "there is no component '${component}' of trainyard, there are: pipeline, ranks, workers, library")
       return()
     endif()
   endif()
@@ -44,7 +46,7 @@ if("library" IN_LIST trainyard_parts)
   endif()
 endif()
 # In this order: each stands on those before it.
-foreach(part IN ITEMS base pipeline ranks library)
+foreach(part IN ITEMS base pipeline ranks workers library)
   if(part IN_LIST trainyard_parts)
     include(${CMAKE_CURRENT_LIST_DIR}/trainyard-${part}.cmake)
     set(trainyard_${part}_FOUND TRUE)

@@ -35,6 +35,9 @@ std::string said_again(const trainyard::process::KeeperMessage& message) {
         trainyard::process::append_rank_failed(bytes, it);
       },
       [&](const trainyard::process::KeeperNote& it) { trainyard::process::append_note(bytes, it); },
+      [&](const trainyard::process::LeaseMessage& it) {
+        trainyard::process::append_lease(bytes, it);
+      },
       [&](const trainyard::process::RemoveMessage& it) {
         trainyard::process::append_remove(bytes, it);
       },

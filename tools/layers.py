@@ -12,12 +12,13 @@ import re
 import sys
 
 LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run", "sim",
-          "text", "settings", "job", "pipeline", "ranks", "report", "tell", "library", "cli"]
+          "text", "settings", "job", "pipeline", "ranks", "workers", "report", "tell", "library", "cli"]
 QUIET = {"base", "model", "schedule", "wire", "sim"}
 # Libraries on their own, and all they may stand on.
 ALONE = {
     "pipeline": {"base", "wire", "sys"},
     "ranks": {"base", "model", "wire", "sys", "process", "link", "text", "pipeline"},
+    "workers": {"base", "model", "wire", "sys", "process", "link", "pipeline", "ranks"},
 }
 LINES_MAX = 500
 ONLY_HERE = {
@@ -27,7 +28,8 @@ ONLY_HERE = {
     "re2/": {"text"},
     "CLI/": {"cli"},
     "curl/": {"tell"},
-    "<thread>": {"sys", "hardware", "process", "link", "pipeline", "ranks", "library"},
+    "nats/": {"workers"},
+    "<thread>": {"sys", "hardware", "process", "link", "pipeline", "ranks", "workers", "library"},
 }
 # Who may call the system, and why those that are not of the machine's half may.
 CALLS = {

@@ -2,7 +2,10 @@
 // yard, which draws their returns in its report.
 //
 // usage: cartpole [--async] [--seed NUMBER] [--steps MOST] [--enough RETURN] [--directory DIR]
-//        cartpole --yard SEEDS [--async] [--steps MOST] [--enough RETURN] [--directory DIR]
+//        cartpole --yard SEEDS [as above]    several seeds as tasks of a yard
+//        cartpole --together [as above]      a learner, two collectors and an evaluator
+//        cartpole --worker [as above]        one of those, as trainyard parallel starts it
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +21,9 @@
 #include <nlohmann/json.hpp>
 #include <trainyard/event_bus.h>
 #include <trainyard/metrics.h>
+#include <trainyard/parallel.h>
 #include <trainyard/trainyard.h>
+#include <trainyard/worker.h>
 
 #include "cartpole/training.h"
 
@@ -83,6 +88,7 @@ int run_yard(int seeds, const Options& options) {
 
 int run_here(const Options& options) {
   Training training(options);
+  const auto began = std::chrono::steady_clock::now();
   const auto told = training.events().on(trainyard::kMetrics, [&](const trainyard::Metrics& now) {
     const auto mean = now.values.find("return");
     if (mean == now.values.end()) return;
@@ -92,24 +98,68 @@ int run_here(const Options& options) {
     std::fflush(stdout);
   });
   const trainyard::RunResult ended = training.run();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   fmt::print("{}: {}\n{}", to_text(ended.outcome), ended.why, training.table());
+  fmt::print("{} steps of the environment in {:.1f} s: {:.0f} a second\n",
+             training.context().env_step, took.count(),
+             static_cast<double>(training.context().env_step) / took.count());
   return ended && training.context().mean_return >= options.enough ? 0 : 1;
+}
+
+/// One worker of several, with its roles.
+void work(const Options& options, const trainyard::Worker& worker) {
+  Training training(options, worker);
+  const auto began = std::chrono::steady_clock::now();
+  const trainyard::RunResult ended = training.run(worker.ending());
+  if (!ended) throw std::runtime_error(ended.why);
+  if (!worker.has_role(trainyard::role::kLearner)) return;
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  fmt::print("{}: {}\n{}", to_text(ended.outcome), ended.why, training.table());
+  fmt::print("{} steps of the environment in {:.1f} s: {:.0f} a second\n",
+             training.context().env_step, took.count(),
+             static_cast<double>(training.context().env_step) / took.count());
+  if (training.context().mean_return < options.enough) {
+    throw std::runtime_error("it has not learned enough");
+  }
+}
+
+/// A learner, two collectors and an evaluator, each a process.
+int run_together(const Options& options) {
+  const auto done = trainyard::parallel({.workers = 4,
+                                         .roles = {{trainyard::role::kLearner},
+                                                   {trainyard::role::kCollector},
+                                                   {trainyard::role::kCollector},
+                                                   {trainyard::role::kEvaluator}}},
+                                        [&](trainyard::Worker& worker) { work(options, worker); });
+  if (!done) fmt::print(stderr, "cartpole: {}\n", done.text());
+  return done ? 0 : 1;
+}
+
+/// One of those that somebody else has started: trainyard parallel --roles ... -- cartpole --worker
+int run_as_worker(const Options& options) {
+  const auto worker = trainyard::Worker::from_environment();
+  if (!worker) throw std::runtime_error(worker.error().message);
+  work(options, *worker);
+  return 0;
 }
 
 int usage() {
   fmt::print(stderr,
              "usage: cartpole [--async] [--seed NUMBER] [--steps MOST] [--enough RETURN] "
-             "[--directory DIR]\n       cartpole --yard SEEDS [--async] [--steps MOST] "
-             "[--enough RETURN] [--directory DIR]\n");
+             "[--directory DIR]\n       cartpole --yard SEEDS|--together|--worker [as above]\n");
   return 2;
 }
 
 int run(const std::vector<std::string_view>& words) {
   Options options;
   int seeds = 0;
+  bool together = false;
+  bool worker = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--async") {
-      options.async = true;
+    if (words[i] == "--async" || words[i] == "--together" || words[i] == "--worker") {
+      options.async = options.async || words[i] == "--async";
+      together = together || words[i] == "--together";
+      worker = worker || words[i] == "--worker";
       continue;
     }
     if (i + 1 == words.size()) return usage();
@@ -129,6 +179,8 @@ int run(const std::vector<std::string_view>& words) {
     }
     ++i;
   }
+  if (together) return run_together(options);
+  if (worker) return run_as_worker(options);
   return seeds > 0 ? run_yard(seeds, options) : run_here(options);
 }
 

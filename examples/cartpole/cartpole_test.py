@@ -1,9 +1,10 @@
 """The program as a user runs it: by itself, and with two seeds as tasks of a yard, whose report draws
 what they came to.
 
-usage: cartpole_test.py CARTPOLE
+usage: cartpole_test.py CARTPOLE TRAINYARD
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import unittest
 
+TRAINYARD = pathlib.Path(sys.argv.pop()).resolve()
 CARTPOLE = pathlib.Path(sys.argv.pop()).resolve()
 
 
@@ -45,6 +47,24 @@ class CartPole(unittest.TestCase):
         drawn = re.findall(r'<text class="key"[^>]*>([^<]*)', page)
         self.assertEqual({"return", "loss", "collect ms", "learn ms"} - set(drawn), set(), drawn)
         self.assertTrue((self.directory / "runs/cartpole/seed-0/checkpoints/final.json").exists())
+
+    def test_learns_the_same_as_four_workers_that_hear_each_other(self):
+        text = self.cartpole("--together", "--seed", "7")
+        self.assertIn("finished: it keeps the pole up", text)
+        self.assertRegex(text, r"exchange +\d+ ")
+        self.assertRegex(text, r"\d+ steps of the environment in .* a second")
+        saved = json.loads((self.directory / "cartpole/best.json").read_text())
+        self.assertGreaterEqual(saved["kept"]["mean_return"], 475)
+
+    def test_has_collectors_in_python_too(self):
+        here = pathlib.Path(__file__).resolve().parent
+        workers = (f'case "$TRAINYARD_WORKER" in *\'"collector"\'*) exec /usr/bin/python3 {here}/collector.py;; '
+                   f'*) exec {CARTPOLE} --worker --seed 7;; esac')
+        done = subprocess.run([TRAINYARD, "parallel", "-n", "4", "--roles", "learner,collector,collector,evaluator", "--", "sh", "-c",
+                               workers], cwd=self.directory, capture_output=True, text=True, timeout=240,
+                              env={**os.environ, "PYTHONPATH": str(here.parent.parent / "python")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("[0] finished: it keeps the pole up", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,25 @@
 #include "cartpole/training.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+#include <trainyard/buffer.h>
 #include <trainyard/context_json.h>
 #include <trainyard/event_bus.h>
+#include <trainyard/exchange.h>
 #include <trainyard/metrics.h>
 #include <trainyard/pipeline.h>
 #include <trainyard/step_timer.h>
 #include <trainyard/steps.h>
+#include <trainyard/worker.h>
 
 #include "cartpole/cart_pole.h"
 #include "cartpole/q_network.h"
@@ -23,6 +28,10 @@
 
 namespace cartpole {
 namespace {
+
+using trainyard::role::kCollector;
+using trainyard::role::kEvaluator;
+using trainyard::role::kLearner;
 
 constexpr int kHidden = 64;
 constexpr std::size_t kWorlds = 16;
@@ -39,6 +48,13 @@ constexpr double kExploreSteps = 20'000;  // Until fewest actions are random.
 constexpr double kExploreLeast = 0.05;
 constexpr std::uint64_t kIterationsAnEvaluation = 50;
 constexpr std::size_t kEpisodes = 100;
+
+// What steps share beside the context.
+constexpr trainyard::Resource kPolicy{"policy"};
+constexpr trainyard::Resource kModel{"model"};
+constexpr trainyard::Resource kEvaluated{"evaluated"};
+constexpr trainyard::Resource kWorldStates{"worlds"};
+constexpr trainyard::Resource kReplay{"replay"};
 
 /// Of evaluation: the same episodes for every model.
 constexpr std::uint64_t kEvaluationSeed = 1'000'003;
@@ -57,6 +73,33 @@ void put(const CartPole::State& state, Batch& states, std::size_t column) {
   }
 }
 
+constexpr std::size_t kNumbersOfOne = 10;
+
+void pack(const Transition& from, std::vector<float>& numbers) {
+  numbers.insert(numbers.end(), from.state.begin(), from.state.end());
+  numbers.insert(numbers.end(), from.next.begin(), from.next.end());
+  numbers.push_back(static_cast<float>(from.action));
+  numbers.push_back(from.failed ? 1 : 0);
+}
+
+void unpack(const std::vector<float>& numbers, std::vector<Transition>& to) {
+  for (std::size_t at = 0; at + kNumbersOfOne <= numbers.size(); at += kNumbersOfOne) {
+    Transition one;
+    for (std::size_t i = 0; i < one.state.size(); ++i) {
+      one.state.at(i) = numbers[at + i];
+      one.next.at(i) = numbers[at + one.state.size() + i];
+    }
+    one.action = static_cast<int>(numbers[at + 8]);
+    one.failed = numbers[at + 9] > 0;
+    to.push_back(one);
+  }
+}
+
+trainyard::Buffer buffer_of(const std::vector<float>& numbers) {
+  return trainyard::Buffer::copy_of<float>({static_cast<std::int64_t>(numbers.size())},
+                                           std::span<const float>(numbers));
+}
+
 Batch states_of(const std::vector<CartPole>& worlds) {
   Batch states(4, static_cast<Eigen::Index>(worlds.size()));
   for (std::size_t i = 0; i < worlds.size(); ++i) put(worlds[i].state(), states, i);
@@ -65,10 +108,12 @@ Batch states_of(const std::vector<CartPole>& worlds) {
 
 }  // namespace
 
-Training::Training(Options options)
+Training::Training(Options options, trainyard::Worker worker)
     : options_(std::move(options)),
+      worker_(std::move(worker)),
       dice_(options_.seed),
-      collect_dice_(options_.seed + 1),
+      // Each worker sees other episodes.
+      collect_dice_(options_.seed + 1 + (1'000 * static_cast<std::uint64_t>(worker_.index()))),
       learn_dice_(options_.seed + 2),
       model_(4, kHidden, CartPole::kActions, dice_),
       target_(model_),
@@ -77,30 +122,45 @@ Training::Training(Options options)
       replay_(kReplayMax),
       worlds_(kWorlds, CartPole(collect_dice_)),
       timer_({.every = options_.metrics_every}),
-      loop_({.async = options_.async}) {
+      loop_(worker_.pipeline({.async = options_.async})) {
   for (CartPole& world : worlds_) world.reset(collect_dice_);
+  if (!worker_.is_alone()) add_exchange();
+  add_steps();
+  timer_.watch(loop_);
+  // Who learns says when it is enough; the others end with it.
+  const bool learns = worker_.has_role(kLearner);
+  worker_.connect(loop_, learns ? trainyard::follow_nobody : trainyard::follow_role(kLearner));
+}
+
+void Training::add_steps() {
   loop_
       .use("collect", [this](Train& context) { collect(context); },
-           {.reads = {"policy"},
-            .writes = {"worlds", &Train::collected, &Train::returns, &Train::env_step,
-                       &Train::episodes}})
+           {.reads = {kPolicy},
+            .writes = {kWorldStates, &Train::collected, &Train::returns, &Train::env_step,
+                       &Train::episodes, &Train::seen},
+            .roles = {kCollector}})
       .use("learn", [this](Train& context) { learn(context); },
-           {.reads = {"replay"}, .writes = {"model", &Train::loss, &Train::train_iter}})
+           {.reads = {kReplay},
+            .writes = {kModel, &Train::loss, &Train::train_iter},
+            .roles = {kLearner}})
       .use("evaluate", [this](Train& context) { evaluate(context); },
-           {.reads = {"evaluated"},
-            .writes = {&Train::mean_return, &Train::best_return, &Train::evaluated}})
+           {.reads = {kEvaluated},
+            .writes = {&Train::mean_return, &Train::best_return, &Train::evaluated},
+            .roles = {kEvaluator}})
       .use("store", [this](Train& context) { replay_.add(context.collected); },
-           {.reads = {&Train::collected}, .writes = {"replay"}})
-      .use("checkpoint", trainyard::CheckpointSaver<Train>({
-                             .directory = options_.directory,
-                             .score = [](const Train& it) { return it.mean_return; },
-                             .bytes =
-                                 [this](const Train& it) {
-                                   trainyard::Json saved = trainyard::kept_to_json(it).value();
-                                   saved["weights"] = evaluated_.weights();
-                                   return saved.dump() + "\n";
-                                 },
-                         }))
+           {.reads = {&Train::collected}, .writes = {kReplay}, .roles = {kLearner}})
+      .use("checkpoint",
+           trainyard::CheckpointSaver<Train>({
+               .directory = options_.directory,
+               .score = [](const Train& it) { return it.mean_return; },
+               .bytes =
+                   [this](const Train& it) {
+                     trainyard::Json saved = trainyard::kept_to_json(it).value();
+                     saved["weights"] = evaluated_.weights();
+                     return saved.dump() + "\n";
+                   },
+           }),
+           {.roles = {kEvaluator}})
       .use("publish",
            [this](Train& context) {
              tell(context);
@@ -109,10 +169,42 @@ Training::Training(Options options)
                evaluated_.set_weights(model_.weights());
              }
              if (context.mean_return >= options_.enough) loop_.finish("it keeps the pole up");
-           })
-      .use("limit", trainyard::finish_after<&Train::env_step>(
-                        loop_, static_cast<double>(options_.env_steps) - 1));
-  timer_.watch(loop_);
+           },
+           {.roles = {kLearner}})
+      .use("limit",
+           trainyard::finish_after<&Train::env_step>(loop_,
+                                                     static_cast<double>(options_.env_steps) - 1),
+           {.roles = {kLearner}});
+}
+
+void Training::add_exchange() {
+  loop_.use("exchange", trainyard::Exchange<Train>(worker_, loop_)
+                            .append<&Train::seen>(kCollector)
+                            .add<&Train::env_step>(kCollector)
+                            .add<&Train::episodes>(kCollector)
+                            .set<&Train::train_iter>(kLearner)
+                            .set<&Train::mean_return>(kEvaluator)
+                            .set<&Train::best_return>(kEvaluator)
+                            .waits_for(kLearner, kCollector, std::chrono::seconds(60)));
+  loop_.use("unpack", [](Train& context) { unpack(context.seen, context.collected); },
+            {.roles = {kLearner}});
+  const auto weights = [this](Train&) { return buffer_of(model_.weights()); };
+  const auto use = [](QNetwork& network) {
+    return [&network](Train&, const trainyard::Buffer& it) { network.set_weights(it.as<float>()); };
+  };
+  // A collector is an iteration ahead of the learner at most; the evaluator waits for the next
+  // model that is to be looked at.
+  loop_.use("use policy",
+            trainyard::UseModel<Train>(worker_, loop_, "policy", use(policy_), {.max_lag = 1}),
+            {.roles = {kCollector}});
+  loop_.use("use model", trainyard::UseModel<Train>(worker_, loop_, "model", use(evaluated_)),
+            {.roles = {kEvaluator}});
+  loop_.use("send policy", trainyard::SendModel<Train>(worker_, loop_, "policy", weights),
+            {.roles = {kLearner}});
+  loop_.use("send model",
+            trainyard::SendModel<Train>(worker_, loop_, "model", weights,
+                                        {.period = kIterationsAnEvaluation}),
+            {.roles = {kLearner}});
 }
 
 trainyard::RunResult Training::run(const std::stop_token& stop) { return loop_.run({}, stop); }
@@ -131,6 +223,7 @@ void Training::collect(Train& context) {
       seen.next = world.state();
       seen.failed = world.failed();
       context.collected.push_back(seen);
+      if (!worker_.is_alone()) pack(seen, context.seen);
       ++context.env_step;
       if (!world.done()) continue;
       context.returns.push_back(world.steps());
@@ -142,8 +235,12 @@ void Training::collect(Train& context) {
 
 void Training::learn(Train& context) {
   if (replay_.size() < kReplayLeast) return;
-  for (int i = 0; i < kBatchesAnIteration; ++i) {
-    context.loss += learn_from_one_batch() / kBatchesAnIteration;
+  // As much for each step of a world, however many collect.
+  const std::size_t share =
+      worker_.is_alone() ? 1 : context.collected.size() / (kWorlds * kStepsAnIteration);
+  const int batches = kBatchesAnIteration * static_cast<int>(share);
+  for (int i = 0; i < batches; ++i) {
+    context.loss += learn_from_one_batch() / static_cast<float>(batches);
   }
   ++context.train_iter;
 }
@@ -175,7 +272,9 @@ float Training::learn_from_one_batch() {
 }
 
 void Training::evaluate(Train& context) {
-  if (context.total_step == 0 || context.total_step % kIterationsAnEvaluation != 0) return;
+  // Another worker says when: it sends a model.
+  const bool when = worker_.is_alone() && context.total_step % kIterationsAnEvaluation != 0;
+  if (context.total_step == 0 || when) return;
   mnist::Random dice(kEvaluationSeed);
   std::vector<CartPole> going(kEpisodes, CartPole(dice));
   for (CartPole& world : going) world.reset(dice);

@@ -12,6 +12,7 @@
 
 #include <trainyard/pipeline.h>
 #include <trainyard/step_timer.h>
+#include <trainyard/worker.h>
 
 #include "cartpole/cart_pole.h"
 #include "cartpole/q_network.h"
@@ -33,6 +34,8 @@ struct Train : trainyard::Context {
   std::vector<int> returns;  ///< Of the episodes that ended while collecting.
   float loss = 0;
   bool evaluated = false;
+  /// What was collected, as numbers: for the way to the learner.
+  std::vector<float> seen;
 
   static constexpr auto kept =
       trainyard::keep<&Train::env_step, &Train::train_iter, &Train::episodes, &Train::mean_return,
@@ -48,9 +51,11 @@ struct Options {
   std::uint64_t metrics_every = 20;
 };
 
+/// By itself, or as one of several workers: a learner, collectors, an evaluator. The steps are the
+/// same, and so is what they come to; each worker has those of its roles.
 class Training {
  public:
-  explicit Training(Options options);
+  explicit Training(Options options, trainyard::Worker worker = trainyard::Worker::alone());
 
   /// To the end; the table of its timer is there then.
   trainyard::RunResult run(const std::stop_token& stop = {});
@@ -67,6 +72,9 @@ class Training {
   [[nodiscard]] std::vector<float> weights() const { return model_.weights(); }
 
  private:
+  void add_steps();
+  /// Between workers: what was collected, what was learned, and what that is worth.
+  void add_exchange();
   void collect(Train& context);
   void learn(Train& context);
   void evaluate(Train& context);
@@ -74,6 +82,7 @@ class Training {
   void tell(const Train& context);
 
   const Options options_;
+  const trainyard::Worker worker_;
   mnist::Random dice_;          // Of the model's first weights.
   mnist::Random collect_dice_;  // Each step has its own: their order does not matter.
   mnist::Random learn_dice_;

@@ -24,6 +24,9 @@
 
 namespace trainyard {
 
+/// Of the other parallel(), which starts processes (trainyard/parallel.h).
+struct ParallelOptions;
+
 namespace detail {
 
 enum class StepKind : std::uint8_t { None, Single, Serial, Parallel };
@@ -31,15 +34,14 @@ enum class StepKind : std::uint8_t { None, Single, Serial, Parallel };
 /// A step or a group of steps, before it is placed in a pipeline.
 struct StepTree {
   StepKind kind = StepKind::None;
-  std::string name;
-  StepOptions options;
-  std::unique_ptr<StepNode> node;  ///< Of a single one.
-  std::vector<StepTree> parts;     ///< Of a group.
+  std::string name = {};
+  StepRules rules = {};
+  std::unique_ptr<StepNode> node = {};  ///< Of a single one.
+  std::vector<StepTree> parts = {};     ///< Of a group.
 };
 
 inline StepTree single(std::unique_ptr<StepNode> node) {
-  return {
-      .kind = StepKind::Single, .name = {}, .options = {}, .node = std::move(node), .parts = {}};
+  return {.kind = StepKind::Single, .node = std::move(node)};
 }
 
 template <class... Parts>
@@ -48,11 +50,12 @@ struct StepGroup {
   std::tuple<Parts...> parts;
 };
 
-template <class F>
+/// Of pipelines of C; of any when that is void.
+template <class C, class F>
 struct NamedStep {
   std::string name;
   F step;
-  StepOptions options;
+  StepRules rules;
 };
 
 template <class T>
@@ -61,8 +64,13 @@ template <class... Parts>
 inline constexpr bool kIsGroup<StepGroup<Parts...>> = true;
 template <class T>
 inline constexpr bool kIsNamed = false;
-template <class F>
-inline constexpr bool kIsNamed<NamedStep<F>> = true;
+template <class C, class F>
+inline constexpr bool kIsNamed<NamedStep<C, F>> = true;
+template <class T, class C>
+inline constexpr bool kIsNamedOfAnother = false;
+template <class C, class F, class Another>
+inline constexpr bool kIsNamedOfAnother<NamedStep<Another, F>, C> =
+    !std::is_void_v<Another> && !std::derived_from<C, Another>;
 
 }  // namespace detail
 
@@ -114,22 +122,25 @@ template <class C, class T>
 StepTree make_tree(T&& step) {
   using Kind = std::remove_cvref_t<T>;
   static_assert(kIsUsable<Kind, C>,
-                "a step is a function of the context that returns nothing, Step, or its "
-                "backward half; or an object with forward(context) and backward(context)");
-  if constexpr (std::same_as<Kind, AnyStep<C>>) {
+                "a step is a function of a reference to the context (Train&) that returns nothing, "
+                "Step, or its backward half; or an object with forward(Train&) and "
+                "backward(Train&)");
+  static_assert(!kIsNamedOfAnother<Kind, C>,
+                "the options of the named step are those of another context");
+  if constexpr (!kIsUsable<Kind, C> || std::same_as<Kind, NoStep>) {
+    return {};  // Of what cannot be used one error is enough.
+  } else if constexpr (std::same_as<Kind, AnyStep<C>>) {
     static_assert(!std::is_reference_v<T>, "a nested step is given as what it is, not as AnyStep");
     return std::forward<T>(step).take_tree();
-  } else if constexpr (std::same_as<Kind, NoStep>) {
-    return {};
   } else if constexpr (kIsNamed<Kind>) {
     std::string name = step.name;
-    StepOptions options = step.options;
+    StepRules rules = step.rules;
     StepTree tree = make_tree<C>(std::forward<T>(step).step);
     tree.name = std::move(name);
-    tree.options = std::move(options);
+    tree.rules = std::move(rules);
     return tree;
   } else if constexpr (kIsGroup<Kind>) {
-    StepTree tree{.kind = step.kind, .name = {}, .options = {}, .node = {}, .parts = {}};
+    StepTree tree{.kind = step.kind};
     std::apply([&tree]<class... Parts>(
                    Parts&&... parts) { (add_part<C>(tree, std::forward<Parts>(parts)), ...); },
                std::forward<T>(step).parts);
@@ -161,14 +172,21 @@ auto serial(Parts... parts) {
 /// and on the thread that calls it; it ends with the last of them. All errors are reported. The
 /// backward halves run one after another, in reverse order, as everywhere.
 template <class... Parts>
+  requires(!std::same_as<Parts, ParallelOptions> && ...)
 auto parallel(Parts... parts) {
   return detail::StepGroup<Parts...>{detail::StepKind::Parallel, {std::move(parts)...}};
 }
 
-/// A part with a name and options.
+/// A part with a name: named("upload", upload).
 template <class F>
-auto named(std::string name, F step, StepOptions options = {}) {
-  return detail::NamedStep<F>{std::move(name), std::move(step), std::move(options)};
+auto named(std::string name, F step) {
+  return detail::NamedStep<void, F>{std::move(name), std::move(step), {}};
+}
+/// And with options, which say of which context: named<Train>("upload", upload, {.lock = &mine}).
+template <class C, class F>
+auto named(std::string name, F step, StepOptions<C> options) {
+  return detail::NamedStep<C, F>{std::move(name), std::move(step),
+                                 detail::rules_of(std::move(options))};
 }
 
 }  // namespace trainyard

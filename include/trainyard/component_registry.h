@@ -49,10 +49,10 @@ enum class ArgumentKind : std::uint8_t {
 std::string_view to_text(ArgumentKind kind);
 
 struct ArgumentSpec {
-  std::string name;
+  std::string name = {};
   ArgumentKind kind = ArgumentKind::Any;
   bool needed = true;
-  std::string otherwise;  ///< JSON; of one that is not needed.
+  std::string otherwise = {};  ///< JSON; of one that is not needed.
 };
 
 namespace detail {

@@ -8,10 +8,13 @@
 //
 // Between two iterations the pipeline makes a new one, default-constructed, and moves the members
 // named in `kept` into it (DI-engine `Context`, whose names are strings that nothing checks). A
-// context that builds on another names what it adds: `kept = Base::kept + keep<&Mine::score>`. The
-// struct stands at namespace scope, because a local one cannot have the static member.
+// context that builds on another names what it adds: `kept = Base::kept + keep<&Mine::score>`; one
+// that forgets what its base keeps is an error where it is an aggregate and the base its first (the
+// compiler tells of no other bases). The struct stands at namespace scope, because a local one
+// cannot have the static member.
 //
-// A value. It belongs to its pipeline: a step may use it while it runs, and no longer.
+// It is moved and never copied, so that a step that takes it by value, and would work on a copy of
+// it, does not compile. It belongs to its pipeline: a step may use it while it runs, and no longer.
 #pragma once
 
 #include <algorithm>
@@ -39,15 +42,25 @@ consteval std::string_view member_name() {
 
 template <class Class, class Member>
 Class class_of(Member Class::*);
+template <class Class, class Member>
+Member type_of(Member Class::*);
+/// The type of a member.
+template <auto Member>
+using MemberOf = decltype(type_of(Member));
 
 /// A member by itself, so that two of them can be compared whatever their types.
 template <auto Member>
 struct OneMember {};
 
-using Mover = void (*)(Context& from, Context& to);
-/// Nothing for a member of a class that is no context.
+/// Where it lies says which member is meant, whatever its type.
 template <auto Member>
-constexpr Mover mover_of();
+inline constexpr char kMark = 0;
+
+/// A member that survives one renewal.
+struct KeptOnce {
+  const void* mark;  ///< &kMark<Member>
+  void (*move)(Context& from, Context& to);
+};
 
 }  // namespace detail
 
@@ -58,6 +71,8 @@ struct Kept {
   static constexpr int kCount =
       (0 + ... + int{std::same_as<detail::OneMember<Member>, detail::OneMember<Members>>});
   static_assert(((kCount<Members> == 1) && ...), "a member is kept twice");
+  template <auto Member>
+  static constexpr bool kHas = kCount<Member> > 0;
 
   static constexpr std::array<std::string_view, sizeof...(Members)> kNames{
       detail::member_name<Members>()...};
@@ -73,9 +88,9 @@ struct Kept {
     ((to.*Members = std::move(from.*Members)), ...);
   }
 
-  /// One of the members is what this moves.
-  static bool moves([[maybe_unused]] detail::Mover mover) {
-    return ((mover == detail::mover_of<Members>()) || ...);
+  /// One of the members has this mark.
+  static bool has([[maybe_unused]] const void* mark) {
+    return ((mark == &detail::kMark<Members>) || ...);
   }
 };
 
@@ -92,53 +107,67 @@ constexpr Kept<First..., Second...> operator+(Kept<First...>, Kept<Second...>) {
 /// The base of every context.
 class Context {
  public:
+  Context() = default;
+  Context(Context&&) = default;
+  Context& operator=(Context&&) = default;
+
   /// How many iterations were before this one, in all runs.
   std::uint64_t total_step = 0;
   /// This iteration is the final one of the run: always true in the last of `max_steps`; and from
   /// finish() or a stop on, for the backward halves. Set by the pipeline.
   bool last = false;
 
-  /// Keeps a member for the next renewal, and no longer: context.keep_once<&Train::trajectories>().
-  /// It changes the context: where steps run side by side, in one that says nothing of what it
-  /// touches.
-  template <auto Member>
-    requires std::is_member_object_pointer_v<decltype(Member)>
-  void keep_once() {
-    constexpr detail::Mover kMover = detail::mover_of<Member>();
-    static_assert(kMover != nullptr, "what is kept once is a member of the context");
-    if (std::ranges::find(once_, kMover) == once_.end()) once_.push_back(kMover);
-  }
-
  private:
   template <class C>
   friend void renew(C& context);
+  template <auto Member, class C>
+  friend void keep_once(C& context);
 
-  std::vector<detail::Mover> once_;
+  std::vector<detail::KeptOnce> once_;
 };
 
-namespace detail {
-
-template <auto Member>
-void move_member(Context& from, Context& to) {
-  using Class = decltype(class_of(Member));
-  static_cast<Class&>(to).*Member = std::move(static_cast<Class&>(from).*Member);
+/// Keeps a member for the next renewal, and no longer: keep_once<&Train::trajectories>(context).
+/// It changes the context: where steps run side by side, in one that says nothing of what it
+/// touches.
+template <auto Member, class C>
+void keep_once(C& context) {
+  static_assert(std::is_member_object_pointer_v<decltype(Member)> &&
+                    std::derived_from<C, decltype(detail::class_of(Member))>,
+                "what is kept once is a member of this context");
+  const void* const mark = &detail::kMark<Member>;
+  const auto known = std::ranges::find(context.once_, mark, &detail::KeptOnce::mark);
+  if (known != context.once_.end()) return;
+  context.once_.push_back({.mark = mark, .move = [](Context& from, Context& to) {
+                             static_cast<C&>(to).*Member = std::move(static_cast<C&>(from).*Member);
+                           }});
 }
-
-template <auto Member>
-constexpr Mover mover_of() {
-  if constexpr (std::derived_from<decltype(class_of(Member)), Context>) {
-    return &move_member<Member>;
-  } else {
-    return nullptr;
-  }
-}
-
-}  // namespace detail
 
 template <class T>
 inline constexpr bool kIsKept = false;
 template <auto... Members>
 inline constexpr bool kIsKept<Kept<Members...>> = true;
+
+namespace detail {
+
+/// All that the first keeps, the second keeps, too.
+template <auto... Some, auto... All>
+consteval bool is_covered(Kept<Some...>, Kept<All...>) {
+  return (Kept<All...>::template kHas<Some> && ...);
+}
+
+/// Stands where an aggregate that builds on others has its first base: it is any context whose
+/// `kept` has members that C's lacks, and nothing else.
+template <class C>
+struct BaseThatIsLost {
+  template <class Base>
+    requires(std::derived_from<C, Base> && !std::same_as<C, Base> &&
+             kIsKept<std::remove_cvref_t<decltype(Base::kept)>> && !is_covered(Base::kept, C::kept))
+  operator Base() const;  // NOLINT(google-explicit-constructor): asked for by an initialisation
+};
+template <class C>
+concept LosesKept = std::is_aggregate_v<C> && requires { C{BaseThatIsLost<C>{}}; };
+
+}  // namespace detail
 
 /// What a pipeline can be made of.
 template <class C>
@@ -150,10 +179,12 @@ concept ContextType = std::derived_from<C, Context> && std::default_initializabl
 template <class C>
 void renew(C& context) {
   static_assert(ContextType<C>);
+  static_assert(!detail::LosesKept<C>,
+                "the context keeps less than what it builds on: kept = Base::kept + keep<...>");
   C next{};
   C::kept.move(context, next);
-  for (const detail::Mover mover : context.once_) {
-    if (!C::kept.moves(mover)) mover(context, next);
+  for (const detail::KeptOnce& once : context.once_) {
+    if (!C::kept.has(once.mark)) once.move(context, next);
   }
   next.total_step = context.total_step + 1;
   context = std::move(next);

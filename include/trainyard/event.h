@@ -3,8 +3,9 @@
 //   struct JobDone { int id; double loss; };
 //   inline constexpr trainyard::Event<JobDone> job_done{"job.done"};
 //
-// Two constants of one name must carry the same type: telling one to listeners of the other is an
-// error that the bus reports (EventBus, on_error).
+// It stays in its process; one that also goes to others is a RemoteEvent
+// (trainyard/remote_event.h). Two constants of one name must carry the same type: telling one to
+// listeners of the other is an error that the bus reports (EventBus, on_error).
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,8 @@ namespace trainyard {
 struct NoPayload {};
 
 namespace detail {
+
+struct Codec;
 
 /// What the bus must know of a type that it keeps for a while.
 struct PayloadType {
@@ -70,6 +73,14 @@ struct Event {
   using Payload = P;
   constexpr explicit Event(const char* text) : name(text) {}
   detail::EventName name;
+  const detail::Codec* codec = nullptr;  ///< Of a RemoteEvent.
+
+ protected:
+  constexpr Event(const char* text, const detail::Codec* its_codec)
+      : name(text), codec(its_codec) {}
 };
+
+template <class P>
+struct RemoteEvent;
 
 }  // namespace trainyard

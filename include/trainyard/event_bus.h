@@ -4,6 +4,8 @@
 //   Subscription heard = bus.on(job_done, [&](const JobDone& it) { total += it.loss; });
 //   bus.emit(job_done, {.id = 7, .loss = 0.1});
 //
+//   bus.emit(kBestModel, model, trainyard::remote);   // here, and to the workers that listen
+//
 //   auto pending = bus.expect(job_done);         // armed before the job is started,
 //   start_job();                                 // so that it cannot be missed
 //   auto done = pending.wait(2s, stop);
@@ -16,6 +18,10 @@
 // What goes wrong is told to `on_error` at once: what a listener throws, an event that nobody can
 // take any more, a listener of another type. Nothing is left out without a word. A pipeline's bus
 // fails the pipeline (Pipeline::events).
+//
+// In a worker of a parallel run (trainyard/worker.h) the bus goes on to the others: a RemoteEvent,
+// or JSON by a plain name, that is emitted with a Reach is heard by those there that listen to it.
+// Elsewhere there are no others.
 //
 // Any thread may call anything. A listener may emit, add and remove listeners, and stop the bus.
 // Emitting to one listener costs some tens of nanoseconds.
@@ -46,12 +52,23 @@ using Json = nlohmann::json;
 namespace detail {
 class BusState;
 struct Listener;
+class BusAccess;
 class BusWaiter;
 }  // namespace detail
 
+/// Who hears an event.
+struct Reach {
+  bool here = true;       ///< The listeners of this bus.
+  bool others = true;     ///< Those of the other workers.
+  bool retained = false;  ///< The last one is also heard by those who begin to listen later.
+};
+inline constexpr Reach remote{};
+inline constexpr Reach remote_only{.here = false};
+inline constexpr Reach retained{.retained = true};
+
 /// Takes its listener off when it is destroyed, also of once(). Then the listener is called no
 /// more; and no call of it goes on, if this is not done in a listener.
-class [[nodiscard]] Subscription {
+class [[nodiscard("dropped, it takes its listener off at once")]] Subscription {
  public:
   Subscription() = default;
   Subscription(Subscription&& other) noexcept = default;
@@ -84,7 +101,8 @@ namespace detail {
 /// One event that is waited for.
 class BusWaiter {
  public:
-  explicit BusWaiter(std::weak_ptr<BusState> bus);
+  /// `event` is the name of one that others may send; empty: it stays in this process.
+  BusWaiter(std::weak_ptr<BusState> bus, std::string_view event);
   /// What it brought is in its place.
   void came() const;
   /// Whether it came.
@@ -109,10 +127,15 @@ class [[nodiscard]] Expectation {
     if (!came) return std::unexpected(came.error());
     return value_->value();  // NOLINT(bugprone-unchecked-optional-access): it came
   }
+  /// The same without a deadline, for what can be ended: a step gives its pipeline's ending().
+  std::expected<P, NoEvent> wait(const std::stop_token& stop) {
+    return wait(std::chrono::nanoseconds::max(), stop);
+  }
 
  private:
   friend class EventBus;
-  explicit Expectation(std::weak_ptr<detail::BusState> bus) : waiter_(std::move(bus)) {}
+  Expectation(std::weak_ptr<detail::BusState> bus, std::string_view event)
+      : waiter_(std::move(bus), event) {}
   detail::BusWaiter waiter_;
   std::shared_ptr<std::optional<P>> value_ = std::make_shared<std::optional<P>>();
   Subscription listener_;
@@ -133,22 +156,26 @@ class EventBus {
   /// Calls `listener` for each event from now on, with what it carries or with nothing.
   template <class P, class F>
   Subscription on(const Event<P>& event, F listener) {
-    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), nullptr, false);
+    return add(event.name, {&detail::kPayloadType<P>, event.codec}, caller<P>(std::move(listener)),
+               nullptr, false);
   }
   template <class P, class F>
   Subscription on(const Event<P>& event, EventQueue& queue, F listener) {
     static_assert(std::is_copy_constructible_v<P>, "what waits is copied");
-    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), &queue, false);
+    return add(event.name, {&detail::kPayloadType<P>, event.codec}, caller<P>(std::move(listener)),
+               &queue, false);
   }
   /// For one event: never twice, however many threads emit.
   template <class P, class F>
   Subscription once(const Event<P>& event, F listener) {
-    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), nullptr, true);
+    return add(event.name, {&detail::kPayloadType<P>, event.codec}, caller<P>(std::move(listener)),
+               nullptr, true);
   }
   template <class P, class F>
   Subscription once(const Event<P>& event, EventQueue& queue, F listener) {
     static_assert(std::is_copy_constructible_v<P>, "what waits is copied");
-    return add(event.name, detail::kPayloadType<P>, caller<P>(std::move(listener)), &queue, true);
+    return add(event.name, {&detail::kPayloadType<P>, event.codec}, caller<P>(std::move(listener)),
+               &queue, true);
   }
 
   /// The same by a plain name; what it carries is JSON.
@@ -157,6 +184,11 @@ class EventBus {
   Subscription on(std::string_view event, EventQueue& queue, JsonListener listener);
   Subscription once(std::string_view event, JsonListener listener);
   Subscription once(std::string_view event, EventQueue& queue, JsonListener listener);
+  /// Calls it for every event whose name matches the pattern (*, ?, [abc]) and that has a JSON
+  /// form: JSON by a plain name, and RemoteEvents. With the name, and after those that listen to
+  /// it.
+  using PatternListener = std::function<void(std::string_view event, const Json&)>;
+  Subscription on(std::string_view pattern, PatternListener listener);
 
   /// Takes off all listeners of the event of this name, and of those whose names match it as a
   /// pattern
@@ -166,15 +198,40 @@ class EventBus {
   /// Returns how many listeners it was told to, or put into the queue of. Does not throw: what goes
   /// wrong, also when it is copied for a queue, is told to on_error.
   template <class P>
-  std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload = {}) {
-    return emit(event.name, detail::kPayloadType<P>, &payload);
+  std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload) {
+    return emit(event.name, {&detail::kPayloadType<P>, event.codec}, &payload, {.others = false});
+  }
+  /// To others, too, or to them alone: returns how many heard it here.
+  template <class P>
+  std::size_t emit(const RemoteEvent<P>& event, const std::type_identity_t<P>& payload,
+                   Reach reach) {
+    return emit(event.name, {&detail::kPayloadType<P>, event.codec}, &payload, reach);
+  }
+  template <class P>
+  std::size_t emit(const Event<P>&, const std::type_identity_t<P>&, Reach) {
+    static_assert(sizeof(P) == 0,
+                  "what goes to other processes is a RemoteEvent (trainyard/remote_event.h)");
+    return 0;
+  }
+  template <std::same_as<NoPayload> P>
+  std::size_t emit(const RemoteEvent<P>& event, Reach reach) {
+    constexpr static NoPayload kNothing;
+    return emit(event.name, {&detail::kPayloadType<NoPayload>, event.codec}, &kNothing, reach);
+  }
+  std::size_t emit(std::string_view event, const Json& payload, Reach reach);
+  template <class P>
+  std::size_t emit(const Event<P>& event) {
+    static_assert(std::same_as<P, NoPayload>, "this event carries something: emit(event, {...})");
+    constexpr static NoPayload kNothing;
+    return emit(event.name, {&detail::kPayloadType<NoPayload>, event.codec}, &kNothing,
+                {.others = false});
   }
   std::size_t emit(std::string_view event, const Json& payload);
 
   /// Arms now what is waited for later.
   template <std::copy_constructible P>
   Expectation<P> expect(const Event<P>& event) {
-    Expectation<P> pending(state_);
+    Expectation<P> pending(state_, event.codec == nullptr ? std::string_view() : event.name.text);
     pending.listener_ =
         once(event, [waiter = pending.waiter_, value = pending.value_](const P& payload) {
           value->emplace(payload);
@@ -190,9 +247,14 @@ class EventBus {
                                      const std::stop_token& stop = {}) {
     return expect(event).wait(at_most, stop);
   }
-
   std::expected<Json, NoEvent> wait_for(std::string_view event, std::chrono::nanoseconds at_most,
                                         const std::stop_token& stop = {});
+  /// Without a deadline: until it comes, `stop`, the end of the bus or the failure of a step.
+  template <std::copy_constructible P>
+  std::expected<P, NoEvent> wait_for(const Event<P>& event, const std::stop_token& stop) {
+    return expect(event).wait(stop);
+  }
+  std::expected<Json, NoEvent> wait_for(std::string_view event, const std::stop_token& stop);
 
   /// At most `events_max` wait in it, with the one that is being told, or what makes it a power of
   /// two; whoever emits one more waits until there is room. A listener
@@ -206,6 +268,11 @@ class EventBus {
 
  private:
   using Call = std::move_only_function<void(const void*)>;
+  /// What an event carries, and how that travels; no codec: it does not.
+  struct Carries {
+    const detail::PayloadType* type;
+    const detail::Codec* codec;
+  };
   template <class P, class F>
   static Call caller(F listener) {
     static_assert(std::invocable<F&, const P&> || std::invocable<F&>,
@@ -218,11 +285,12 @@ class EventBus {
       }
     };
   }
-  Subscription add(detail::EventName name, const detail::PayloadType& type, Call call,
-                   EventQueue* queue, bool once);
-  std::size_t emit(detail::EventName name, const detail::PayloadType& type, const void* payload);
+  Subscription add(detail::EventName name, Carries carries, Call call, EventQueue* queue,
+                   bool once);
+  std::size_t emit(detail::EventName name, Carries carries, const void* payload, Reach reach);
   friend class WaitsCutShort;
   friend class PipelineState;
+  friend class detail::BusAccess;
   /// Stopped, and its queues' threads have ended: waits for the listeners that they call.
   void end();
 

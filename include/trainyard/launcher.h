@@ -16,7 +16,7 @@ namespace trainyard {
 struct Launcher {
   /// What is run, with {ranks} for how many, {port} for MASTER_PORT, and the item {command} for the
   /// command line of a rank. Empty: each rank is started on this machine by the executor itself.
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments = {};
 
   static Launcher built_in() { return {}; }
   /// Open MPI; `more` goes before the command: {"--map-by", "socket"}.

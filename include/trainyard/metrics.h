@@ -19,7 +19,7 @@ namespace trainyard {
 
 struct Metrics {
   std::uint64_t total_step = 0;
-  std::map<std::string, double> values;  ///< {"learn ms": 0.31}
+  std::map<std::string, double> values = {};  ///< {"learn ms": 0.31}
 };
 inline constexpr Event<Metrics> kMetrics{"metrics"};
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -36,14 +37,14 @@ std::string_view to_text(Outcome outcome);
 struct StepError {
   /// "learn", "evaluate/upload"; "event 'job.done'" for a listener; "renew", "iteration" for what
   /// comes between iterations; "learn (ended)" for what an object does at the end.
-  std::string step;
-  std::string message;
+  std::string step = {};
+  std::string message = {};
   std::exception_ptr error;  ///< To throw again.
 };
 
 /// Why it failed: everything that did, the first step first. Never empty.
 struct Failure {
-  std::vector<StepError> errors;
+  std::vector<StepError> errors = {};
   /// "step 'learn': loss is not a number", a line for each error.
   [[nodiscard]] std::string text() const;
 };
@@ -54,9 +55,9 @@ struct RunLimits {
 
 struct [[nodiscard]] RunResult {
   Outcome outcome = Outcome::MaxSteps;
-  std::uint64_t steps = 0;        ///< Iterations that this run completed.
-  std::string why;                ///< What finish() said; the text of the failure.
-  std::vector<StepError> errors;  ///< Of a failure.
+  std::uint64_t steps = 0;             ///< Iterations that this run completed.
+  std::string why = {};                ///< What finish() said; the text of the failure.
+  std::vector<StepError> errors = {};  ///< Of a failure.
   explicit operator bool() const { return outcome != Outcome::Failed; }
 };
 
@@ -87,13 +88,17 @@ struct PipelineOptions {
   bool async = false;
   /// Threads beside the one that runs the pipeline; started when something is to run on them.
   int n_async_workers = 3;
-  /// Beside "standalone", "node.0" and, where it is, "async".
-  std::vector<std::string> labels;
+  /// Beside "standalone", or "distributed" in a worker of a parallel run, "node.<n>" and, where it
+  /// is, "async".
+  std::vector<std::string> labels = {};
   /// None: it has every role.
-  std::vector<Role> roles;
+  std::vector<Role> roles = {};
+  /// Which worker of a parallel run it is in (trainyard/worker.h). None: it is alone.
+  std::optional<int> node = {};
   /// Told at once of what a listener of events() throws, on its thread, and of events that nobody
   /// could take any more. Empty: that fails the pipeline at its next step.
-  std::function<void(std::string_view event, const std::exception_ptr& error)> on_listener_error;
+  std::function<void(std::string_view event, const std::exception_ptr& error)> on_listener_error =
+      {};
 };
 
 /// The way back of a nested step. Called, it runs the backward half now; dropped, it leaves it to
@@ -124,6 +129,8 @@ class PipelineBase {
   /// Ends the run after this iteration. Any thread; the first reason counts. A run begins by
   /// forgetting what was said before it.
   void finish(std::string why = {});
+  /// True from finish() on, and when a run has ended for whatever reason (DI-engine `task.finish`),
+  /// until the next one begins.
   [[nodiscard]] bool finishing() const;
   /// Asks to stop when the run that goes on is to end: for what a step waits for.
   [[nodiscard]] std::stop_token ending();
@@ -136,6 +143,12 @@ class PipelineBase {
   [[nodiscard]] Done renew();
   /// Waits for what async() started, and helps.
   [[nodiscard]] Done sync();
+
+  /// Told of the end of each run, on its thread, when no step runs; and, where it has a step, first
+  /// that it begins: finish() counts from then on.
+  using RunBegins = std::function<void()>;
+  using RunEnds = std::function<void(const RunResult&)>;
+  void around_runs(RunBegins begins, RunEnds ends);
 
   /// The context is that of an iteration that is done: the next run begins by renewing it.
   void set_done();
@@ -163,11 +176,11 @@ class PipelineBase {
   PipelineBase(PipelineOptions options, Context& context, RenewContext renew_context);
   ~PipelineBase();
 
-  void add(std::string name, detail::StepTree tree, StepOptions options);
+  void add(std::string name, detail::StepTree tree, detail::StepRules rules);
   void add_wrapper(Wrapper wrapper);
   void add_iteration_listener(std::function<void(const Context&)> told);
   [[nodiscard]] Done forward_one(std::string name, detail::StepTree tree, Context& context);
-  std::size_t add_nested(std::string name, MakeTree make, StepOptions options);
+  std::size_t add_nested(std::string name, MakeTree make, detail::StepRules rules);
   WayBack call_nested(std::size_t nested, Context& context);
   /// Ends all that uses the context: halves that wait, work begun by async(), queues of events.
   void close();

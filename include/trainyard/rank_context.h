@@ -54,8 +54,8 @@ enum class Audience : std::uint8_t { Parent, Group };
 /// How an event was heard: Ok, and what those who heard it threw; or why it did not get there.
 struct EventOutcome {
   ReturnCode code = ReturnCode::Ok;
-  std::string message;
-  std::vector<std::string> errors;
+  std::string message = {};
+  std::vector<std::string> errors = {};
 };
 
 class RankContext;

@@ -46,24 +46,24 @@ enum class RankResult : std::uint8_t {
 
 struct RankExecutorOptions {
   int ranks = 1;
-  std::string executor;    ///< The id of the component that executes.
-  std::string components;  ///< YAML or JSON (docs/ranks.md).
+  std::string executor = {};    ///< The id of the component that executes.
+  std::string components = {};  ///< YAML or JSON (docs/ranks.md).
   /// Instead of `components`: the file that they are in.
-  std::string components_file;
-  Launcher launcher;
+  std::string components_file = {};
+  Launcher launcher = {};
   /// The command line of a rank. Empty: this program again, without arguments, whose main() begins
   /// with run_as_rank(); or Python, where the executor is of type `python`.
-  std::vector<std::string> program;
+  std::vector<std::string> program = {};
   /// For the ranks, NAME=value, beside what this process has.
-  std::vector<std::string> environment;
+  std::vector<std::string> environment = {};
   RankResult result = RankResult::First;
   int restarts = 0;  ///< How often a task is tried again after a rank has died.
-  RankLimits limits;
+  RankLimits limits = {};
   /// Where rank-0.log and so on go. Empty: a directory of its own, which is removed at the end if
   /// nothing went wrong.
-  std::string log_directory;
+  std::string log_directory = {};
   /// Told what is worth knowing and no answer; without one it goes to standard error.
-  std::function<void(std::string_view)> note;
+  std::function<void(std::string_view)> note = {};
 };
 
 class RankExecutor final : public Executor {

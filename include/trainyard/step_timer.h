@@ -35,7 +35,7 @@ struct StepTimerOptions {
   /// on the thread that runs the pipeline, when no step runs. 0: never.
   std::uint64_t every = 0;
   /// The time, for tests. Empty: the steady clock.
-  std::function<std::chrono::nanoseconds()> now;
+  std::function<std::chrono::nanoseconds()> now = {};
 };
 
 class StepTimer {

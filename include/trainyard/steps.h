@@ -96,13 +96,13 @@ struct CheckpointOptions {
   /// never.
   std::uint64_t every = 0;
   /// Saves "best" whenever this is more than ever before. Not a number: not yet known.
-  std::function<double(const C&)> score;
+  std::function<double(const C&)> score = {};
   /// The best so far, of a run that goes on where another ended.
   double best = -std::numeric_limits<double>::infinity();
   /// Saves "final" when a run ends, whatever ended it but a failure.
   bool final = true;
   /// What is saved. Empty: what the context keeps, as resume() reads it.
-  std::function<std::string(const C&)> bytes;
+  std::function<std::string(const C&)> bytes = {};
   std::string suffix = ".json";
 };
 

@@ -37,74 +37,74 @@ using Json = nlohmann::json;
 /// What a task trains on.
 struct Device {
   /// "cpu", or "cuda:1": the second of the GPUs that the process sees; "cuda:0,cuda:1" of several.
-  std::string name;
+  std::string name = {};
   /// What this process should take of each at most, as others share them (gpu_memory_limit); 0:
   /// nothing is said. The framework has to be told: nothing else keeps a C++ program to it.
-  Bytes memory_max;
+  Bytes memory_max = {};
 };
 
 /// What a task asks for and how it is treated: the keys of a task in a job file, with their rules
 /// (docs/job-file.md). What is left out is its group's, and then the configuration's. They are
 /// checked before anything runs (Yard::check).
 struct TaskOptions {
-  std::string id;               ///< Also its directory's; empty: a UUID, never kept on resume.
-  std::optional<Bytes> memory;  ///< Of the host: reserved while it runs (`estimate_memory`).
+  std::string id = {};               ///< Also its directory's; empty: a UUID, never kept on resume.
+  std::optional<Bytes> memory = {};  ///< Of the host: reserved while it runs (`estimate_memory`).
   /// In its place: from so much on, and more as tasks of its kind are seen to take.
-  std::optional<Bytes> memory_at_least;
-  std::optional<double> cpus;  ///< While it trains.
+  std::optional<Bytes> memory_at_least = {};
+  std::optional<double> cpus = {};  ///< While it trains.
   /// Of the disk on which the run's directory lies: it starts when so much is free beside what
   /// those that run asked for, and what it asked for is kept for it until it ends.
-  std::optional<Bytes> disk;
+  std::optional<Bytes> disk = {};
   /// How many GPUs it trains on. Without gpu_memory they are its own.
-  std::optional<int> gpus;
+  std::optional<int> gpus = {};
   /// On each GPU (`estimate_cuda_memory`), shared with others; anything but 0 asks for one.
-  std::optional<Bytes> gpu_memory;
-  std::optional<Bytes> gpu_memory_at_least;  ///< The same as for the host, in its place.
+  std::optional<Bytes> gpu_memory = {};
+  std::optional<Bytes> gpu_memory_at_least = {};  ///< The same as for the host, in its place.
   /// Whether it is kept to that (`gpu-memory-limit`): "none", "soft" or "hard". With "soft" it is
   /// told what it should take at most (Device::memory_max), with "hard" ended when it has more.
   /// Empty: "soft".
-  std::string gpu_memory_limit;
+  std::string gpu_memory_limit = {};
   /// How much of a GPU it uses when it is alone there, above 0 to 1: those that share a GPU use no
   /// more together than utilization-limit.gpu, as far as they say it.
-  std::optional<double> gpu_utilization;
+  std::optional<double> gpu_utilization = {};
   /// How many tasks may share its GPU, itself included: at most 32; 0: any number.
-  std::optional<int> max_per_gpu;
+  std::optional<int> max_per_gpu = {};
   /// What it trains on: "cpu", "cuda", or "cuda:<index>". Empty: what gpus and gpu_memory say.
-  std::string device;
+  std::string device = {};
   /// So many processes, each a fork that calls load() and train() as the others do, end together:
   /// for collective operations (`ranks`). Task::rank() says which one it is. Nothing: one process.
-  std::optional<int> ranks;
+  std::optional<int> ranks = {};
 
   /// It is ended when it takes more than `memory` (`memory-limit: hard`). The library looks each
   /// second, as it moves no process of the program into a control group.
-  std::optional<bool> memory_hard;
+  std::optional<bool> memory_hard = {};
   /// Of those that wait the larger goes first, whatever their order is else: -1,000 to 1,000; 0 by
   /// default.
-  std::optional<int> priority;
+  std::optional<int> priority = {};
   /// Whether it may be interrupted, to be tried again, when memory runs short; true by default.
-  std::optional<bool> preempt;
+  std::optional<bool> preempt = {};
   /// The signal that it gets a while before any TERM: "USR1@120", in seconds. Empty: none.
-  std::string signal;
+  std::string signal = {};
   /// How long it is expected to train: who knows it of all tasks gets the best order of them.
-  std::optional<std::chrono::milliseconds> duration;
+  std::optional<std::chrono::milliseconds> duration = {};
   /// It is ended when it has loaded and trained for so long. 0: never.
-  std::optional<std::chrono::milliseconds> time_limit;
+  std::optional<std::chrono::milliseconds> time_limit = {};
   /// How many more tries it has after what it did itself: exceptions, exit codes, signals; 0 by
   /// default. After `retry_delay`, doubled each time.
-  std::optional<int> retries;
-  std::optional<bool> retry_on_time_limit;  ///< Also after its time limit.
-  std::optional<std::chrono::milliseconds> retry_delay;
+  std::optional<int> retries = {};
+  std::optional<bool> retry_on_time_limit = {};  ///< Also after its time limit.
+  std::optional<std::chrono::milliseconds> retry_delay = {};
   /// It starts no earlier than so long after the run began.
-  std::optional<std::chrono::milliseconds> start_after;
+  std::optional<std::chrono::milliseconds> start_after = {};
   /// How many more it has after memory ran out; 2 by default.
-  std::optional<int> oom_retries;
+  std::optional<int> oom_retries = {};
   /// What it finds in its environment beside what the program had. The task's go over the group's.
-  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::pair<std::string, std::string>> environment = {};
 
   /// What its result depends on, beside its id: a version of the code or the data, its numbers.
   /// When the program is run again in the same directory, a task that had finished is kept if this
   /// is the same, and runs again if it is not.
-  std::string fingerprint;
+  std::string fingerprint = {};
 };
 
 struct TaskState;

@@ -49,10 +49,10 @@ struct YardOptions {
   /// The directory of the run, with its journal, logs, results and reports. One that an earlier
   /// execution of the program has used is gone on with. Empty: runs/<name>, or runs/<name>-2 and so
   /// on when that is there and not empty, in `workdir` or else here.
-  std::string directory;
+  std::string directory = {};
   Fork fork = Fork::OneThread;
   /// Ends what runs: run() returns when its tasks have ended, and nothing is run after that.
-  std::stop_token stop;
+  std::stop_token stop = {};
   /// Told what is worth knowing and no error; without one it goes to standard error.
   std::function<void(std::string_view)> note = nullptr;
   /// Told of each change of a task's status, in run() and on its thread.
@@ -74,10 +74,10 @@ struct RunSummary {
 
 /// What a task sent.
 struct Message {
-  std::string source;  ///< The id of the task.
-  std::string command;
+  std::string source = {};  ///< The id of the task.
+  std::string command = {};
   const Json& data;
-  std::span<const std::byte> buffer;  ///< Valid while the handler runs.
+  std::span<const std::byte> buffer = {};  ///< Valid while the handler runs.
 };
 
 class Yard {

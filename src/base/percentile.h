@@ -7,23 +7,25 @@
 
 namespace trainyard {
 
+/// As percentile_95(), of values in their order.
+template <class Value>
+Value percentile_95_of_sorted(const std::vector<Value>& values) {
+  return values.empty() ? Value{} : values[((values.size() * 95) + 99) / 100 - 1];
+}
+
+/// The middle one of values in their order, of two the larger; nothing's value where there are
+/// none.
+template <class Value>
+Value middle_of_sorted(const std::vector<Value>& values) {
+  return values.empty() ? Value{} : values[values.size() / 2];
+}
+
 /// The smallest of these of which 95 % are not larger (the nearest-rank method); nothing's value
 /// where there are none.
 template <class Value>
 Value percentile_95(std::vector<Value> values) {
-  if (values.empty()) return {};
-  const std::size_t place = ((values.size() * 95) + 99) / 100 - 1;
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(place));
-  return values[place];
-}
-
-/// The middle one in their order, of two the larger; nothing's value where there are none.
-template <class Value>
-Value middle(std::vector<Value> values) {
-  if (values.empty()) return {};
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, place);
-  return *place;
+  std::ranges::sort(values);
+  return percentile_95_of_sorted(values);
 }
 
 }  // namespace trainyard

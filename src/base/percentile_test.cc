@@ -1,6 +1,7 @@
 // The 95th percentile is one of the values: nineteen of twenty are not larger.
 #include "base/percentile.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,12 +22,18 @@ TEST(Percentile, IsTheSmallestValueThatNineteenOfTwentyDoNotExceed) {
   EXPECT_EQ(percentile_95(down_from(100)), 95);
 }
 
+std::vector<int> up_to(int count) {
+  std::vector<int> values = down_from(count);
+  std::ranges::reverse(values);
+  return values;
+}
+
 TEST(Percentile, OfHalfIsTheMiddleOneAndOfTwoTheLarger) {
-  EXPECT_EQ(middle(down_from(21)), 11);
-  EXPECT_EQ(middle(down_from(20)), 11);
-  EXPECT_EQ(middle(down_from(2)), 2);
-  EXPECT_EQ(middle(down_from(1)), 1);
-  EXPECT_EQ(middle(std::vector<int>{}), 0);
+  EXPECT_EQ(middle_of_sorted(up_to(21)), 11);
+  EXPECT_EQ(middle_of_sorted(up_to(20)), 11);
+  EXPECT_EQ(middle_of_sorted(up_to(2)), 2);
+  EXPECT_EQ(middle_of_sorted(up_to(1)), 1);
+  EXPECT_EQ(middle_of_sorted(std::vector<int>{}), 0);
 }
 
 TEST(Percentile, IsTheLargestOfFew) {

@@ -1,21 +1,28 @@
 #include "cli/checked_job.h"
 
+#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/directory_claim.h"
 #include "cli/load_options.h"
+#include "cli/run_machines.h"
 #include "hardware/capacity.h"
 #include "job/job.h"
 #include "job/job_files.h"
 #include "model/resources.h"
+#include "run/machine_keys.h"
 #include "run/run_directory.h"
+#include "settings/configuration.h"
+#include "settings/machine_entries.h"
 #include "sys/files.h"
 #include "text/mistake.h"
 #include "text/text_file.h"
@@ -40,6 +47,16 @@ std::unexpected<text::Mistakes> without_places(text::Mistakes mistakes) {
 /// In a moment, and without a change to this process, which may start the one that starts tasks.
 model::Capacity memory_and_cpus() {
   return hardware::read_capacity({.own = {}, .raises_limits = false}).capacity;
+}
+
+/// Where the job is for other machines, what they have is asked when it begins.
+model::Capacity capacity_for(const std::string& text, const job::LoadOptions& load) {
+  const auto configuration = job::Job::configuration_of(text, load);
+  const std::vector only_here{settings::MachineEntry{.host = std::string(kLocal)}};
+  const bool elsewhere = configuration && settings::machines(*configuration) != only_here;
+  if (!elsewhere) return memory_and_cpus();
+  constexpr std::int64_t kAny = 1'000'000;
+  return {.memory = gb(kAny), .cpus = model::cpus(kAny)};
 }
 
 }  // namespace
@@ -69,7 +86,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   if (!load) return mistaken(load.error());
   load->gpus_unknown = true;
   std::expected<job::Job, text::Mistakes> job =
-      job::Job::parse(checked.text, *load, memory_and_cpus());
+      job::Job::parse(checked.text, *load, capacity_for(checked.text, *load));
   if (!job)
     return is_command ? without_places(std::move(job.error())) : std::unexpected(job.error());
   checked.first = job->paths().run_directory;
@@ -107,6 +124,44 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
   options.run_directory = *reserved;
   options.job_file = run::kept_job_path(*reserved);
   return options;
+}
+
+std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
+                                                 const job::LoadOptions& load,
+                                                 const model::Capacity& capacity) {
+  return options.job_text.empty() ? job::Job::load(load, capacity)
+                                  : job::Job::parse(options.job_text, load, capacity);
+}
+
+std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,
+                                                       const job::LoadOptions& load) {
+  const std::string file = sys::absolute_path(load.job_file, load.current_directory);
+  std::string text = options.job_text;
+  if (text.empty()) {
+    Result<std::string> read = text::read_text_file(file);
+    if (!read) return mistaken(read.error(), load.job_file);
+    text = std::move(*read);
+  }
+  auto configuration = job::Job::configuration_of(text, load);
+  if (!configuration) return std::unexpected(std::move(configuration.error()));
+  std::string directory = std::filesystem::path(file).parent_path().string();
+  // That of a command is kept in the directory of its run, which is not where it was typed.
+  if (file == run::kept_job_path(directory)) directory = load.current_directory;
+  JobGround ground{.configuration = std::move(*configuration), .directory = std::move(directory)};
+  // Of a yard that is at work nobody takes its machines away.
+  const std::string resumed = sys::absolute_path(options.resume, load.current_directory);
+  if (!options.resume.empty() && !sys::RunLock::holder(resumed)) {
+    ground.keys = run::read_machine_keys(resumed);
+  }
+  return ground;
+}
+
+std::expected<void, text::Mistakes> look_at_job(const RunOptions& options, job::LoadOptions load,
+                                                const model::Capacity& here) {
+  load.only_shown = true;
+  std::expected<job::Job, text::Mistakes> job = read_job(options, load, here);
+  if (!job) return std::unexpected(std::move(job.error()));
+  return {};
 }
 
 }  // namespace trainyard::cli

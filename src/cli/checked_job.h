@@ -8,7 +8,10 @@
 #include "base/result.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
+#include "cli/run_machines.h"
+#include "job/job.h"
 #include "job/job_files.h"
+#include "model/resources.h"
 #include "text/mistake.h"
 
 namespace trainyard::cli {
@@ -32,6 +35,19 @@ struct CheckedJob {
 /// All its mistakes. GPUs are not looked at: that none here is as large as a task wants is found
 /// when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
+
+/// The job of a run: from its file, or of the text that stands in its place.
+std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
+                                                 const job::LoadOptions& load,
+                                                 const model::Capacity& capacity);
+
+/// What is known of it before there are machines to make it for.
+std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,
+                                                       const job::LoadOptions& load);
+
+/// All that can be wrong with it whatever machines it will have, before these are waited for.
+std::expected<void, text::Mistakes> look_at_job(const RunOptions& options, job::LoadOptions load,
+                                                const model::Capacity& here);
 
 /// What the files said that its job file named when it was submitted; none where nothing is kept.
 Result<job::JobFiles> kept_files_of(const std::string& run_directory);

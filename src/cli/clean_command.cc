@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
@@ -24,10 +25,12 @@
 #include "journal/reader.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
+#include "run/machine_keys.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "text/readable_json.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -51,8 +54,17 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   }
   const journal::ExecutionRow& execution = executions->back();
   const Instant ended = execution.ended.value_or(*last);
-  return OldRun{.directory = directory,
-                .ended_unix_ms = execution.started_unix_ms + (ended - execution.started).count()};
+  OldRun run{.directory = directory,
+             .ended_unix_ms = execution.started_unix_ms + (ended - execution.started).count()};
+  const Duration left{run.ended_unix_ms + time_after(execution).count() - sys::unix_milliseconds()};
+  const bool has_agents = !execution.ended && !run::read_machine_keys(directory).empty();
+  if (has_agents && left > Duration{0}) {
+    return std::unexpected(Error{fmt::format(
+        "tasks of the run in '{}' may run on for {} yet: nothing was deleted; "
+        "'trainyard run --resume {}' goes on with them",
+        directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)))});
+  }
+  return run;
 }
 
 /// What the words ask for, before anything is deleted.

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -78,7 +79,7 @@ Result<void> enter_what_is_there(job::Job& job) {
   const std::string& root = copy->root;
   const std::string directory = run::real_directory(paths.directory);
   const bool is_of_command = directory == run::real_directory(paths.run_directory);
-  if (!is_of_command && !run::lies_in(directory, root)) {
+  if (!is_of_command && !lies_in(directory, root)) {
     return std::unexpected(
         Error{fmt::format("the run in '{}' works in a copy of '{}', and '{}' does not lie in that",
                           paths.run_directory, root, paths.file)});

@@ -19,6 +19,10 @@ struct RunOptions {
   std::string config_file;
   std::string run_directory;
   std::vector<std::string> settings;
+  std::string machines;           ///< Where it runs, as typed; one of the settings by then.
+  std::string slurm;              ///< As that: what Slurm is asked for,
+  std::string allocations;        ///< and how often.
+  bool survives = false;          ///< Its tasks run on when it is killed.
   bool resumes = false;           ///< Goes on with a run, and
   std::string resume;             ///< with the one in this directory; typed it may be empty.
   bool next = false;              ///< --new: in the next directory that is free.
@@ -161,10 +165,11 @@ struct PlanOptions {
   std::string job_file;
   std::string config_file;
   std::vector<std::string> settings;
-  std::vector<std::string> gpus;  ///< "4x24GB": instead of what is here; several are compared.
-  std::string memory;             ///< "64GB"; empty: what is here, as of `cpus`.
-  std::string cpus;               ///< "16"
-  std::string html;               ///< Where to write the page with the timeline; empty: nowhere.
+  std::vector<std::string> gpus;      ///< "4x24GB": instead of what is here; several are compared.
+  std::vector<std::string> machines;  ///< "8x(4x80GB, 64 CPUs)": the same, of several.
+  std::string memory;                 ///< "64GB"; empty: what is here, as of `cpus`.
+  std::string cpus;                   ///< "16"
+  std::string html;  ///< Where to write the page with the timeline; empty: nowhere.
   bool json = false;
 };
 ExitCode plan_command(const PlanOptions& options);

@@ -40,8 +40,12 @@ Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   view.run_directory = seen_from_here(*run);
-  return reader->tasks({.running = true}, [&view](journal::TaskRow row) {
-    view.tasks.push_back(std::move(row));
+  const Result<std::vector<journal::MachineRow>> machines = reader->machines();
+  if (!machines) return std::unexpected(machines.error());
+  // GPUs of other machines have the same numbers as those of this one.
+  const std::string here = machines->size() > 1 ? sys::host_name() : std::string();
+  return reader->tasks({.running = true}, [&view, &here](journal::TaskRow row) {
+    if (here.empty() || row.machine == here) view.tasks.push_back(std::move(row));
     return true;
   });
 }

@@ -72,4 +72,9 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
   return {};
 }
 
+std::string unknown_option(const CLI::App& command, std::string_view word) {
+  return unknown("option", word.substr(0, word.find('=')), options_of(command),
+                 "trainyard " + command.get_name());
+}
+
 }  // namespace trainyard::cli

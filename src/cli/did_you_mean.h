@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its name is not ours.
 class App;
@@ -13,5 +14,8 @@ namespace trainyard::cli {
 /// "unknown option '--dryrun', did you mean '--dry-run'?": the first of `words` (with the program's
 /// name before them) that is no command or option where it stands. Empty when there is none.
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words);
+
+/// The same of one word that looks like an option of this command, and is none.
+std::string unknown_option(const CLI::App& command, std::string_view word);
 
 }  // namespace trainyard::cli

@@ -3,6 +3,7 @@
 #include <expected>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -70,10 +71,11 @@ Result<sys::RunLock> lock_old_directory(const std::string& run_directory) {
   return lock_directory(run_directory);
 }
 
-Result<sys::RunLock> claim_old_directory(const std::string& run_directory) {
+Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
+                                         const std::vector<std::string>& agents) {
   Result<sys::RunLock> lock = lock_directory(run_directory);
   if (!lock) return lock;
-  const Result<void> clear = run::clear_up(run_directory);
+  const Result<void> clear = run::clear_up(run_directory, agents);
   if (!clear) return std::unexpected(clear.error());
   return lock;
 }

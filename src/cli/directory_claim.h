@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "job/job.h"
@@ -23,8 +24,10 @@ Result<sys::RunLock> claim_new_directory(const NewDirectory& directory);
 /// Locks the directory of an old run, and leaves all that is there as it is.
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory);
 
-/// Locks the directory of an old run and ends what it left running.
-Result<sys::RunLock> claim_old_directory(const std::string& run_directory);
+/// Locks the directory of an old run and ends what it left running, but for what the agents of
+/// these keys have.
+Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
+                                         const std::vector<std::string>& agents = {});
 
 /// The first of `first`, `first`-2, `first`-3, ... that is free: from now on it is not, as it holds
 /// a file with this text, at marker(<directory>).

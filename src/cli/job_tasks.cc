@@ -96,6 +96,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
                            .run_directory = first.paths().run_directory,
                            .current_directory = submission.current_directory,
                            .environment = submission.environment};
+  options.machines = first.machines();
   options.submission = {
       .number = number, .configuration = &first.configuration(), .groups = jobs_.groups()};
   std::expected<job::Job, text::Mistakes> job =
@@ -281,7 +282,7 @@ void JobTasks::see(const model::Turn& turn) {
 }
 
 /// Results are read from the journal: what a task left is there before one that needs it starts.
-model::Launch JobTasks::launch(model::AttemptKey key, const model::GpuGrant& grant) {
+model::Launch JobTasks::launch(model::AttemptKey key, const model::Grant& grant) {
   return jobs_.launch(key, grant, [this](const std::string& group, const std::string& id) {
     return result_of(group, id);
   });

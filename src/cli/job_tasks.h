@@ -52,7 +52,7 @@ class JobTasks final : public run::Tasks {
   void show();
   void hide();
 
-  model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
+  model::Launch launch(model::AttemptKey key, const model::Grant& grant) override;
   run::LinePattern pattern_of(model::TaskIndex task) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override {
     return jobs_.find(group, id);

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/agent_words.h"
 #include "cli/client_words.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
@@ -20,9 +21,12 @@
 #include "cli/drain_words.h"
 #include "cli/exit_code.h"
 #include "cli/learned_words.h"
+#include "cli/machines_words.h"
 #include "cli/manual_page.h"
+#include "cli/parallel_words.h"
 #include "cli/queue_words.h"
 #include "cli/ranks_words.h"
+#include "cli/replay_words.h"
 #include "cli/results_words.h"
 #include "cli/retry_words.h"
 #include "cli/run_words.h"
@@ -32,6 +36,7 @@
 #include "cli/value_kinds.h"
 #include "cli/version.h"
 #include "cli/wish_words.h"
+#include "cli/with_command.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
 
@@ -147,6 +152,9 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       ->required();
   plan->add_option("--gpus", options.gpus, "On such GPUs: 4x24GB, 80GB, 0; several are compared")
       ->type_name(value_kinds::kCards);
+  plan->add_option("--machines", options.machines,
+                   "On such machines: '8x(4x80GB, 64 CPUs, 512GB) + 2x(64 CPUs, 256GB)'")
+      ->type_name(value_kinds::kMachines);
   plan->add_option("--memory", options.memory, "With so much memory: 64GB")
       ->type_name(value_kinds::kSize);
   plan->add_option("--cpus", options.cpus, "With so many CPUs: 16")
@@ -160,6 +168,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       "  trainyard plan sweep.yaml\n"
       "  trainyard plan sweep.yaml --gpus 4x24GB --memory 64GB --cpus 16 --html plan.html\n"
       "  trainyard plan sweep.yaml --gpus 1x24GB 2x24GB 1x80GB\n"
+      "  trainyard plan sweep.yaml --machines '4x(8x80GB)' '8x(4x80GB, 64 CPUs, 512GB)'\n"
       "\n"
       "The real scheduler plays the run through. How long tasks take is what the job file says\n"
       "('duration'), or what earlier runs have taught.");
@@ -246,6 +255,7 @@ class Commands {
         submit_(app, command_line),
         queue_(app),
         devices_(add_devices(app, line_.devices)),
+        machines_(app),
         plan_(add_plan(app, line_.plan)),
         clean_(add_clean(app, line_.clean)),
         learned_(app),
@@ -255,6 +265,9 @@ class Commands {
         results_(app),
         client_(app),
         ranks_(app),
+        parallel_(app),
+        replay_(app),
+        agent_(app),
         doctor_(add_doctor(app, line_.config)),
         init_(add_config(app, line_.config)),
         completion_(app) {
@@ -275,6 +288,7 @@ class Commands {
     if (const std::optional<ExitCode> done = submit_.run(command)) return *done;
     if (const std::optional<ExitCode> done = queue_.run()) return *done;
     if (devices_->parsed()) return devices_command(line_.devices);
+    if (const std::optional<ExitCode> done = machines_.run()) return *done;
     if (plan_->parsed()) return plan_command(line_.plan);
     if (clean_->parsed()) return clean_command(line_.clean);
     if (doctor_->parsed()) return doctor_command(line_.config);
@@ -284,10 +298,13 @@ class Commands {
     if (const std::optional<ExitCode> done = wishes_.run()) return *done;
     if (const std::optional<ExitCode> done = results_.run()) return *done;
     if (const std::optional<ExitCode> done = client_.run()) return *done;
+    if (const std::optional<ExitCode> done = replay_.run()) return *done;
+    if (const std::optional<ExitCode> done = agent_.run()) return *done;
     if (const std::optional<ExitCode> done = completion_.run()) return *done;
     if (manual_->parsed()) return answer(manual_page(app, date_));
     // It has the exit code of the command.
     if (const std::optional<int> code = ranks_.run()) return static_cast<ExitCode>(*code);
+    if (const std::optional<int> code = parallel_.run()) return static_cast<ExitCode>(*code);
     return init_->parsed() ? config_init_command(line_.config) : config_show_command(line_.config);
   }
 
@@ -300,6 +317,7 @@ class Commands {
   SubmitWords submit_;
   QueueWords queue_;
   const CLI::App* devices_;
+  MachinesWords machines_;
   const CLI::App* plan_;
   const CLI::App* clean_;
   LearnedWords learned_;
@@ -309,6 +327,9 @@ class Commands {
   ResultsWords results_;
   ClientWords client_;
   RanksWords ranks_;
+  ParallelWords parallel_;
+  ReplayWords replay_;
+  AgentWords agent_;
   const CLI::App* doctor_;
   const CLI::App* init_;
   CompletionWords completion_;
@@ -327,7 +348,7 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
     std::string sort;
     std::deque<std::string> kept;
     const std::vector<const char*> words = with_kept_brackets(
-        app, ResultsWords::with_joined_sort(RanksWords::without_separator(typed), sort), kept);
+        app, ResultsWords::with_joined_sort(without_separator(app, typed), sort), kept);
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

@@ -33,6 +33,7 @@
 #include "model/resources.h"
 #include "report/plan_progress.h"
 #include "report/plan_report.h"
+#include "settings/made_up_machines.h"
 #include "settings/setting_value.h"
 #include "sim/expected_courses.h"
 #include "sim/play_run.h"
@@ -45,7 +46,20 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kGpusMax = 1'000;
-/// In what is said of a task that is too large for a machine.
+
+/// Without names: nobody knows how they would be called.
+std::vector<model::Gpu> made_up_gpus(const std::vector<Bytes>& memories) {
+  std::vector<model::Gpu> gpus;
+  for (const Bytes memory : memories) {
+    const int number = static_cast<int>(gpus.size());
+    gpus.push_back({.number = number,
+                    .uuid = fmt::format("GPU-{}", number),
+                    .name = {},
+                    .pci = fmt::format("{:04}", number),
+                    .memory = memory});
+  }
+  return gpus;
+}
 
 /// "4x24GB": four alike; "24GB": one; "0": none.
 Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
@@ -63,14 +77,7 @@ Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
   }
   const Result<Bytes> each = parse_bytes(memory);
   if (!each) return std::unexpected(Error{fmt::format("--gpus: {}", each.error().message)});
-  for (int number = 0; number < count; ++number) {
-    gpus.push_back({.number = number,
-                    .uuid = fmt::format("GPU-{}", number),
-                    .name = "made up",
-                    .pci = fmt::format("{:04}", number),
-                    .memory = *each});
-  }
-  return gpus;
+  return made_up_gpus(std::vector<Bytes>(static_cast<std::size_t>(count), *each));
 }
 
 /// The machine with what was said instead of what is there.
@@ -171,12 +178,34 @@ void describe_job(const WholeJob& whole, const sim::Expected& expected, report::
   view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
 }
 
-/// One machine to play the job on.
+/// One machine to play the job on, or several.
 struct Place {
   std::string name;
-  model::Capacity capacity;
+  std::vector<report::PlannedKind> kinds;
+  std::string host;    ///< The name of the machine; empty: they are made up.
   std::string silent;  ///< "GPU 1 does not answer, and is left out"; empty: all do.
   sim::PlayOptions options;
+
+  /// One of each kind.
+  [[nodiscard]] std::vector<model::NamedMachine> one_of_each() const {
+    std::vector<model::NamedMachine> machines;
+    machines.reserve(kinds.size());
+    for (const report::PlannedKind& kind : kinds) {
+      machines.push_back({.name = host, .capacity = kind.capacity});
+    }
+    return machines;
+  }
+  [[nodiscard]] std::vector<model::NamedMachine> all() const {
+    std::vector<model::NamedMachine> machines;
+    for (const report::PlannedKind& kind : kinds) {
+      machines.insert(machines.end(), kind.machines, {.name = host, .capacity = kind.capacity});
+    }
+    return machines;
+  }
+  /// The most that any of them has.
+  [[nodiscard]] model::Capacity most() const {
+    return model::most_of(kinds.front().capacity, one_of_each());
+  }
 };
 
 /// What to do about the GPUs of this machine when the job would wait for what others have there.
@@ -185,14 +214,25 @@ std::string without_others(const std::string& job_file, const Place& place) {
   const auto taken = [](const model::GpuReading& gpu) { return gpu.used > Bytes{}; };
   const auto computes = [](const model::GpuReading& gpu) { return gpu.other_user.has_value(); };
   if (std::ranges::none_of(others, taken)) return "";
-  const auto free = std::ranges::max_element(place.capacity.gpus, {}, &model::Gpu::memory);
+  const std::vector<model::Gpu>& gpus = place.kinds.front().capacity.gpus;
+  const auto free = std::ranges::max_element(gpus, {}, &model::Gpu::memory);
   return fmt::format(
       ". What is on GPUs now is taken to stay: 'trainyard plan {} --gpus {}x{}MiB' plays the "
       "job on free ones{}",
-      job_file, place.capacity.gpus.size(), free->memory.count >> 20,
+      job_file, gpus.size(), free->memory.count >> 20,
       std::ranges::any_of(others, computes)
           ? ", '--set other-users=share' beside other users' processes"
           : "");
+}
+
+/// That nobody knows how machines are called which are made up, once.
+void note_where(const model::Plan& plan, std::vector<std::string>& notes) {
+  const std::string note =
+      "'where' is not looked at on machines that are made up: they have no names";
+  const bool said = std::ranges::any_of(plan.shapes, [](const model::Shape& shape) {
+    return !shape.terms.request.where.says_nothing();
+  });
+  if (said && std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
 
 /// A sentence behind another one, where there is one to say.
@@ -201,16 +241,17 @@ std::string and_then(const std::string& message, const std::string& sentence) {
 }
 
 /// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
-std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load, Place place,
+std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place place,
                                                    report::PlanView& view,
                                                    std::vector<WholeJob>& jobs,
                                                    report::PlanProgress& progress) {
-  std::expected<job::Job, text::Mistakes> loaded = job::Job::load(load, place.capacity);
+  load.machines = place.one_of_each();
+  std::expected<job::Job, text::Mistakes> loaded = job::Job::load(load, place.most());
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));
   if (!job) {
     view.runs.push_back({.machine = std::move(place.name),
-                         .capacity = std::move(place.capacity),
+                         .kinds = std::move(place.kinds),
                          .run = {},
                          .why_not = and_then(job.error().front().message, place.silent)});
     for (text::Mistake& mistake : job.error()) {
@@ -231,10 +272,10 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
   };
   const std::size_t tasks = job->plan.tasks.size();
   progress.begin(place.name, tasks, sys::EventLoop::now());
+  const std::vector<model::NamedMachine> machines = place.all();
   Result<sim::PlayedRun> run =
-      sim::play_run(job->plan, policy, place.capacity, expected.courses, place.options);
-  report::PlannedRun planned{
-      .machine = place.name, .capacity = place.capacity, .run = {}, .why_not = {}};
+      sim::play_run(job->plan, policy, machines, expected.courses, place.options);
+  report::PlannedRun planned{.machine = place.name, .kinds = place.kinds, .run = {}, .why_not = {}};
   if (!run) {
     planned.why_not =
         and_then(run.error().message + without_others(load.job_file, place), place.silent);
@@ -243,9 +284,10 @@ std::expected<void, text::Mistakes> add_played_run(const job::LoadOptions& load,
         text::Mistakes{{.file = load.job_file, .message = std::move(planned.why_not)}});
   }
   if (jobs.empty()) describe_job(*job, expected, view);
+  if (place.host.empty()) note_where(job->plan, view.notes);
   planned.run = std::move(*run);
   progress.begin(planned.machine + ", where sharing gains nothing", tasks, sys::EventLoop::now());
-  const auto worst = sim::play_run(job->plan, policy, planned.capacity,
+  const auto worst = sim::play_run(job->plan, policy, machines,
                                    sim::at_the_worst(job->plan, expected.courses), place.options);
   if (worst) planned.at_the_worst = worst->ended - Instant{};
   view.runs.push_back(std::move(planned));
@@ -296,6 +338,26 @@ std::string silent_among(const model::Capacity& here) {
                      count == 1 ? "is" : "are");
 }
 
+/// "8x(4x80GB, 64 CPUs)"; what it does not say is as it would be for one machine.
+Result<Place> place_of(const PlanOptions& options, const model::Capacity& here,
+                       const std::string& text) {
+  const auto kinds = settings::parse_made_up_machines(text);
+  if (!kinds) return std::unexpected(Error(kinds.error()).in("--machines"));
+  const Result<model::Capacity> usual = machine_for(options, here, nullptr);
+  if (!usual) return std::unexpected(usual.error());
+  Place place{.name = text, .kinds = {}, .host = {}, .silent = {}, .options = {}};
+  for (const settings::MadeUpMachines& kind : *kinds) {
+    model::Capacity capacity = *usual;
+    capacity.cpus = kind.cpus.value_or(usual->cpus);
+    capacity.memory = kind.memory.value_or(usual->memory);
+    capacity.gpus = made_up_gpus(kind.gpus);
+    place.kinds.push_back({.text = settings::to_text(kind),
+                           .machines = static_cast<std::uint32_t>(kind.count),
+                           .capacity = std::move(capacity)});
+  }
+  return place;
+}
+
 /// The machines that were asked for.
 Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMachine& machine,
                                   std::vector<std::string>& notes) {
@@ -305,18 +367,24 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
     Result<model::Capacity> capacity = machine_for(options, here, gpus);
     if (!capacity) return std::unexpected(std::move(capacity.error()));
     found.push_back({.name = name_of(options, gpus),
-                     .capacity = std::move(*capacity),
+                     .kinds = {{.text = {}, .machines = 1, .capacity = std::move(*capacity)}},
+                     .host = gpus == nullptr ? sys::host_name() : "",
                      .silent = gpus == nullptr ? silent_among(here) : "",
                      .options = {}});
     return {};
   };
-  if (options.gpus.empty()) {
+  if (options.gpus.empty() && options.machines.empty()) {
     if (Result<void> added = add(nullptr); !added) return std::unexpected(std::move(added.error()));
     found.back().options.others = strangers_on(machine, notes);
     if (!found.back().silent.empty()) notes.push_back(found.back().silent);
   }
   for (const std::string& gpus : options.gpus) {
     if (Result<void> added = add(&gpus); !added) return std::unexpected(std::move(added.error()));
+  }
+  for (const std::string& text : options.machines) {
+    Result<Place> place = place_of(options, here, text);
+    if (!place) return std::unexpected(std::move(place.error()));
+    found.push_back(*std::move(place));
   }
   return found;
 }

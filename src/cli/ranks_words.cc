@@ -1,19 +1,12 @@
 #include "cli/ranks_words.h"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
 #include <expected>
 #include <iostream>
-#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -22,6 +15,7 @@
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/value_kinds.h"
+#include "cli/with_command.h"
 #include "model/rank_share.h"
 #include "ranks/command_ranks.h"
 #include "sys/environment.h"
@@ -34,23 +28,6 @@ namespace trainyard::cli {
 namespace {
 
 constexpr double kGraceMax = 86'400;
-/// Those of our options whose value is the next word.
-constexpr std::array<std::string_view, 5> kWithValue{"-n", "--ranks", "--launcher", "--logs",
-                                                     "--grace"};
-
-/// CLI11 does not know of what follows the options.
-class WithCommand : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-    if (usage.ends_with('\n')) usage.pop_back();
-    return usage + " -- command [arguments...]\n";
-  }
-};
-
-/// Beside the other files of a task, or where we are.
-std::string usual_logs() { return sys::variable("TRAINYARD_TASK_DIR").value_or("."); }
-
 }  // namespace
 
 RanksWords::RanksWords(CLI::App& app) {
@@ -70,8 +47,7 @@ RanksWords::RanksWords(CLI::App& app) {
   ranks_->add_option("--grace", grace_, "Seconds between TERM and KILL (default: 10)")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0.0, kGraceMax));
-  ranks_->prefix_command();
-  ranks_->formatter(std::make_shared<WithCommand>());
+  takes_command(*ranks_);
   ranks_->footer(
       "Each rank finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its "
       "environment,\n"
@@ -91,23 +67,6 @@ RanksWords::RanksWords(CLI::App& app) {
   rank_->prefix_command();
 }
 
-std::vector<const char*> RanksWords::without_separator(std::span<const char* const> words) {
-  std::vector<const char*> kept(words.begin(), words.end());
-  const std::string_view command = kept.size() > 1 ? kept[1] : "";
-  if (command != "ranks" && command != "rank") return kept;
-  // Before the command are options; one further on belongs to the command.
-  for (std::size_t at = 2; at < kept.size(); ++at) {
-    const std::string_view word = kept[at];
-    if (word == "--") {
-      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(at));
-      break;
-    }
-    if (!word.starts_with('-')) break;
-    if (std::ranges::find(kWithValue, word) != kWithValue.end()) ++at;
-  }
-  return kept;
-}
-
 std::optional<int> RanksWords::run() const {
   if (ranks_->parsed()) return run_them();
   if (!rank_->parsed()) return std::nullopt;
@@ -117,10 +76,8 @@ std::optional<int> RanksWords::run() const {
 }
 
 int RanksWords::run_them() const {
-  const std::vector<std::string> command = ranks_->remaining();
-  if (command.empty()) {
-    return static_cast<int>(fail("which command? 'trainyard ranks -n 4 -- python3 train.py'"));
-  }
+  const auto command = typed_command(*ranks_);
+  if (!command) return static_cast<int>(fail(command.error()));
   const Result<Launcher> launcher = text::parse_launcher(launcher_);
   if (!launcher) return static_cast<int>(fail(launcher.error()));
   const auto here = sys::current_directory();
@@ -128,7 +85,7 @@ int RanksWords::run_them() const {
   const Result<int> code = ranks::run_ranks(
       {.ranks = count_,
        .launcher = *launcher,
-       .command = command,
+       .command = *command,
        .log_directory = sys::absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
        .attempt = ranks::own_attempt(),
        .self = sys::own_program().value_or("trainyard"),

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -17,9 +16,6 @@ class RanksWords {
  public:
   /// Adds both to the command line.
   explicit RanksWords(CLI::App& app);
-
-  /// The command line, without the -- between the options of these two and their command.
-  static std::vector<const char*> without_separator(std::span<const char* const> words);
 
   /// Does what was typed, if that was one of them: the exit code, which may be the command's own.
   [[nodiscard]] std::optional<int> run() const;

@@ -25,10 +25,12 @@
 #include "cli/console.h"
 #include "cli/directory_claim.h"
 #include "cli/disk_keeping.h"
+#include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
 #include "cli/look_ahead.h"
 #include "cli/queue_news.h"
+#include "cli/run_machines.h"
 #include "cli/run_view.h"
 #include "cli/telling.h"
 #include "cli/version.h"
@@ -45,6 +47,7 @@
 #include "process/keeper.h"
 #include "process/promise_board.h"
 #include "report/dry_run.h"
+#include "report/dry_run_json.h"
 #include "report/sharing_note.h"
 #include "report/status_text.h"
 #include "run/begun.h"
@@ -112,13 +115,6 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, int finished
   return notes;
 }
 
-std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
-                                                 const job::LoadOptions& load,
-                                                 const model::Capacity& capacity) {
-  return options.job_text.empty() ? job::Job::load(load, capacity)
-                                  : job::Job::parse(options.job_text, load, capacity);
-}
-
 std::size_t count_tasks(const std::vector<std::shared_ptr<const model::Plan>>& plans) {
   std::size_t tasks = 0;
   for (const auto& plan : plans) tasks += plan->tasks.size();
@@ -155,6 +151,8 @@ class Session {
                .sample_every = settings::sample_interval(this->job().configuration()),
                .log_max = settings::log_max(this->job().configuration()),
                .gpu_limits = settings::gpu_limits(this->job().configuration()),
+               .records_all = settings::records_all(this->job().configuration()),
+               .runs_here = runs_here(this->job().configuration()),
                .ends_on_signals = true,
                .outlives_session = options.detach || options.queued,
                .opens_control_group = true,
@@ -296,8 +294,8 @@ ExitCode Session::finish(const run::Ending& ending) {
   const ExitCode shown = show_results(directory(), options_.json, asked_for(options_));
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});
-  const bool nobodys_fault = left && !left->of_tasks && shown == ExitCode::Success;
-  const ExitCode result = nobodys_fault ? ExitCode::NotDone : shown;
+  const bool is_short = (left && !left->of_tasks) || !ending.files_left.empty();
+  const ExitCode result = is_short && shown == ExitCode::Success ? ExitCode::NotDone : shown;
   if (ending.keeper_gone && !ending.interrupted) {
     return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
                 ExitCode::NotDone);
@@ -383,57 +381,90 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
                              : report::dry_run_text(first, kDryRunTasksMax, plan));
 }
 
-/// The process that was started says what it heard of the one that goes on.
-ExitCode tell_departed(const sys::Departed& departed) {
-  if (departed.word.empty()) return static_cast<ExitCode>(departed.exit_code);
-  return answer(departed.word + "\n");
-}
+/// What must be there before there is a job.
+struct Grounds {
+  std::optional<process::PromiseBoard> promises;
+  process::Keeper keeper;
+  hardware::ThisMachine machine;
+  std::optional<process::CodeAsker> codes;
+};
 
-ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departure) {
-  // First of all: the keeper must not inherit a thread, a database or a socket.
+/// First of all: the keeper must not inherit a thread, a database or a socket.
+Result<Grounds> lay_grounds() {
   Result<std::optional<process::PromiseBoard>> board = run::open_promises();
   const std::string no_board = board ? std::string() : board.error().message;
   std::optional<process::PromiseBoard> promises =
       board ? *std::move(board) : std::optional<process::PromiseBoard>();
   Result<process::Keeper> keeper =
       process::Keeper::fork({.held = promises ? promises->descriptor() : -1});
-  if (!keeper) return fail(keeper.error());
+  if (!keeper) return std::unexpected(std::move(keeper.error()));
+  Grounds grounds{.promises = std::move(promises),
+                  .keeper = std::move(*keeper),
+                  .machine = hardware::find_this_machine(),
+                  .codes = std::nullopt};
+  if (!no_board.empty()) grounds.machine.reading.notes.push_back(no_board);
+  Result<process::CodeAsker> codes = process::CodeAsker::start();
+  if (codes) grounds.codes.emplace(std::move(*codes));
+  if (!codes) grounds.machine.reading.notes.push_back(codes.error().message);
+  return grounds;
+}
+
+Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachines& machines,
+                                     const job::Job& job) {
+  const std::string& run_directory = job.paths().run_directory;
+  if (!options.resume.empty()) return claim_old_directory(run_directory, machines.keys_of_others());
+  return claim_new_directory(
+      {.run_directory = run_directory,
+       .typed = !options.run_directory.empty(),
+       .command_line = options.command_line,
+       .job = {.job_name = job.name(), .job_file = job.paths().file, .first = run_directory}});
+}
+
+ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departure) {
+  Result<Grounds> grounds = lay_grounds();
+  if (!grounds) return fail(grounds.error());
   const Result<RunOptions> options = fill_in(typed);
   if (!options) return fail(options.error());
-  hardware::ThisMachine machine = hardware::find_this_machine();
-  if (!no_board.empty()) machine.reading.notes.push_back(no_board);
-  Result<process::CodeAsker> codes = process::CodeAsker::start();
-  if (!codes) machine.reading.notes.push_back(codes.error().message);
+  Result<job::LoadOptions> load = load_options_of(*options);
+  if (!load) return fail(load.error());
+  const model::Capacity here = grounds->machine.reading.capacity;
+  const std::expected<JobGround, text::Mistakes> ground = ground_of_job(*options, *load);
+  if (!ground || takes_more_than_a_look(ground->configuration)) {
+    const auto good = look_at_job(*options, *load, here);
+    if (!good) return fail(good.error());
+  }
+  if (!ground) return fail(ground.error());
+  Result<RunMachines> machines =
+      reach_machines(*ground, [&] { return !departure || departure->is_awaited(); });
+  if (!machines) return fail(machines.error());
+  load->machines = machines->all(here);
   while (true) {
-    const Result<job::LoadOptions> load = load_options_of(*options);
-    if (!load) return fail(load.error());
     std::expected<job::Job, text::Mistakes> job =
-        read_job(*options, *load, machine.reading.capacity);
+        read_job(*options, *load, machines->capacity(here));
     if (!job) return fail(job.error());
-    if (const Result<void> chosen = choose_tasks(*options, *job); !chosen) {
-      return fail(chosen.error());
-    }
-    const std::string run_directory = job->paths().run_directory;
-    const Result<sys::RunLock> lock =
-        options->resume.empty() ? claim_new_directory({.run_directory = run_directory,
-                                                       .typed = !options->run_directory.empty(),
-                                                       .command_line = options->command_line,
-                                                       .job = {.job_name = job->name(),
-                                                               .job_file = job->paths().file,
-                                                               .first = run_directory}})
-                                : claim_old_directory(run_directory);
+    Result<void> will_do = choose_tasks(*options, *job);
+    if (will_do) will_do = check_machines(*machines, *job, here);
+    if (!will_do) return fail(will_do.error());
+    const Result<sys::RunLock> lock = claim_directory(*options, *machines, *job);
     if (lock) {
+      const Result<void> waited = wait_for_earlier_machines(job->paths().run_directory, *machines);
+      if (!waited) return fail(waited.error());
       if (const auto failed = enter_snapshot(*options, *job, departure)) return *failed;
+      if (const Result<void> begun = begin_on_machines(*machines, *job); !begun) {
+        return fail(begun.error());
+      }
       return Session(*options, std::move(*job),
-                     {.promises = std::move(promises),
-                      .keeper = std::move(*keeper),
-                      .machine = std::move(machine),
-                      .codes = codes ? std::optional(std::move(*codes)) : std::nullopt},
+                     {.promises = std::move(grounds->promises),
+                      .keeper = std::move(grounds->keeper),
+                      .machine = std::move(grounds->machine),
+                      .codes = std::move(grounds->codes),
+                      .remotes = std::move(machines->remotes),
+                      .allocated = std::move(machines->allocated)},
                      std::move(departure))
           .run();
     }
     // Somebody else was quicker: the next one.
-    if (options->next && sys::RunLock::holder(run_directory)) continue;
+    if (options->next && sys::RunLock::holder(job->paths().run_directory)) continue;
     return fail(lock.error());
   }
 }
@@ -455,9 +486,10 @@ ExitCode run_command(const RunOptions& said) {
   if (!typed.detach) return run_here(typed, std::nullopt);
   Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
   if (!departed) return fail(departed.error());
-  if (const auto* const heard = std::get_if<sys::Departed>(&*departed))
-    return tell_departed(*heard);
-  return run_here(typed, std::get<sys::Departure>(std::move(*departed)));
+  const auto* const heard = std::get_if<sys::Departed>(&*departed);
+  if (heard == nullptr) return run_here(typed, std::get<sys::Departure>(std::move(*departed)));
+  // The process that was started says what it heard of the one that goes on.
+  return heard->word.empty() ? static_cast<ExitCode>(heard->exit_code) : answer(heard->word + "\n");
 }
 
 }  // namespace trainyard::cli

@@ -18,6 +18,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/shared_words.h"
+#include "cli/slurm_nodes.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
 #include "run/run_directory.h"
@@ -44,6 +45,9 @@ constexpr const char* kRunExamples =
     "  trainyard run sweep.yaml --new\n"
     "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
     "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
+    "  trainyard run --on local,lab1,lab2 sweep.yaml\n"
+    "  trainyard run --survive sweep.yaml\n"
+    "  trainyard run --slurm '--nodes=2 --time=8:00:00' sweep.yaml\n"
     "\n"
     "A command is one task, in this directory; one word behind '--' is for the shell. Without\n"
     "--matrix braces are as typed. It begins a run of its own each time, in runs/<name>-2, -3.\n"
@@ -85,6 +89,20 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       "Go on when the terminal is gone: the run's number is printed once it has begun, and\n"
       "what it says then is in trainyard.run.log in its directory");
   run->add_flag("--snapshot", options.snapshot, kSnapshotHelp);
+  run->add_option("--on", options.machines,
+                  "Where tasks run: hosts that ssh knows, 'local' for this one, 'slurm' for the\n"
+                  "nodes of the allocation: lab1,me@lab2,local. As --set machines=...")
+      ->type_name(value_kinds::kHosts);
+  run->add_flag("--survive", options.survives,
+                "Let the tasks run on when this is killed, for 'run --resume' to go on with.\n"
+                "As --set agent.local=true");
+  run->add_option("--slurm", options.slurm,
+                  "Ask Slurm for nodes, with these options of salloc: '--nodes=2 --time=8:00:00'.\n"
+                  "As --on slurm --set slurm.options=...")
+      ->type_name(value_kinds::kOptions);
+  run->add_option("--allocations", options.allocations,
+                  "How many of them at once. As --set slurm.allocations=...")
+      ->type_name(value_kinds::kNumber);
   run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
   run->add_flag("--json", options.json, "Print the results as JSON");
   add_configuration(*run, options.config_file, options.settings);
@@ -183,6 +201,22 @@ RunWords::RunWords(CLI::App& app, const std::string& command_line) {
 std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   if (!run_->parsed()) return std::nullopt;
   options_.words.command = std::move(command);
+  if (run_->count("--slurm") > 0) {
+    if (run_->count("--on") > 0 && !options_.machines.contains(kSlurm)) {
+      return fail(
+          fmt::format("--slurm asks for nodes, and '--on {}' names none of them: '--on {},slurm'",
+                      options_.machines, options_.machines));
+    }
+    options_.settings.push_back("slurm.options=" + options_.slurm);
+    if (run_->count("--on") == 0) options_.machines = kSlurm;
+  }
+  if (!options_.machines.empty() || run_->count("--on") > 0) {
+    options_.settings.push_back("machines=" + options_.machines);
+  }
+  if (options_.survives) options_.settings.emplace_back("agent.local=true");
+  if (run_->count("--allocations") > 0) {
+    options_.settings.push_back("slurm.allocations=" + options_.allocations);
+  }
   options_.resumes = run_->count("--resume") > 0;
   if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
   const std::string wrong = wrong_with_run(options_);

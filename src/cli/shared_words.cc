@@ -32,6 +32,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.kind = value_kinds::kNumber, .about = "The larger goes first of those that wait"},
     {.kind = value_kinds::kSignal,
      .about = "What it gets so many seconds before any TERM: USR1@120"},
+    {.kind = "true|false", .about = "Whether another try goes on from what this one has saved"},
     {.kind = value_kinds::kNumber, .about = "How many CPUs it uses"},
     {.kind = value_kinds::kSize, .about = "How much of the run's disk is kept for it: 20GB"},
     {.kind = value_kinds::kNumber,
@@ -43,6 +44,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.kind = value_kinds::kNumber,
      .about = "How many tasks may be on its GPU, it included; 0 is any number"},
     {.kind = value_kinds::kDevice, .about = "cpu, cuda, or cuda:1"},
+    {.kind = "machine=NAME,gpu=NAME",
+     .about = "On which machines and GPUs it may run: machine=lab*, gpu=H100"},
     {.kind = value_kinds::kTime, .about = "How long it is expected to take"},
     {.kind = value_kinds::kTime, .about = "How long it may take: 8h"},
     {.kind = value_kinds::kNumber, .about = "How often more it is tried after it has failed"},
@@ -53,6 +56,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.kind = "success|failure|always", .about = "What must have become of what it needs"},
     {.kind = value_kinds::kNumber, .about = "How many processes it is"},
     {.kind = "built-in|mpirun|torchrun|srun", .about = "What starts these"},
+    {.kind = "NUMBER|ROLE=NUMBER,...",
+     .about = "How many workers that hear each other it is: 4, learner=1,collector=2"},
     {.kind = "true|false", .about = "It loads first, and then waits for a device to train on"},
     {.kind = value_kinds::kPattern,
      .about = "Finds numbers in what it prints: 'loss=(?P<loss>[0-9.e-]+)'"},
@@ -62,7 +67,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
 
 /// Which may stand without a value.
 bool may_be_bare(job::TaskKey key) {
-  return key == job::TaskKey::TwoPhase || key == job::TaskKey::Preempt;
+  return key == job::TaskKey::TwoPhase || key == job::TaskKey::Preempt ||
+         key == job::TaskKey::Checkpoint;
 }
 
 }  // namespace

@@ -18,10 +18,14 @@ constexpr const char* kSize = "SIZE";
 constexpr const char* kTime = "TIME";
 constexpr const char* kNumber = "NUMBER";
 constexpr const char* kCards = "GPUS";
+constexpr const char* kMachines = "MACHINES";
 constexpr const char* kDevice = "DEVICE";
 constexpr const char* kShare = "SHARE";
 constexpr const char* kSignal = "SIGNAL";
 constexpr const char* kName = "NAME";
+constexpr const char* kHosts = "HOSTS";
+constexpr const char* kOptions = "OPTIONS";  ///< Of another program.
+constexpr const char* kKey = "KEY";
 constexpr const char* kResult = "NAME=VALUE";
 
 }  // namespace trainyard::cli::value_kinds

@@ -91,6 +91,14 @@ Gpus::Gpus(const GpuSources& sources) {
           fmt::format("{} leaves {} of {} GPUs", name, indices.size(), gpus.size()));
       if (indices.empty()) list_.none_reason = fmt::format("{} hides all of them", name);
     }
+    if (sources.only) {
+      std::erase_if(indices, [&](std::size_t i) {
+        return std::ranges::none_of(*sources.only, [&gpu = gpus[i]](const std::string& name) {
+          return model::is_called(gpu, name);
+        });
+      });
+      if (indices.empty()) list_.none_reason = "'machines' leaves none of them";
+    }
     for (const std::size_t index : indices) {
       sources_.push_back({.driver = driver, .index = index});
       list_.gpus.push_back(gpus[index]);

@@ -23,6 +23,9 @@ struct GpuSources {
   std::string sys = "/sys";
   /// NAME=value, of which CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES count.
   std::vector<std::string> environment;
+  /// Only those that are called so ("0", and "0:1" for a slice, of which "0" is all), whatever else
+  /// leaves them; nothing: all.
+  std::optional<std::vector<std::string>> only = std::nullopt;
 };
 
 /// A process that has memory of a GPU.

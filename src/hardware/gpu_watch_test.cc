@@ -95,6 +95,21 @@ TEST_F(GpuWatchTest, HasOnlyThoseThatTheEnvironmentLeaves) {
   EXPECT_EQ(hidden->list().none_reason, "CUDA_VISIBLE_DEVICES hides all of them");
 }
 
+TEST_F(GpuWatchTest, HasOnlyThoseThatItsUserNames) {
+  gpus_.show_two();
+  const auto listed = [](Texts only, std::vector<std::string> environment = {}) {
+    GpuSources sources = fake(std::move(environment));
+    sources.only = std::move(only);
+    const auto watch = GpuWatch::start(sources);
+    return watch ? uuids(watch->list()) : Texts{"no watch"};
+  };
+  EXPECT_EQ(listed({"1"}), Texts{"GPU-bbbb"});
+  EXPECT_EQ(listed({"7", "0"}), Texts{"GPU-aaaa"});
+  EXPECT_EQ(listed({}), Texts{});
+  EXPECT_EQ(listed({"0", "1"}, {"CUDA_VISIBLE_DEVICES=1"}), Texts{"GPU-bbbb"})
+      << "what the environment hides stays hidden";
+}
+
 TEST_F(GpuWatchTest, ListsSlicesInThePlaceOfTheirCard) {
   gpus_.show(R"({"devices": [{"uuid": "GPU-aaaa", "name": "Fake", "pci": "00000000:01:00.0",
     "memory": 80000000000, "mig": [

@@ -3,17 +3,42 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/bytes.h"
 #include "base/result.h"
 #include "hardware/capacity.h"
 #include "hardware/gpu_driver.h"
 #include "hardware/gpu_watch.h"
+#include "model/resources.h"
 #include "sys/environment.h"
 
 namespace trainyard::hardware {
 
-ThisMachine find_this_machine() {
-  Result<GpuWatch> watch = GpuWatch::start({.environment = sys::environment()});
-  ThisMachine found{.reading = read_capacity(), .gpus = {}};
+namespace {
+
+/// Who says more than there is has what there is.
+void keep_to(const MachineLimits& limits, CapacityReading& reading) {
+  model::Capacity& capacity = reading.capacity;
+  if (limits.cpus && *limits.cpus < capacity.cpus) {
+    capacity.cpus = *limits.cpus;
+    reading.notes.push_back(
+        fmt::format("'machines' leaves {:.4g} of its CPUs", model::as_number(capacity.cpus)));
+  }
+  if (limits.memory && *limits.memory < capacity.memory) {
+    capacity.memory = *limits.memory;
+    reading.notes.push_back(
+        fmt::format("'machines' leaves {} of its memory", to_text(capacity.memory)));
+  }
+}
+
+}  // namespace
+
+ThisMachine find_this_machine(const MachineLimits& limits) {
+  Result<GpuWatch> watch =
+      GpuWatch::start({.environment = sys::environment(), .only = limits.gpus});
+  ThisMachine found{.reading = read_capacity(), .gpus = {}, .hiding = {}};
+  keep_to(limits, found.reading);
   if (!watch) {
     found.reading.capacity.no_gpus_reason = watch.error().message;
     return found;
@@ -21,6 +46,9 @@ ThisMachine find_this_machine() {
   const GpuList& list = watch->list();
   found.reading.capacity.gpus = list.gpus;
   found.reading.capacity.no_gpus_reason = list.none_reason;
+  if (limits.gpus && list.gpus.empty()) {
+    found.hiding = {"CUDA_VISIBLE_DEVICES=-1", "HIP_VISIBLE_DEVICES=-1"};
+  }
   for (const std::string& note : list.notes) found.reading.notes.push_back(note);
   if (!list.gpus.empty()) found.gpus = std::move(*watch);
   return found;

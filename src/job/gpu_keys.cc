@@ -50,6 +50,9 @@ void GpuKeys::see(const GroupSpec& group, const TaskSpec& task, const Asked& ask
   for (const TaskKey key : {TaskKey::GpuMemoryLimit, TaskKey::GpuUtilization, TaskKey::MaxPerGpu}) {
     if (text_of(key) != nullptr) note(key, is_of_use(key, terms));
   }
+  if (asked.where && !asked.where->gpu.empty()) {
+    note(TaskKey::Where, terms.request.gpus > 0);
+  }
   if (contradicts_itself(task, asked)) note(TaskKey::Gpus, false);
 }
 
@@ -64,6 +67,7 @@ std::vector<GpuKeys::Mistake> GpuKeys::mistakes() const {
           "GPUs of its own ('gpus') are shared with nobody; 'gpu-memory' says how much of one is "
           "needed";
     }
+    if (key == TaskKey::Where) why = "'gpu' says which GPUs, and no GPU is asked for";
     if (key == TaskKey::Gpus) {
       why = "none is asked for, and 'gpu-memory' asks for one; 'device: cpu' trains on the CPUs";
     }

@@ -12,19 +12,19 @@
 namespace trainyard::job {
 
 std::vector<std::pair<std::string, std::string>> gpu_variables(
-    const model::Capacity& capacity, const model::Shape& shape,
+    const std::vector<model::Gpu>& of_machine, const model::Shape& shape,
     const std::vector<model::Gpu>& gpus) {
   std::vector<std::pair<std::string, std::string>> variables;
-  if (capacity.gpus.empty()) return variables;
+  if (of_machine.empty()) return variables;
   const bool wants_some = shape.terms.request.gpus > 0;
-  const bool amd = capacity.gpus.front().maker == model::GpuMaker::Amd;
+  const bool amd = of_machine.front().maker == model::GpuMaker::Amd;
   std::string value;
   const auto add = [&value](const model::Gpu& gpu) {
     value += (value.empty() ? "" : ",") + gpu.uuid;
   };
   if (wants_some && shape.terms.two_phase) {
     // It is given no other, as it counts those that it sees when it begins.
-    for (const model::Gpu& gpu : capacity.gpus) {
+    for (const model::Gpu& gpu : of_machine) {
       if (!gpu.late) add(gpu);
     }
   } else if (wants_some && gpus.empty()) {

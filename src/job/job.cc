@@ -25,6 +25,7 @@
 #include "job/gpu_caps.h"
 #include "job/gpu_limit_note.h"
 #include "job/job_binding.h"
+#include "job/job_configuration.h"
 #include "job/job_files.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
@@ -44,7 +45,6 @@
 #include "model/sharing_text.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
-#include "settings/configuration_reader.h"
 #include "text/file_name.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
@@ -59,47 +59,6 @@ namespace {
 std::string name_of_file(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
   return text::why_unsafe(stem) ? "job" : stem;
-}
-
-/// What is submitted runs by the settings of the run: its own may only be about its own tasks.
-void refuse_settings_of_the_run(const settings::Configuration& configuration,
-                                const settings::Configuration& of_the_run,
-                                text::MistakeList& mistakes) {
-  for (std::size_t i = 0; i < settings::kSettingCount; ++i) {
-    const auto setting = static_cast<settings::Setting>(i);
-    const std::string_view key = settings::settings()[i].key;
-    if (key.starts_with("task.") || configuration.origin(setting) == of_the_run.origin(setting)) {
-      continue;
-    }
-    mistakes.add(configuration.mistake(
-        setting, fmt::format("{}: is set for the whole run, and a submission cannot change it; it "
-                             "may set what begins with 'task.'",
-                             key)));
-  }
-}
-
-settings::Configuration layered(const LoadOptions& options, const text::YamlDocument& document,
-                                const std::string& directory, text::MistakeList& mistakes) {
-  const settings::ConfigurationSources sources{.config_file = options.config_file,
-                                               .settings = options.settings,
-                                               .current_directory = options.current_directory};
-  settings::Configuration configuration;
-  const auto& submission = options.submission;
-  if (submission) {
-    configuration = *submission->configuration;
-  } else {
-    settings::apply_config_file(configuration, sources, mistakes);
-  }
-  if (document.root() != nullptr && document.root()->kind == text::YamlKind::Mapping) {
-    if (const text::YamlNode* config = document.root()->find("config")) {
-      settings::apply_mapping(configuration, document, *config, directory, mistakes);
-    }
-  }
-  settings::apply_settings(configuration, sources, mistakes);
-  if (submission) {
-    refuse_settings_of_the_run(configuration, *submission->configuration, mistakes);
-  }
-  return configuration;
 }
 
 std::string run_directory(const LoadOptions& options, const JobSpec& spec,
@@ -208,6 +167,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
 
   auto state = std::make_unique<State>();
   state->capacity = capacity;
+  state->machines = options.machines;
   state->configuration = layered(options, document, directory, mistakes);
   state->spec = read_job(document, {.directory = directory, .files = options.files}, mistakes);
   if (state->configuration.flag(settings::Setting::SchedulerAutoAdjust)) {
@@ -217,6 +177,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   for (const model::Gpu& gpu : capacity.gpus) state->here.gpus.push_back(gpu.name);
   PlanBasis basis{.configuration = state->configuration,
                   .capacity = state->capacity,
+                  .machines = state->machines,
                   .learned = state->learned,
                   .here = state->here,
                   .only_shown = options.only_shown,
@@ -257,6 +218,7 @@ std::expected<Job, text::Mistakes> Job::later_round(const RoundOptions& options)
   state->code_copy = state_->code_copy;
   state->configuration = state_->configuration;
   state->capacity = state_->capacity;
+  state->machines = state_->machines;
   state->environment = state_->environment;
   state->notify = state_->notify;
   state->learned = state_->learned;
@@ -275,6 +237,7 @@ std::expected<Job, text::Mistakes> Job::later_round(const RoundOptions& options)
   PlannedJob planned = plan_job(state->spec,
                                 {.configuration = state->configuration,
                                  .capacity = state->capacity,
+                                 .machines = state->machines,
                                  .learned = state->learned,
                                  .here = state->here,
                                  .batch = options.batch,
@@ -342,6 +305,7 @@ const JobFiles& Job::files() const { return state_->spec.files; }
 const JobPaths& Job::paths() const { return state_->paths; }
 const settings::Configuration& Job::configuration() const { return state_->configuration; }
 const model::Capacity& Job::capacity() const { return state_->capacity; }
+const std::vector<model::NamedMachine>& Job::machines() const { return state_->machines; }
 const std::vector<text::WebAddress>& Job::notify() const { return state_->notify; }
 const std::string& Job::on_finish() const { return state_->spec.telling.on_finish; }
 std::string Job::without_secrets(std::string text) const {

@@ -21,7 +21,9 @@
 #include "job/job_files.h"
 #include "job/keep.h"
 #include "job/learned.h"
+#include "job/sought_programs.h"
 #include "job/task_keys.h"
+#include "job/workers_text.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
@@ -74,6 +76,9 @@ struct LoadOptions {
   bool only_shown = false;
   /// This machine's GPUs were not asked for: whether they can hold a task is not looked at.
   bool gpus_unknown = false;
+  /// The machines of the run: each task must fit on one of them. None: on what `capacity` says,
+  /// whatever it is called.
+  std::vector<model::NamedMachine> machines = {};
   /// What files say that the job file names, whatever stands there now.
   JobFiles files;
 };
@@ -103,6 +108,11 @@ class Job {
   static std::expected<Job, text::Mistakes> parse(std::string_view text, const LoadOptions& options,
                                                   const model::Capacity& capacity);
 
+  /// The configuration that a job file of this text has, before there are machines to make it for,
+  /// whatever else may be wrong with it.
+  static std::expected<settings::Configuration, text::Mistakes> configuration_of(
+      const std::string& text, const LoadOptions& options);
+
   /// Where the job file's runs go, whatever else may be wrong with it. An error where it cannot be
   /// read.
   static Result<JobRuns> runs_of(const LoadOptions& options);
@@ -118,6 +128,7 @@ class Job {
   [[nodiscard]] const JobPaths& paths() const;
   [[nodiscard]] const settings::Configuration& configuration() const;
   [[nodiscard]] const model::Capacity& capacity() const;  ///< What it was checked against.
+  [[nodiscard]] const std::vector<model::NamedMachine>& machines() const;  ///< The same.
 
   /// Who is told how the run goes, and the command that runs when it has ended, for the shell;
   /// empty: none. Of a file that is submitted they have no effect.
@@ -210,7 +221,7 @@ class Job {
   /// of a result that is not there: Launch::cannot_start says so. Without `result_of` such a value
   /// is left as it is written. One that is to be kept to a part of its GPUs costs a look at the
   /// files beside its Python.
-  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant = {},
+  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::Grant& grant = {},
                                      const ResultOf& result_of = {}) const;
 
   /// What would keep it to a part of a GPU, and why nothing would.
@@ -220,10 +231,18 @@ class Job {
   /// none.
   [[nodiscard]] std::optional<WrittenCommand> written_command(model::TaskIndex task) const;
 
-  /// A hash over command, environment, working directory, GPUs and ranks of a task as the job file
-  /// says them, to see whether an edited job file changed what it computes. Not over its place in
-  /// the file, where the run directory is, the defaults, nor how much memory and how many CPUs it
-  /// is promised: these are raised for the tasks that lacked them.
+  /// Which programs its tasks run that are to be run, each once, as far as their commands name them
+  /// alone: of each group the first 200 tasks are looked at, and none that a run makes in its own
+  /// directory is sought.
+  [[nodiscard]] std::vector<ProgramOfTasks> programs() const;
+
+  /// Of a task that is a parallel run; the count is 0 of any other.
+  [[nodiscard]] Workers workers(model::TaskIndex task) const;
+
+  /// A hash over command, environment, working directory, GPUs, ranks and workers of a task as the
+  /// job file says them, to see whether an edited job file changed what it computes. Not over its
+  /// place in the file, where the run directory is, the defaults, nor how much memory and how many
+  /// CPUs it is promised: these are raised for the tasks that lacked them.
   [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task) const;
   /// What it was when memory and CPUs still counted: journals of that time have it.
   [[nodiscard]] std::uint64_t older_fingerprint(model::TaskIndex task) const;

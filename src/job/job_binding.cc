@@ -13,6 +13,7 @@
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "text/placeholder.h"
+#include "text/python_command.h"
 
 namespace trainyard::job {
 
@@ -79,6 +80,11 @@ Variables said_variables(const GroupSpec& group, const TaskSpec& task,
     }
   }
   return variables;
+}
+
+std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {
+  const std::string word = task.arguments.front().fill(bindings);
+  return task.in_shell ? text::program_of_command(word) : word;
 }
 
 std::string combination_text(const GroupSpec& group, const text::Bindings& bindings) {

@@ -40,6 +40,9 @@ bool uses(const GroupSpec& group, const TaskSpec& task, std::size_t slot);
 Variables said_variables(const GroupSpec& group, const TaskSpec& task,
                          const text::Bindings& bindings);
 
+/// The first word of what a task runs; empty where only a shell knows it.
+std::string first_word(const TaskSpec& task, const text::Bindings& bindings);
+
 /// The combination in words, for mistakes: "bs=64,lr=1e-3".
 std::string combination_text(const GroupSpec& group, const text::Bindings& bindings);
 

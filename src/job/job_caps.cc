@@ -6,26 +6,14 @@
 #include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/task_environment.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "text/placeholder.h"
-#include "text/python_command.h"
 
 namespace trainyard::job {
-namespace {
-
-/// The first word of what is run; empty where only a shell knows it.
-std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {
-  const std::string word = task.arguments.front().fill(bindings);
-  return task.in_shell ? text::program_of_command(word) : word;
-}
-
-}  // namespace
 
 Cappers Job::State::cappers_of(const Bound& bound, const Variables& said,
                                const std::string& working_directory) const {
@@ -55,7 +43,7 @@ Cappers Job::cappers(model::TaskIndex task) const {
 }
 
 Variables Job::State::caps_for(const Cappers& cappers, const model::Shape& shape,
-                               const model::GpuGrant& grant) const {
+                               const model::Grant& grant) const {
   const int gpus = std::max(shape.terms.request.gpus, 1);
   CapAmount amount{.most = grant.memory_max,
                    .sharing = std::max(1, (shape.terms.ranks + gpus - 1) / gpus),

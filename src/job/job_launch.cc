@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -23,11 +24,13 @@
 #include "job/job_state.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
+#include "job/workers_text.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/rank_environment.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "run/run_directory.h"
 #include "settings/setting_value.h"
 #include "sys/this_process.h"
@@ -71,19 +74,24 @@ std::vector<std::string> filled_command(const TaskSpec& task, const text::Bindin
   return words;
 }
 
-/// What is written of a task, and the values of its placeholders.
+/// What is written of a task, the values of its placeholders, and where trainyard is that its
+/// command may need.
 struct TaskTexts {
   const GroupSpec& group;
   const TaskSpec& task;
   const text::Bindings& bindings;
   const text::Template::Lists& lists;
+  const std::string& trainyard;
 };
+
+/// Where it is here.
+std::string own_program() { return sys::own_program().value_or("trainyard"); }
 
 /// For a task whose group says `preload`. What its command needs was checked when the job was
 /// loaded. No shell reads it, so its values are words of it.
 void add_preload(const TaskTexts& texts, const std::string& run_directory, Program& program,
                  model::Launch& launch) {
-  const auto& [group, task, bindings, lists] = texts;
+  const auto& [group, task, bindings, lists, trainyard] = texts;
   std::vector<std::string> words = filled_command(task, bindings, lists);
   const auto python = task.in_shell ? text::read_python_command(std::string_view(words.front()))
                                     : text::read_python_command(std::move(words));
@@ -110,19 +118,37 @@ std::optional<std::string> launcher_of(const GroupSpec& group, const TaskSpec& t
   return launcher->text.text();
 }
 
+/// Of a task that is a parallel run; its count is 0 of any other.
+Workers workers_of(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings) {
+  const Text* const text = said(group, task, TaskKey::Workers);
+  if (text == nullptr) return {};
+  const Result<Workers> workers = parse_workers(text->text.fill(bindings));
+  check(workers.has_value(), "a value that was checked when the job was loaded");
+  return *workers;
+}
+
+/// `trainyard parallel`, which starts the workers and ends with them.
+std::vector<std::string> starter_of_workers(const Workers& workers, const std::string& trainyard) {
+  std::vector<std::string> command{trainyard, "parallel", "--workers",
+                                   fmt::to_string(workers.count)};
+  if (!workers.roles.empty()) {
+    command.insert(command.end(), {"--roles", fmt::format("{}", fmt::join(workers.roles, ","))});
+  }
+  command.emplace_back("--");
+  return command;
+}
+
 /// What comes before a command. For ranks that another launcher starts that is `trainyard ranks`,
 /// which calls the launcher and sees to it that all end together.
-std::vector<std::string> starter_of(const GroupSpec& group, const TaskSpec& task, int ranks) {
+std::vector<std::string> starter_of(const TaskTexts& texts, int ranks) {
+  const auto& [group, task, bindings, lists, trainyard] = texts;
   std::vector<std::string> command;
   const std::optional<std::string> launcher = launcher_of(group, task);
-  if (ranks > 0 && launcher) {
-    command = {sys::own_program().value_or("trainyard"),
-               "ranks",
-               "--ranks",
-               fmt::to_string(ranks),
-               "--launcher",
-               *launcher,
-               "--"};
+  const Workers workers = workers_of(group, task, bindings);
+  if (workers.count > 0) {
+    command = starter_of_workers(workers, trainyard);
+  } else if (ranks > 0 && launcher) {
+    command = {trainyard, "ranks", "--ranks", fmt::to_string(ranks), "--launcher", *launcher, "--"};
   }
   if (task.in_shell) command.insert(command.end(), {"/bin/sh", "-c"});
   return command;
@@ -130,8 +156,8 @@ std::vector<std::string> starter_of(const GroupSpec& group, const TaskSpec& task
 
 /// What is exec'ed. The shell gets values as variables, and never as text.
 Program program_of(const TaskTexts& texts, int ranks) {
-  const auto& [group, task, bindings, lists] = texts;
-  Program program{.arguments = starter_of(group, task, ranks), .variables = {}};
+  const auto& [group, task, bindings, lists, trainyard] = texts;
+  Program program{.arguments = starter_of(texts, ranks), .variables = {}};
   if (task.in_shell) {
     text::Template::Command command = task.arguments.front().command(bindings, lists);
     program.arguments.push_back(std::move(command.text));
@@ -164,7 +190,37 @@ void erase_variable(std::vector<std::string>& environment, const std::string& na
                 [&begins](const std::string& variable) { return variable.starts_with(begins); });
 }
 
+/// What tasks of a shape have in common, where Python has imported for them.
+struct OfShape {
+  const std::string& run_directory;
+  std::vector<std::string> environment;
+};
+
+/// What is exec'ed, and the variables that this needs.
+void set_program(const TaskTexts& texts, OfShape shape, model::Launch& launch) {
+  Program program = program_of(texts, launch.ranks);
+  if (!texts.group.preload.empty()) {
+    launch.preload.environment = std::move(shape.environment);
+    add_preload(texts, shape.run_directory, program, launch);
+  }
+  for (const auto& [name, value] : program.variables) {
+    launch.environment.push_back(fmt::format("{}={}", name, value));
+  }
+  launch.arguments = std::move(program.arguments);
+}
+
 }  // namespace
+
+void Job::State::add_caps(const Bound& bound, const Variables& said, const model::Shape& shape,
+                          const model::Grant& grant, model::Launch& launch) const {
+  const Cappers cappers = cappers_of(bound, said, launch.working_directory);
+  for (const auto& [variable, value] : caps_for(cappers, shape, grant)) {
+    // What is said there is part of it.
+    erase_variable(launch.environment, variable);
+    launch.environment.push_back(fmt::format("{}={}", variable, value));
+  }
+  launch.capped_by = to_text(cappers);
+}
 
 std::string Job::State::place_of(const std::string& directory) const {
   return code_copy ? code_copy->place_of(directory) : directory;
@@ -180,21 +236,24 @@ void Job::work_in(run::CodeCopy copy) { state_->code_copy = std::move(copy); }
 
 const std::optional<run::CodeCopy>& Job::code_copy() const { return state_->code_copy; }
 
-model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
+model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
                           const ResultOf& result_of) const {
   State::Bound bound = state_->bind(key.task);
+  bound.elsewhere = grant.elsewhere;
   const TaskSpec& task = *bound.task;
   const GroupSpec& group = *bound.group;
   const model::Shape& shape = state_->plan->shape_of(key.task);
+  const std::string run_directory = grant.elsewhere.place_of(state_->paths.run_directory);
   model::Launch launch;
-  set_files(launch, state_->directory_of(bound), key.attempt);
+  set_files(launch, grant.elsewhere.place_of(state_->directory_of(bound)), key.attempt);
   bound.bindings[kTaskDirSlot] = launch.task_directory;
-  bound.bindings[kRunDirSlot] = state_->paths.run_directory;
+  bound.bindings[kRunDirSlot] = run_directory;
   if (auto why = state_->bind_needs(key.task, bound, result_of)) {
     launch.cannot_start = std::move(*why);
   }
 
-  launch.working_directory = state_->working_directory_of(bound);
+  launch.needed_directories = bound.named_directories;
+  launch.working_directory = grant.elsewhere.place_of(state_->working_directory_of(bound));
   const Variables said = said_variables(group, task, bound.bindings);
   const auto add = [&launch](std::string_view name, std::string_view value) {
     launch.environment.push_back(fmt::format("{}={}", name, value));
@@ -207,21 +266,25 @@ model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
   };
   for (const auto& [name, value] : own_variables(
            {.group = group.name, .id = bound.id, .attempt = key.attempt, .round = group.round},
-           launch, state_->paths.run_directory)) {
+           launch, run_directory)) {
     add(name, value);
   }
   launch.two_phase = shape.terms.two_phase;
+  launch.passes_term_on = shape.terms.workers > 0;
   launch.ranks = shape.terms.ranks;
   if (launch.ranks > 0 && !launcher_of(group, task)) {
     launch.own_ranks =
         model::OwnRanks{.gpus = gpus_of_ranks(shape, said, grant.gpus),
                         .log_paths = logs_of_ranks(launch, launch.ranks, key.attempt)};
   }
-  for (const auto& [name, value] : thread_variables(shape.terms.request, shape.terms.ranks)) {
+  for (const auto& [name, value] :
+       thread_variables(shape.terms.request, model::processes_of(shape.terms))) {
     add_unless_set(name, value);
   }
   add_unless_set("PYTHONUNBUFFERED", "1");
-  for (const auto& [name, value] : gpu_variables(state_->capacity, shape, grant.gpus)) {
+  const std::vector<model::Gpu>& of_machine =
+      grant.of_machine.empty() ? state_->capacity.gpus : grant.of_machine;
+  for (const auto& [name, value] : gpu_variables(of_machine, shape, grant.gpus)) {
     if (!find_variable(said, name)) add(name, value);
   }
   if (shape.terms.request.gpu_memory > Bytes{} || shape.terms.learns_gpu_memory) {
@@ -230,24 +293,14 @@ model::Launch Job::launch(model::AttemptKey key, const model::GpuGrant& grant,
     add_unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
   }
   for (const auto& [name, value] : said) add(name, value);
-  if (grant.memory_max > Bytes{}) {
-    const Cappers cappers = state_->cappers_of(bound, said, launch.working_directory);
-    for (const auto& [name, value] : state_->caps_for(cappers, shape, grant)) {
-      // What is said there is part of it.
-      erase_variable(launch.environment, name);
-      add(name, value);
-    }
-    launch.capped_by = to_text(cappers);
-  }
-  const TaskTexts texts{
-      .group = group, .task = task, .bindings = bound.bindings, .lists = bound.lists};
-  Program program = program_of(texts, shape.terms.ranks);
-  if (!group.preload.empty()) {
-    launch.preload.environment = std::move(common);
-    add_preload(texts, state_->paths.run_directory, program, launch);
-  }
-  for (const auto& [name, value] : program.variables) add(name, value);
-  launch.arguments = std::move(program.arguments);
+  if (grant.memory_max > Bytes{}) state_->add_caps(bound, said, shape, grant, launch);
+  const std::string trainyard = grant.program.empty() ? own_program() : grant.program;
+  set_program({.group = group,
+               .task = task,
+               .bindings = bound.bindings,
+               .lists = bound.lists,
+               .trainyard = trainyard},
+              {.run_directory = run_directory, .environment = std::move(common)}, launch);
   return launch;
 }
 
@@ -263,7 +316,13 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
   if (written.variables.empty()) return std::nullopt;
   if (text.first_in_document()) return written;
   const int ranks = state_->plan->shape_of(task).terms.ranks;
-  written.arguments = starter_of(group, spec, ranks);
+  const std::string trainyard = own_program();
+  written.arguments = starter_of({.group = group,
+                                  .task = spec,
+                                  .bindings = bound.bindings,
+                                  .lists = bound.lists,
+                                  .trainyard = trainyard},
+                                 ranks);
   written.arguments->push_back(text.fill(bound.bindings));
   return written;
 }
@@ -279,6 +338,11 @@ struct Reservations {
 };
 
 }  // namespace
+
+Workers Job::workers(model::TaskIndex task) const {
+  const State::Bound bound = state_->bind(task);
+  return workers_of(*bound.group, *bound.task, bound.bindings);
+}
 
 std::uint64_t Job::fingerprint(model::TaskIndex task) const { return fingerprint(task, false); }
 
@@ -333,6 +397,10 @@ std::uint64_t Job::fingerprint(model::TaskIndex task, bool with_reservations) co
     print.add(std::int64_t{ranks});
     const Text* const launcher = said(group, spec, TaskKey::Launcher);
     print.add(launcher != nullptr ? launcher->text.text() : "built-in");
+  }
+  if (const Workers workers = workers_of(group, spec, bound.bindings); workers.count > 0) {
+    print.add("workers");
+    print.add(to_text(workers));
   }
   return print.value();
 }

@@ -190,6 +190,44 @@ TEST(Launch, RunsWhereItIsTold) {
             "/job/x");
 }
 
+TEST(Launch, HasTheNamesOfThereOnAMachineWithDirectoriesOfItsOwn) {
+  const Job job = job_of(
+      "groups:\n"
+      "- {name: a, tasks: [{id: one, command: x}]}\n"
+      "- name: b\n"
+      "  needs: [a]\n"
+      "  ranks: 2\n"
+      "  launcher: mpirun\n"
+      "  tasks:\n"
+      "  - {id: two, working-directory: src,\n"
+      "     command: [x, '{needs.a.dir}', '{needs.a.result.model}', '{run_dir}', '{task_dir}', "
+      "/job/y]}\n",
+      in_job_directory());
+  const model::Grant grant{
+      .gpus = {},
+      .memory_max = {},
+      .of_machine = {},
+      .program = "/opt/trainyard",
+      .elsewhere = {.run = {.here = "/job/runs/sweep", .there = "/far/.trainyard/sweep-1"},
+                    .work = {.here = "/job", .there = "/far"}}};
+  const auto result_of = [](const std::string&, const std::string&) {
+    return std::optional<std::string>(R"({"model":"/job/runs/sweep/a/one/m"})");
+  };
+  const model::Launch launch = job.launch({.task = {1}, .attempt = 2}, grant, result_of);
+  EXPECT_THAT(launch.arguments,
+              ElementsAre("/opt/trainyard", "ranks", "--ranks", "2", "--launcher", "mpirun", "--",
+                          "x", "/far/.trainyard/sweep-1/a/one", "/far/.trainyard/sweep-1/a/one/m",
+                          "/far/.trainyard/sweep-1", "/far/.trainyard/sweep-1/b/two", "/job/y"))
+      << "what its author has written out stays";
+  EXPECT_EQ(launch.working_directory, "/far/src");
+  EXPECT_EQ(launch.task_directory, "/far/.trainyard/sweep-1/b/two");
+  EXPECT_EQ(launch.stdout_path, "/far/.trainyard/sweep-1/b/two/stdout.2.log");
+  EXPECT_THAT(launch.environment, Contains("TRAINYARD_RUN_DIR=/far/.trainyard/sweep-1"));
+  EXPECT_THAT(launch.environment,
+              Contains("TRAINYARD_RESULT=/far/.trainyard/sweep-1/b/two/result.2.json"));
+  EXPECT_THAT(launch.needed_directories, Contains("/job/runs/sweep/a/one"));
+}
+
 TEST(Launch, IsInACopyOfTheCodeWhereItWouldBeInTheOriginal) {
   Job job = job_of(
       "groups:\n"

@@ -88,7 +88,7 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
   EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; it wants 'groups'"));
   EXPECT_THAT(mistakes_of("[]"),
               ElementsAre("sweep.yaml:1:1: a job file is keys with values: name, run-dir, config, "
-                          "try-first, notify, on-finish, groups"));
+                          "machines, try-first, notify, on-finish, groups"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
   EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' has no group"));
   EXPECT_THAT(mistakes_of("groups: {}"),

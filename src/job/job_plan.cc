@@ -25,10 +25,12 @@
 #include "job/job_binding.h"
 #include "job/job_needs.h"
 #include "job/job_spec.h"
+#include "job/lack.h"
 #include "job/learned.h"
 #include "job/learned_notes.h"
 #include "job/matching.h"
 #include "job/needs_check.h"
+#include "job/process_keys.h"
 #include "job/raised_numbers.h"
 #include "job/repeat_check.h"
 #include "job/task_keys.h"
@@ -39,7 +41,6 @@
 #include "model/resources.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
-#include "schedule/scheduler.h"
 #include "settings/configuration.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
@@ -281,9 +282,9 @@ class PlanMaker {
       complain(text != nullptr ? text->place : task.place, group,
                fmt::format("{}: {}{}", name, mistake.message, in_combination(group)));
     }
-    const Text* const ranks = said(group, task, TaskKey::Ranks);
-    if (ranks != nullptr && !group.preload.empty() && first_time(origin.task, "ranks")) {
-      complain(ranks->place, group, "ranks: a task with 'preload' is one process");
+    for (const ProcessMistake& mistake : process_mistakes(group, task)) {
+      if (!first_time(origin.task, mistake.key)) continue;
+      complain(mistake.place, group, fmt::format("{}: {}", mistake.key, mistake.message));
     }
     const LearnedUse use = add_learned(group, made.terms);
     return {.terms = made.terms, .use = use};
@@ -342,31 +343,28 @@ class PlanMaker {
   void check_shapes() {
     model::Policy policy = settings::policy(basis_.configuration, basis_.capacity);
     if (!check_memory()) policy.memory_remain = Bytes{};
+    const LackBasis basis{
+        .policy = policy, .capacity = basis_.capacity, .machines = basis_.machines};
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       const ShapeOwner& owner = owners_[i];
       const GroupSpec& group = spec_.groups[owner.group];
       const TaskSpec& task = group.tasks[owner.origin.task];
       model::Request request = model::request_of(job_.plan.shapes[i].terms);
-      if (basis_.gpus_unknown) request.gpus = 0;
-      const auto said_at = [&](TaskKey key) {
-        const Text* const text = said(group, task, key);
-        return text != nullptr ? text->place : task.place;
-      };
+      if (basis_.gpus_unknown) {
+        request.gpus = 0;
+        request.where.gpu.clear();
+      }
       bind_combination(group, owner.origin.combination, bindings_);
       const std::string id = make_id(group, owner.origin, bindings_);
       if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i]);
           why && !basis_.gpus_unknown) {
         say_no_room(task.place, group, fmt::format("task '{}' can never run here: {}", id, *why));
       }
-      if (const auto why = schedule::never_fits(request, policy, basis_.capacity)) {
-        const bool memory = request.memory > settings::memory_to_give(policy, basis_.capacity);
-        const bool cpus = request.cpus > basis_.capacity.cpus;
-        const TaskKey key = memory                   ? TaskKey::Memory
-                            : cpus                   ? TaskKey::Cpus
-                            : request.gpu            ? TaskKey::Device
-                            : says_gpus(task, group) ? TaskKey::Gpus
-                                                     : TaskKey::GpuMemory;
-        say_no_room(said_at(key), group, fmt::format("task '{}' can never run here: {}", id, *why));
+      if (const auto lack = find_lack(request, basis)) {
+        const bool counted = lack->key == TaskKey::GpuMemory && says_gpus(task, group);
+        const Text* const text = said(group, task, counted ? TaskKey::Gpus : lack->key);
+        say_no_room(text != nullptr ? text->place : task.place, group,
+                    fmt::format("task '{}' can never run here: {}", id, lack->why));
       } else if (said(group, task, TaskKey::Cpus) == nullptr) {
         compare_room(owner.group, request, policy);
       }

@@ -34,6 +34,7 @@ struct PlannedJob {
 struct PlanBasis {
   const settings::Configuration& configuration;
   const model::Capacity& capacity;
+  const std::vector<model::NamedMachine>& machines;  ///< As in LoadOptions.
   const Learned& learned;
   LearnedFor here = {};
   std::uint32_t batch = 1;  ///< Which of the run it becomes.

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/result.h"
 #include "job/inherited_matrix.h"
 #include "job/job_spec.h"
 #include "job/keep.h"
+#include "job/launcher_reader.h"
 #include "job/matrix.h"
 #include "job/matrix_reader.h"
 #include "job/metrics_key.h"
@@ -28,10 +28,11 @@
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "job/telling_keys.h"
+#include "job/where_reader.h"
+#include "job/workers_reader.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
-#include "text/launcher_text.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
 #include "text/yaml_reader.h"
@@ -304,6 +305,14 @@ class GroupReader {
     return Text{.text = text::Template::plain(std::move(words)), .place = node.place};
   }
 
+  /// One that may be keys with values.
+  std::optional<Text> read_keyed(const text::Complainer& to, const text::YamlNode& node,
+                                 const TaskKeyInfo& info) {
+    const auto text =
+        info.key == TaskKey::Where ? where_as_text(to, node) : workers_as_text(to, node);
+    return text ? read_said(to, *text, info) : std::nullopt;
+  }
+
   Wants read_wants(const text::Complainer& to, const text::YamlNode& node) {
     Wants wants;
     for (const TaskKeyInfo& info : task_keys()) {
@@ -315,24 +324,12 @@ class GroupReader {
       }
       auto said = info.key == TaskKey::Launcher  ? read_launcher(to, *value)
                   : info.key == TaskKey::Metrics ? read_metrics(to, *value)
-                                                 : read_said(to, *value, info);
+                  : info.key == TaskKey::Workers || info.key == TaskKey::Where
+                      ? read_keyed(to, *value, info)
+                      : read_said(to, *value, info);
       if (said) wants.said.emplace_back(info.key, std::move(*said));
     }
     return wants;
-  }
-
-  /// A name, or a list; as text that parse_launcher() reads.
-  static std::optional<Text> read_launcher(const text::Complainer& to, const text::YamlNode& node) {
-    std::string text = node.text;
-    if (node.kind == text::YamlKind::List) {
-      nlohmann::json list = nlohmann::json::array();
-      for (const text::YamlNode* const item : node.items) list.push_back(item->text);
-      text = list.dump();
-    }
-    const auto launcher = text::parse_launcher(text);
-    if (launcher) return Text{.text = text::Template::plain(std::move(text)), .place = node.place};
-    to.complain(node, fmt::format("launcher: {}", launcher.error().message));
-    return std::nullopt;
   }
 
   std::vector<std::pair<std::string, Text>> read_environment(const text::Complainer& to,
@@ -376,8 +373,8 @@ class JobReader {
     JobSpec job;
     if (root.kind != text::YamlKind::Mapping) {
       to_.complain(root,
-                   "a job file is keys with values: name, run-dir, config, try-first, notify, "
-                   "on-finish, groups");
+                   "a job file is keys with values: name, run-dir, config, machines, try-first, "
+                   "notify, on-finish, groups");
       return job;
     }
     text::check_keys(to_, root, keys_of_job(), kNotOfJob);

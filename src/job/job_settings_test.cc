@@ -1,4 +1,7 @@
 // The settings that are in force for a job: defaults, the settings file, the job file, --set.
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "job/job.h"
@@ -31,6 +34,26 @@ TEST(SettingsOfAJob, ComeInLayersAndSayFromWhere) {
   EXPECT_EQ(in_force.origin(settings::Setting::SchedulerMaxProcess), "--set");
   EXPECT_TRUE(in_force.flag(settings::Setting::GpuPriorityReverse));
   EXPECT_EQ(job.policy().processes_max, 3);
+}
+
+TEST(SettingsOfAJob, SayWhereItRuns) {
+  const auto machines_in = [](const std::string& lines, LoadOptions options = in_job_directory()) {
+    const std::string text = lines + "groups: [{tasks: [{command: x}]}]\n";
+    const auto configuration = Job::configuration_of(text, options);
+    const std::vector<std::string> mistakes = mistakes_of(text, options);
+    return configuration ? configuration->text(settings::Setting::Machines) : mistakes.at(0);
+  };
+  EXPECT_EQ(machines_in("machines: lab1, local\n"), "lab1, local");
+  EXPECT_EQ(machines_in("machines:\n- {ssh: lab1, cpus: 8}\n"), R"([{"ssh":"lab1","cpus":"8"}])");
+  EXPECT_EQ(machines_in("config: {machines: lab1}\n"), "lab1");
+  EXPECT_EQ(machines_in("machines:\n- {ssh: lab1, cpu: 8}\n"),
+            "sweep.yaml:2:15: machines: unknown key 'cpu', did you mean 'cpus'?");
+  EXPECT_EQ(machines_in("config: {machines: lab1}\nmachines: lab2\n"),
+            "sweep.yaml:2:11: machines: is said under 'config', too");
+  LoadOptions options = in_job_directory();
+  options.settings = {"machines=lab1"};
+  EXPECT_EQ(machines_in("machines: [local, {ssh: lab1, gpus: none}]\n", options),
+            R"([{"ssh":"lab1","gpus":"none"}])");
 }
 
 }  // namespace

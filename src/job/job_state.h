@@ -24,6 +24,7 @@
 #include "settings/configuration.h"
 #include "text/placeholder.h"
 #include "text/web_address.h"
+#include "wire/agent.h"
 
 namespace trainyard::job {
 
@@ -34,6 +35,7 @@ struct Job::State {
   std::optional<run::CodeCopy> code_copy;
   settings::Configuration configuration;
   model::Capacity capacity;
+  std::vector<model::NamedMachine> machines;
   Variables environment;  ///< Of the yard: what matters here.
   JobSpec spec;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
@@ -62,6 +64,8 @@ struct Job::State {
     text::Bindings bindings;
     std::map<std::size_t, std::vector<std::string>> lists;  ///< By slot: of those that are several.
     std::string id;
+    model::Elsewhere elsewhere = {};             ///< Where it is to start.
+    std::vector<std::string> named_directories;  ///< Of other tasks, in its texts: as here.
   };
   [[nodiscard]] Bound bind(model::TaskIndex index) const;
 
@@ -97,12 +101,18 @@ struct Job::State {
   [[nodiscard]] std::string place_of(const std::string& directory) const;
   [[nodiscard]] std::string working_directory_of(const Bound& bound) const;
 
+  /// What it runs, as far as that can be looked for beforehand; nothing: the run makes it.
+  [[nodiscard]] std::optional<wire::SoughtProgram> program_of(model::TaskIndex task) const;
+
   /// How one can be kept to a part of its GPU that finds these variables beside the yard's.
   [[nodiscard]] Cappers cappers_of(const Bound& bound, const Variables& said,
                                    const std::string& working_directory) const;
   /// And the variables that do so.
   [[nodiscard]] Variables caps_for(const Cappers& cappers, const model::Shape& shape,
-                                   const model::GpuGrant& grant) const;
+                                   const model::Grant& grant) const;
+  /// Adds them to what it is started with.
+  void add_caps(const Bound& bound, const Variables& said, const model::Shape& shape,
+                const model::Grant& grant, model::Launch& launch) const;
 };
 
 }  // namespace trainyard::job

@@ -87,7 +87,7 @@ std::optional<std::string> Jobs::metrics_of(model::TaskIndex task) const {
   return said ? std::optional(said->text) : std::nullopt;
 }
 
-model::Launch Jobs::launch(model::AttemptKey key, const model::GpuGrant& grant,
+model::Launch Jobs::launch(model::AttemptKey key, const model::Grant& grant,
                            const ResultOf& result_of) const {
   const Owner owner = owner_of(key.task);
   model::Launch launch =

@@ -50,7 +50,7 @@ class Jobs {
   /// The pattern that finds metrics in what a task prints; nothing where its file says none.
   [[nodiscard]] std::optional<std::string> metrics_of(model::TaskIndex task) const;
 
-  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant,
+  [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::Grant& grant,
                                      const ResultOf& result_of) const;
 
  private:

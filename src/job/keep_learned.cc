@@ -147,9 +147,10 @@ class Sources {
     if (its == nullptr) return {};
     LearnedFrom from{
         .run = run_, .started_unix_ms = its->started_unix_ms, .host = its->host, .gpu = {}};
+    if (!row.machine.empty()) from.host = row.machine;
     const std::string label = row.gpus.substr(0, row.gpus.find(','));
     const auto gpu = std::ranges::find_if(gpus_, [&](const journal::GpuRow& it) {
-      return it.execution == its->number && it.label == label;
+      return it.execution == its->number && it.machine == row.machine && it.label == label;
     });
     if (label.empty() || gpu == gpus_.end()) return from;
     from.gpu = gpu->name;

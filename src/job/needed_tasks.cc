@@ -141,13 +141,15 @@ std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& 
       std::vector<std::string> directories;
       directories.reserve(others.size());
       for (const Other& other : others) {
-        joined += (joined.empty() ? "" : " ") + other.directory;
-        directories.push_back(other.directory);
+        directories.push_back(bound.elsewhere.place_of(other.directory));
+        joined += (joined.empty() ? "" : " ") + directories.back();
+        bound.named_directories.push_back(other.directory);
       }
       bound.bindings[slot] = std::move(joined);
       bound.lists[slot] = std::move(directories);
     } else if (value.kind == NeedsValue::Kind::Directory) {
-      bound.bindings[slot] = others.front().directory;
+      bound.bindings[slot] = bound.elsewhere.place_of(others.front().directory);
+      bound.named_directories.push_back(others.front().directory);
     } else if (result_of) {
       const Other& other = others.front();
       const std::optional<std::string> result = result_of(other.group, other.id);
@@ -156,6 +158,7 @@ std::optional<std::string> Job::State::bind_needs(model::TaskIndex task, Bound& 
         return fmt::format("'{{{}}}' has no value: {}/{} left no '{}' in its result",
                            name_of(value), other.group, other.id, value.key);
       }
+      bound.bindings[slot] = bound.elsewhere.place_of(*bound.bindings[slot]);
     }
   }
   return std::nullopt;

@@ -52,9 +52,26 @@ WRONG = {
     "half a retry": "groups: [{tasks: [{command: x, retries: 2.5}]}]",
     "no rank at all": "groups: [{ranks: 0, tasks: [{command: x}]}]",
     "too many ranks": "groups: [{ranks: 4097, tasks: [{command: x}]}]",
+    "no worker at all": "groups: [{workers: 0, tasks: [{command: x}]}]",
+    "too many workers": "groups: [{tasks: [{command: x, workers: 1025}]}]",
+    "workers of no role": "groups: [{workers: {}, tasks: [{command: x}]}]",
+    "a role with a space": "groups: [{workers: {a b: 1}, tasks: [{command: x}]}]",
+    "a role without a number": "groups: [{workers: 'collector,learner=1', tasks: [{command: x}]}]",
+    "half a collector": "groups: [{workers: {collector: 0.5}, tasks: [{command: x}]}]",
+    "a list of workers": "groups: [{workers: [collector, learner], tasks: [{command: x}]}]",
     "a number that may grow from nothing": "groups: [{gpu-memory: at least, tasks: [{command: x}]}]",
     "a number that may grow in other words": "groups: [{gpu-memory: 4GB+, tasks: [{command: x}]}]",
     "half a GPU": "groups: [{gpus: 0.5, tasks: [{command: x}]}]",
+    "no word of where": "groups: [{where: {}, tasks: [{command: x}]}]",
+    "where on a rack": "groups: [{where: {rack: 7}, tasks: [{command: x}]}]",
+    "where without a key": "groups: [{tasks: [{command: x, where: lab1}]}]",
+    "a list of machines": "groups: [{tasks: [{command: x, where: [lab1, lab2]}]}]",
+    "two machines in a pattern": "groups: [{tasks: [{command: x, where: {machine: 'lab1,lab2'}}]}]",
+    "a machine without its host": "machines: [{cpus: 8}]\ngroups: [{tasks: [{command: x}]}]",
+    "a machine with half a word": "machines: [{ssh: lab1, cpu: 8}]\ngroups: [{tasks: [{command: x}]}]",
+    "no machine": "machines: []\ngroups: [{tasks: [{command: x}]}]",
+    "limits of local": "machines: [{ssh: local, cpus: 8}]\ngroups: [{tasks: [{command: x}]}]",
+    "a setup of two lines": "machines: [{ssh: lab1, setup: \"a\\nb\"}]\ngroups: [{tasks: [{command: x}]}]",
     "a device of another kind": "groups: [{device: gpu, tasks: [{command: x}]}]",
     "no round at all": "groups: [{repeat: 0, groups: [{tasks: [{command: x}]}]}]",
     "too many rounds": "groups: [{repeat: 10001, groups: [{tasks: [{command: x}]}]}]",
@@ -75,6 +92,7 @@ run-dir: b
 try-first: 1
 notify: [https://hooks.example.com/x, $NTFY]
 on-finish: ./done.sh
+machines: [local, {ssh: me@lab2, cpus: 7.5, memory: 32GB, gpus: [0, "1:0"], setup: . venv/bin/activate}, {ssh: lab3, gpus: none}]
 config: {workdir: c, debug: false, smtp: {enable: true, security: tls}, other-users: share, scheduler: {max-process: 4, interval: 0.5}, remain-limit.memory: 1GB}
 groups:
 - name: g
@@ -89,6 +107,7 @@ groups:
   signal: USR1@120
   memory-limit: hard
   preempt: false
+  checkpoint: true
   ranks: 4096
   retries: 254
   launcher: [srun, "{command}"]
@@ -98,6 +117,13 @@ groups:
   - {command: z, device: "{b}", ranks: "{a}", retries: "{a}", oom-retries: 0, gpus: "{a}"}
   - {command: y, device: "cuda:1", duration: 10m, signal: SIGUSR2@2min, memory: 1GB, launcher: mpirun, ranks: 2, two-phase: false,
      memory-limit: none, preempt: true}
+  - {command: w, workers: {collector: "{a}", learner: 1}}
+  - {command: v, workers: 1024}
+  - {command: u, workers: "collector=2,learner=1"}
+  - {command: t, workers: "{a}"}
+  - {command: s, where: {machine: "lab{a}", gpu: H100}}
+  - {command: r, where: {machine: 7}}
+  - {command: q, where: "gpu=H100,machine=lab*"}
   - {command: x, memory: at least 2GB, gpu-memory: "at least {b}"}
 - repeat: 20
   until: s.result.test acc >= -0.5e1

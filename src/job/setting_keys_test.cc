@@ -54,6 +54,14 @@ Kind kind_of(SettingKind kind) {
               .schema = {{"enum", {"auto", "none", "starttls", "tls"}}}};
     case SettingKind::OtherUsers:
       return {.good = "share", .wrong = "ignore", .schema = {{"enum", {"avoid", "share"}}}};
+    case SettingKind::Record:
+      return {.good = "full", .wrong = "all", .schema = {{"enum", {"usual", "full"}}}};
+    case SettingKind::Machines:
+      return {.good = "lab1", .wrong = "lab1;", .schema = definition("machines")};
+    case SettingKind::Lease:
+      return {.good = "7", .wrong = "0.5", .schema = definition("seconds")};
+    case SettingKind::Command:
+      return {.good = "some words", .wrong = std::nullopt, .schema = {{"type", "string"}}};
     case SettingKind::Strategy:
       return {.good = "PCI", .wrong = "PC", .schema = definition("strategy")};
     case SettingKind::Share:
@@ -78,6 +86,10 @@ Kind kind_of(SettingKind kind) {
               .schema = {{"type", "integer"}, {"minimum", 0}, {"maximum", 32}}};
     case SettingKind::Tries:
       return {.good = "7", .wrong = "0", .schema = {{"type", "integer"}, {"minimum", 1}}};
+    case SettingKind::Allocations:
+      return {.good = "4",
+              .wrong = "65",
+              .schema = {{"type", "integer"}, {"minimum", 1}, {"maximum", 64}}};
     case SettingKind::Port:
       return {.good = "26",
               .wrong = "65536",

@@ -67,8 +67,8 @@ Variables own_variables(const TaskName& name, const model::Launch& launch,
   return variables;
 }
 
-Variables thread_variables(const model::Request& request, int ranks) {
-  const std::int64_t cpus_of_each = request.cpus.milli / 1000 / std::max(ranks, 1);
+Variables thread_variables(const model::Request& request, int processes) {
+  const std::int64_t cpus_of_each = request.cpus.milli / 1000 / processes;
   const std::string threads = fmt::to_string(std::max<std::int64_t>(1, cpus_of_each));
   return {{"OMP_NUM_THREADS", threads},
           {"OPENBLAS_NUM_THREADS", threads},

@@ -46,7 +46,8 @@ std::vector<std::string> logs_of_ranks(const model::Launch& launch, int ranks,
 Variables own_variables(const TaskName& name, const model::Launch& launch,
                         const std::string& run_directory);
 
-/// How many threads its libraries start: as many as it has CPUs, of several ranks each its share.
-Variables thread_variables(const model::Request& request, int ranks);
+/// How many threads its libraries start: as many as it has CPUs, of several processes each its
+/// share.
+Variables thread_variables(const model::Request& request, int processes);
 
 }  // namespace trainyard::job

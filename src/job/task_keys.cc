@@ -13,6 +13,8 @@
 #include "job/early_signal.h"
 #include "job/retry_text.h"
 #include "job/run_if.h"
+#include "job/workers_text.h"
+#include "model/site_wish.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::job {
@@ -76,13 +78,23 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .fallback = "none",
      .schema = R"({"$ref": "#/definitions/signal"})",
      .example = "USR1@120"},
+    {.key = TaskKey::Checkpoint,
+     .name = "checkpoint",
+     .take = take<&Asked::checkpoint, settings::parse_flag>,
+     .placeholders = false,
+     .in_fingerprint = false,
+     .type = "true, false",
+     .fallback = "false",
+     .schema = R"({"type": "boolean",
+       "description": "Whether another try goes on from what this one has saved."})",
+     .example = "true"},
     {.key = TaskKey::Cpus,
      .name = "cpus",
      .take = take<&Asked::cpus, settings::parse_cpus>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
-     .fallback = "1, or that of its ranks",
+     .fallback = "1, or that of its ranks or workers",
      .schema = R"({"$ref": "#/definitions/number"})",
      .example = "0.5"},
     {.key = TaskKey::Disk,
@@ -154,6 +166,16 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .fallback = "",
      .schema = R"({"$ref": "#/definitions/device", "description": "cpu, cuda or cuda:<index>."})",
      .example = "cuda:1"},
+    {.key = TaskKey::Where,
+     .name = "where",
+     .take = take<&Asked::where, model::parse_site_wish>,
+     .placeholders = true,
+     .in_fingerprint = false,
+     .type = "`{machine: 'lab*', gpu: 'H100'}`",
+     .fallback = "anywhere",
+     .schema = R"({"$ref": "#/definitions/where",
+       "description": "Names of the machines, and of the GPUs, on which it may run."})",
+     .example = "{machine: 'lab*'}"},
     {.key = TaskKey::Duration,
      .name = "duration",
      .take = take<&Asked::duration, parse_duration>,
@@ -256,6 +278,16 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
         "contains": {"const": "{command}"}}],
        "description": "Who starts its ranks: a name, or a command line with {ranks}, {port} and {command}."})",
      .example = "mpirun"},
+    {.key = TaskKey::Workers,
+     .name = "workers",
+     .take = take<&Asked::workers, parse_workers>,
+     .placeholders = true,
+     .in_fingerprint = true,
+     .type = "number, `{collector: 2, learner: 1}`",
+     .fallback = "one process",
+     .schema = R"({"$ref": "#/definitions/workers",
+       "description": "How many workers that hear each other it is, or how many of each role."})",
+     .example = "{collector: 2, learner: 1}"},
     {.key = TaskKey::TwoPhase,
      .name = "two-phase",
      .take = take<&Asked::two_phase, settings::parse_flag>,
@@ -304,8 +336,8 @@ consteval bool in_order() {
 }
 static_assert(in_order(), "a row stands where its key is numbered");
 
-constexpr std::array<std::string_view, 7> kJobKeys{"name",   "run-dir",   "config", "try-first",
-                                                   "notify", "on-finish", "groups"};
+constexpr std::array<std::string_view, 8> kJobKeys{"name",     "run-dir", "config",    "try-first",
+                                                   "machines", "notify",  "on-finish", "groups"};
 constexpr std::array<std::string_view, 9> kOwnGroupKeys{"name",         "needs",     "matrix",
                                                         "max-parallel", "fail-fast", "try-first",
                                                         "keep",         "preload",   "tasks"};

@@ -16,7 +16,9 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "job/workers_text.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "model/terms.h"
 #include "settings/setting_value.h"
 
@@ -29,6 +31,7 @@ enum class TaskKey : std::uint8_t {
   Preempt,
   Priority,
   Signal,
+  Checkpoint,
   Cpus,
   Disk,
   Gpus,
@@ -37,6 +40,7 @@ enum class TaskKey : std::uint8_t {
   GpuUtilization,
   MaxPerGpu,
   Device,
+  Where,
   Duration,
   TimeLimit,
   Retries,
@@ -47,12 +51,13 @@ enum class TaskKey : std::uint8_t {
   If,
   Ranks,
   Launcher,
+  Workers,
   TwoPhase,
   Metrics,
   Environment,
   WorkingDirectory,
 };
-constexpr std::size_t kTaskKeys = 27;
+constexpr std::size_t kTaskKeys = 30;
 
 /// What one combination of the matrix says, key by key; nothing where a key is not said.
 struct Asked {
@@ -61,6 +66,7 @@ struct Asked {
   std::optional<bool> preempt;
   std::optional<int> priority;
   std::optional<model::EarlySignal> signal;
+  std::optional<bool> checkpoint;
   std::optional<model::Cpus> cpus;
   std::optional<Bytes> disk;
   std::optional<int> gpus;
@@ -69,9 +75,11 @@ struct Asked {
   std::optional<double> gpu_utilization;
   std::optional<int> max_per_gpu;
   std::optional<settings::DeviceWish> device;
+  std::optional<model::SiteWish> where;
   std::optional<Duration> duration;
   std::optional<Duration> time_limit;
   std::optional<int> ranks;
+  std::optional<Workers> workers;
   std::optional<bool> two_phase;
   std::optional<int> retries;
   std::optional<int> oom_retries;

@@ -12,8 +12,10 @@
 #include "job/gpu_wish.h"
 #include "job/learned.h"
 #include "job/task_keys.h"
+#include "job/workers_text.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "model/terms.h"
 #include "schedule/scheduler.h"
 #include "settings/configuration.h"
@@ -25,7 +27,8 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   MadeTerms made;
   model::Terms& terms = made.terms;
   terms.ranks = asked.ranks.value_or(0);
-  terms.request.cpus = asked.cpus.value_or(model::cpus(std::max(terms.ranks, 1)));
+  terms.workers = asked.workers.value_or(Workers{}).count;
+  terms.request.cpus = asked.cpus.value_or(model::cpus(model::processes_of(terms)));
   const settings::MemoryWish memory = asked.memory.value_or(settings::MemoryWish{
       .learned = true,
       .bytes = settings::default_memory(basis.configuration, basis.capacity, terms.request.cpus)});
@@ -42,6 +45,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   terms.start_after = asked.start_after.value_or(Duration{0});
   terms.preemptible = asked.preempt.value_or(true);
   terms.early_signal = asked.signal.value_or(model::EarlySignal{});
+  terms.checkpoints = asked.checkpoint.value_or(false);
   terms.retries = {.failures = asked.retries.value_or(0),
                    .out_of_memory = asked.oom_retries,
                    .after_time_limit = asked.retry_on_time_limit.value_or(false),
@@ -62,6 +66,9 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
                      .device_goes_first = device_goes_first};
   const auto usual = basis.configuration.size(settings::Setting::SchedulerDefaultCudaMemory);
   Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), terms.request);
+  terms.request.where = asked.where.value_or(model::SiteWish{});
+  // What is said of GPUs is said to the tasks that have some.
+  if (terms.request.gpus == 0) terms.request.where.gpu.clear();
   terms.learns_gpu_memory = wish.memory.learned && terms.request.gpus > 0;
   if (terms.learns_gpu_memory) terms.gpu_memory_least = wish.memory.bytes;
   if (!added) {
@@ -100,6 +107,8 @@ LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const 
   if (terms.learns_gpu_memory && expected.gpu_memory.value > request.gpu_memory) {
     model::Terms with = terms;
     with.request.gpu_memory = expected.gpu_memory.value;
+    // What is told of the GPUs is the size of the largest, whatever they are called.
+    with.request.where = {};
     // It may have been learned on a larger card.
     use.gpu_too_small =
         schedule::never_fits(model::request_of(with), policy, basis.capacity).has_value();

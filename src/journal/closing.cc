@@ -25,7 +25,7 @@ INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
     coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
     CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END,
     gpus, gpu_memory_requested, gpu_memory_peak, memory_at_least, gpu_capped,
-    gpu_memory_max, capped_by, code
+    gpu_memory_max, capped_by, code, machine
   FROM live WHERE attempt > 0;
 DELETE FROM live;
 UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
@@ -44,7 +44,7 @@ UPDATE tasks SET attempt_before = e.attempt FROM ended e
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
     ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
     gpu_memory_peak, memory_at_least, gpu_capped,
-    gpu_memory_max, capped_by, code
+    gpu_memory_max, capped_by, code, machine
   FROM ended WHERE attempt > 0 AND {again} AND
     task IN (SELECT number FROM tasks WHERE batch IN ({batches}));
 DELETE FROM ended WHERE {again} AND
@@ -56,7 +56,7 @@ constexpr const char* kForgetResult = R"sql(
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
     ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
     gpu_memory_peak, memory_at_least, gpu_capped,
-    gpu_memory_max, capped_by, code
+    gpu_memory_max, capped_by, code, machine
   FROM ended WHERE attempt > 0 AND task = {task};
 DELETE FROM ended WHERE task = {task};
 )sql";

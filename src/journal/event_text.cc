@@ -24,6 +24,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "model/status.h"
 #include "model/waiting.h"
 
@@ -38,6 +39,12 @@ void append_named(std::string& data, std::string_view name, std::string_view tex
 void append_moment(std::string& data, std::string_view name, std::optional<Instant> moment) {
   if (!moment) return;
   fmt::format_to(std::back_inserter(data), ",\"{}\":{}", name, moment->since_start.count());
+}
+
+/// The first one is where all is that says nothing else.
+void append_machine(std::string& data, model::MachineIndex machine) {
+  if (machine.value == 0) return;
+  fmt::format_to(std::back_inserter(data), R"(,"machine":{})", machine.value);
 }
 
 void append(std::string& data, const model::End& end) {
@@ -82,6 +89,7 @@ void append(std::string& data, const model::GroupChanged& change, const RowNumbe
 /// What of it says something.
 void append(std::string& data, const model::Reason& reason, const RowNumbers& numbers) {
   append_named(data, "cause", model::to_text(reason.cause));
+  append_machine(data, reason.machine);
   const model::Request& needs = reason.needs;
   const auto add = [&data](std::string_view name, std::int64_t value) {
     if (value != 0) fmt::format_to(std::back_inserter(data), ",\"{}\":{}", name, value);
@@ -96,6 +104,7 @@ void append(std::string& data, const model::Reason& reason, const RowNumbers& nu
   add("max_per_gpu", needs.sharing.max_per_gpu);
   add("gpu_memory_seen", reason.gpu_memory_seen.count);
   add("disk", needs.disk.count);
+  if (!needs.where.says_nothing()) append_named(data, "where", model::to_text(needs.where));
   add("parallel_max", reason.parallel_max);
   if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
   if (reason.first) {
@@ -146,12 +155,14 @@ void append(std::string& data, const model::Change& change, const RowNumbers& nu
       });
 }
 
-void append_gpus(std::string& data, const model::Request& promise,
-                 const std::vector<model::GpuIndex>& gpus, const RowNumbers& numbers) {
-  if (gpus.empty()) return;
+void append_site(std::string& data, const model::Request& promise, const model::Site& site,
+                 const RowNumbers& numbers) {
+  append_machine(data, site.machine);
+  if (site.gpus.empty()) return;
   data += R"(,"gpus":[)";
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    fmt::format_to(std::back_inserter(data), R"({}"{}")", i == 0 ? "" : ",", numbers.of(gpus[i]));
+  for (std::size_t i = 0; i < site.gpus.size(); ++i) {
+    fmt::format_to(std::back_inserter(data), R"({}"{}")", i == 0 ? "" : ",",
+                   numbers.of(site.machine, site.gpus[i]));
   }
   fmt::format_to(std::back_inserter(data), R"(],"gpu_memory":{})", promise.gpu_memory.count);
 }
@@ -164,7 +175,7 @@ void append(std::string& data, const model::Command& command, const RowNumbers& 
                        R"({{"start":{},"attempt":{},"memory":{},"cpus_milli":{})",
                        numbers.of(start.key.task), start.key.attempt, start.promise.memory.count,
                        start.promise.cpus.milli);
-        append_gpus(data, start.promise, start.gpus, numbers);
+        append_site(data, start.promise, start.site, numbers);
         data.push_back('}');
       },
       [&](const model::GrantDevice& grant) {
@@ -172,7 +183,7 @@ void append(std::string& data, const model::Command& command, const RowNumbers& 
                        R"({{"train":{},"attempt":{},"memory":{},"cpus_milli":{})",
                        numbers.of(grant.key.task), grant.key.attempt, grant.promise.memory.count,
                        grant.promise.cpus.milli);
-        append_gpus(data, grant.promise, grant.gpus, numbers);
+        append_site(data, grant.promise, grant.site, numbers);
         data.push_back('}');
       },
       [&](const model::SignalAttempt& early) {
@@ -206,9 +217,11 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
 
 /// What could be promised is a reading, with a table of its own. It comes last.
 std::span<const model::Change> changes_to_tell(const model::Decision& decision) {
-  const std::span<const model::Change> all = decision.changes;
-  const bool reading = !all.empty() && std::holds_alternative<model::HeadroomSeen>(all.back());
-  return all.first(all.size() - (reading ? 1 : 0));
+  std::span<const model::Change> told = decision.changes;
+  while (!told.empty() && std::holds_alternative<model::HeadroomSeen>(told.back())) {
+    told = told.first(told.size() - 1);
+  }
+  return told;
 }
 
 bool says_nothing(const model::What& what) {
@@ -223,6 +236,73 @@ std::string retry_json(const model::RetryAsked& retry) {
   return fmt::format(R"("request":{},"memory":{},"gpu_memory":{},"time_limit_ms":{})",
                      retry.request, retry.memory.count, retry.gpu_memory.count,
                      retry.time_limit.count());
+}
+
+void append(std::string& data, const model::MachineJoined& joined) {
+  fmt::format_to(std::back_inserter(data), R"(,"machine":{})", joined.machine.value);
+  append_named(data, "name", joined.name);
+  const model::Capacity& has = joined.capacity;
+  fmt::format_to(std::back_inserter(data), R"(,"memory":{},"cpus_milli":{})", has.memory.count,
+                 has.cpus.milli);
+  for (std::size_t i = 0; i < has.gpus.size(); ++i) {
+    fmt::format_to(std::back_inserter(data), R"({}"{}")", i == 0 ? R"(,"gpus":[)" : ",",
+                   has.gpus[i].label());
+  }
+  if (!has.gpus.empty()) data.push_back(']');
+  if (joined.until) {
+    fmt::format_to(std::back_inserter(data), R"(,"until_ms":{})",
+                   joined.until->since_start.count());
+  }
+}
+
+void append(std::string& data, const model::MachineGone& gone) {
+  fmt::format_to(std::back_inserter(data), R"(,"machine":{})", gone.machine.value);
+  append_named(data, "message", gone.why);
+}
+
+void append(std::string& data, const model::KeeperSilent& keeper) {
+  fmt::format_to(std::back_inserter(data), R"(,"silent":{})", keeper.silent);
+  if (keeper.another) fmt::format_to(std::back_inserter(data), R"(,"pid":{})", *keeper.another);
+  append_machine(data, keeper.machine);
+}
+
+void append(std::string& data, const model::GpusSampled& sample) {
+  for (const model::GpuFound& it : sample.found) append_named(data, "found", it.what.uuid);
+  append_machine(data, sample.machine);
+}
+
+void append(std::string& data, const model::InterruptAsked& interrupt) {
+  if (!interrupt.why.empty()) append_named(data, "message", interrupt.why);
+}
+
+void append(std::string& data, const model::BatchAdded& batch) {
+  fmt::format_to(std::back_inserter(data), R"(,"number":{},"tasks":{})", batch.number,
+                 batch.plan->tasks.size());
+}
+
+void append(std::string& data, const model::NeighboursSeen& seen) {
+  fmt::format_to(std::back_inserter(data), R"(,"runs":{})", seen.neighbours.size());
+  append_machine(data, seen.machine);
+}
+
+void append(std::string& data, const model::ClaimRefused& refused) {
+  fmt::format_to(std::back_inserter(data), R"(,"starts":{},"runs":{})", refused.attempts.size(),
+                 refused.neighbours.size());
+  append_machine(data, refused.machine);
+}
+
+void append(std::string& data, const model::CodeFound& found) {
+  if (found.code) append_named(data, "code", model::to_text(*found.code));
+  fmt::format_to(std::back_inserter(data), R"(,"attempts":{})", found.attempts.size());
+}
+
+void append(std::string& data, const model::LimitsChanged& limits) {
+  if (limits.gpus_max) {
+    fmt::format_to(std::back_inserter(data), R"(,"gpus_max":{})", *limits.gpus_max);
+  }
+  fmt::format_to(std::back_inserter(data), R"(,"drained":{},"cleared":{})", limits.drained.size(),
+                 limits.cleared.size());
+  append_machine(data, limits.machine);
 }
 
 void append(std::string& data, const model::AttemptEnded& ended) {
@@ -256,8 +336,13 @@ void EventRows::begin(EventRow& row) {
     row.task = numbers_.of(task);
     row.data += "," + what;
   };
+  const auto of = [&](std::string_view kind, const auto& what) {
+    row.kind = kind;
+    append(row.data, what);
+  };
   match(
-      event_.what,
+      event_.what, [&](const model::MachineJoined& it) { of("machine_joined", it); },
+      [&](const model::MachineGone& it) { of("machine_gone", it); },
       [&](const model::AttemptStarted& started) {
         about("started", started.key);
         fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", started.pid);
@@ -272,23 +357,13 @@ void EventRows::begin(EventRow& row) {
         about("ended", ended.key);
         append(row.data, ended);
       },
-      [&](const model::Sampled&) { row.kind = "sampled"; },
-      [&](const model::GpusSampled& sample) {
-        row.kind = "gpus_sampled";
-        for (const model::GpuFound& it : sample.found)
-          append_named(row.data, "found", it.what.uuid);
+      [&](const model::Sampled& it) {
+        row.kind = "sampled";
+        append_machine(row.data, it.machine);
       },
-      [&](const model::KeeperSilent& keeper) {
-        row.kind = "keeper";
-        fmt::format_to(std::back_inserter(row.data), R"(,"silent":{})", keeper.silent);
-        if (keeper.another) {
-          fmt::format_to(std::back_inserter(row.data), R"(,"pid":{})", *keeper.another);
-        }
-      },
-      [&](const model::InterruptAsked& interrupt) {
-        row.kind = "interrupt";
-        if (!interrupt.why.empty()) append_named(row.data, "message", interrupt.why);
-      },
+      [&](const model::GpusSampled& it) { of("gpus_sampled", it); },
+      [&](const model::KeeperSilent& it) { of("keeper", it); },
+      [&](const model::InterruptAsked& it) { of("interrupt", it); },
       [&](const model::KillAsked& kill) {
         asked("kill", kill.task, fmt::format(R"("request":{})", kill.request));
       },
@@ -301,33 +376,12 @@ void EventRows::begin(EventRow& row) {
               fmt::format(R"("request":{},"priority":{})", it.request, it.priority));
       },
       [&](const model::RetryAsked& retry) { asked("retry", retry.task, retry_json(retry)); },
-      [&](const model::BatchAdded& batch) {
-        row.kind = "batch";
-        fmt::format_to(std::back_inserter(row.data), R"(,"number":{},"tasks":{})", batch.number,
-                       batch.plan->tasks.size());
-      },
-      [&](const model::NeighboursSeen& seen) {
-        row.kind = "neighbours";
-        fmt::format_to(std::back_inserter(row.data), R"(,"runs":{})", seen.neighbours.size());
-      },
-      [&](const model::ClaimRefused& refused) {
-        row.kind = "claim_refused";
-        fmt::format_to(std::back_inserter(row.data), R"(,"starts":{},"runs":{})",
-                       refused.attempts.size(), refused.neighbours.size());
-      },
-      [&](const model::LimitsChanged& limits) {
-        row.kind = "limits";
-        if (limits.gpus_max) {
-          fmt::format_to(std::back_inserter(row.data), R"(,"gpus_max":{})", *limits.gpus_max);
-        }
-        fmt::format_to(std::back_inserter(row.data), R"(,"drained":{},"cleared":{})",
-                       limits.drained.size(), limits.cleared.size());
-      },
-      [&](const model::CodeFound& found) {
-        row.kind = "code";
-        if (found.code) append_named(row.data, "code", model::to_text(*found.code));
-        fmt::format_to(std::back_inserter(row.data), R"(,"attempts":{})", found.attempts.size());
-      },
+      [&](const model::BatchAdded& it) { of("batch", it); },
+      [&](const model::NeighboursSeen& it) { of("neighbours", it); },
+      [&](const model::ClaimRefused& it) { of("claim_refused", it); },
+      [&](const model::LimitsChanged& it) { of("limits", it); },
+      [&](const model::AttemptFound& found) { about("found", found.key); },
+      [&](const model::CodeFound& it) { of("code", it); },
       [&](const model::TimePassed&) { row.kind = "time"; });
 }
 

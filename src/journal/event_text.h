@@ -21,7 +21,8 @@ struct RowNumbers {
   std::vector<std::uint32_t> groups;
   /// That of the first shape: batches that are not of this execution have those before.
   std::uint32_t first_shape = 0;
-  std::vector<std::string> gpus;  ///< What people call them, by GpuIndex: "0", "0:1".
+  /// What people call the GPUs of each machine, by MachineIndex and GpuIndex: "0", "0:1".
+  std::vector<std::vector<std::string>> gpus;
 
   [[nodiscard]] std::uint32_t of(model::TaskIndex task) const {
     return tasks.empty() ? task.value : tasks[task.value];
@@ -30,7 +31,9 @@ struct RowNumbers {
   [[nodiscard]] std::uint32_t of(model::ShapeIndex shape) const {
     return first_shape + shape.value;
   }
-  [[nodiscard]] const std::string& of(model::GpuIndex gpu) const { return gpus.at(gpu.value); }
+  [[nodiscard]] const std::string& of(model::MachineIndex machine, model::GpuIndex gpu) const {
+    return gpus.at(machine.value).at(gpu.value);
+  }
 };
 
 /// A row is at most about this long, whatever was decided; except for one that holds one longer

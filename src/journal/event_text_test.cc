@@ -181,11 +181,13 @@ TEST(EventText, TellsEveryChangeAndCommand) {
           model::StartAttempt{
               .key = key(2),
               .promise = {.memory = mb(1), .cpus = model::cpus(2), .gpus = 2, .gpu_memory = mb(3)},
-              .gpus = {{0}, {1}}},
+              .site = {.machine = {}, .gpus = {{0}, {1}}}},
           model::Answer{.request = 8, .done = true}}};
   EXPECT_THAT(
       rows_of(model::InterruptAsked{}, decision,
-              {.tasks = {10, 11, 12}, .groups = {5, 6}, .gpus = {"3", "4:1"}}),
+              {.tasks = {10, 11, 12},
+               .groups = {5, 6},
+               .gpus = {std::vector<std::string>{"3", "4:1"}}}),
       ElementsAre(R"(interrupt -.- {"changes":[{"task":11,"attempt":2,"status":"TRAINING"},)"
                   R"({"task":10,"attempt":1,"status":"EXCEPTION","stage":"LOAD",)"
                   R"("verdict":"FAILED","failure":"EXIT","exit_code":3,"message":"exit code 3"},)"
@@ -193,6 +195,37 @@ TEST(EventText, TellsEveryChangeAndCommand) {
                   R"({"group":5,"phase":"RUNNING"}],)"
                   R"("commands":[{"start":12,"attempt":1,"memory":1000000,"cpus_milli":2000,)"
                   R"("gpus":["3","4:1"],"gpu_memory":3000000},{"answer":8,"done":true}]})"));
+}
+
+TEST(EventText, TellsWhichMachineItIsOfAndWhatThatHas) {
+  const model::Capacity has{.memory = gb(64),
+                            .cpus = model::cpus(16),
+                            .gpus = {{.number = 0}, {.number = 4, .slice = 1}}};
+  EXPECT_THAT(rows_of(model::MachineJoined{.machine = {1}, .name = "lab2", .capacity = has}),
+              ElementsAre(R"(machine_joined -.- {"machine":1,"name":"lab2","memory":64000000000,)"
+                          R"("cpus_milli":16000,"gpus":["0","4:1"]})"));
+  EXPECT_THAT(rows_of(model::MachineJoined{
+                  .machine = {1}, .name = "node1", .capacity = {}, .until = Instant{Duration(60)}}),
+              ElementsAre(R"(machine_joined -.- {"machine":1,"name":"node1","memory":0,)"
+                          R"("cpus_milli":0,"until_ms":60})"));
+  EXPECT_THAT(rows_of(model::MachineGone{.machine = {1}, .why = "silence"}),
+              ElementsAre(R"(machine_gone -.- {"machine":1,"message":"silence"})"));
+  EXPECT_THAT(rows_of(model::KeeperSilent{.silent = true, .machine = {1}}),
+              ElementsAre(R"(keeper -.- {"silent":true,"machine":1})"));
+  const model::Reason reason{
+      .cause = model::Cause::Memory, .needs = {.memory = gb(6)}, .machine = {1}};
+  const model::StartAttempt start{.key = key(2),
+                                  .promise = {.memory = mb(1), .gpus = 1},
+                                  .site = {.machine = {1}, .gpus = {{0}}}};
+  EXPECT_THAT(
+      rows_of(
+          model::Sampled{.machine = {1}},
+          {.changes = {model::ReasonChanged{.shape = {2}, .reason = reason}}, .commands = {start}},
+          {.gpus = {std::vector<std::string>{"0"}, std::vector<std::string>{"4:1"}}}),
+      ElementsAre(R"(sampled -.- {"machine":1,)"
+                  R"("changes":[{"shape":2,"cause":"memory","machine":1,"memory":6000000000}],)"
+                  R"("commands":[{"start":2,"attempt":1,"memory":1000000,"cpus_milli":0,)"
+                  R"("machine":1,"gpus":["4:1"],"gpu_memory":0}]})"));
 }
 
 TEST(EventText, SplitsALongDecisionIntoRowsOfBoundedLength) {

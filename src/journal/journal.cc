@@ -20,8 +20,10 @@
 #include "journal/earlier_ends.h"
 #include "journal/journal_file.h"
 #include "journal/json_text.h"
+#include "journal/machine_table.h"
 #include "journal/options.h"
 #include "journal/plan_rows.h"
+#include "journal/recording.h"
 #include "journal/resume.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
@@ -29,7 +31,6 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/turn.h"
 
 namespace trainyard::journal {
@@ -80,7 +81,7 @@ Result<void> fill(Database& database, const std::string& job_name, const Batch& 
   done = run->run(job_name);
   if (done) done = put_execution(database, book.execution, Instant{}, execution);
   if (!done) return done;
-  for (const model::Gpu& gpu : execution.gpus) book.numbers.gpus.push_back(gpu.label());
+  book.numbers.gpus = {labels_of(execution.gpus)};
   Result<BatchWriter> batch = BatchWriter::begin(database, first, book, /*complete=*/true);
   if (!batch) return std::unexpected(std::move(batch.error()));
   done = batch->write_more(static_cast<std::uint32_t>(first.plan->tasks.size()));
@@ -94,6 +95,7 @@ struct Journal::State {
   Database database;
   std::optional<TurnWriter> writer;    // After the database, whose statements it holds.
   std::unique_ptr<BatchWriter> batch;  // After the writer, whose book it lets grow.
+  std::optional<Recording> recording;  // Of a run that is recorded.
   Statement begin;
   Statement commit;
   std::int64_t execution = 1;
@@ -115,6 +117,7 @@ struct Journal::State {
     return std::make_unique<State>(State{.database = std::move(*opened),
                                          .writer = std::nullopt,
                                          .batch = nullptr,
+                                         .recording = std::nullopt,
                                          .begin = std::move(*begin),
                                          .commit = std::move(*commit)});
   }
@@ -141,10 +144,14 @@ struct Journal::State {
     empty_log_at = std::max(pages, kLogPagesMax) + kLogPagesQuiet;
   }
 
-  Result<void> start_writing(Bookkeeping book) {
+  /// `some_go_on`: attempts of the execution before.
+  Result<void> start_writing(Bookkeeping book, bool some_go_on = false) {
     execution = book.execution;
     Result<TurnWriter> opened = TurnWriter::open(database, std::move(book));
     if (!opened) return std::unexpected(std::move(opened.error()));
+    if (some_go_on) {
+      if (Result<void> known = opened->read_live(database); !known) return known;
+    }
     writer.emplace(std::move(*opened));
     return {};
   }
@@ -156,7 +163,7 @@ Journal::~Journal() = default;
 Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
                                                  const std::string& job_name, const Batch& first,
                                                  const Execution& execution,
-                                                 JournalOptions options) {
+                                                 const JournalOptions& options) {
   Result<std::unique_ptr<State>> state = State::make(open_new(path, options.log), options);
   if (!state) return std::unexpected(std::move(state.error()));
   Bookkeeping book;
@@ -169,7 +176,7 @@ Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
 }
 
 Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vector<Batch>& batches,
-                                         const Execution& execution, JournalOptions options,
+                                         const Execution& execution, const JournalOptions& options,
                                          const std::vector<EarlierEnd>& ends) {
   Result<std::unique_ptr<State>> state = State::make(open_for_writing(path, options.log), options);
   if (!state) return std::unexpected(std::move(state.error()));
@@ -189,18 +196,20 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
     taken = std::move(*over);
     return {};
   });
-  if (done) done = (*state)->start_writing(std::move(taken.book));
+  if (done) done = (*state)->start_writing(std::move(taken.book), !taken.goes_on.empty());
   if (!done) return std::unexpected(std::move(done.error()));
   return Resumed{.journal = std::unique_ptr<Journal>(new Journal(std::move(*state))),
                  .plans = std::move(taken.plans),
                  .at = taken.at,
                  .finished = taken.finished,
                  .changes = std::move(taken.changes),
-                 .ends = *news};
+                 .ends = *news,
+                 .goes_on = std::move(taken.goes_on)};
 }
 
 Result<Journal::Preview> Journal::preview(const std::string& path,
-                                          const std::vector<Batch>& batches, JournalOptions options,
+                                          const std::vector<Batch>& batches,
+                                          const JournalOptions& options,
                                           const std::vector<EarlierEnd>& ends) {
   Result<Database> database = open_for_writing(path, LogKind::ByFileSystem);
   if (!database) return std::unexpected(std::move(database.error()));
@@ -232,13 +241,25 @@ Result<void> Journal::commit(const model::Turn& turn) {
     // Also the transactions before this one, which have its rows.
     if (Result<void> full = state_->database.run("PRAGMA synchronous = FULL"); !full) return full;
   }
-  const Result<void> done = state_->in_transaction([&] { return state_->writer->write(turn); });
+  const Result<void> done = state_->in_transaction([&] {
+    Result<void> written = state_->writer->write(turn);
+    return written && state_->recording ? state_->recording->add(turn) : written;
+  });
   if (promises) {
     const Result<void> normal = journal::wait_for_the_disk(state_->database);
     check(normal.has_value(), "a setting that was possible before is possible again");
   }
   state_->shorten_log(is_quiet(turn));
   return done;
+}
+
+Result<void> Journal::record(const model::Policy& policy) {
+  return state_->in_transaction([&]() -> Result<void> {
+    Result<Recording> begun = Recording::begin(state_->database, state_->execution, policy);
+    if (!begun) return std::unexpected(std::move(begun.error()));
+    state_->recording.emplace(std::move(*begun));
+    return {};
+  });
 }
 
 Result<void> Journal::begin_batch(const Batch& batch) {

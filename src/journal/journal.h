@@ -4,6 +4,7 @@
 // One thread, one process: the run directory's lock (sys/files.h) is held while it is open.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,6 +57,15 @@ struct TaskNames {
   std::function<std::uint64_t(model::TaskIndex)> fingerprint;
   /// By which a task is known in older journals to be the same as well. May be missing.
   std::function<std::uint64_t(model::TaskIndex)> older_fingerprint = nullptr;
+
+  /// Whether a task is another one than that of which a journal has this fingerprint.
+  [[nodiscard]] bool says_other_than(std::int64_t known, model::TaskIndex task) const {
+    const auto is_known = [known](std::uint64_t it) {
+      return std::bit_cast<std::int64_t>(it) == known;
+    };
+    return !is_known(fingerprint(task)) &&
+           !(older_fingerprint && is_known(older_fingerprint(task)));
+  }
 };
 
 /// Where a batch comes from. Of the first one only the command line and the job file are kept here:
@@ -91,7 +101,7 @@ class Journal final : public Recorder {
   static Result<std::unique_ptr<Journal>> create(const std::string& path,
                                                  const std::string& job_name, const Batch& first,
                                                  const Execution& execution,
-                                                 JournalOptions options = {});
+                                                 const JournalOptions& options = {});
 
   /// Opens an old one for another execution, with the batches that it runs, in the order of their
   /// numbers: those of before (JournalReader::batches), each of which may have been edited, and new
@@ -106,11 +116,13 @@ class Journal final : public Recorder {
     int finished = 0;                  ///< How many need not run again.
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
     int ends = 0;                      ///< How many of `ends` were news.
+    /// Of the attempts that were found, those that go on: told of next (model::AttemptFound).
+    std::set<model::AttemptKey> goes_on;
   };
   /// `ends`: of attempts that ended when the last execution was dead; what the journal does not
   /// know as running is passed over.
   static Result<Resumed> resume(const std::string& path, const std::vector<Batch>& batches,
-                                const Execution& execution, JournalOptions options = {},
+                                const Execution& execution, const JournalOptions& options = {},
                                 const std::vector<EarlierEnd>& ends = {});
 
   /// What resume() would find out, and nothing is written. No yard may be at work on it.
@@ -122,10 +134,14 @@ class Journal final : public Recorder {
     int ends = 0;
   };
   static Result<Preview> preview(const std::string& path, const std::vector<Batch>& batches,
-                                 JournalOptions options = {},
+                                 const JournalOptions& options = {},
                                  const std::vector<EarlierEnd>& ends = {});
 
   ~Journal() override;
+
+  /// From here on all that the scheduler hears is kept, and what it decides, by this policy
+  /// (journal/recording.h). Before the first turn.
+  Result<void> record(const model::Policy& policy);
 
   /// A turn with a BatchAdded makes that batch count; one that is promised waits for the disk.
   Result<void> commit(const model::Turn& turn) override;

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <vector>
+
+#include "model/ids.h"
 
 namespace trainyard::journal {
 
@@ -29,12 +32,20 @@ enum class OtherBatches : std::uint8_t {
   Stay,     ///< As they are, and the execution neither counts nor runs them.
 };
 
+/// An attempt that a machine still has, which a dead execution has started there.
+struct FoundAttempt {
+  std::uint32_t row = 0;  ///< The number of its task.
+  model::AttemptKey key;  ///< Which task of all batches that was then.
+};
+
 struct JournalOptions {
   Edited edited = Edited::KeepResult;
   /// With RunAgain: the rows of the tasks that are, of those that were edited; none: all of them.
   std::optional<std::set<std::uint32_t>> again;
   Unfinished unfinished = Unfinished::RunAgain;
   OtherBatches others = OtherBatches::AreGone;
+  /// They go on where their tasks are what they were, and nothing of their groups has changed.
+  std::vector<FoundAttempt> found;
   LogKind log = LogKind::ByFileSystem;
   int pages_max = 0;  ///< For tests: as if the disk had so many pages of a kibibyte; 0: no limit.
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,11 +19,12 @@
 #include "journal/event_text.h"
 #include "journal/journal.h"
 #include "journal/json_text.h"
+#include "journal/machine_table.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
+#include "model/code.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/status.h"
 
 namespace trainyard::journal {
@@ -195,23 +197,11 @@ Result<void> TaskRows::update(model::TaskIndex task, Update how) {
 
 namespace {
 
-Result<void> put_gpus(Database& database, std::int64_t execution,
-                      const std::vector<model::Gpu>& gpus) {
-  Result<Statement> insert =
-      database.prepare("INSERT INTO gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)");
-  if (!insert) return std::unexpected(std::move(insert.error()));
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    const Result<void> put = insert->run(execution, static_cast<std::int64_t>(i), gpus[i].label(),
-                                         gpus[i].uuid, gpus[i].name, gpus[i].pci, gpus[i].memory);
-    if (!put) return put;
-  }
-  return {};
-}
-
-Result<void> put_code(Database& database, Instant at, const Execution& execution) {
+Result<void> put_code(Database& database, Instant at, const model::Code& code,
+                      const std::string& diff) {
   Result<CodeTable> codes = CodeTable::open(database);
   if (!codes) return std::unexpected(std::move(codes.error()));
-  const Result<std::uint32_t> put = codes->put(at, *execution.code, execution.git_diff);
+  const Result<std::uint32_t> put = codes->put(at, code, diff);
   return put ? Result<void>() : std::unexpected(put.error());
 }
 
@@ -231,9 +221,22 @@ Result<void> put_execution(Database& database, std::int64_t number, Instant at,
       execution.job_file, execution.git_commit, execution.config_file,
       strings_to_json(execution.settings), execution.configuration, execution.job_text,
       execution.git_diff, execution.forecast, execution.forecast_at_the_worst);
-  if (put) put = put_gpus(database, number, execution.gpus);
-  if (put && execution.code) put = put_code(database, at, execution);
+  if (put) put = put_gpus(database, number, {}, execution.gpus);
+  if (put && execution.code) put = put_code(database, at, *execution.code, execution.git_diff);
   return put;
+}
+
+Result<void> put_sharing(Database& database,
+                         const std::map<std::uint32_t, model::SharingMeasured>& measured) {
+  Result<void> done;
+  for (const auto& [row, it] : measured) {
+    if (!done) return done;
+    done = database.run(
+        fmt::format("UPDATE shapes SET sharing_best = {}, sharing_factor = {}, sharing_tasks = {}, "
+                    "sharing_max = {} WHERE number = {}",
+                    it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max, row));
+  }
+  return done;
 }
 
 }  // namespace trainyard::journal

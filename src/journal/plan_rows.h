@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,6 +45,10 @@ Result<void> put_group(Database& database, std::uint32_t number, const Batch& ba
 /// where its numbers begin in the run.
 Result<void> put_shapes(Database& database, const model::Plan& plan, const model::PlanStart& start,
                         const RowNumbers& numbers);
+
+/// Writes down what sharing GPUs was measured to cost, by the numbers of shapes that are there.
+Result<void> put_sharing(Database& database,
+                         const std::map<std::uint32_t, model::SharingMeasured>& measured);
 
 /// Writes down which tasks of a batch need which; in place of what was there.
 Result<void> put_task_needs(Database& database, const Batch& batch, const model::PlanStart& start,

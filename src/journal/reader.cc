@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,13 +21,12 @@
 #include "journal/journal_file.h"
 #include "journal/json_text.h"
 #include "journal/reader_rows.h"
+#include "journal/rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
-#include "journal/waiting_table.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/status.h"
-#include "model/waiting.h"
 
 namespace trainyard::journal {
 namespace {
@@ -36,35 +34,6 @@ namespace {
 /// Up to so many tasks, every id is compared with a name that is none.
 constexpr std::int64_t kComparedMax = 5'000;
 constexpr std::size_t kNearMax = 3;
-
-/// Prepares `sql`, gives it `values`, and calls `row` for each row until it returns false.
-template <class Row, class... Values>
-Result<void> each(Database& database, std::string_view sql, Row row, const Values&... values) {
-  Result<Statement> statement = database.prepare(sql);
-  if (!statement) return std::unexpected(std::move(statement.error()));
-  statement->ask(values...);
-  while (true) {
-    const Result<bool> more = statement->next();
-    if (!more) return std::unexpected(more.error());
-    if (!*more || !row(*statement)) return {};
-  }
-}
-
-/// The same, collecting what `read` makes of each row.
-template <class Read, class... Values>
-auto collect(Database& database, std::string_view sql, Read read, const Values&... values)
-    -> Result<std::vector<std::invoke_result_t<Read, const Statement&>>> {
-  std::vector<std::invoke_result_t<Read, const Statement&>> rows;
-  const Result<void> done = each(
-      database, sql,
-      [&](const Statement& row) {
-        rows.push_back(read(row));
-        return true;
-      },
-      values...);
-  if (!done) return std::unexpected(done.error());
-  return rows;
-}
 
 /// Of `tasks t` those of a group that are in its job file still: with the batch, by which there is
 /// an index, as the rounds of a run are thousands of groups.
@@ -83,7 +52,7 @@ Result<std::optional<Row>> first_of(Result<std::vector<Row>> rows) {
   return std::move(rows->front());
 }
 
-MachineRow read_sample(const Statement& row) {
+SampleRow read_sample(const Statement& row) {
   return {.at = {Duration(row.integer(0))},
           .memory_available = {row.integer(1)},
           .memory_of_tasks = {row.integer(2)},
@@ -102,9 +71,9 @@ struct JournalReader::State {
   /// call sees its own moment.
   bool holds_view = false;
   /// Of the view, once somebody has asked for tasks.
-  std::optional<KnownCodes> codes;
+  std::optional<Known> names;
 
-  Result<const KnownCodes*> known_codes();
+  Result<const Known*> known();
   Result<std::vector<std::string>> near(std::string_view name);
 };
 
@@ -125,23 +94,23 @@ Result<JournalReader> JournalReader::open(const std::string& path) {
   return reader;
 }
 
-Result<const KnownCodes*> JournalReader::State::known_codes() {
-  if (!codes) {
-    Result<KnownCodes> read = read_codes(database);
+Result<const Known*> JournalReader::State::known() {
+  if (!names) {
+    Result<Known> read = read_known(database);
     if (!read) return std::unexpected(std::move(read.error()));
-    codes = std::move(*read);
+    names = std::move(*read);
   }
-  return &*codes;
+  return &*names;
 }
 
 Result<void> JournalReader::rest() {
-  state_->codes.reset();
+  state_->names.reset();
   if (!state_->database.in_transaction()) return {};
   return state_->database.run("COMMIT");
 }
 
 Result<void> JournalReader::refresh() {
-  state_->codes.reset();
+  state_->names.reset();
   if (!state_->holds_view) return {};
   const Result<void> ended = rest();
   if (!ended) return ended;
@@ -157,15 +126,10 @@ Result<std::vector<ExecutionRow>> JournalReader::executions() {
   return collect(state_->database, kExecutions, read_execution);
 }
 
-Result<std::vector<GpuRow>> JournalReader::gpus() {
-  return collect(state_->database,
-                 "SELECT execution, label, name, memory FROM gpus ORDER BY execution, position",
-                 [](const Statement& row) {
-                   return GpuRow{.execution = row.integer(0),
-                                 .label = std::string(row.text(1)),
-                                 .name = std::string(row.text(2)),
-                                 .memory = {row.integer(3)}};
-                 });
+Result<std::vector<GpuRow>> JournalReader::gpus() { return read_gpus(state_->database); }
+
+Result<std::vector<MachineRow>> JournalReader::machines() {
+  return read_machines(state_->database);
 }
 
 Result<std::vector<BatchRow>> JournalReader::batches() {
@@ -259,32 +223,10 @@ Result<std::vector<SharingRow>> JournalReader::sharing() {
 }
 
 Result<std::vector<WaitingReason>> JournalReader::waiting() {
-  const Result<std::optional<model::Headroom>> room = read_headroom(state_->database);
-  if (!room) return std::unexpected(room.error());
-  return collect(
-      state_->database,
-      fmt::format(
-          "SELECT g.called, s.waiting + s.retrying, s.memory, "
-          "(SELECT id FROM tasks WHERE number = s.needs_task), g.batch, {} FROM shapes s JOIN "
-          "groups g ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > "
-          "0 "
-          "ORDER BY s.number",
-          kReasonColumns),
-      [&room](const Statement& row) {
-        constexpr int kFirst = 5;
-        const model::Reason reason = read_reason(row, kFirst);
-        const model::Headroom seen = room->value_or(model::Headroom{});
-        return WaitingReason{
-            .group_name = std::string(row.text(0)),
-            .tasks = row.small(1),
-            .memory = {row.integer(2)},
-            .cause = reason.cause,
-            .reason = model::reason_text(reason, seen, row.text(3)),
-            .help = model::help_for(reason, seen, static_cast<std::uint32_t>(row.small(4)))};
-      });
+  return read_waiting(state_->database);
 }
 
-Result<std::optional<MachineRow>> JournalReader::last_sample() {
+Result<std::optional<SampleRow>> JournalReader::last_sample() {
   return first_of(
       collect(state_->database,
               "SELECT at_ms, memory_available, memory_of_tasks, cpu_used_by_others FROM samples "
@@ -298,7 +240,7 @@ Result<Instant> JournalReader::last_instant() {
   return Instant{Duration(*at)};
 }
 
-Result<std::vector<MachineRow>> JournalReader::samples() {
+Result<std::vector<SampleRow>> JournalReader::samples() {
   return collect(state_->database,
                  "SELECT at_ms, memory_available, memory_of_tasks, cpu_used_by_others FROM samples "
                  "ORDER BY number",
@@ -328,10 +270,10 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
   if (filter.warned) sql += "AND e.warning <> '' ";
   if (filter.group) sql += fmt::format("AND {} ", of_group(*filter.group));
   sql += fmt::format("ORDER BY t.batch, t.position LIMIT {}", filter.at_most);
-  const Result<const KnownCodes*> codes = state_->known_codes();
-  if (!codes) return std::unexpected(codes.error());
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
   return each(state_->database, sql,
-              [&](const Statement& found) { return row(read_task(found, **codes)); });
+              [&](const Statement& found) { return row(read_task(found, **known)); });
 }
 
 Result<void> JournalReader::names(
@@ -380,9 +322,9 @@ Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::
       "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.called = ?1 "
       "ORDER BY +t.batch, +t.position LIMIT 1",
       kTaskColumns, kTaskJoins);
-  const Result<const KnownCodes*> codes = state_->known_codes();
-  if (!codes) return std::unexpected(codes.error());
-  const auto read = [&codes](const Statement& row) { return read_task(row, **codes); };
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
+  const auto read = [&known](const Statement& row) { return read_task(row, **known); };
   return first_of(collect(state_->database, sql, read, group, id));
 }
 
@@ -396,9 +338,9 @@ Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
       kTaskColumns, kTaskJoins);
   const std::string_view group = has_group ? name.substr(0, slash) : std::string_view();
   const std::string_view id = has_group ? name.substr(slash + 1) : name;
-  const Result<const KnownCodes*> codes = state_->known_codes();
-  if (!codes) return std::unexpected(codes.error());
-  const auto read = [&codes](const Statement& row) { return read_task(row, **codes); };
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
+  const auto read = [&known](const Statement& row) { return read_task(row, **known); };
   Result<std::vector<TaskRow>> found = collect(state_->database, sql, read, name, group, id);
   if (!found) return std::unexpected(std::move(found.error()));
   Lookup lookup{.found = std::move(*found), .near = {}};
@@ -451,9 +393,9 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
 }
 
 Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
-  const Result<const KnownCodes*> codes = state_->known_codes();
-  if (!codes) return std::unexpected(codes.error());
-  const auto read = [&codes](const Statement& row) { return read_attempt(row, **codes); };
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
+  const auto read = [&known](const Statement& row) { return read_attempt(row, **known); };
   return collect(state_->database, all_attempts("task = ?1") + " ORDER BY attempt", read,
                  task.value);
 }
@@ -474,10 +416,10 @@ Result<std::vector<AttemptRow>> JournalReader::attempts_of(model::GroupIndex gro
       "ORDER BY t.position, a.attempt",
       all_attempts(
           fmt::format("task IN (SELECT t.number FROM tasks t WHERE {})", of_group(group))));
-  const Result<const KnownCodes*> codes = state_->known_codes();
-  if (!codes) return std::unexpected(codes.error());
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
   return collect(state_->database, sql,
-                 [&codes](const Statement& row) { return read_attempt(row, **codes); });
+                 [&known](const Statement& row) { return read_attempt(row, **known); });
 }
 
 Result<void> JournalReader::progress_of(model::GroupIndex group,

@@ -18,6 +18,7 @@
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/stage_times.h"
 #include "model/status.h"
 #include "model/waiting.h"
@@ -50,9 +51,23 @@ struct ExecutionRow {
 /// A GPU that tasks of an execution might have.
 struct GpuRow {
   std::int64_t execution = 0;
-  std::string label;  ///< As in TaskRow::gpus.
-  std::string name;   ///< Its model.
+  std::string machine;  ///< As in TaskRow::machine.
+  std::string label;    ///< As in TaskRow::gpus.
+  std::string name;     ///< Its model.
   Bytes memory;
+};
+
+/// A machine on which tasks of an execution may run, or might before it went.
+struct MachineRow {
+  std::string name;
+  model::Cpus cpus;  ///< 0: nobody wrote it down,
+  Bytes memory;      ///< nor that.
+  Instant joined;    ///< The last time.
+  std::optional<Instant> gone;
+  std::string why;                               ///< It is gone.
+  std::optional<Instant> silent = std::nullopt;  ///< Since when nothing is heard of it.
+  std::optional<Instant> until = std::nullopt;   ///< When it is taken away.
+  std::vector<GpuRow> gpus;
 };
 
 struct BatchRow {
@@ -120,6 +135,8 @@ struct TaskRow {
   model::StageTimes times;
   std::optional<double> progress;  ///< 0 to 1, as the last attempt told it last.
   std::string progress_values;     ///< A JSON object as text, or empty.
+  /// Where its last attempt runs or ran, "lab1"; empty: it has none, or nobody wrote it down.
+  std::string machine;
   std::string gpus;            ///< The driver's numbers of those it has or had: "0,2"; empty: none.
   Bytes gpu_memory_requested;  ///< On each of them; 0: they are its own.
   Bytes gpu_memory_now;
@@ -155,7 +172,8 @@ struct AttemptRow {
   int exit_code = 0;
   Bytes memory_peak;
   std::string message;
-  std::string gpus;  ///< As of a task.
+  std::string machine;  ///< As of a task.
+  std::string gpus;     ///< As of a task.
   Bytes gpu_memory_peak;
   bool memory_at_least = false;  ///< As of a task.
   std::string code;              ///< As of a task.
@@ -166,7 +184,8 @@ struct WaitingReason {
   int tasks = 0;  ///< How many wait in this shape.
   Bytes memory;   ///< What each asks for.
   model::Cause cause = model::Cause::None;
-  std::string reason;  ///< In words, with the numbers of the last reading.
+  std::string machine;  ///< On which room is lacking; empty where that is not the cause.
+  std::string reason;   ///< In words, with the numbers of the last reading.
   model::Help help;
 };
 
@@ -184,7 +203,8 @@ struct SharingRow {
   model::SharingMeasured measured;  ///< Its shape is not known here.
 };
 
-struct MachineRow {
+/// A look at the machines: all that were there together.
+struct SampleRow {
   Instant at;
   Bytes memory_available;
   Bytes memory_of_tasks;
@@ -209,13 +229,14 @@ class JournalReader {
   Result<std::string> job_name();
   Result<std::vector<ExecutionRow>> executions();
   Result<std::vector<GpuRow>> gpus();
+  Result<std::vector<MachineRow>> machines();  ///< Of the last execution, in their order.
   /// What the run is made of: its job file, and what was submitted to it.
   Result<std::vector<BatchRow>> batches();
   Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
   Result<std::vector<WaitingReason>> waiting();
   Result<std::vector<LearnedRow>> learned();
   Result<std::vector<SharingRow>> sharing();
-  Result<std::optional<MachineRow>> last_sample();
+  Result<std::optional<SampleRow>> last_sample();
   Result<Instant> last_instant();  ///< Of anything that was written down.
 
   struct TaskFilter {
@@ -254,7 +275,7 @@ class JournalReader {
   /// Of the last attempt of each task of a group, thinned: in the order of the job file, then of
   /// time. `row` returns false to stop.
   Result<void> progress_of(model::GroupIndex group, std::move_only_function<bool(ProgressRow)> row);
-  Result<std::vector<MachineRow>> samples();  ///< Thinned: at most 4,096 rows.
+  Result<std::vector<SampleRow>> samples();  ///< Thinned: at most 4,096 rows.
 
  private:
   struct State;

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/json_text.h"
+#include "journal/machine_table.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "model/code.h"
@@ -81,7 +82,7 @@ const std::string_view kTaskColumns =
     "coalesce((SELECT min(a.started_ms) FROM attempts a WHERE a.task = t.number), "
     "e.started_ms, l.started_ms), "
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
-    "coalesce(e.code, l.code, 0) ";
+    "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -146,8 +147,16 @@ Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& group
   }
 }
 
-TaskRow read_task(const Statement& row, const KnownCodes& codes) {
-  KnownCodes::One code = codes.find(row.integer(42));
+Result<Known> read_known(Database& database) {
+  Result<KnownCodes> codes = read_codes(database);
+  if (!codes) return std::unexpected(std::move(codes.error()));
+  Result<KnownMachines> machines = KnownMachines::read(database);
+  if (!machines) return std::unexpected(std::move(machines.error()));
+  return Known{.codes = std::move(*codes), .machines = std::move(*machines)};
+}
+
+TaskRow read_task(const Statement& row, const Known& known) {
+  KnownCodes::One code = known.codes.find(row.integer(42));
   // What went wrong in a try that another one has made good is not why it is as it is.
   const bool finished = row.integer(5) == std::to_underlying(model::Verdict::Finished);
   return {.index = {index(row, 0)},
@@ -180,6 +189,8 @@ TaskRow read_task(const Statement& row, const KnownCodes& codes) {
                     .train = optional_duration(row, 24)},
           .progress = row.null(25) ? std::nullopt : std::optional(row.real(25)),
           .progress_values = std::string(row.text(26)),
+          .machine =
+              row.null(11) ? std::string() : known.machines.name(instant(row, 11), row.integer(43)),
           .gpus = std::string(row.text(28)),
           .gpu_memory_requested = {row.integer(29)},
           .gpu_memory_now = {row.integer(30)},
@@ -200,7 +211,7 @@ std::string all_attempts(std::string_view chosen) {
   const auto of = [chosen](std::string_view table) {
     return fmt::format(
         "SELECT task, attempt, started_ms, ended_ms, failure, exit_code, memory_peak, message, "
-        "gpus, gpu_memory_peak, memory_at_least, code FROM {} WHERE attempt > 0 AND {}",
+        "gpus, gpu_memory_peak, memory_at_least, code, machine FROM {} WHERE attempt > 0 AND {}",
         table, chosen);
   };
   return fmt::format("{} UNION ALL {} UNION ALL {}", of("attempts"), of("ended"), of("live"));
@@ -214,7 +225,7 @@ ProgressRow read_progress(const Statement& row) {
           .values = std::string(row.text(4))};
 }
 
-AttemptRow read_attempt(const Statement& row, const KnownCodes& codes) {
+AttemptRow read_attempt(const Statement& row, const Known& known) {
   return {.key = {.task = {index(row, 0)}, .attempt = index(row, 1)},
           .started = instant(row, 2),
           .ended = optional_instant(row, 3),
@@ -222,10 +233,11 @@ AttemptRow read_attempt(const Statement& row, const KnownCodes& codes) {
           .exit_code = row.small(5),
           .memory_peak = {row.integer(6)},
           .message = std::string(row.text(7)),
+          .machine = known.machines.name(instant(row, 2), row.integer(12)),
           .gpus = std::string(row.text(8)),
           .gpu_memory_peak = {row.integer(9)},
           .memory_at_least = row.small(10) != 0,
-          .code = codes.find(row.integer(11)).name};
+          .code = known.codes.find(row.integer(11)).name};
 }
 
 const std::string_view kExecutions =

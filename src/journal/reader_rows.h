@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/machine_table.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 
@@ -37,16 +38,31 @@ struct KnownCodes {
 /// Costs O(tasks) where there is more than one of a work tree, else next to nothing.
 Result<KnownCodes> read_codes(Database& database);
 
+/// The GPUs of all executions, in their order.
+Result<std::vector<GpuRow>> read_gpus(Database& database);
+/// The machines of the last execution, in their order.
+Result<std::vector<MachineRow>> read_machines(Database& database);
+
+/// Why tasks wait, in the order of their kinds.
+Result<std::vector<WaitingReason>> read_waiting(Database& database);
+
 /// Takes out of what the counters of the journal call skipped what did not have to run.
 Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& groups);
 
-TaskRow read_task(const Statement& row, const KnownCodes& codes);
+/// What rows name by a number.
+struct Known {
+  KnownCodes codes;
+  KnownMachines machines;
+};
+Result<Known> read_known(Database& database);
+
+TaskRow read_task(const Statement& row, const Known& known);
 
 /// A query of all attempts of those tasks of which `chosen` (of the column `task`) is true, with
 /// the columns that read_attempt() reads. Each of the tables that they stand in is asked by its
 /// key.
 std::string all_attempts(std::string_view chosen);
-AttemptRow read_attempt(const Statement& row, const KnownCodes& codes);
+AttemptRow read_attempt(const Statement& row, const Known& known);
 
 ProgressRow read_progress(const Statement& row);
 

@@ -198,7 +198,7 @@ TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
   must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(must(Database::open(directory.journal(), Database::Access::Write))
            .run("INSERT INTO ended VALUES (0, 99, -4, 7, 1, 88, 0, 0, 0, 0, 0, 0, '', '', '', 0, "
-                "0, NULL, NULL, '', 0, 0, 0, 0, 0, '', 55); "
+                "0, NULL, NULL, '', 0, 0, 0, 0, 0, '', 55, 66); "
                 "UPDATE groups SET phase = 77; UPDATE tasks SET matrix = '{broken'"));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const TaskRow row = all_tasks(reader).at(0);
@@ -207,6 +207,7 @@ TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
   EXPECT_EQ(row.standing.failure, model::Failure::None);
   EXPECT_THAT(row.matrix, IsEmpty());
   EXPECT_EQ(row.code, "");
+  EXPECT_EQ(row.machine, "");
   EXPECT_EQ(must(reader.groups()).at(0).phase, model::GroupPhase::Stopped);
 }
 

@@ -1,7 +1,6 @@
 #include "journal/resume.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -22,7 +21,9 @@
 #include "journal/changes.h"
 #include "journal/closing.h"
 #include "journal/event_text.h"
+#include "journal/going_on.h"
 #include "journal/journal.h"
+#include "journal/machine_table.h"
 #include "journal/old_rows.h"
 #include "journal/options.h"
 #include "journal/past.h"
@@ -34,7 +35,6 @@
 #include "journal/turn_writer.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/status.h"
 
 namespace trainyard::journal {
@@ -52,16 +52,18 @@ class TakingOver {
     if (done) done = choose_batches();
     if (done) done = look_back();
     if (done) done = close_executions();
+    if (done) done = going_on_->let_time_pass(execution.started_unix_ms, taken_.at);
     if (done) done = match_groups();
     if (done) done = match_tasks();
     if (done) compare_tasks();
     if (done) done = write_tasks();
     if (done) done = write_shapes();
     if (done) done = put_execution(database_, taken_.book.execution, taken_.at, execution);
-    for (const model::Gpu& gpu : execution.gpus) numbers().gpus.push_back(gpu.label());
+    numbers().gpus = {labels_of(execution.gpus)};
     if (done) done = note();
     if (!done) return std::unexpected(std::move(done.error()));
     taken_.changes = changes_.lines();
+    taken_.goes_on = going_on_->go_on();
     return std::move(taken_);
   }
 
@@ -132,6 +134,8 @@ class TakingOver {
   /// The same, by shape of that batch; and of all, by the numbers of their rows.
   std::map<model::ShapeIndex, model::SharingMeasured> sharing_before_;
   std::map<std::uint32_t, model::SharingMeasured> measured_;
+  std::unique_ptr<GoingOn> going_on_;  ///< Once the dead execution is closed.
+  bool groups_are_as_before_ = false;
   std::vector<bool> changed_;  ///< By index in the plan, as the next two are.
   std::vector<bool> begins_anew_;
   /// Finished before what they need has begun anew.
@@ -170,6 +174,9 @@ Result<void> TakingOver::close_executions() {
   const Result<std::int64_t> last = database_.number("SELECT max(number) FROM executions");
   if (!last) return std::unexpected(last.error());
   taken_.book.execution = *last + 1;
+  Result<GoingOn> going_on = GoingOn::set_aside(database_, options_.found);
+  if (!going_on) return std::unexpected(std::move(going_on.error()));
+  going_on_ = std::make_unique<GoingOn>(std::move(*going_on));
   return close_dead_execution(database_, taken_.at, taken_over_, options_.unfinished);
 }
 
@@ -285,11 +292,7 @@ Result<void> TakingOver::match_tasks() {
 bool TakingOver::is_changed(std::uint32_t task) const {
   const OldTask& old = old_[old_of_task_[task]];
   const std::size_t batch = batch_of(task);
-  const model::TaskIndex within{task - starts_[batch].task};
-  const TaskNames& names = batches_[batch].names;
-  if (std::bit_cast<std::int64_t>(names.fingerprint(within)) == old.fingerprint) return false;
-  return !names.older_fingerprint ||
-         std::bit_cast<std::int64_t>(names.older_fingerprint(within)) != old.fingerprint;
+  return batches_[batch].names.says_other_than(old.fingerprint, {task - starts_[batch].task});
 }
 
 bool TakingOver::may_run_again(const OldTask& old) const {
@@ -336,6 +339,7 @@ Result<void> TakingOver::write_tasks() {
   for (std::uint32_t i = 0; i < plan_.tasks.size(); ++i) {
     numbers().tasks[i] = old_of_task_[i] == kNone ? (*next)++ : old_[old_of_task_[i]].number;
   }
+  groups_are_as_before_ = changes_.lines().empty();
   Result<void> written = remove_old_tasks();
   for (std::size_t batch = 0; written && batch < batches_.size(); ++batch) {
     written = write_tasks_of(batch);
@@ -406,13 +410,7 @@ Result<void> TakingOver::write_shapes() {
     if (done) done = put_task_needs(database_, batches_[batch], starts_[batch], numbers());
   }
   taken_.book.shapes = static_cast<std::uint32_t>(plan_.shapes.size());
-  for (const auto& [row, it] : measured_) {
-    if (!done) return done;
-    done = database_.run(
-        fmt::format("UPDATE shapes SET sharing_best = {}, sharing_factor = {}, sharing_tasks = {}, "
-                    "sharing_max = {} WHERE number = {}",
-                    it.to_a_gpu, it.factor, it.tasks, it.to_a_gpu_max, row));
-  }
+  if (done) done = put_sharing(database_, measured_);
   return done;
 }
 
@@ -435,6 +433,9 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   planned.first_attempt = old.attempt_before + 1;
   planned.before = old.verdict;
   const bool changed = changed_[task];
+  if (groups_are_as_before_ && !changed) {
+    if (Result<void> up = going_on_->go_on_with(old.number, {task}, planned); !up) return up;
+  }
   if (old.position == kNone && tell) {
     changes_.add(fmt::format("task '{}' is in the job file again", name_of(task)));
   }

@@ -14,6 +14,7 @@
 #include "journal/options.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
+#include "model/ids.h"
 #include "model/plan.h"
 
 namespace trainyard::journal {
@@ -25,7 +26,8 @@ struct TakenOver {
   Instant at;  ///< Where the time of the run goes on.
   int finished = 0;
   std::vector<std::string> changes;
-  std::set<std::uint32_t> edited;  ///< The rows of tasks that the job file says otherwise now.
+  std::set<model::AttemptKey> goes_on;  ///< Of the attempts that were found.
+  std::set<std::uint32_t> edited;       ///< The rows of tasks that the job file says otherwise now.
 };
 
 /// Makes the tables say what is so when the new execution begins, inside the caller's transaction.

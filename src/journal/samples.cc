@@ -47,8 +47,11 @@ Result<SampleTable> SampleTable::open(Database& database) {
 }
 
 Result<void> SampleTable::add(Instant at, const model::Sampled& sample) {
-  Bytes of_tasks;
-  for (const model::TaskSample& task : sample.tasks) of_tasks += task.memory;
+  Look& look = looks_[sample.machine];
+  look = {.available = sample.memory_available,
+          .of_tasks = {},
+          .cpu_used_by_others = sample.cpu_used_by_others};
+  for (const model::TaskSample& task : sample.tasks) look.of_tasks += task.memory;
   // The first row stays; the last one only when it is far enough from the one before it.
   const bool last_stays =
       present_.rows <= 1 || present_.last - present_.before_last >= present_.gap;
@@ -59,10 +62,35 @@ Result<void> SampleTable::add(Instant at, const model::Sampled& sample) {
   }
   present_.last = at;
   Statement& write = last_stays ? insert_ : replace_;
-  const Result<void> written = write.run(present_.last_number, at, sample.memory_available,
-                                         of_tasks, sample.cpu_used_by_others);
+  const Look all = together();
+  const Result<void> written =
+      write.run(present_.last_number, at, all.available, all.of_tasks, all.cpu_used_by_others);
   if (!written || present_.rows < kSampleRowsMax) return written;
   return thin();
+}
+
+void SampleTable::join(const model::MachineJoined& joined) {
+  cpus_[joined.machine] = model::as_number(joined.capacity.cpus);
+}
+
+SampleTable::Look SampleTable::together() const {
+  Look all;
+  double cpus = 0;
+  for (const auto& [machine, look] : looks_) {
+    all.available += look.available;
+    all.of_tasks += look.of_tasks;
+    const auto its = cpus_.find(machine);
+    const double weight = its == cpus_.end() || its->second <= 0 ? 1 : its->second;
+    all.cpu_used_by_others += look.cpu_used_by_others * weight;
+    cpus += weight;
+  }
+  if (looks_.size() == 1) {
+    // As it was told: its mean would be rounded.
+    all.cpu_used_by_others = looks_.begin()->second.cpu_used_by_others;
+  } else if (cpus > 0) {
+    all.cpu_used_by_others /= cpus;
+  }
+  return all;
 }
 
 Result<void> SampleTable::thin() {

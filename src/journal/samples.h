@@ -1,15 +1,20 @@
-// The thinned table of what the machine looked like: at most kSampleRowsMax rows, however long the
-// run. The last row is always the last sample; when the table is full every second row goes, and
-// samples that come closer together than twice the distance before replace the last row.
+// The thinned table of what the machines of a run looked like together: at most kSampleRowsMax
+// rows, however many there are and however long the run. A look at one of them is a row of all: the
+// sums of what each looked like last, and of how busy others have kept their CPUs the mean. The
+// last row is always the last sample; when the table is full every second row goes, and samples
+// that come closer together than twice the distance before replace the last row.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/sqlite.h"
 #include "model/event.h"
+#include "model/ids.h"
 
 namespace trainyard::journal {
 
@@ -17,6 +22,11 @@ class SampleTable {
  public:
   /// Goes on with what is in the table.
   static Result<SampleTable> open(Database& database);
+
+  /// How many CPUs a machine has by now, for the mean. One of which nobody said it has one.
+  void join(const model::MachineJoined& joined);
+  /// What it looked like does not count any more.
+  void leave(model::MachineIndex machine) { looks_.erase(machine); }
 
   /// Writes one down, inside the caller's transaction.
   Result<void> add(Instant at, const model::Sampled& sample);
@@ -26,6 +36,11 @@ class SampleTable {
   void drop() { present_ = kept_; }
 
  private:
+  struct Look {
+    Bytes available;
+    Bytes of_tasks;
+    double cpu_used_by_others = 0;
+  };
   struct State {
     int rows = 0;
     std::int64_t last_number = 0;
@@ -40,6 +55,7 @@ class SampleTable {
         replace_(std::move(replace)),
         present_(state),
         kept_(state) {}
+  [[nodiscard]] Look together() const;
   Result<void> thin();
 
   Database* database_;
@@ -47,6 +63,9 @@ class SampleTable {
   Statement replace_;
   State present_;
   State kept_;
+  // Of each machine what it looked like last: so it did, whether that could be written down or not.
+  std::map<model::MachineIndex, Look> looks_;
+  std::map<model::MachineIndex, double> cpus_;
 };
 
 }  // namespace trainyard::journal

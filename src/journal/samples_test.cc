@@ -32,7 +32,7 @@ struct TableOfSamples {
 std::vector<std::int64_t> times(const JournalDirectory& directory) {
   JournalReader reader = must(JournalReader::open(directory.journal()));
   std::vector<std::int64_t> times;
-  for (const MachineRow& row : must(reader.samples())) {
+  for (const SampleRow& row : must(reader.samples())) {
     times.push_back(row.at.since_start.count());
   }
   return times;
@@ -47,7 +47,7 @@ TEST(SampleTable, KeepsEverySampleOfAShortRun) {
                               .cpu_used_by_others = 0.25,
                               .tasks = {{key(0), mb(3)}, {key(1), mb(4)}}}));
   JournalReader reader = must(JournalReader::open(table.directory.journal()));
-  const std::vector<MachineRow> rows = must(reader.samples());
+  const std::vector<SampleRow> rows = must(reader.samples());
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].memory_available, gb(8));
   EXPECT_EQ(rows[0].memory_of_tasks, mb(0));

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 10;
+PRAGMA user_version = 14;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -29,12 +29,26 @@ CREATE TABLE executions (
   settings TEXT NOT NULL,               -- each --set, in order: a JSON list
   configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL,
   forecast_ms INTEGER NOT NULL DEFAULT 0,       -- how long it was expected to take; 0: nobody knew
-  forecast_worst_ms INTEGER NOT NULL DEFAULT 0  -- the same if sharing GPUs gains nothing
+  forecast_worst_ms INTEGER NOT NULL DEFAULT 0, -- the same if sharing GPUs gains nothing
+  policy TEXT NOT NULL DEFAULT ''       -- by which it was decided, of one that is recorded: JSON
 );
-CREATE TABLE gpus (                     -- those that tasks of an execution may have
-  execution INTEGER NOT NULL, position INTEGER NOT NULL, label TEXT NOT NULL,
-  uuid TEXT NOT NULL, name TEXT NOT NULL, pci TEXT NOT NULL, memory INTEGER NOT NULL,
-  PRIMARY KEY (execution, position)
+CREATE TABLE machines (                 -- those on which tasks of an execution may run
+  execution INTEGER NOT NULL,
+  number INTEGER NOT NULL,              -- from 0, in the order in which they first joined
+  name TEXT NOT NULL,
+  cpus_milli INTEGER NOT NULL, memory INTEGER NOT NULL, -- 0: nobody wrote it down
+  joined_ms INTEGER NOT NULL,           -- the last time
+  gone_ms INTEGER,                      -- NULL: it is there
+  why TEXT NOT NULL,                    -- it is gone
+  silent_ms INTEGER,                    -- since then nothing is heard of it; NULL: it answers
+  until_ms INTEGER,                     -- when it is taken away; NULL: nobody knows
+  PRIMARY KEY (execution, number)
+) WITHOUT ROWID;
+CREATE TABLE gpus (                     -- those that tasks of an execution may have, as they are now
+  execution INTEGER NOT NULL, machine INTEGER NOT NULL DEFAULT 0, position INTEGER NOT NULL,
+  label TEXT NOT NULL, uuid TEXT NOT NULL, name TEXT NOT NULL, pci TEXT NOT NULL,
+  memory INTEGER NOT NULL,
+  PRIMARY KEY (execution, machine, position)
 ) WITHOUT ROWID;
 CREATE TABLE batches (                  -- the job file of the run is 1, then one with each 'submit'
   number INTEGER PRIMARY KEY,
@@ -78,6 +92,8 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_until_known INTEGER NOT NULL DEFAULT 0,  -- GPUs of its own until its memory is known, of
   needs_gpu_seen INTEGER NOT NULL DEFAULT 0,     -- which so much was seen
   needs_disk INTEGER NOT NULL DEFAULT 0,
+  needs_machine INTEGER NOT NULL DEFAULT 0,      -- where room is lacking, of this execution
+  needs_where TEXT NOT NULL DEFAULT '',          -- 'machine=lab*,gpu=H100': on which they may run
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
   learned_tasks INTEGER NOT NULL DEFAULT 0,
@@ -86,8 +102,8 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   sharing_tasks INTEGER NOT NULL DEFAULT 0,
   sharing_max INTEGER NOT NULL DEFAULT 0         -- no more are let onto one; 0: any number
 );
-CREATE TABLE headroom (                     -- what could be promised at the last reading: one row
-  number INTEGER PRIMARY KEY CHECK (number = 1),
+CREATE TABLE headroom (                     -- what could be promised at the last reading of each
+  machine INTEGER NOT NULL DEFAULT 0 PRIMARY KEY, -- machine of this execution that is there
   memory_free INTEGER NOT NULL, memory_held INTEGER NOT NULL, memory_of_others INTEGER NOT NULL,
   holders INTEGER NOT NULL, cpus_milli INTEGER NOT NULL, cpus_free_milli INTEGER NOT NULL,
   cpu_holders INTEGER NOT NULL, cpu_used_by_others REAL NOT NULL, cpu_utilization_max REAL NOT NULL,
@@ -102,9 +118,9 @@ CREATE TABLE headroom (                     -- what could be promised at the las
   disk_free INTEGER,                    -- of the run's, where a task asks for some of it,
   disk_promised INTEGER NOT NULL DEFAULT 0, -- and what of that tasks that run may write
   disk_holders INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE headroom_gpus (                -- and of each GPU
-  position INTEGER PRIMARY KEY, label TEXT NOT NULL, present INTEGER NOT NULL,
+) WITHOUT ROWID;
+CREATE TABLE headroom_gpus (                -- and of each of its GPUs
+  machine INTEGER NOT NULL DEFAULT 0, position INTEGER NOT NULL, label TEXT NOT NULL, present INTEGER NOT NULL,
   whole INTEGER NOT NULL,               -- one task has it for its own
   holders INTEGER NOT NULL, free INTEGER NOT NULL, of_others INTEGER NOT NULL,
   lingering INTEGER NOT NULL,           -- of ended tasks, and not shown to be free yet
@@ -113,8 +129,10 @@ CREATE TABLE headroom_gpus (                -- and of each GPU
   utilization INTEGER NOT NULL DEFAULT 0, -- what they use of it as they say, in thousandths,
   tasks_max INTEGER NOT NULL DEFAULT 0, -- and how many one of them lets be there; 0: any number
   uuid TEXT NOT NULL DEFAULT '',
-  drained INTEGER NOT NULL DEFAULT 0    -- nothing new is given of it: 'trainyard drain'
-);
+  drained INTEGER NOT NULL DEFAULT 0,   -- nothing new is given of it: 'trainyard drain'
+  name TEXT NOT NULL DEFAULT '',        -- 'NVIDIA H200'
+  PRIMARY KEY (machine, position)
+) WITHOUT ROWID;
 CREATE TABLE tasks (
   number INTEGER PRIMARY KEY,
   batch INTEGER NOT NULL,
@@ -141,7 +159,8 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   gpu_capped INTEGER NOT NULL DEFAULT 0,      -- it could not have more of a GPU than it had
   gpu_memory_max INTEGER NOT NULL DEFAULT 0,  -- what it was to take of each at most; 0: any amount
   capped_by TEXT NOT NULL DEFAULT '',         -- who keeps it to that; '': nobody does
-  code INTEGER NOT NULL DEFAULT 0             -- what it runs, of codes; 0: nobody knows
+  code INTEGER NOT NULL DEFAULT 0,            -- what it runs, of codes; 0: nobody knows
+  machine INTEGER NOT NULL DEFAULT 0          -- where, by its number in the execution
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,
@@ -153,7 +172,7 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
   gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT '',
-  code INTEGER NOT NULL DEFAULT 0
+  code INTEGER NOT NULL DEFAULT 0, machine INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';
@@ -165,7 +184,7 @@ CREATE TABLE attempts (                 -- attempts that another one came after
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
   gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT '',
-  code INTEGER NOT NULL DEFAULT 0,
+  code INTEGER NOT NULL DEFAULT 0, machine INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (task, attempt)
 ) WITHOUT ROWID;
 CREATE TABLE codes (                    -- what attempts ran, as git knew it; at most 1,000
@@ -196,6 +215,10 @@ CREATE TABLE events (                   -- what happened and what was decided; o
   kind TEXT NOT NULL, task INTEGER, attempt INTEGER,
   data TEXT NOT NULL                    -- a JSON object
 );
+CREATE TABLE recorded (                 -- of an execution with journal.record: full, in order, all
+  seq INTEGER PRIMARY KEY, execution INTEGER NOT NULL, -- that its scheduler heard, and what it
+  event TEXT NOT NULL, decision TEXT NOT NULL          -- decided: JSON (wire/events.h, decisions.h)
+);
 CREATE TABLE tracebacks (               -- all there is to say of a failure
   task INTEGER NOT NULL, attempt INTEGER NOT NULL, text TEXT NOT NULL,
   PRIMARY KEY (task, attempt)
@@ -206,7 +229,7 @@ CREATE TABLE progress (                 -- how far attempts said that they were,
   "values" TEXT NOT NULL,               -- a JSON object, or empty
   PRIMARY KEY (task, attempt, at_ms)
 ) WITHOUT ROWID;
-CREATE TABLE samples (
+CREATE TABLE samples (                  -- all machines that are there together
   number INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, memory_available INTEGER NOT NULL,
   memory_of_tasks INTEGER NOT NULL, cpu_used_by_others REAL NOT NULL
 );
@@ -234,6 +257,9 @@ CREATE VIEW task_list AS
     coalesce(e.ended_ms, l.ended_ms) / 1000.0 AS ended_s,
     coalesce(e.memory_peak, l.memory_peak) AS memory_peak,
     coalesce(e.memory_at_least, l.memory_at_least) AS memory_at_least,
+    (SELECT m.name FROM machines m WHERE m.number = coalesce(e.machine, l.machine)
+      AND m.execution = (SELECT max(x.number) FROM executions x
+        WHERE x.started_ms <= coalesce(e.started_ms, l.started_ms))) AS machine,
     coalesce(e.gpus, l.gpus) AS gpus,
     coalesce(e.gpu_memory_peak, l.gpu_memory_peak) AS gpu_memory_peak,
     coalesce(e.cpu_ms, l.cpu_ms) / 1000.0 AS cpu_s,

@@ -193,8 +193,8 @@ inline std::vector<TaskRow> all_tasks(JournalReader& reader,
 }
 
 /// The last sample, or one of nothing.
-inline MachineRow last_sample(JournalReader& reader) {
-  return must(reader.last_sample()).value_or(MachineRow{});
+inline SampleRow last_sample(JournalReader& reader) {
+  return must(reader.last_sample()).value_or(SampleRow{});
 }
 
 /// Ids and words of tasks, as "a FINISHED".

@@ -19,7 +19,9 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/code_table.h"
 #include "journal/event_text.h"
+#include "journal/machine_table.h"
 #include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
@@ -28,7 +30,6 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 
@@ -91,27 +92,27 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .event = prepare("INSERT INTO events (execution, at_ms, kind, task, attempt, data) "
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
       .batch_put = prepare("UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1"),
-      .gpu_found = prepare("UPDATE gpus SET label = ?2, uuid = ?3, name = ?4, pci = ?5, memory = "
-                           "?6 WHERE position = ?1 AND execution = (SELECT max(execution) FROM "
-                           "gpus)"),
-      .keeper_pid = prepare("UPDATE executions SET keeper_pid = ?2 WHERE number = ?1"),
+      // That of the host on which the yard runs; other machines have keepers of their own.
+      .keeper_pid = prepare("UPDATE executions SET keeper_pid = ?2 WHERE number = ?1 AND host = "
+                            "coalesce((SELECT name FROM machines WHERE execution = ?1 AND number "
+                            "= ?3), host)"),
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)"),
+                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)"),
+                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)"),
       .ended_read = prepare(
           "SELECT status, stage, attempt, failure, exit_code, 0, started_ms, ended_ms, "
           "memory_requested, 0, memory_peak, cpu_ms, message, warning, result, load_numbers, "
           "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, 0, gpu_memory_peak, "
-          "gpu_memory_max, capped_by, code, verdict FROM ended WHERE task = ?1"),
+          "gpu_memory_max, capped_by, code, machine, verdict FROM ended WHERE task = ?1"),
       .ended_delete = prepare("DELETE FROM ended WHERE task = ?1"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-                             "?15, ?16, ?17, ?18, ?19)"),
+                             "?15, ?16, ?17, ?18, ?19, ?20)"),
       .reached_put = prepare("INSERT OR REPLACE INTO reached VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"),
       .said_put = prepare("INSERT OR REPLACE INTO said VALUES (?1, ?2, ?3)"),
@@ -126,6 +127,8 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .phase = prepare("UPDATE groups SET phase = ?2, message = ?3 WHERE number = ?1"),
   };
   if (const std::optional<Error>& error = prepare.error()) return std::unexpected(*error);
+  Result<MachineTable> machines = MachineTable::open(database, book.execution);
+  if (!machines) return std::unexpected(std::move(machines.error()));
   Result<SampleTable> samples = SampleTable::open(database);
   if (!samples) return std::unexpected(std::move(samples.error()));
   Result<ProgressTable> progress = ProgressTable::open(database);
@@ -135,7 +138,8 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
   Result<CodeTable> codes = CodeTable::open(database);
   if (!codes) return std::unexpected(std::move(codes.error()));
   return TurnWriter(std::move(statements),
-                    {.samples = std::move(*samples),
+                    {.machines = std::move(*machines),
+                     .samples = std::move(*samples),
                      .progress = std::move(*progress),
                      .waiting = std::move(*waiting),
                      .codes = std::move(*codes)},
@@ -147,8 +151,9 @@ Result<void> TurnWriter::write(const model::Turn& turn) {
   for (std::size_t i = 0; i < turn.events.size(); ++i) {
     const model::Event& event = turn.events[i];
     const model::Decision& decision = turn.decisions[i];
-    Result<void> done = write_events(event, decision);
-    if (done) done = apply(event);
+    // What is decided may name the GPUs of a machine that joins with the event.
+    Result<void> done = apply(event);
+    if (done) done = write_events(event, decision);
     for (const model::Change& change : decision.changes) {
       if (done) done = apply(event, change);
     }
@@ -219,52 +224,15 @@ Result<void> TurnWriter::apply(const model::Event& event) {
   } else if (const auto* batch = std::get_if<model::BatchAdded>(&event.what)) {
     return statements_.batch_put.run(batch->number, event.at);
   } else if (const auto* keeper = std::get_if<model::KeeperSilent>(&event.what)) {
-    if (keeper->another) return statements_.keeper_pid.run(book_.execution, *keeper->another);
+    const Result<void> heard = machines_.hear(event.at, *keeper);
+    if (!heard || !keeper->another) return heard;
+    return statements_.keeper_pid.run(book_.execution, *keeper->another, keeper->machine.value);
+  } else if (const auto* joined = std::get_if<model::MachineJoined>(&event.what)) {
+    return apply(event.at, *joined);
+  } else if (const auto* gone = std::get_if<model::MachineGone>(&event.what)) {
+    return apply(event.at, *gone);
   } else if (const auto* code = std::get_if<model::CodeFound>(&event.what)) {
     return apply(event.at, *code);
-  }
-  return {};
-}
-
-Result<void> TurnWriter::apply(Instant at, const model::Sampled& sample) {
-  for (const model::TaskSample& seen : sample.tasks) {
-    const Task* known = find(seen.key.task);
-    if (known == nullptr || known->memory_now == seen.memory) continue;
-    Task* row = touch_running(seen.key);
-    if (row == nullptr || row->ended) continue;
-    row->memory_now = seen.memory;
-    row->memory_peak = std::max(row->memory_peak, seen.memory);
-  }
-  return samples_.add(at, sample);
-}
-
-/// Of an attempt on several GPUs what it has on that where it has most.
-Result<void> TurnWriter::apply(const model::GpusSampled& sample) {
-  for (const model::GpuFound& it : sample.found) {
-    const Result<void> put = statements_.gpu_found.run(it.gpu.value, it.what.label(), it.what.uuid,
-                                                       it.what.name, it.what.pci, it.what.memory);
-    if (!put) return put;
-  }
-  for (const auto& [task, row] : live_) {
-    if (row.gpu_memory_now == Bytes{}) continue;
-    const bool seen = std::ranges::any_of(
-        sample.uses, [task](const model::GpuUse& use) { return use.key.task.value == task; });
-    if (seen) continue;
-    Task* const gone = touch_running({.task = {task}, .attempt = row.attempt});
-    if (gone != nullptr) gone->gpu_memory_now = {};
-  }
-  for (std::size_t i = 0; i < sample.uses.size();) {
-    const model::AttemptKey key = sample.uses[i].key;
-    Bytes most;
-    for (; i < sample.uses.size() && sample.uses[i].key == key; ++i) {
-      most = std::max(most, sample.uses[i].memory);
-    }
-    const Task* known = find(key.task);
-    if (known == nullptr || known->gpu_memory_now == most) continue;
-    Task* row = touch_running(key);
-    if (row == nullptr || row->ended) continue;
-    row->gpu_memory_now = most;
-    row->gpu_memory_peak = std::max(row->gpu_memory_peak, most);
   }
   return {};
 }
@@ -274,9 +242,11 @@ void TurnWriter::give(Task& row, const Command& command) const {
   row.memory_requested = command.promise.memory;
   row.gpu_memory_requested = command.promise.gpu_memory;
   row.gpu_memory_max = command.gpu_memory_max;
+  row.machine = command.site.machine.value;
   row.gpus.clear();
-  for (const model::GpuIndex gpu : command.gpus) {
-    row.gpus += fmt::format("{}{}", row.gpus.empty() ? "" : ",", book_.numbers.of(gpu));
+  for (const model::GpuIndex gpu : command.site.gpus) {
+    row.gpus += fmt::format("{}{}", row.gpus.empty() ? "" : ",",
+                            book_.numbers.of(command.site.machine, gpu));
   }
 }
 
@@ -295,7 +265,7 @@ Result<void> TurnWriter::apply(const model::Event& event, const model::Change& c
         if (reason.reason.first) first = book_.numbers.of(*reason.reason.first);
         return waiting_.put(book_.numbers.of(reason.shape), reason.reason, first);
       },
-      [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.headroom); },
+      [&](const model::HeadroomSeen& seen) { return waiting_.put(seen.machine, seen.headroom); },
       [&](const model::Reached& reached) { return apply(reached); },
       [&](const model::SaidOfTask& said) { return apply(said); },
       [&](const model::Learned& learned) {
@@ -398,7 +368,7 @@ Result<TurnWriter::Task*> TurnWriter::touch(model::AttemptKey key, Instant at) {
         std::to_underlying(row.failure), row.exit_code, row.started, row.ended,
         row.memory_requested, row.memory_peak, row.cpu_time, row.message, row.gpus,
         row.gpu_memory_requested, row.gpu_memory_peak, row.memory_at_least ? 1 : 0,
-        row.gpu_capped ? 1 : 0, row.gpu_memory_max, row.capped_by, row.code);
+        row.gpu_capped ? 1 : 0, row.gpu_memory_max, row.capped_by, row.code, row.machine);
     if (!put) return std::unexpected(put.error());
   }
   row = {.attempt = key.attempt,
@@ -431,7 +401,7 @@ Result<void> TurnWriter::write_tasks() {
           row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
           row.times.train, row.gpus, row.gpu_memory_requested, row.gpu_memory_now,
           row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0,
-          row.gpu_memory_max, row.capped_by, row.code);
+          row.gpu_memory_max, row.capped_by, row.code, row.machine);
     }
     if (!done) return done;
   }
@@ -448,7 +418,7 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
       row.times.train_numbers, row.times.load, row.times.train, row.gpus, row.gpu_memory_requested,
       row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0, row.gpu_memory_max,
-      row.capped_by, row.code);
+      row.capped_by, row.code, row.machine);
 }
 
 Result<void> TurnWriter::write_counts() {
@@ -473,6 +443,7 @@ void TurnWriter::keep() {
   counts_.clear();
   ended_now_.clear();
   reopened_now_.clear();
+  gpus_before_.reset();
   samples_.keep();
   codes_.keep();
 }
@@ -484,6 +455,8 @@ void TurnWriter::drop() {
   counts_.clear();
   ended_now_.clear();
   reopened_now_.clear();
+  if (gpus_before_) book_.numbers.gpus = *std::move(gpus_before_);
+  gpus_before_.reset();
   samples_.drop();
   codes_.drop();
   progress_.drop();

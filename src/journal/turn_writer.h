@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "journal/code_table.h"
 #include "journal/event_text.h"
+#include "journal/machine_table.h"
 #include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
@@ -108,11 +109,11 @@ class TurnWriter {
     Bytes gpu_memory_max;
     std::string capped_by;
     std::uint32_t code = 0;
+    std::uint32_t machine = 0;
   };
   struct Statements {
     Statement event;
     Statement batch_put;
-    Statement gpu_found;
     Statement keeper_pid;
     Statement live_put;
     Statement live_delete;
@@ -130,6 +131,7 @@ class TurnWriter {
   };
 
   struct Tables {
+    MachineTable machines;
     SampleTable samples;
     ProgressTable progress;
     WaitingTable waiting;
@@ -137,6 +139,7 @@ class TurnWriter {
   };
   TurnWriter(Statements statements, Tables tables, Bookkeeping book)
       : statements_(std::move(statements)),
+        machines_(std::move(tables.machines)),
         samples_(std::move(tables.samples)),
         progress_(std::move(tables.progress)),
         waiting_(std::move(tables.waiting)),
@@ -149,12 +152,14 @@ class TurnWriter {
   Result<void> apply(Instant at, const model::TaskChanged& change);
   /// One that has ended waits again: its row is one of `live`, as it was, until its next attempt.
   Result<void> begin_anew(model::TaskIndex task);
-  /// Columns in the order of Task, from `status` to `code`.
+  /// Columns in the order of Task, from `status` to `machine`.
   static Task read_row(const Statement& row);
   Result<void> apply(Instant at, const model::StartAttempt& start);
   void apply(const model::GrantDevice& grant);
   Result<void> apply(const model::Reached& reached);
   Result<void> apply(const model::SaidOfTask& said);
+  Result<void> apply(Instant at, const model::MachineJoined& joined);
+  Result<void> apply(Instant at, const model::MachineGone& gone);
   Result<void> apply(Instant at, const model::Sampled& sample);
   Result<void> apply(const model::GpusSampled& sample);
   Result<void> apply(Instant at, const model::CodeFound& found);
@@ -173,6 +178,7 @@ class TurnWriter {
   void count(model::TaskIndex task, Counted from, Counted to);
 
   Statements statements_;
+  MachineTable machines_;
   SampleTable samples_;
   ProgressTable progress_;
   WaitingTable waiting_;
@@ -186,6 +192,8 @@ class TurnWriter {
   std::map<std::uint32_t, Counts> counts_;
   std::vector<std::uint32_t> ended_now_;
   std::vector<std::uint32_t> reopened_now_;  ///< Of those that had ended before this turn.
+  /// What the GPUs of machines were called before this turn, where one has joined in it.
+  std::optional<std::vector<std::vector<std::string>>> gpus_before_;
 };
 
 }  // namespace trainyard::journal

@@ -109,11 +109,15 @@ Result<void> rebuild(Database& database) {
   }
   if (done) done = database.run(kTasksIndex);
   if (!done) return done;
-  // Before there were batches the run was one.
+  // Before there were batches the run was one, and before there were machines each execution had
+  // the one on which it ran.
   return database.run(
       "INSERT OR IGNORE INTO batches SELECT 1, 1, 0, command_line, job_file, '', config_file, "
       "settings, '[]' "
-      "FROM executions WHERE number = 1");
+      "FROM executions WHERE number = 1;"
+      "INSERT OR IGNORE INTO machines SELECT number, 0, host, 0, 0, started_ms, NULL, '', NULL, "
+      "NULL "
+      "FROM executions");
 }
 
 }  // namespace

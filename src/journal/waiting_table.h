@@ -1,14 +1,15 @@
-// Why tasks wait, as columns of `shapes`, and what could be promised at the last reading, as the
-// one row of `headroom` and the rows of `headroom_gpus`.
+// Why tasks wait, as columns of `shapes`, and what could be promised at the last reading of each
+// machine, as rows of `headroom` and `headroom_gpus`.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "journal/sqlite.h"
 #include "model/ids.h"
+#include "model/machine_rooms.h"
 #include "model/waiting.h"
 
 namespace trainyard::journal {
@@ -17,16 +18,22 @@ class WaitingTable {
  public:
   static Result<WaitingTable> open(Database& database);
 
-  /// Both write inside the caller's transaction. `shape` is the number of its row, and `first`
+  /// All write inside the caller's transaction. `shape` is the number of its row, and `first`
   /// that of who is tried first.
   Result<void> put(std::uint32_t shape, const model::Reason& reason,
                    std::optional<std::uint32_t> first);
-  Result<void> put(const model::Headroom& room);
+  Result<void> put(model::MachineIndex machine, const model::Headroom& room);
+  /// What could be promised on a machine that is gone is not there any more.
+  Result<void> leave(model::MachineIndex machine);
 
  private:
-  WaitingTable(Statement reason, Statement room, Statement gpu)
-      : reason_(std::move(reason)), room_(std::move(room)), gpu_(std::move(gpu)) {}
+  WaitingTable(Database& database, Statement reason, Statement room, Statement gpu)
+      : database_(&database),
+        reason_(std::move(reason)),
+        room_(std::move(room)),
+        gpu_(std::move(gpu)) {}
 
+  Database* database_;
   Statement reason_;
   Statement room_;
   Statement gpu_;
@@ -37,7 +44,7 @@ extern const char* const kReasonColumns;
 /// From the column `first` on; who is tried first is left out.
 model::Reason read_reason(const Statement& row, int first);
 
-/// What was put last; nothing when nobody has waited yet.
-Result<std::optional<model::Headroom>> read_headroom(Database& database);
+/// What was put last of each machine of the last execution that is there, and the names of all.
+Result<model::MachineRooms> read_rooms(Database& database);
 
 }  // namespace trainyard::journal

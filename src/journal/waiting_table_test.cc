@@ -1,6 +1,7 @@
 // What is told of why tasks wait is read back as it was told.
 #include "journal/waiting_table.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -29,11 +30,13 @@ model::Reason told_reason() {
                     .gpu = model::GpuIndex{5},
                     .largest = true,
                     .sharing = {.utilization = 600, .max_per_gpu = 7},
-                    .disk = gb(12)},
+                    .disk = gb(12),
+                    .where = {.machine = "lab*", .gpu = "H?00"}},
           .parallel_max = 8,
           .groups = "'train'",
           .first_since = at(9),
           .not_before = at(10),
+          .machine = {13},
           .per_gpu_measured = true,
           .own_until_known = true,
           .gpu_memory_seen = gb(11)};
@@ -67,7 +70,8 @@ model::Headroom told_room() {
                     .lingering = gb(21),
                     .avoided_for = 22,
                     .uuid = "GPU-23",
-                    .drained = true},
+                    .drained = true,
+                    .name = "NVIDIA H200"},
                    {.label = "1:0", .present = false}},
           .neighbours = {{.user = 24,
                           .user_name = "mona",
@@ -81,19 +85,47 @@ model::Headroom told_room() {
           .disk_holders = 33};
 }
 
+/// What stands in the table of the machine that a reason names.
+model::Headroom room_read(Database& database, std::uint32_t machine) {
+  return must(read_rooms(database))
+      .room_of({.cause = model::Cause::Gpus, .needs = {}, .machine = {machine}});
+}
+
+struct Waiting {
+  static Database open(const JournalDirectory& directory) {
+    const TestJob job{numbered(1)};
+    must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    return must(Database::open(directory.journal(), Database::Access::Write));
+  }
+
+  JournalDirectory directory;
+  Database database = open(directory);
+};
+
 TEST(WaitingTable, ReadsBackWhatIsTold) {
-  const JournalDirectory directory;
-  const TestJob job{numbered(1)};
-  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
-  Database database = must(Database::open(directory.journal(), Database::Access::Write));
-  EXPECT_EQ(must(read_headroom(database)), std::nullopt);
-  WaitingTable table = must(WaitingTable::open(database));
+  Waiting run;
+  EXPECT_EQ(room_read(run.database, 0), model::Headroom{});
+  WaitingTable table = must(WaitingTable::open(run.database));
   must(table.put(0, told_reason(), std::nullopt));
-  must(table.put(told_room()));
-  Statement row = must(database.prepare(fmt::format("SELECT {} FROM shapes s", kReasonColumns)));
+  must(table.put({}, told_room()));
+  Statement row =
+      must(run.database.prepare(fmt::format("SELECT {} FROM shapes s", kReasonColumns)));
   ASSERT_TRUE(must(row.next()));
   EXPECT_EQ(read_reason(row, 0), told_reason());
-  EXPECT_EQ(must(read_headroom(database)), told_room());
+  EXPECT_EQ(room_read(run.database, 0), told_room());
+}
+
+TEST(WaitingTable, KeepsTheRoomOfEachMachineUntilItIsGone) {
+  Waiting run;
+  WaitingTable table = must(WaitingTable::open(run.database));
+  const model::Headroom other{.memory_free = gb(7), .gpus = {{.label = "0", .free = gb(9)}}};
+  must(table.put({}, told_room()));
+  must(table.put({1}, other));
+  EXPECT_EQ(room_read(run.database, 0), told_room());
+  EXPECT_EQ(room_read(run.database, 1), other);
+  must(table.leave({}));
+  EXPECT_EQ(room_read(run.database, 0), other) << "what is of the run is said by the others";
+  EXPECT_EQ(must(run.database.number("SELECT count(*) FROM headroom_gpus")), 1);
 }
 
 }  // namespace

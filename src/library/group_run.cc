@@ -98,6 +98,7 @@ Result<RunSummary> GroupRun::run(const std::vector<Task*>& tasks) {
                           .sample_every = settings::sample_interval(configuration_),
                           .log_max = settings::log_max(configuration_),
                           .gpu_limits = settings::gpu_limits(configuration_),
+                          .records_all = settings::records_all(configuration_),
                           .stop = options_.stop});
   if (Result<void> begun = begin(); !begun) return std::unexpected(std::move(begun.error()));
   const run::Ending ending = yard_->run();
@@ -271,7 +272,7 @@ std::string GroupRun::directory_of(model::TaskIndex index) const {
                      run::task_directory(group.directory, task(index).id()));
 }
 
-model::Launch GroupRun::launch(model::AttemptKey key, const model::GpuGrant& /*grant*/) {
+model::Launch GroupRun::launch(model::AttemptKey key, const model::Grant& /*grant*/) {
   return launch_of({.task = task(key.task),
                     .group = group_,
                     .run_directory = where_.directory(),

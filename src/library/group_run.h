@@ -68,7 +68,7 @@ class GroupRun final : public run::Tasks {
   bool cancel(const Task& task);
 
   // What the yard asks for.
-  model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) override;
+  model::Launch launch(model::AttemptKey key, const model::Grant& grant) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override;
   [[nodiscard]] std::string why_no_retry() const override {
     return "the tasks of a program are tried again by the program";

@@ -38,11 +38,11 @@ model::Launch launch_of(const Launched& what, std::uint32_t attempt) {
   };
   add(job::own_variables({.group = what.group.name(), .id = what.task.id(), .attempt = attempt},
                          launch, what.run_directory));
-  for (const auto& variable : job::thread_variables(terms.request, terms.ranks)) {
+  for (const auto& variable : job::thread_variables(terms.request, model::processes_of(terms))) {
     if (!sys::variable(variable.first.c_str())) add({variable});
   }
   // The GPUs of an attempt are told when it trains: it sees all of them.
-  add(job::gpu_variables(what.capacity, what.shape, {}));
+  add(job::gpu_variables(what.capacity.gpus, what.shape, {}));
   // The last word of a name counts.
   const TaskOptions& own = TaskAccess::state(what.task).options;
   for (const TaskOptions* const options : std::array{&what.group.defaults(), &own}) {

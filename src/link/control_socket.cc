@@ -61,17 +61,6 @@ Result<void> check_parent(const std::string& parent) {
   return {};
 }
 
-Result<sys::Descriptor> listen_at(const std::string& path) {
-  const auto address = socket_address(path);
-  if (!address) return std::unexpected(address.error());
-  sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_open() || ::bind(socket.get(), generic(*address), sizeof *address) != 0 ||
-      ::listen(socket.get(), SOMAXCONN) != 0) {
-    return std::unexpected(sys::system_error(fmt::format("cannot listen at '{}'", path), errno));
-  }
-  return socket;
-}
-
 std::string directory_of(const std::string& path) {
   return path.substr(0, path.size() - kSocketName.size());
 }
@@ -167,6 +156,17 @@ void remove_dead_sockets(const std::string& parent) {
 }
 
 }  // namespace
+
+Result<sys::Descriptor> listen_at(const std::string& path) {
+  const auto address = socket_address(path);
+  if (!address) return std::unexpected(address.error());
+  sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_open() || ::bind(socket.get(), generic(*address), sizeof *address) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    return std::unexpected(sys::system_error(fmt::format("cannot listen at '{}'", path), errno));
+  }
+  return socket;
+}
 
 Result<sockaddr_un> socket_address(const std::string& path) {
   sockaddr_un address{};

@@ -23,10 +23,13 @@ Result<sockaddr_un> socket_address(const std::string& path);
 /// The same address, as the socket calls want it.
 const sockaddr* generic(const sockaddr_un& address);
 
+/// A Unix socket that others connect to, non-blocking.
+Result<sys::Descriptor> listen_at(const std::string& path);
+
 /// Where a socket's directory may be: $XDG_RUNTIME_DIR, $TMPDIR (those that are set), /tmp.
 std::vector<std::string> socket_parents();
 
-/// A Unix socket that others connect to, non-blocking.
+/// One of these, and where it is.
 struct ControlSocket {
   sys::Descriptor socket;
   std::string path;

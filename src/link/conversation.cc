@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "link/control_socket.h"
+#include "link/frame_server.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/passing.h"
@@ -54,6 +55,11 @@ Result<void> Conversation::connect(const std::string& path) {
     if (errno == EAGAIN) return too_late();
     if (errno != EINTR) return cannot_connect(path, errno);
   }
+}
+
+std::optional<std::int64_t> Conversation::other_process() const {
+  const auto peer = peer_of(socket_.get());
+  return peer ? std::optional(peer->process) : std::nullopt;
 }
 
 Result<void> Conversation::greet(const wire::Hello& hello) {

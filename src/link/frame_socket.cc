@@ -29,7 +29,7 @@ constexpr int kWriteWaitMs = 30'000;
 
 }  // namespace
 
-void FrameSocket::shut_down() const { ::shutdown(socket_.get(), SHUT_RDWR); }
+void FrameSocket::shut_down() const { sys::shut_down(socket_); }
 
 Result<void> FrameSocket::send(const wire::Frame& frame, ArenaPool* pool) {
   const auto bytes = wire::encode(frame, limits_);

@@ -20,38 +20,48 @@ namespace trainyard::model {
 /// AttemptEnded alone when it cannot be started.
 struct StartAttempt {
   AttemptKey key;
-  Request promise;  ///< What the ledger holds for it; more than it asked for after an OOM.
-  std::vector<GpuIndex> gpus;  ///< That it gets; none of a two-phase task, which loads first.
-  Bytes memory_max;            ///< What the kernel shall give it at most; 0: no limit.
+  Request promise;   ///< What the ledger holds for it; more than it asked for after an OOM.
+  Site site;         ///< Without GPUs for a two-phase task, which loads first.
+  Bytes memory_max;  ///< What the kernel shall give it at most; 0: no limit.
   /// What it is told to take at most of each of its GPUs; 0: it is told nothing.
   Bytes gpu_memory_max;
+
+  friend bool operator==(const StartAttempt&, const StartAttempt&) = default;
 };
 
 /// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.
 struct GrantDevice {
   AttemptKey key;
-  Request promise;             ///< What the ledger holds for it from now on.
-  std::vector<GpuIndex> gpus;  ///< None: it trains on the CPUs.
-  Bytes memory_max;            ///< As of its start; more where it has been promised more.
-  Bytes gpu_memory_max;        ///< As of a start.
+  Request promise;       ///< What the ledger holds for it from now on.
+  Site site;             ///< Where it has loaded. No GPUs: it trains on the CPUs.
+  Bytes memory_max;      ///< As of its start; more where it has been promised more.
+  Bytes gpu_memory_max;  ///< As of a start.
+
+  friend bool operator==(const GrantDevice&, const GrantDevice&) = default;
 };
 
 /// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.
 struct StopAttempt {
   AttemptKey key;
   bool kill = false;
+
+  friend bool operator==(const StopAttempt&, const StopAttempt&) = default;
 };
 
 /// Sends all processes of an attempt the signal that it wants before any TERM.
 struct SignalAttempt {
   AttemptKey key;
   int signal = 0;
+
+  friend bool operator==(const SignalAttempt&, const SignalAttempt&) = default;
 };
 
 /// Tells who asked for something of a task what became of it.
 struct Answer {
   std::uint64_t request = 0;
   bool done = false;  ///< False: the task is what it was, as one that has ended cannot be killed.
+
+  friend bool operator==(const Answer&, const Answer&) = default;
 };
 
 using Command = std::variant<StartAttempt, GrantDevice, SignalAttempt, StopAttempt, Answer>;
@@ -66,6 +76,8 @@ struct TaskChanged {
   Stage stage = Stage::Train;
   int exit_code = 0;
   std::string message;  ///< For people: "killed by signal 11 (SIGSEGV)"; empty when all is well.
+
+  friend bool operator==(const TaskChanged&, const TaskChanged&) = default;
 };
 
 enum class GroupPhase : std::uint8_t {
@@ -81,6 +93,8 @@ struct GroupChanged {
   GroupIndex group;
   GroupPhase phase = GroupPhase::Blocked;
   std::string message;  ///< The cause, where it was skipped.
+
+  friend bool operator==(const GroupChanged&, const GroupChanged&) = default;
 };
 
 /// Why the tasks of a shape wait; Cause::None when none waits any more. Told when that changes, not
@@ -88,12 +102,17 @@ struct GroupChanged {
 struct ReasonChanged {
   ShapeIndex shape;
   Reason reason;
+
+  friend bool operator==(const ReasonChanged&, const ReasonChanged&) = default;
 };
 
-/// What could be promised now. Told with each reading while tasks wait, if it has changed, and with
-/// each new reason; the last change of its decision.
+/// What could be promised now on a machine. Told with each reading of it while tasks wait, if it
+/// has changed, and with each new reason; the last changes of their decision.
 struct HeadroomSeen {
   Headroom headroom;
+  MachineIndex machine = {};
+
+  friend bool operator==(const HeadroomSeen&, const HeadroomSeen&) = default;
 };
 
 /// What the next tasks of a shape are promised is learned from those that have finished. Told when
@@ -115,6 +134,8 @@ using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSe
 struct Decision {
   std::vector<Change> changes;
   std::vector<Command> commands;
+
+  friend bool operator==(const Decision&, const Decision&) = default;
 };
 
 }  // namespace trainyard::model

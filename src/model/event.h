@@ -59,6 +59,8 @@ struct AttemptStarted {
   std::optional<Instant> began = std::nullopt;
   /// What was known last of the code that it runs: CodeFound says what was found after its start.
   std::optional<Code> code = std::nullopt;
+
+  friend bool operator==(const AttemptStarted&, const AttemptStarted&) = default;
 };
 
 /// Of an attempt of several ranks: what its end says of each.
@@ -91,6 +93,8 @@ struct AttemptEnded {
   /// When whoever watches the attempt saw the last process that it had started end; as `began` of
   /// AttemptStarted.
   std::optional<Instant> ended = std::nullopt;
+
+  friend bool operator==(const AttemptEnded&, const AttemptEnded&) = default;
 };
 
 /// What the process of a two-phase attempt can say of itself.
@@ -117,6 +121,8 @@ struct StageReported {
   /// Of one that has loaded: by whose words it will keep to what it is told to take of its GPUs at
   /// most, "torch 2.4.1"; empty: it knows none.
   std::string capped_by;
+
+  friend bool operator==(const StageReported&, const StageReported&) = default;
 };
 
 /// How far an attempt says that it is. Told now and then: the last word counts.
@@ -124,11 +130,15 @@ struct Progressed {
   AttemptKey key;
   std::optional<double> fraction;  ///< 0 to 1.
   std::string values;              ///< A JSON object, as text; empty when it gave none.
+
+  friend bool operator==(const Progressed&, const Progressed&) = default;
 };
 
 struct TaskSample {
   AttemptKey key;
   Bytes memory;  ///< Anonymous memory of its process tree now.
+
+  friend bool operator==(const TaskSample&, const TaskSample&) = default;
 };
 
 /// The disk that the run's directory lies on.
@@ -139,13 +149,38 @@ struct DiskRoom {
   friend bool operator==(const DiskRoom&, const DiskRoom&) = default;
 };
 
-/// The machine was looked at.
+/// A machine is there, for the first time or again: attempts may be started on it once it has been
+/// looked at, and its GPUs, where it has some.
+struct MachineJoined {
+  MachineIndex machine;  ///< The next one, or one that was there before.
+  std::string name;      ///< "lab1"; as it was, where it was there before.
+  Capacity capacity;     ///< May be another than before.
+  /// When it is taken away, with all that runs there; nothing: no such time is known.
+  std::optional<Instant> until = std::nullopt;
+
+  friend bool operator==(const MachineJoined&, const MachineJoined&) = default;
+};
+
+/// Nothing can be started on a machine any more, unless it joins again. All attempts that were
+/// there have been told to have ended before; and before that, that its keeper is silent, so that
+/// none was started in their place.
+struct MachineGone {
+  MachineIndex machine;
+  std::string why;  ///< For people: "nothing was heard of it for 60 s".
+
+  friend bool operator==(const MachineGone&, const MachineGone&) = default;
+};
+
+/// A machine was looked at.
 struct Sampled {
   Bytes memory_available;         ///< What the kernel could give to new work now.
   double cpu_used_by_others = 0;  ///< 0 to 1 of the CPUs that are ours, since the last look.
   std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
   /// Nothing: nobody looked, as no task asks for any of it, or it cannot be told.
   std::optional<DiskRoom> disk = std::nullopt;
+  MachineIndex machine = {};
+
+  friend bool operator==(const Sampled&, const Sampled&) = default;
 };
 
 /// How a GPU is now.
@@ -182,7 +217,7 @@ struct GpuFound {
   friend bool operator==(const GpuFound&, const GpuFound&) = default;
 };
 
-/// The GPUs were looked at.
+/// The GPUs of a machine were looked at.
 struct GpusSampled {
   std::vector<GpuReading> gpus;  ///< One for each of Capacity::gpus, in order.
   std::vector<GpuUse> uses;      ///< In order.
@@ -190,26 +225,37 @@ struct GpusSampled {
   /// Attempts have ended whose memory is not there any more, and that is told at once: nobody
   /// starts before, as who comes to their GPUs then may be alone there.
   bool ends_follow = false;
+  MachineIndex machine = {};
+
+  friend bool operator==(const GpusSampled&, const GpusSampled&) = default;
 };
 
-/// Who starts and ends the processes does not answer any more, or answers again. What runs goes on
-/// running meanwhile; what it is asked for is done when it answers. One that has died is silent
-/// until another has taken its place: what ran is told to have vanished before that answers.
+/// Who starts and ends the processes of a machine does not answer any more, or answers again. What
+/// runs goes on running meanwhile; what it is asked for is done when it answers. One that has died
+/// is silent until another has taken its place: what ran is told to have vanished before that
+/// answers.
 struct KeeperSilent {
   bool silent = true;
   std::optional<std::int64_t> another = std::nullopt;  ///< The process that took its place.
+  MachineIndex machine = {};
+
+  friend bool operator==(const KeeperSilent&, const KeeperSilent&) = default;
 };
 
 /// The run is to end: somebody asked for it (Ctrl-C, TERM), or what it runs with is gone. The
 /// second time it ends at once.
 struct InterruptAsked {
   std::string why;  ///< For people: "the keeper of the tasks died"; empty where somebody asked.
+
+  friend bool operator==(const InterruptAsked&, const InterruptAsked&) = default;
 };
 
 /// Somebody asked for one task to end. `request` is answered by an Answer with its number.
 struct KillAsked {
   TaskIndex task;
   std::uint64_t request = 0;
+
+  friend bool operator==(const KillAsked&, const KillAsked&) = default;
 };
 
 /// Somebody asked for one task that has ended, and has not finished, to be tried again: it begins
@@ -220,6 +266,8 @@ struct RetryAsked {
   Bytes memory;            ///< What it asks for of the host at least.
   Bytes gpu_memory;        ///< The same on each of its GPUs, unless they are its own.
   Duration time_limit{0};  ///< How long an attempt may take from now on; 0: as before.
+
+  friend bool operator==(const RetryAsked&, const RetryAsked&) = default;
 };
 
 /// Somebody asked for a task that waits not to start before they release it, or released it.
@@ -228,6 +276,8 @@ struct HoldAsked {
   TaskIndex task;
   std::uint64_t request = 0;
   bool hold = true;  ///< False: it is released.
+
+  friend bool operator==(const HoldAsked&, const HoldAsked&) = default;
 };
 
 /// Somebody gave a task that has no verdict another priority: it counts whenever it waits.
@@ -236,6 +286,8 @@ struct PriorityAsked {
   TaskIndex task;
   std::uint64_t request = 0;
   int priority = 0;
+
+  friend bool operator==(const PriorityAsked&, const PriorityAsked&) = default;
 };
 
 /// There is more to run: the job file of the run, or what was submitted to it.
@@ -245,26 +297,41 @@ struct BatchAdded {
   std::shared_ptr<const Plan> plan;
   /// Somebody is told that it will be run: it must survive a loss of power.
   bool is_promised = false;
-  /// The next one is told at once, as by a run that goes on with all of its batches: nobody starts
-  /// before, as somebody of it may come first.
+  /// The next one is told at once, or an attempt that was found, as by a run that goes on with all
+  /// of its batches: nobody starts before, as somebody of it may come first.
   bool more_follow = false;
+
+  /// Two plans that say the same are equal, wherever they lie.
+  friend bool operator==(const BatchAdded& one, const BatchAdded& other) {
+    const bool both = one.plan != nullptr && other.plan != nullptr;
+    return one.number == other.number && one.is_promised == other.is_promised &&
+           one.more_follow == other.more_follow &&
+           (both ? *one.plan == *other.plan : one.plan == other.plan);
+  }
 };
 
-/// What the other yards on the machine have promised now: all of them, the older first.
+/// What the other yards on a machine have promised now: all of them, the older first.
 struct NeighboursSeen {
   std::vector<Neighbour> neighbours;
+  MachineIndex machine = {};
+
+  friend bool operator==(const NeighboursSeen&, const NeighboursSeen&) = default;
 };
 
-/// What was decided to be started in this turn is not: somebody else has promised the room
-/// meanwhile. It is as if it had never been decided, and nobody is told of it.
+/// What was decided to be started on a machine in this turn is not: somebody else has promised the
+/// room meanwhile. It is as if it had never been decided, and nobody is told of it.
 struct ClaimRefused {
   std::vector<AttemptKey> attempts;
   std::vector<Neighbour> neighbours;  ///< As NeighboursSeen, with what they are about to hold.
   /// Nothing more is to be started in this turn.
   bool no_more = false;
+  MachineIndex machine = {};
+
+  friend bool operator==(const ClaimRefused&, const ClaimRefused&) = default;
 };
 
-/// What tasks may be given from now on has changed: the hour has, or somebody wants a GPU back.
+/// What tasks may be given of a machine from now on has changed: the hour has, or somebody wants a
+/// GPU back.
 struct LimitsChanged {
   /// So many GPUs may the runs of this user have on the machine together.
   std::optional<int> gpus_max;
@@ -274,8 +341,25 @@ struct LimitsChanged {
   std::vector<GpuIndex> drained;
   /// And what runs there is to end, and to be tried again elsewhere.
   std::vector<GpuIndex> cleared;
+  MachineIndex machine = {};
 
   friend bool operator==(const LimitsChanged&, const LimitsChanged&) = default;
+};
+
+/// An attempt that an earlier execution of the run has started goes on: whoever looks after its
+/// machine has it still. It is as if it had been decided to be started there now. What has become
+/// of it since is told behind this, from its AttemptStarted on. After the batch of its task, which
+/// waits, and before anything of the attempt.
+struct AttemptFound {
+  AttemptKey key;  ///< The next attempt of its task.
+  Request promise;
+  Site site;
+  Bytes gpu_memory_max;  ///< As it was told.
+  Instant since;         ///< When it was asked for, or began.
+  /// The next one is told at once: nobody starts before.
+  bool more_follow = false;
+
+  friend bool operator==(const AttemptFound&, const AttemptFound&) = default;
 };
 
 /// What code lies where attempts have started, looked for since their start.
@@ -284,19 +368,26 @@ struct CodeFound {
   std::string diff;          ///< What is changed since its commit, the first of it, for people.
   /// Those of which something else was known. They may have ended since.
   std::vector<AttemptKey> attempts;
+
+  friend bool operator==(const CodeFound&, const CodeFound&) = default;
 };
 
 /// The moment that the scheduler asked to be woken at has come.
-struct TimePassed {};
+struct TimePassed {
+  friend bool operator==(const TimePassed&, const TimePassed&) = default;
+};
 
 using What =
-    std::variant<AttemptStarted, StageReported, Progressed, AttemptEnded, Sampled, GpusSampled,
-                 KeeperSilent, InterruptAsked, KillAsked, RetryAsked, HoldAsked, PriorityAsked,
-                 BatchAdded, NeighboursSeen, ClaimRefused, LimitsChanged, CodeFound, TimePassed>;
+    std::variant<MachineJoined, MachineGone, AttemptStarted, StageReported, Progressed,
+                 AttemptEnded, Sampled, GpusSampled, KeeperSilent, InterruptAsked, KillAsked,
+                 RetryAsked, HoldAsked, PriorityAsked, BatchAdded, NeighboursSeen, ClaimRefused,
+                 LimitsChanged, AttemptFound, CodeFound, TimePassed>;
 
 struct Event {
   Instant at;
   What what;
+
+  friend bool operator==(const Event&, const Event&) = default;
 };
 
 /// When it came about what the event tells of this attempt: no later than the event itself.

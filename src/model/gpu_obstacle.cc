@@ -29,8 +29,9 @@ Kind kind_on(const Reason& reason, const Headroom& room, const Headroom::Card& c
 
 }  // namespace
 
-bool may_be_on(const Reason& reason, std::size_t gpu) {
-  return !reason.needs.gpu || reason.needs.gpu->value == gpu;
+bool may_be_on(const Reason& reason, const Headroom& room, std::size_t gpu) {
+  return (!reason.needs.gpu || reason.needs.gpu->value == gpu) &&
+         reason.needs.where.takes_gpu(room.gpus[gpu].name);
 }
 
 bool is_full_by_its_own_word(const Reason& reason, const Headroom::Card& card) {
@@ -42,7 +43,7 @@ std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom
   std::vector<GpuObstacle> all;
   for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
     const Headroom::Card& card = room.gpus[gpu];
-    if (!card.present || !may_be_on(reason, gpu)) continue;
+    if (!card.present || !may_be_on(reason, room, gpu)) continue;
     all.push_back({.kind = kind_on(reason, room, card),
                    .gpu = gpu,
                    .missing = std::max(Bytes{}, reason.needs.gpu_memory - card.free)});

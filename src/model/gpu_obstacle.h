@@ -37,6 +37,6 @@ std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom
 bool is_full_by_its_own_word(const Reason& reason, const Headroom::Card& card);
 
 /// Whether it could be one of its GPUs at all.
-bool may_be_on(const Reason& reason, std::size_t gpu);
+bool may_be_on(const Reason& reason, const Headroom& room, std::size_t gpu);
 
 }  // namespace trainyard::model

@@ -26,7 +26,14 @@ struct ShapeIndex {
   friend auto operator<=>(ShapeIndex, ShapeIndex) = default;
 };
 
-/// A GPU among those of the machine that tasks may have, in the order of Capacity::gpus.
+/// A machine among those of the run, in the order in which they first joined. One that comes back
+/// has the number that it had.
+struct MachineIndex {
+  std::uint32_t value = 0;
+  friend auto operator<=>(MachineIndex, MachineIndex) = default;
+};
+
+/// A GPU among those of its machine that tasks may have, in the order of Capacity::gpus.
 struct GpuIndex {
   std::uint32_t value = 0;
   friend auto operator<=>(GpuIndex, GpuIndex) = default;

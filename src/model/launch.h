@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "model/elsewhere.h"
 #include "model/resources.h"
 
 namespace trainyard::model {
@@ -22,6 +23,8 @@ struct Preload {
   /// What the importing process finds in its environment: what all its tasks have in common.
   std::vector<std::string> environment;
   std::string log_path;  ///< Where that process prints; added to.
+
+  friend bool operator==(const Preload&, const Preload&) = default;
 };
 
 /// What the ranks of an attempt have each for itself, where the keeper starts them.
@@ -43,10 +46,15 @@ struct RegionLimit {
   friend bool operator==(const RegionLimit&, const RegionLimit&) = default;
 };
 
-/// What an attempt is given of GPUs when it starts.
-struct GpuGrant {
+/// What an attempt is given where it starts.
+struct Grant {
   std::vector<Gpu> gpus;
   Bytes memory_max;  ///< What it may take of each at most; 0: nothing is said.
+  /// All GPUs that tasks may have of that machine, as they are known by now.
+  std::vector<Gpu> of_machine;
+  std::string program = {};  ///< Where trainyard is there; empty: as here.
+  /// Where its directories are there, on a machine that does not have those of the yard.
+  Elsewhere elsewhere = {};
 };
 
 struct Launch {
@@ -70,6 +78,8 @@ struct Launch {
   /// its options say otherwise.
   std::string stdout_path;
   std::string stderr_path;
+  /// What it has started hears from it that it is to end: SIGTERM goes to its process group alone.
+  bool passes_term_on = false;
   bool two_phase = false;  ///< It talks to the yard, and is told where and as whom.
   /// How many ranks the task is, whoever starts them; 0: it is one process, and no rank.
   int ranks = 0;
@@ -96,11 +106,15 @@ struct Launch {
   /// By which its end is known to whoever goes on with the run, should the yard be gone by then:
   /// its task's number in the journal. Nothing: there is none.
   std::optional<std::uint32_t> journal_number = std::nullopt;
+  /// Of other tasks, which its command names: as the yard knows them, and for it alone.
+  std::vector<std::string> needed_directories = {};
 
   /// What is made before the process starts, with its parents.
   [[nodiscard]] const std::string& directory_to_make() const {
     return checkpoint_directory.empty() ? task_directory : checkpoint_directory;
   }
+
+  friend bool operator==(const Launch&, const Launch&) = default;
 };
 
 }  // namespace trainyard::model

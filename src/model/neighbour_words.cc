@@ -77,9 +77,8 @@ std::string cpu_words_of_neighbours(const Headroom& room) {
     const bool one = held.cpus == cpus(1);
     holders.push_back(
         {.size = held.cpus.milli,
-         .words = fmt::format("{} has reserved {} {}{}", name_of(neighbour),
-                              static_cast<double>(held.cpus.milli) / 1000, one ? "CPU" : "CPUs",
-                              since_words(held.since_unix_s, neighbour))});
+         .words = fmt::format("{} has reserved {} {}{}", name_of(neighbour), as_number(held.cpus),
+                              one ? "CPU" : "CPUs", since_words(held.since_unix_s, neighbour))});
   }
   return listed(std::move(holders));
 }

@@ -37,12 +37,16 @@ struct PlannedGroup {
 
   /// What people see.
   [[nodiscard]] const std::string& shown() const { return called.empty() ? name : called; }
+
+  friend bool operator==(const PlannedGroup&, const PlannedGroup&) = default;
 };
 
 /// The tasks of one group that have the same terms.
 struct Shape {
   GroupIndex group;
   Terms terms;
+
+  friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 struct PlannedTask {
@@ -55,6 +59,8 @@ struct PlannedTask {
 
   [[nodiscard]] bool is_open() const { return before == Verdict::None; }
   [[nodiscard]] bool finished_before() const { return before == Verdict::Finished; }
+
+  friend bool operator==(const PlannedTask&, const PlannedTask&) = default;
 };
 
 /// A task of which another must have ended first, beside what its group needs: the training of its
@@ -137,6 +143,8 @@ struct Plan {
   [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
     return shapes[tasks[task.value].shape.value];
   }
+
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
 /// Where the numbers of a plan begin in a run that has others before it.

@@ -31,7 +31,7 @@ Help with_key(std::string_view key, std::string_view value) {
 bool is_kept_for_another_user(const Reason& reason, const Headroom& room) {
   for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
     const Headroom::Card& card = room.gpus[gpu];
-    if (card.present && card.avoided_for && card.holders == 0 && may_be_on(reason, gpu)) {
+    if (card.present && card.avoided_for && card.holders == 0 && may_be_on(reason, room, gpu)) {
       return true;
     }
   }
@@ -42,7 +42,7 @@ Help for_whole_gpus(const Reason& reason, const Headroom& room) {
   if (is_kept_for_another_user(reason, room)) return with_setting("other-users", "share");
   for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
     const Headroom::Card& card = room.gpus[gpu];
-    const bool idle = card.present && card.holders == 0 && may_be_on(reason, gpu);
+    const bool idle = card.present && card.holders == 0 && may_be_on(reason, room, gpu);
     if (idle && card.of_others > Bytes{}) return seeing_devices();
   }
   // While nothing of its kind was seen, `auto` would give it a GPU of its own as well.
@@ -115,6 +115,9 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::Held:
     case Cause::NotYet:
     case Cause::Queued:
+    case Cause::NoMachine:
+    case Cause::Elsewhere:
+    case Cause::NoTime:
     case Cause::KeeperSilent:
     case Cause::Cpus:
     case Cause::Settling:

@@ -17,18 +17,22 @@
 #include "model/ids.h"
 #include "model/neighbour_words.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 21> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 24> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::TriedFirst, "tried-first"},
      {Cause::Needs, "needs"},
      {Cause::Held, "held"},
      {Cause::NotYet, "not-yet"},
      {Cause::Queued, "queued"},
+     {Cause::NoMachine, "machines"},
+     {Cause::Elsewhere, "where"},
+     {Cause::NoTime, "time"},
      {Cause::KeeperSilent, "keeper"},
      {Cause::Processes, "processes"},
      {Cause::OthersUseCpu, "others-use-cpu"},
@@ -47,9 +51,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 21> kCauseNames{
 /// What others use of a GPU is said from here on.
 constexpr Bytes kWorthSaying = gb(1);
 
-std::string count_text(Cpus cpus) {
-  return fmt::format("{}", static_cast<double>(cpus.milli) / 1000);
-}
+std::string count_text(Cpus cpus) { return fmt::format("{}", as_number(cpus)); }
 
 std::string cpus_text(Cpus cpus) {
   return fmt::format("{} {}", count_text(cpus), cpus == Cpus{1000} ? "CPU" : "CPUs");
@@ -147,7 +149,7 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   std::string others;
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
-    if (!card.present || !may_be_on(reason, index)) continue;
+    if (!card.present || !may_be_on(reason, room, index)) continue;
     ++present;
     others += card_words_of_neighbours(room, index);
     if (card.drained) others += drained_words(card);
@@ -220,7 +222,7 @@ std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
   words += card_words_of_neighbours(room, nearest->gpu);
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& other = room.gpus[index];
-    if (!other.present || !other.avoided_for || !may_be_on(reason, index)) continue;
+    if (!other.present || !other.avoided_for || !may_be_on(reason, room, index)) continue;
     words += avoided_words(*other.avoided_for, other);
   }
   return words;
@@ -235,7 +237,7 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
   std::string gone;
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
-    if (may_be_on(reason, index)) lingering += card.lingering;
+    if (may_be_on(reason, room, index)) lingering += card.lingering;
     // Nor is one given that has answered again for a moment.
     if (!card.present) {
       gone += fmt::format(", GPU {} does not answer (or only just does again)", card.label);
@@ -304,6 +306,12 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
                          trainyard::to_text(reason.not_before.value_or(Instant{}) - Instant{}));
     case Cause::Queued:
       return "older tasks are looked at first";
+    case Cause::NoMachine:
+      return "no machine is there to start on";
+    case Cause::Elsewhere:
+      return "where: no machine that is there " + predicate_text(reason.needs.where);
+    case Cause::NoTime:
+      return "the time that is left there is too short";
     case Cause::KeeperSilent:
       return "the keeper of the task processes does not answer";
     case Cause::Processes:

@@ -4,13 +4,14 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/ids.h"
+#include "model/site_wish.h"
 
 namespace trainyard::model {
 
@@ -24,6 +25,8 @@ struct Cpus {
 };
 
 constexpr Cpus cpus(std::int64_t count) { return {count * 1000}; }
+/// As people count them: 0.5.
+constexpr double as_number(Cpus cpus) { return static_cast<double>(cpus.milli) / 1000; }
 
 /// As many tasks as may be said to be on a GPU at most.
 constexpr int kMaxPerGpuMost = 32;
@@ -51,6 +54,7 @@ struct Request {
   GpuSharing sharing;
   /// Of the disk that the run's directory lies on, per task. What it wrote stays when it ends.
   Bytes disk;
+  SiteWish where = {};  ///< Machines and GPUs that will do.
 
   friend auto operator<=>(const Request&, const Request&) = default;
 };
@@ -93,14 +97,36 @@ struct Capacity {
   Cpus cpus;
   /// How many task processes the operating system lets us have at once; 0 is no limit.
   int processes_max = 0;
-  /// Why processes_max is what it is, as in "512 open files"; empty when there is no limit. Points
-  /// at words that live as long as the program.
-  std::string_view processes_max_reason;
+  /// Why processes_max is what it is, as in "512 open files"; empty when there is no limit.
+  std::string processes_max_reason;
   std::vector<Gpu> gpus;  ///< Those that tasks may have.
   /// Why there are no GPUs, where that is known: "the driver is not loaded".
   std::string no_gpus_reason;
 
   friend bool operator==(const Capacity&, const Capacity&) = default;
+};
+
+/// A machine of a run by the name that people know it by, and what it has.
+struct NamedMachine {
+  std::string name;
+  Capacity capacity;
+
+  friend bool operator==(const NamedMachine&, const NamedMachine&) = default;
+};
+
+/// Whether somebody means this one by "1", or by "1:0" this slice of it: by "1" all slices.
+bool is_called(const Gpu& gpu, std::string_view name);
+
+/// Of each the most that `most` or any of the machines has; the GPUs are those of the machine with
+/// most of them.
+Capacity most_of(Capacity most, std::span<const NamedMachine> machines);
+
+/// Where an attempt is: a machine, and the GPUs there that it has.
+struct Site {
+  MachineIndex machine;
+  std::vector<GpuIndex> gpus;
+
+  friend auto operator<=>(const Site&, const Site&) = default;
 };
 
 /// What an attempt used, as far as it was seen. Of the whole process tree.

@@ -2,6 +2,7 @@
 // the scheduler. Tasks of a group that have the same terms are one shape.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -69,6 +70,8 @@ struct Terms {
   /// How many processes the task has; 0: one, that of its command. Of several none trains again
   /// when memory ran out, as the others wait for it: all of them start over.
   int ranks = 0;
+  /// How many workers the process of its command starts; 0: it is no parallel run.
+  int workers = 0;
   /// A task that takes more memory than it was promised is ended.
   bool memory_hard = false;
   GpuMemoryLimit gpu_memory_limit = GpuMemoryLimit::Soft;
@@ -80,7 +83,9 @@ struct Terms {
   /// The task may be interrupted, to be tried again, when the machine's memory runs short.
   bool preemptible = true;
   Retries retries;
-  EarlySignal early_signal;    ///< Its time is under the time limit, where there is one.
+  EarlySignal early_signal;  ///< Its time is under the time limit, where there is one.
+  /// Another try goes on where one was interrupted, from what the task saves as it trains.
+  bool checkpoints = false;
   Duration load_expected{0};   ///< How long loading is expected to take; 0: nobody knows.
   Duration train_expected{0};  ///< How long training is expected to take; 0: nobody knows.
   /// Nobody said how much memory of the host the task needs: that is to be learned, too.
@@ -94,6 +99,18 @@ struct Terms {
 
   friend auto operator<=>(const Terms&, const Terms&) = default;
 };
+
+/// How many workers a task may have.
+constexpr int kWorkersMax = 1'024;
+
+/// How many processes share what a task is given.
+inline int processes_of(const Terms& terms) { return std::max({terms.ranks, terms.workers, 1}); }
+
+/// Whether a task loses little when it is interrupted: it saves what it has as it trains, or when
+/// it is told.
+inline bool goes_on_where_it_was(const Terms& terms) {
+  return terms.checkpoints || terms.early_signal.number != 0;
+}
 
 /// What a task asks for in all its life: one of two phases knows only GPUs that were there when its
 /// process began.

@@ -28,6 +28,9 @@ enum class Cause : std::uint8_t {
   Held,        ///< Somebody keeps them from starting.
   NotYet,      ///< They are to start no earlier than at a time.
   Queued,
+  NoMachine,  ///< None is there, or none of those that are has been looked at.
+  Elsewhere,  ///< None that is there is one on which they may run, as their `where` has it.
+  NoTime,     ///< The machine is taken away before they are expected to end.
   KeeperSilent,
   Processes,
   OthersUseCpu,
@@ -45,9 +48,9 @@ enum class Cause : std::uint8_t {
   GpuLimit,  ///< The runs of this user have as many GPUs as they may.
 };
 
-/// "group", "tried-first", "needs", "held", "not-yet", "queued", "keeper", "processes",
-/// "others-use-cpu", "parallel", "cpus", "memory", "gpus", "gpus-linger", "gpus-gone", "settling",
-/// "ahead", "reserved", "disk", "gives-way", "gpu-limit"; empty for None.
+/// "group", "tried-first", "needs", "held", "not-yet", "queued", "machines", "where", "time",
+/// "keeper", "processes", "others-use-cpu", "parallel", "cpus", "memory", "gpus", "gpus-linger",
+/// "gpus-gone", "settling", "ahead", "reserved", "disk", "gives-way", "gpu-limit"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -63,6 +66,8 @@ struct Reason {
   std::optional<Instant> first_since = std::nullopt;
   /// When they may start, where that is the cause.
   std::optional<Instant> not_before = std::nullopt;
+  /// Where room is lacking that a machine has: the one whose Headroom says how much there is.
+  MachineIndex machine = {};
   /// needs.sharing.max_per_gpu is what was measured to do the most work; nobody wrote it.
   bool per_gpu_measured = false;
   /// It is given GPUs of its own for as long as nobody knows how much memory it takes.
@@ -90,7 +95,8 @@ struct Headroom {
     /// For whose process it is not taken, by number.
     std::optional<std::uint32_t> avoided_for;
     std::string uuid;
-    bool drained = false;  ///< Somebody wants it back: nothing new is given of it.
+    bool drained = false;   ///< Somebody wants it back: nothing new is given of it.
+    std::string name = {};  ///< "NVIDIA H200"
 
     friend bool operator==(const Card&, const Card&) = default;
   };

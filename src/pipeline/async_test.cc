@@ -24,6 +24,13 @@
 namespace trainyard::pipeline {
 namespace {
 
+constexpr Resource kReplay{"replay buffer"};
+constexpr Resource kOrder{"order"};
+constexpr Resource kDropped{"dropped"};
+constexpr Resource kX{"x"};
+constexpr Resource kA{"a"};
+constexpr Resource kB{"b"};
+
 /// Eight numbers that steps read and write: any lost or reordered write changes what comes out.
 struct Numbers : Context {
   std::uint64_t a = 1, b = 2, c = 3, d = 4;
@@ -72,8 +79,8 @@ std::vector<Mixing> random_steps(std::uint32_t seed) {
   return steps;
 }
 
-StepOptions options_of(const Mixing& step) {
-  StepOptions options;
+StepOptions<Numbers> options_of(const Mixing& step) {
+  StepOptions<Numbers> options;
   if (step.says_so) {
     for (const std::size_t i : step.reads) options.reads.emplace_back(kNumbers.at(i));
     for (const std::size_t i : step.writes) options.writes.emplace_back(kNumbers.at(i));
@@ -134,7 +141,7 @@ TEST(Async, RunsWhatDoesNotConflictAtTheSameTime) {
   std::barrier meet(3);  // All three must be in it at once.
   const auto part = [&](Numbers&) { meet.arrive_and_wait(); };
   loop.use(part, {.reads = {&Numbers::a}, .writes = {&Numbers::b}})
-      .use(part, {.reads = {&Numbers::a}, .writes = {&Numbers::c, "replay buffer"}})
+      .use(part, {.reads = {&Numbers::a}, .writes = {&Numbers::c, kReplay}})
       .use(part, {.writes = {nothing}});
   EXPECT_TRUE(loop.run({.max_steps = 20}));
 }
@@ -143,13 +150,13 @@ TEST(Async, KeepsStepsInOrderThatTouchTheSame) {
   std::string order;
   Pipeline<Numbers> loop({.async = true});
   const auto write = [&](const char* name) { return [&order, name](Numbers&) { order += name; }; };
-  loop.use(write("a"), {.writes = {"order"}})
+  loop.use(write("a"), {.writes = {kOrder}})
       .use([](Numbers&) {}, {.writes = {&Numbers::b}})
-      .use(write("b"), {.reads = {"order"}, .writes = {"order"}})
+      .use(write("b"), {.reads = {kOrder}, .writes = {kOrder}})
       .use(write("c"))
-      .use(write("d"), {.writes = {"order"}})
-      .use(serial(named("e", write("e"), {.writes = {"order"}}),
-                  named("f", write("f"), {.reads = {&Numbers::a}, .writes = {"order"}})));
+      .use(write("d"), {.writes = {kOrder}})
+      .use(serial(named<Numbers>("e", write("e"), {.writes = {kOrder}}),
+                  named<Numbers>("f", write("f"), {.reads = {&Numbers::a}, .writes = {kOrder}})));
   EXPECT_TRUE(loop.run({.max_steps = 100}));
   std::string wanted;
   for (int i = 0; i < 100; ++i) wanted += "abcdef";
@@ -159,9 +166,9 @@ TEST(Async, KeepsStepsInOrderThatTouchTheSame) {
 TEST(Async, GoesBackInReverseOrderWhereStepsConflict) {
   std::string order;
   Pipeline<Loop> loop({.async = true});
-  loop.use(both(order, "a"), {.writes = {"order"}})
+  loop.use(both(order, "a"), {.writes = {kOrder}})
       .use(both(order, "b"))
-      .use(both(order, "c"), {.writes = {"order"}});
+      .use(both(order, "c"), {.writes = {kOrder}});
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_EQ(order, "a b c c' b' a' ");
 }
@@ -172,10 +179,10 @@ TEST(Async, RunsAllBeforeAStepThatFailsAndNothingThatFollowsIt) {
     std::atomic<int> later = 0;
     std::string dropped;
     Pipeline<Loop> loop({.async = true});
-    loop.use(guarded(dropped, "a"), {.writes = {"dropped"}})
+    loop.use(guarded(dropped, "a"), {.writes = {kDropped}})
         .use([&](Loop&) { ++before; }, {.writes = {nothing}})
-        .use("fails", [](Loop&) { throw std::runtime_error("boom"); }, {.writes = {"x"}})
-        .use([&](Loop&) { ++later; }, {.reads = {"x"}})
+        .use("fails", [](Loop&) { throw std::runtime_error("boom"); }, {.writes = {kX}})
+        .use([&](Loop&) { ++later; }, {.reads = {kX}})
         .use([&](Loop&) { ++later; });
     EXPECT_EQ(loop.run().why, "step 'fails': std::runtime_error: boom");
     EXPECT_EQ(before, 1);
@@ -235,8 +242,8 @@ TEST(Async, NestsParallelGroupsAndIsDrivenByHand) {
   std::atomic<int> calls = 0;
   const auto count = [&](Loop&) { ++calls; };
   Pipeline<Loop> loop({.async = true, .n_async_workers = 2});
-  loop.use(parallel(count, count, parallel(count, count)), {.writes = {"a"}})
-      .use(parallel(count, count), {.writes = {"b"}});
+  loop.use(parallel(count, count, parallel(count, count)), {.writes = {kA}})
+      .use(parallel(count, count), {.writes = {kB}});
   for (int i = 0; i < 50; ++i) {
     EXPECT_TRUE(loop.forward());
     EXPECT_TRUE(loop.backward());

@@ -32,7 +32,9 @@ namespace trainyard::pipeline {
 namespace {
 
 using detail::StepKind;
+using detail::StepRules;
 using detail::StepTree;
+using detail::Touched;
 
 /// Labels that pipelines have elsewhere: a pattern for one of them is not a mistake here.
 constexpr std::array<std::string_view, 4> kElsewhere{"standalone", "distributed", "async",
@@ -64,12 +66,15 @@ std::optional<std::string> label_mistake(const std::string& pattern,
                      meant ? fmt::format(". Did you mean '{}'?", *meant) : "");
 }
 
-/// There is no other pipeline that could play them.
+bool plays(const std::vector<Role>& roles, const Surroundings& surroundings) {
+  return roles.empty() ||
+         std::ranges::any_of(roles, [&](Role role) { return has_role(surroundings, role); });
+}
+
+/// Where there is no other pipeline that could play them.
 std::optional<std::string> role_mistake(const std::vector<Role>& roles,
                                         const Surroundings& surroundings) {
-  if (roles.empty()) return std::nullopt;
-  if (std::ranges::any_of(roles, [&](Role role) { return has_role(surroundings, role); }))
-    return {};
+  if (!surroundings.is_alone || plays(roles, surroundings)) return std::nullopt;
   const auto names = [](const std::vector<Role>& of) {
     std::vector<std::string_view> all;
     std::ranges::transform(of, std::back_inserter(all), &Role::name);
@@ -79,9 +84,9 @@ std::optional<std::string> role_mistake(const std::vector<Role>& roles,
                      names(surroundings.roles));
 }
 
-StepLock* lock_of(const StepOptions& options, const Surroundings& surroundings) {
+StepLock* lock_of(const StepRules& rules, const Surroundings& surroundings) {
   return match(
-      options.lock, [](NoLock) -> StepLock* { return nullptr; },
+      rules.lock, [](NoLock) -> StepLock* { return nullptr; },
       [&](SharedLock) { return surroundings.shared_lock; }, [](StepLock* lock) { return lock; });
 }
 
@@ -124,10 +129,11 @@ std::string name_of_group(const StepTree& tree) {
                      fmt::join(parts, ","));
 }
 
-bool overlap(const std::vector<Touch>& some, const std::vector<Touch>& others,
+bool overlap(const std::vector<Touched>& some, const std::vector<Touched>& others,
              const Context& context) {
-  return std::ranges::any_of(some, [&](const Touch& one) {
-    return std::ranges::any_of(others, [&](const Touch& it) { return one.overlaps(it, context); });
+  return std::ranges::any_of(some, [&](const Touched& one) {
+    return std::ranges::any_of(others,
+                               [&](const Touched& it) { return one.overlaps(it, context); });
   });
 }
 
@@ -154,25 +160,25 @@ std::unique_ptr<BoundStep> bind_step(StepTree tree, std::string path,
                                      const Surroundings& surroundings,
                                      std::vector<StepError>& mistakes) {
   const std::size_t mistakes_before = mistakes.size();
-  for (const std::string& pattern : tree.options.where) {
+  for (const std::string& pattern : tree.rules.where) {
     if (auto text = label_mistake(pattern, surroundings)) mistakes.push_back(mistake(path, *text));
   }
-  const bool here =
-      tree.options.where.empty() || match_any(tree.options.where, surroundings.labels);
+  const bool here = tree.rules.where.empty() || match_any(tree.rules.where, surroundings.labels);
   if (here) {
-    if (auto text = role_mistake(tree.options.roles, surroundings))
+    if (auto text = role_mistake(tree.rules.roles, surroundings))
       mistakes.push_back(mistake(path, *text));
   }
   if (!here || mistakes.size() > mistakes_before) return nullptr;
+  if (!plays(tree.rules.roles, surroundings)) return nullptr;
 
   auto bound = std::make_unique<BoundStep>();
   bound->path = std::move(path);
   bound->kind = tree.kind;
   bound->node = std::move(tree.node);
-  bound->lock = lock_of(tree.options, surroundings);
-  bound->touches_all = tree.options.reads.empty() && tree.options.writes.empty();
-  bound->reads = std::move(tree.options.reads);
-  bound->writes = std::move(tree.options.writes);
+  bound->lock = lock_of(tree.rules, surroundings);
+  bound->touches_all = tree.rules.reads.empty() && tree.rules.writes.empty();
+  bound->reads = std::move(tree.rules.reads);
+  bound->writes = std::move(tree.rules.writes);
   bound->pipeline = surroundings.pipeline;
   std::vector<std::string> names;
   for (StepTree& part : tree.parts) {

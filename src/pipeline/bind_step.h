@@ -16,6 +16,7 @@ namespace trainyard::pipeline {
 struct Surroundings {
   std::vector<std::string> labels;
   std::vector<Role> roles;
+  bool is_alone = true;  ///< There are no other workers who might play a role.
   StepLock* shared_lock = nullptr;
   PipelineState* pipeline = nullptr;
 };

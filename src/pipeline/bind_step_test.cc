@@ -42,7 +42,8 @@ TEST(Placement, RunsAStepOnlyWhereALabelMatches) {
       .use("here", both(order, "b"), {.where = {"distributed", "g*"}})
       .use("elsewhere", both(order, "c"), {.where = {"distributed"}})
       .use("other-node", both(order, "d"), {.where = {"node.1"}})
-      .use(serial(named("part", both(order, "e"), {.where = {"node.[1-9]"}}), both(order, "f")));
+      .use(serial(named<Loop>("part", both(order, "e"), {.where = {"node.[1-9]"}}),
+                  both(order, "f")));
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_EQ(order, "a b f f' b' a' ");
 }
@@ -98,6 +99,18 @@ TEST(Names, AreGivenToStepsThatHaveNone) {
   EXPECT_TRUE(loop.run({.max_steps = 1}));
   EXPECT_THAT(names, ElementsAre("step-1", "learn", "learn#2", "named", "serial<1,x,x>",
                                  "serial<1,x,x>/1", "serial<1,x,x>/x", "serial<1,x,x>/x#2"));
+}
+
+TEST(Placement, LeavesRolesToOtherWorkersWhereThereAre) {
+  std::string order;
+  Pipeline<Loop> loop({.roles = {role::kCollector}, .node = 2});
+  loop.use("learn", both(order, "l"), {.roles = {role::kLearner}})
+      .use("collect", both(order, "c"), {.roles = {role::kCollector}})
+      .use("second", both(order, "s"), {.where = {"node.2"}})
+      .use("other", both(order, "o"), {.where = {"node.1", "standalone"}});
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_EQ(order, "c s s' c' ");
+  EXPECT_TRUE(loop.match_labels({"distributed"}));
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct BoundStep {
   std::unique_ptr<SideBySide> together;           ///< Of a parallel group.
   std::vector<std::exception_ptr> part_errors;    ///< Of a parallel group that runs.
   StepLock* lock = nullptr;
-  std::vector<Touch> reads;
-  std::vector<Touch> writes;
+  std::vector<detail::Touched> reads;
+  std::vector<detail::Touched> writes;
   bool touches_all = true;
   PipelineState* pipeline = nullptr;
   /// The group that it is a part of; or the step that called it, while a nested one is called.

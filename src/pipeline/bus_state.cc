@@ -21,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/bus_remote.h"
 #include "pipeline/event_queue.h"
 #include "pipeline/trouble.h"
 #include "trainyard/event.h"
@@ -112,14 +113,32 @@ void BusState::replace(const std::string& name, std::shared_ptr<const Channel>& 
   changes_.fetch_add(1, std::memory_order_release);
 }
 
-void BusState::add(std::shared_ptr<Listener> listener) {
+void BusState::add(const std::shared_ptr<Listener>& listener) {
   if (listener->queue != nullptr) listener->queue->keep(listener);
   const std::string name = listener->event;
-  std::shared_ptr<const Channel> before;  // What it holds is destroyed without the lock.
-  const std::scoped_lock lock(mutex_);
+  const bool is_wanted = listener->codec != nullptr;
+  std::shared_ptr<BusRemote> others;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (is_wanted) listener->late.expect(retained_.matching(name, listener->is_pattern));
+    insert(listener);
+    others = remote_;
+  }
+  if (!is_wanted) return;
+  hear_late(*listener);
+  if (others) others->want(name);
+}
+
+void BusState::insert(std::shared_ptr<Listener> listener) {
+  if (listener->is_pattern) {
+    patterns_.push_back(std::move(listener));
+    any_patterns_ = true;
+    return;
+  }
+  const std::string name = listener->event;
   auto& now = channels_[name];
-  before = now;
-  auto more = before ? std::make_shared<Channel>(*before) : std::make_shared<Channel>(name);
+  // Who emits holds the channel as it was: what that holds does not go here.
+  auto more = now ? std::make_shared<Channel>(*now) : std::make_shared<Channel>(name);
   more->listeners.push_back(std::move(listener));
   replace(name, now, std::move(more));
 }
@@ -130,21 +149,52 @@ void BusState::off(Listener& listener) {
 }
 
 void BusState::remove(const Listener& listener) {
-  std::shared_ptr<const Channel> before;  // What it holds is destroyed without the lock.
-  const std::scoped_lock lock(mutex_);
+  std::shared_ptr<const void> left;  // What it holds is destroyed without the lock.
+  std::shared_ptr<BusRemote> others;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!take_out(listener, left) || listener.codec == nullptr) return;
+    others = remote_;
+    retained_.forget_unheard([this](const std::string& name) { return is_heard(name); });
+  }
+  if (others) others->want_not(listener.event);
+}
+
+bool BusState::take_out(const Listener& listener, std::shared_ptr<const void>& left) {
+  const auto is_it = [&](const auto& it) { return it.get() == &listener; };
+  if (listener.is_pattern) {
+    const auto at = std::ranges::find_if(patterns_, is_it);
+    if (at == patterns_.end()) return false;
+    left = std::move(*at);
+    patterns_.erase(at);
+    any_patterns_ = !patterns_.empty();
+    return true;
+  }
   const auto found = channels_.find(listener.event);
-  if (found == channels_.end()) return;
-  before = found->second;
+  if (found == channels_.end()) return false;
+  const std::shared_ptr<const Channel> before = found->second;
+  left = before;
   auto rest = std::make_shared<Channel>(*before);
-  std::erase_if(rest->listeners, [&](const auto& it) { return it.get() == &listener; });
+  if (std::erase_if(rest->listeners, is_it) == 0) return false;
   replace(before->name, found->second, std::move(rest));
+  return true;
 }
 
 std::size_t BusState::off(std::string_view pattern) {
   const std::string glob(pattern);
   std::vector<std::shared_ptr<Listener>> gone;
+  std::shared_ptr<BusRemote> others;
   {
     const std::scoped_lock lock(mutex_);
+    others = remote_;
+    std::erase_if(patterns_, [&](const auto& listener) {
+      if (listener->event != glob && fnmatch(glob.c_str(), listener->event.c_str(), 0) != 0) {
+        return false;
+      }
+      gone.push_back(listener);
+      return true;
+    });
+    any_patterns_ = !patterns_.empty();
     std::erase_if(channels_, [&](const auto& entry) {
       if (entry.first != glob && fnmatch(glob.c_str(), entry.first.c_str(), 0) != 0) return false;
       const auto& listeners = entry.second->listeners;
@@ -152,8 +202,12 @@ std::size_t BusState::off(std::string_view pattern) {
       return true;
     });
     changes_.fetch_add(1, std::memory_order_release);
+    retained_.forget_unheard([this](const std::string& name) { return is_heard(name); });
   }
-  for (const auto& listener : gone) mark_off(*listener);
+  for (const auto& listener : gone) {
+    if (others && listener->codec != nullptr) others->want_not(listener->event);
+    mark_off(*listener);
+  }
   return gone.size();
 }
 
@@ -183,11 +237,23 @@ const BusState::Channel* BusState::listeners_of(const EventName& name, Recent& r
   return recent.channel.get();
 }
 
-std::size_t BusState::emit(EventName name, const PayloadType& type, const void* payload) {
-  if (stopped_.load(std::memory_order_acquire)) {
-    tell(name.text, "was emitted after the bus had stopped");
+std::size_t BusState::emit(const Emission& emission, Reach reach) {
+  if (stopped_.load(std::memory_order_acquire)) [[unlikely]] {
+    tell(emission.name.text, "was emitted after the bus had stopped");
     return 0;
   }
+  // First to others: here a listener may take as long as it likes.
+  if (reach.others) emit_to_others(emission, reach);
+  if (!reach.here) return 0;
+  if (reach.retained && emission.codec != nullptr) [[unlikely]]
+    return emit_retained_here(emission);
+  return emit_here(emission);
+}
+
+std::size_t BusState::emit_here(const Emission& emission) {
+  if (any_patterns_.load(std::memory_order_relaxed)) [[unlikely]]
+    emit_to_patterns(emission);
+  const EventName& name = emission.name;
   Recent& recent = recent_of_this_thread(name);
   std::shared_ptr<const Channel> held;
   const Channel* const channel = listeners_of(name, recent, held);
@@ -195,12 +261,13 @@ std::size_t BusState::emit(EventName name, const PayloadType& type, const void* 
   const InUse in_use(recent.emissions);
   std::size_t told = 0;
   for (const auto& listener : channel->listeners) {
-    if (deliver(*listener, type, payload)) ++told;
+    if (deliver(*listener, emission.type, emission.payload)) ++told;
   }
   return told;
 }
 
 bool BusState::deliver(Listener& listener, const PayloadType& type, const void* payload) {
+  listener.late.is_overtaken(listener.event);
   if (listener.type != &type) {
     tell(listener.event,
          fmt::format("carries {}, and a listener takes {}", type.name, listener.type->name));
@@ -290,11 +357,14 @@ void BusState::end() {
 
 std::size_t BusState::stop(std::chrono::nanoseconds drain_at_most) {
   std::vector<EventQueue*> queues;
+  std::shared_ptr<BusRemote> others;
   {
     const std::scoped_lock lock(mutex_);
     if (stopped_.exchange(true)) return 0;
     for (const auto& queue : queues_) queues.push_back(queue.get());
+    others = std::exchange(remote_, nullptr);
   }
+  if (others) others->bus_stopped(*this);
   constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
   const auto until = std::chrono::steady_clock::now() + std::min(drain_at_most, kLongest);
   std::size_t left = 0;

@@ -15,7 +15,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
+#include "pipeline/bus_remote.h"
 #include "pipeline/event_queue.h"
+#include "pipeline/retained_events.h"
+#include "trainyard/detail/codec.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
 
@@ -25,9 +30,12 @@ namespace trainyard::detail {
 struct Listener {
   std::string event;
   const PayloadType* type = nullptr;
+  const Codec* codec = nullptr;  ///< Others hear of it, too.
   std::move_only_function<void(const void*)> call;
   EventQueue* queue = nullptr;  ///< None: it is called at once.
   bool once = false;
+  bool is_pattern = false;    ///< It is called with a NamedJson for each name that matches.
+  pipeline::LateEvents late;  ///< What was retained before it began to listen.
 
   std::atomic<bool> claimed = false;  ///< Of a once: somebody has its event.
   /// How many threads that emit are in it, and kOff when it is taken off. Written with each call,
@@ -43,12 +51,28 @@ class BusState {
  public:
   explicit BusState(EventBus::OnError on_error);
 
-  void add(std::shared_ptr<Listener> listener);
+  void add(const std::shared_ptr<Listener>& listener);
   /// When it returns, no call of the listener goes on, unless this thread is in a listener: it
   /// would wait for itself, or for one that waits for it.
   void off(Listener& listener);
   std::size_t off(std::string_view pattern);
-  std::size_t emit(EventName name, const PayloadType& type, const void* payload);
+  /// What is emitted, by whoever.
+  struct Emission {
+    EventName name;
+    const PayloadType& type;
+    const Codec* codec;
+    const void* payload;
+  };
+  std::size_t emit(const Emission& emission, Reach reach);
+  /// What came from another process. Of a name that nobody here listens to: nothing, but that it is
+  /// kept if it is retained.
+  void deliver_remote(std::string_view name, std::string_view type, const RemotePayload& payload,
+                      bool is_retained);
+
+  /// From now on there are others. What is listened to already is wanted of them.
+  void connect(const std::shared_ptr<BusRemote>& remote);
+  /// None when there are no others.
+  [[nodiscard]] std::shared_ptr<BusRemote> remote();
   void tell(std::string_view event, const std::exception_ptr& error) const;
   void tell(std::string_view event, const std::string& text) const;
 
@@ -96,6 +120,10 @@ class BusState {
   };
   /// Nobody who emits from now on calls it.
   void remove(const Listener& listener);
+  /// With the lock: it is there.
+  void insert(std::shared_ptr<Listener> listener);
+  /// With the lock: whether it was there, and what it leaves, which goes without the lock.
+  bool take_out(const Listener& listener, std::shared_ptr<const void>& left);
   /// Who listens now; nothing when nobody does. Keep `held` until the emission is over.
   const Channel* listeners_of(const EventName& name, Recent& recent,
                               std::shared_ptr<const Channel>& held);
@@ -103,6 +131,19 @@ class BusState {
   void replace(const std::string& name, std::shared_ptr<const Channel>& before,
                std::shared_ptr<Channel> after);
   bool deliver(Listener& listener, const PayloadType& type, const void* payload);
+  std::size_t emit_here(const Emission& emission);
+  void emit_to_patterns(const Emission& emission);
+  void emit_to_others(const Emission& emission, Reach reach);
+  std::size_t emit_retained_here(const Emission& emission);
+  /// What `listener` has yet to hear, by the thread that has added it.
+  void hear_late(Listener& listener);
+  /// With the lock.
+  [[nodiscard]] bool is_heard(const std::string& name) const;
+  [[nodiscard]] std::vector<std::shared_ptr<Listener>> patterns_matching(
+      const std::string& name) const;
+  void call_patterns(std::string_view name, const nlohmann::json& payload);
+  void call_patterns(std::string_view name, const nlohmann::json& payload,
+                     const std::vector<std::shared_ptr<Listener>>& patterns) const;
   /// Calls it, unless it was taken off. What it throws is told.
   void call_here(Listener& listener, const void* payload) const;
   void call(Listener& listener, const void* payload) const;
@@ -118,6 +159,16 @@ class BusState {
   /// Each is made anew when it changes: whoever emits goes on with the one he has.
   std::unordered_map<std::string, std::shared_ptr<const Channel>, Hash, Equal> channels_;
   std::vector<std::unique_ptr<EventQueue>> queues_;
+  std::vector<std::shared_ptr<Listener>> patterns_;  ///< Guarded.
+  std::atomic<bool> any_patterns_ = false;
+  pipeline::RetainedEvents retained_;  ///< Guarded.
+  std::shared_ptr<BusRemote> remote_;  ///< Guarded.
+};
+
+/// What the listener to a pattern is called with.
+struct NamedJson {
+  std::string_view name;
+  const nlohmann::json* payload;
 };
 
 }  // namespace trainyard::detail

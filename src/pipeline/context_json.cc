@@ -17,6 +17,7 @@
 
 #include "base/nearest.h"
 #include "trainyard/result.h"
+#include "wire/fields.h"
 
 namespace trainyard::detail {
 namespace {
@@ -28,16 +29,6 @@ std::string shown(const Json& value) {
   std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (text.size() > kShownMax) text = text.substr(0, kShownMax) + "...";
   return text;
-}
-
-bool has_only_numbers_of_json(const Json& value, int depth) {
-  if (value.is_number_float()) return std::isfinite(value.get<double>());
-  if (!value.is_structured()) return true;
-  if (depth == kDepthMax) return false;
-  for (const Json& part : value) {
-    if (!has_only_numbers_of_json(part, depth + 1)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -57,7 +48,7 @@ std::optional<double> number_from_json(const Json& value) {
 }
 
 Result<void> check_numbers(const Json& value, std::string_view member) {
-  if (has_only_numbers_of_json(value, 0)) return {};
+  if (wire::nests_within(value, kDepthMax) && wire::has_only_numbers_of_json(value)) return {};
   return std::unexpected(Error{fmt::format(
       "kept member '{}': holds a number that is infinite or none, which JSON cannot say", member)});
 }

@@ -1,5 +1,6 @@
 #include "trainyard/context.h"
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -55,6 +56,25 @@ static_assert(ContextType<Online> && ContextType<Extended> && ContextType<Forget
 static_assert(!ContextType<Unnamed>, "what is kept must be said");
 static_assert(!ContextType<NeedsAnArgument>, "it is made anew between iterations");
 static_assert(!ContextType<NoContext>);
+static_assert(!std::copy_constructible<Online>, "a step by value would work on a copy");
+
+struct Loses : Online {
+  static constexpr auto kept = keep<&Loses::best>;
+};
+struct LosesTheFirst : Extended {
+  static constexpr auto kept = keep<&LosesTheFirst::score, &LosesTheFirst::best>;
+};
+struct AddsNothing : Extended {
+  int more = 0;
+};
+struct NamesThemAnew : Online {
+  static constexpr auto kept =
+      keep<&NamesThemAnew::best, &NamesThemAnew::model, &NamesThemAnew::env_step>;
+};
+static_assert(detail::LosesKept<Loses> && detail::LosesKept<LosesTheFirst>);
+static_assert(!detail::LosesKept<Online> && !detail::LosesKept<Extended>);
+static_assert(!detail::LosesKept<AddsNothing> && !detail::LosesKept<NamesThemAnew>);
+static_assert(!detail::LosesKept<Forgets>);
 
 TEST(Context, KeepsWhatIsNamedAndMakesTheRestAnew) {
   Online context;
@@ -79,9 +99,9 @@ TEST(Context, KeepsForOneRenewalWhatIsKeptOnce) {
   Extended context;
   context.log = "a";
   context.score = 4;
-  context.keep_once<&Extended::log>();
-  context.keep_once<&Extended::log>();
-  context.keep_once<&Extended::score>();  // It is kept anyway.
+  keep_once<&Extended::log>(context);
+  keep_once<&Extended::log>(context);
+  keep_once<&Extended::score>(context);  // It is kept anyway.
   renew(context);
   EXPECT_EQ(context.log, "a");
   EXPECT_EQ(context.score, 4);

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
 #include "pipeline/event_queue.h"
 #include "pipeline/worker_pool.h"
@@ -69,14 +70,16 @@ std::string_view to_text(NoEvent why) {
 
 struct detail::BusWaiter::State {
   std::weak_ptr<detail::BusState> bus;
+  std::string event;
   std::mutex mutex;
   std::condition_variable changed;
   bool came = false;
 };
 
-detail::BusWaiter::BusWaiter(std::weak_ptr<detail::BusState> bus)
+detail::BusWaiter::BusWaiter(std::weak_ptr<detail::BusState> bus, std::string_view event)
     : state_(std::make_shared<State>()) {
   state_->bus = std::move(bus);
+  state_->event = event;
 }
 
 void detail::BusWaiter::came() const {
@@ -92,6 +95,8 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   lock.unlock();
   const auto bus = state_->bus.lock();
   if (!bus) return std::unexpected(NoEvent::BusStopped);
+  const auto others = bus->remote();
+  if (others) others->will_wait();
   const std::stop_token ended = bus->ended();
   const std::stop_token failed = bus->waits_cut_short();
   const pipeline::WorkerPool::Blocked blocked;
@@ -102,7 +107,8 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   const std::stop_callback at_stop(stop, wake);
   const std::stop_callback at_end(ended, wake);
   const std::stop_callback at_failure(failed, wake);
-  const auto until = std::chrono::steady_clock::now() + std::min(at_most, kLongest);
+  const auto since = std::chrono::steady_clock::now();
+  const auto until = since + std::min(at_most, kLongest);
   lock.lock();
   state_->changed.wait_until(lock, until, [&] {
     return state_->came || stop.stop_requested() || ended.stop_requested() ||
@@ -110,6 +116,9 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   });
   const bool came = state_->came;
   lock.unlock();  // Before the callbacks go, which take it.
+  if (others && !state_->event.empty()) {
+    others->waited(state_->event, std::chrono::steady_clock::now() - since, came);
+  }
   if (came) return {};
   if (stop.stop_requested()) return std::unexpected(NoEvent::Stopped);
   if (failed.stop_requested()) return std::unexpected(NoEvent::Failed);
@@ -127,11 +136,12 @@ EventBus::~EventBus() {
 
 void EventBus::end() { state_->end(); }
 
-Subscription EventBus::add(detail::EventName name, const detail::PayloadType& type, Call call,
-                           EventQueue* queue, bool once) {
+Subscription EventBus::add(detail::EventName name, Carries carries, Call call, EventQueue* queue,
+                           bool once) {
   auto listener = std::make_shared<detail::Listener>();
   listener->event = name.text;
-  listener->type = &type;
+  listener->type = carries.type;
+  listener->codec = carries.codec;
   listener->call = std::move(call);
   listener->queue = queue;
   listener->once = once;
@@ -140,23 +150,41 @@ Subscription EventBus::add(detail::EventName name, const detail::PayloadType& ty
 }
 
 Subscription EventBus::on(std::string_view event, JsonListener listener) {
-  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), nullptr, false);
+  return add(event, {.type = &detail::kPayloadType<Json>, .codec = &detail::kJsonCodec},
+             caller<Json>(std::move(listener)), nullptr, false);
 }
 
 Subscription EventBus::on(std::string_view event, EventQueue& queue, JsonListener listener) {
-  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), &queue, false);
+  return add(event, {.type = &detail::kPayloadType<Json>, .codec = &detail::kJsonCodec},
+             caller<Json>(std::move(listener)), &queue, false);
 }
 
 Subscription EventBus::once(std::string_view event, JsonListener listener) {
-  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), nullptr, true);
+  return add(event, {.type = &detail::kPayloadType<Json>, .codec = &detail::kJsonCodec},
+             caller<Json>(std::move(listener)), nullptr, true);
 }
 
 Subscription EventBus::once(std::string_view event, EventQueue& queue, JsonListener listener) {
-  return add(event, detail::kPayloadType<Json>, caller<Json>(std::move(listener)), &queue, true);
+  return add(event, {.type = &detail::kPayloadType<Json>, .codec = &detail::kJsonCodec},
+             caller<Json>(std::move(listener)), &queue, true);
+}
+
+Subscription EventBus::on(std::string_view pattern, PatternListener listener) {
+  auto heard = std::make_shared<detail::Listener>();
+  heard->event = pattern;
+  heard->type = &detail::kPayloadType<detail::NamedJson>;
+  heard->codec = &detail::kJsonCodec;
+  heard->is_pattern = true;
+  heard->call = [listener = std::move(listener)](const void* payload) {
+    const auto& named = *static_cast<const detail::NamedJson*>(payload);
+    listener(named.name, *named.payload);
+  };
+  state_->add(heard);
+  return {state_, std::move(heard)};
 }
 
 Expectation<Json> EventBus::expect(std::string_view event) {
-  Expectation<Json> pending(state_);
+  Expectation<Json> pending(state_, event);
   pending.listener_ =
       once(event, [waiter = pending.waiter_, value = pending.value_](const Json& payload) {
         value->emplace(payload);
@@ -171,13 +199,24 @@ std::expected<Json, NoEvent> EventBus::wait_for(std::string_view event,
   return expect(event).wait(at_most, stop);
 }
 
-std::size_t EventBus::emit(std::string_view event, const Json& payload) {
-  return state_->emit(event, detail::kPayloadType<Json>, &payload);
+std::expected<Json, NoEvent> EventBus::wait_for(std::string_view event,
+                                                const std::stop_token& stop) {
+  return expect(event).wait(stop);
 }
 
-std::size_t EventBus::emit(detail::EventName name, const detail::PayloadType& type,
-                           const void* payload) {
-  return state_->emit(name, type, payload);
+std::size_t EventBus::emit(std::string_view event, const Json& payload) {
+  return emit(event, payload, {.others = false});
+}
+
+std::size_t EventBus::emit(std::string_view event, const Json& payload, Reach reach) {
+  return emit(event, {.type = &detail::kPayloadType<Json>, .codec = &detail::kJsonCodec}, &payload,
+              reach);
+}
+
+std::size_t EventBus::emit(detail::EventName name, Carries carries, const void* payload,
+                           Reach reach) {
+  return state_->emit(
+      {.name = name, .type = *carries.type, .codec = carries.codec, .payload = payload}, reach);
 }
 
 std::size_t EventBus::off(std::string_view pattern) { return state_->off(pattern); }

@@ -116,7 +116,7 @@ TEST(EventQueue, TellsOfAnEventThatCannotBeCopied) {
   int calls = 0;
   const Subscription queued = it.bus.on(kFragile, queue, [&] { ++calls; });
   const Subscription at_once = it.bus.on(kFragile, [&] { ++calls; });
-  EXPECT_EQ(it.bus.emit(kFragile), 1U);
+  EXPECT_EQ(it.bus.emit(kFragile, {}), 1U);
   EXPECT_EQ(it.bus.stop(60s), 0U);
   EXPECT_EQ(calls, 1);
   EXPECT_THAT(it.errors, ElementsAre("fragile: cannot copy"));
@@ -319,6 +319,8 @@ TEST(EventBus, WakesWhoWaitsWhenItIsToStop) {
   std::stop_source stop;
   std::jthread stopper([&] { stop.request_stop(); });
   EXPECT_EQ(bus.wait_for(kNumber, 60s, stop.get_token()).error(), NoEvent::Stopped);
+  EXPECT_EQ(bus.wait_for(kNumber, stop.get_token()).error(), NoEvent::Stopped);
+  EXPECT_EQ(bus.wait_for("any.name", stop.get_token()).error(), NoEvent::Stopped);
 }
 
 TEST(EventQueue, CallsItsListenersOnItsThreadInOrder) {

@@ -19,12 +19,12 @@
 
 namespace trainyard::pipeline {
 
-std::size_t NestedSteps::add(std::string name, MakeTree make, StepOptions options) {
+std::size_t NestedSteps::add(std::string name, MakeTree make, detail::StepRules rules) {
   const std::scoped_lock lock(mutex_);
   Nested& nested = *all_.emplace_back(std::make_unique<Nested>());
   nested.name = std::move(name);
   nested.make = std::move(make);
-  nested.options = std::move(options);
+  nested.rules = std::move(rules);
   return count_++;
 }
 
@@ -70,7 +70,7 @@ std::unique_ptr<NestedCall> NestedSteps::make_call(const Nested& nested,
                                                    const Surroundings& surroundings,
                                                    std::vector<StepError>& mistakes) {
   detail::StepTree tree = nested.make();
-  tree.options = nested.options;
+  tree.rules = nested.rules;
   auto step = bind_step(std::move(tree), nested.name, surroundings, mistakes);
   if (!step) return nullptr;
   auto call = std::make_unique<NestedCall>();

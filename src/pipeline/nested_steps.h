@@ -22,7 +22,7 @@ class NestedSteps {
   /// Makes a copy that refers to the one step.
   using MakeTree = std::function<detail::StepTree()>;
 
-  std::size_t add(std::string name, MakeTree make, StepOptions options);
+  std::size_t add(std::string name, MakeTree make, detail::StepRules rules);
   [[nodiscard]] bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
   /// Puts those that were added since in their place, so that what is wrong is known at the start.
@@ -36,7 +36,7 @@ class NestedSteps {
   struct Nested {
     std::string name;
     MakeTree make;
-    StepOptions options;
+    detail::StepRules rules;
     std::vector<std::unique_ptr<NestedCall>> calls;
     bool bound = false;
   };

@@ -156,7 +156,7 @@ TEST(NestedStep, ThatCannotBePlacedIsKnownAtTheStart) {
 TEST(NestedStep, ThatWouldWaitForALockOfItsCallerIsRefused) {
   Pipeline<Loop> loop;
   const auto inner = loop.nested(
-      "inner", parallel([](Loop&) {}, named("part", [](Loop&) {}, {.lock = shared_lock})));
+      "inner", parallel([](Loop&) {}, named<Loop>("part", [](Loop&) {}, {.lock = shared_lock})));
   loop.use("outer", serial(named("calls", [&](Loop& context) { inner(context); })),
            {.lock = shared_lock});
   EXPECT_THAT(loop.run().why, testing::HasSubstr("step 'inner/part': its lock is held by 'outer'"));

@@ -54,7 +54,9 @@ PipelineBase::PipelineBase(PipelineOptions options, Context& context, RenewConte
 PipelineBase::~PipelineBase() = default;
 
 RunResult PipelineBase::run(RunLimits limits, const std::stop_token& stop) {
-  return state_->run(limits, stop);
+  RunResult result = state_->run(limits, stop);
+  state_->tell_end(result);
+  return result;
 }
 
 void PipelineBase::finish(std::string why) { state_->finish(std::move(why)); }
@@ -63,6 +65,10 @@ std::stop_token PipelineBase::ending() { return state_->ending(); }
 
 void PipelineBase::add_iteration_listener(std::function<void(const Context&)> told) {
   state_->add(std::move(told));
+}
+
+void PipelineBase::around_runs(RunBegins begins, RunEnds ends) {
+  state_->around_runs(std::move(begins), std::move(ends));
 }
 
 bool PipelineBase::finishing() const { return state_->finishing(); }
@@ -107,14 +113,14 @@ const std::vector<std::string>& PipelineBase::labels() const {
   return state_->surroundings().labels;
 }
 
-void PipelineBase::add(std::string name, detail::StepTree tree, StepOptions options) {
-  state_->add(std::move(name), std::move(tree), std::move(options));
+void PipelineBase::add(std::string name, detail::StepTree tree, detail::StepRules rules) {
+  state_->add(std::move(name), std::move(tree), std::move(rules));
 }
 
 void PipelineBase::add_wrapper(Wrapper wrapper) { state_->add(std::move(wrapper)); }
 
-std::size_t PipelineBase::add_nested(std::string name, MakeTree make, StepOptions options) {
-  return state_->add_nested(std::move(name), std::move(make), std::move(options));
+std::size_t PipelineBase::add_nested(std::string name, MakeTree make, detail::StepRules rules) {
+  return state_->add_nested(std::move(name), std::move(make), std::move(rules));
 }
 
 WayBack PipelineBase::call_nested(std::size_t nested, Context& context) {

@@ -36,16 +36,18 @@ namespace trainyard {
 namespace {
 
 using detail::StepKind;
+using detail::StepRules;
 using detail::StepTree;
 
 std::vector<std::string> labels_of(const PipelineOptions& options) {
-  std::vector<std::string> labels{"standalone", "node.0"};
+  std::vector<std::string> labels{options.node ? "distributed" : "standalone",
+                                  fmt::format("node.{}", options.node.value_or(0))};
   if (options.async) labels.emplace_back("async");
   labels.insert(labels.end(), options.labels.begin(), options.labels.end());
   return labels;
 }
 
-void add_to(StepOptions& mine, StepOptions more) {
+void add_to(StepRules& mine, StepRules more) {
   const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
   append(mine.reads, more.reads);
   append(mine.writes, more.writes);
@@ -89,6 +91,7 @@ PipelineState::PipelineState(PipelineOptions options, Context& context, RenewCon
       renew_context_(renew_context),
       surroundings_{.labels = labels_of(options_),
                     .roles = options_.roles,
+                    .is_alone = !options_.node.has_value(),
                     .shared_lock = &shared_lock_,
                     .pipeline = this},
       events_([this](std::string_view event, const std::exception_ptr& error) {
@@ -110,10 +113,10 @@ void PipelineState::close() {
   }
 }
 
-void PipelineState::add(std::string name, StepTree tree, StepOptions options) {
+void PipelineState::add(std::string name, StepTree tree, StepRules rules) {
   if (running_) throw std::logic_error("a step is added while the pipeline runs");
   if (tree.kind == StepKind::None) return;
-  add_to(tree.options, std::move(options));
+  add_to(tree.rules, std::move(rules));
   names_.push_back(pipeline::unused_name(std::move(name), tree, names_.size() + 1, names_));
   added_.emplace_back(names_.back(), std::move(tree));
 }
@@ -121,6 +124,7 @@ void PipelineState::add(std::string name, StepTree tree, StepOptions options) {
 void PipelineState::add(pipeline::StepCaller::Wrapper wrapper) {
   if (running_) throw std::logic_error("a wrapper is added while the pipeline runs");
   caller_.add(std::move(wrapper));
+  arranged_ = false;
 }
 
 bool PipelineState::start() {
@@ -128,23 +132,26 @@ bool PipelineState::start() {
     auto bound = pipeline::bind_step(std::move(tree), name, surroundings_, mistakes_);
     if (bound) steps_.push_back(std::move(bound));
   }
-  const bool changed = !added_.empty();
+  if (!added_.empty()) arranged_ = false;
   added_.clear();
   nested_.bind_new(surroundings_, mistakes_);
-  if (changed) arrange();
+  if (!arranged_) arrange();
   errors_.insert(errors_.end(), mistakes_.begin(), mistakes_.end());
   return mistakes_.empty();
 }
 
 void PipelineState::arrange() {
   has_two_way_ = std::ranges::any_of(steps_, [](const auto& step) { return is_two_way(*step); });
+  arranged_ = true;
   there_.clear();
   back_.clear();
-  if (std::ranges::all_of(steps_, [](const auto& step) { return step->is_bare(); })) {
-    for (const auto& step : steps_) there_.push_back(step->node.get());
-    for (const auto& step : std::views::reverse(steps_)) {
-      if (step->node->is_two_way()) back_.push_back(step->node.get());
-    }
+  for (const auto& step : steps_) {
+    const bool bare = step->is_bare() && !caller_.has_wrappers();
+    there_.push_back({.step = step.get(), .bare = bare ? step->node.get() : nullptr});
+  }
+  for (const Place& place : std::views::reverse(there_)) {
+    // One that calls nested steps leaves it to them what goes its way back.
+    if (!nested_.empty() || is_two_way(*place.step)) back_.push_back(place);
   }
   if (options_.async) {
     const auto pairs = pipeline::conflicts(steps_, context_);
@@ -169,11 +176,16 @@ PipelineState::Workers& PipelineState::workers() {
 RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
   refuse_in_a_step();
   drop_all();  // What was begun by hand.
-  std::uint64_t steps = 0;
-  if (!start() || !errors_.empty()) return failed(steps);
-  if (steps_.empty()) return end(Outcome::Finished, steps, "no step is placed here");
+  if (!start() || !errors_.empty()) return failed(0);
+  if (steps_.empty()) return end(Outcome::Finished, 0, "no step is placed here");
   const Running running(running_);
   end_.begin_run();
+  for (const auto& [begins, ends] : around_runs_) begins();
+  return iterate(limits, stop);
+}
+
+RunResult PipelineState::iterate(RunLimits limits, const std::stop_token& stop) {
+  std::uint64_t steps = 0;
   const std::stop_callback at_stop(stop, [this] { end_.wake(); });
   while (steps < limits.max_steps) {
     if (stop.stop_requested()) return end(Outcome::Stopped, steps, "asked to stop");
@@ -192,7 +204,7 @@ RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
 bool PipelineState::tell_iteration() {
   // A wrapper may have left a way back out.
   if (caller_.has_wrappers()) drop_steps();
-  if (!all_bare()) caller_.raised().forget();
+  caller_.raised().forget();
   try {
     for (const auto& told : iteration_listeners_) told(context_);
   } catch (...) {
@@ -202,6 +214,7 @@ bool PipelineState::tell_iteration() {
 }
 
 RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string why) {
+  end_.end_run();
   if (steps > 0) {
     for (const auto& step : std::views::reverse(steps_)) {
       try {
@@ -217,6 +230,7 @@ RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string w
 }
 
 RunResult PipelineState::failed(std::uint64_t steps) {
+  end_.end_run();
   Failure failure{.errors = take_errors()};
   return {.outcome = Outcome::Failed,
           .steps = steps,
@@ -285,71 +299,44 @@ bool PipelineState::by_hand_backward() {
   return true;
 }
 
-bool PipelineState::all_bare() const {
-  // Nested steps ask who calls them.
-  return !there_.empty() && !caller_.has_wrappers() && nested_.empty();
-}
-
 bool PipelineState::forward_in_order() {
-  if (all_bare()) return bare_forward();
-  std::size_t at = 0;
-  try {
-    for (; at < steps_.size(); ++at) {
-      if (listener_errors_.any()) return fail_by_listener();
-      caller_.call(*steps_[at], Phase::Forward, context_);
-    }
-  } catch (...) {
-    return fail(steps_[at]->path);
-  }
-  return true;
-}
-
-bool PipelineState::backward_in_order() {
-  if (all_bare()) return bare_backward();
-  std::size_t left = steps_.size();
-  try {
-    while (left > 0) {
-      if (listener_errors_.any()) return fail_by_listener();
-      pipeline::BoundStep& step = *steps_[--left];
-      if (step.waits()) caller_.call(step, Phase::Backward, context_);
-    }
-  } catch (...) {
-    return fail(steps_[left]->path);
-  }
-  return listener_errors_.any() ? fail_by_listener() : true;
-}
-
-bool PipelineState::bare_forward() {
+  const pipeline::RunningHere here;
   auto at = there_.begin();
   try {
     for (const auto end = there_.end(); at != end; ++at) {
       if (listener_errors_.any()) [[unlikely]]
         return fail_by_listener();
-      (*at)->forward(context_);
+      if (at->bare != nullptr) {
+        pipeline::RunningHere::is(*at->step);  // A nested one asks who calls it.
+        at->bare->forward(context_);
+      } else {
+        caller_.call(*at->step, Phase::Forward, context_);
+      }
     }
   } catch (...) {
-    return fail(path_of(**at));
+    return fail(at->step->path);
   }
   return true;
 }
 
-bool PipelineState::bare_backward() {
+bool PipelineState::backward_in_order() {
+  const pipeline::RunningHere here;
   auto at = back_.begin();
   try {
     for (const auto end = back_.end(); at != end; ++at) {
       if (listener_errors_.any()) [[unlikely]]
         return fail_by_listener();
-      (*at)->backward(context_);
+      if (at->bare != nullptr && at->step->nested.empty()) {
+        pipeline::RunningHere::is(*at->step);
+        at->bare->backward(context_);
+        if (at->step->nested.empty()) continue;
+      }
+      if (at->step->waits()) caller_.call(*at->step, Phase::Backward, context_);
     }
   } catch (...) {
-    return fail(path_of(**at));
+    return fail(at->step->path);
   }
   return listener_errors_.any() ? fail_by_listener() : true;
-}
-
-const std::string& PipelineState::path_of(const detail::StepNode& node) const {
-  return (*std::ranges::find(steps_, &node, [](const auto& step) { return step->node.get(); }))
-      ->path;
 }
 
 bool PipelineState::side_by_side(pipeline::SideBySide& order, Phase phase) {
@@ -448,9 +435,11 @@ bool PipelineState::forward_one(std::string name, StepTree tree, Context& contex
 }
 
 std::size_t PipelineState::add_nested(std::string name, pipeline::NestedSteps::MakeTree make,
-                                      StepOptions options) {
+                                      StepRules rules) {
+  if (running_) throw std::logic_error("a nested step is added while the pipeline runs");
   names_.push_back(pipeline::unused_name(std::move(name), {}, names_.size() + 1, names_));
-  return nested_.add(names_.back(), std::move(make), std::move(options));
+  arranged_ = false;
+  return nested_.add(names_.back(), std::move(make), std::move(rules));
 }
 
 pipeline::NestedCall& PipelineState::call_nested(std::size_t nested, Context& context) {

@@ -42,15 +42,21 @@ class PipelineState {
   PipelineState& operator=(const PipelineState&) = delete;
   ~PipelineState();
 
-  void add(std::string name, detail::StepTree tree, StepOptions options);
+  void add(std::string name, detail::StepTree tree, detail::StepRules rules);
   void add(pipeline::StepCaller::Wrapper wrapper);
   std::size_t add_nested(std::string name, pipeline::NestedSteps::MakeTree make,
-                         StepOptions options);
+                         detail::StepRules rules);
   void add(std::function<void(const Context&)> iteration_listener) {
     iteration_listeners_.push_back(std::move(iteration_listener));
   }
 
   RunResult run(RunLimits limits, const std::stop_token& stop);
+  void around_runs(PipelineBase::RunBegins begins, PipelineBase::RunEnds ends) {
+    around_runs_.emplace_back(std::move(begins), std::move(ends));
+  }
+  void tell_end(const RunResult& result) {
+    for (const auto& [begins, ends] : around_runs_) ends(result);
+  }
   void finish(std::string why) { end_.finish(std::move(why)); }
   [[nodiscard]] std::stop_token ending() const { return end_.token(); }
   [[nodiscard]] bool finishing() const { return end_.finishing(); }
@@ -80,6 +86,12 @@ class PipelineState {
     pipeline::Background background;
   };
 
+  /// A step in its place in the order.
+  struct Place {
+    pipeline::BoundStep* step = nullptr;
+    detail::StepNode* bare = nullptr;  ///< Its node, when nothing else is to be looked at.
+  };
+
   /// A step that is not registered, and waits for its way back.
   struct ByHand {
     std::unique_ptr<pipeline::BoundStep> step;
@@ -96,6 +108,7 @@ class PipelineState {
   /// Starts them, the first time.
   Workers& workers();
   void arrange();
+  RunResult iterate(RunLimits limits, const std::stop_token& stop);
   RunResult end(Outcome outcome, std::uint64_t steps, std::string why);
   RunResult failed(std::uint64_t steps);
   /// The exception that is being handled ends the iteration.
@@ -106,10 +119,6 @@ class PipelineState {
   void drop_steps() noexcept;
   bool forward_in_order();
   bool backward_in_order();
-  bool bare_forward();
-  bool bare_backward();
-  [[nodiscard]] bool all_bare() const;
-  [[nodiscard]] const std::string& path_of(const detail::StepNode& node) const;
   bool side_by_side(pipeline::SideBySide& order, Phase phase);
   void listener_failed(std::string_view event, const std::exception_ptr& error);
 
@@ -124,14 +133,16 @@ class PipelineState {
   std::vector<StepError> mistakes_;  ///< Of steps that cannot be bound; they stay.
   std::vector<std::string> names_;
   std::vector<std::unique_ptr<pipeline::BoundStep>> steps_;
-  std::vector<detail::StepNode*> there_;  ///< The nodes of all, when each is bare; else none.
-  std::vector<detail::StepNode*> back_;   ///< Of those the two-way ones, the last first.
+  std::vector<Place> there_;  ///< In order, where they do not run side by side.
+  std::vector<Place> back_;   ///< Those that may have a way back, the last first.
   std::optional<pipeline::SideBySide> forward_side_by_side_;
   std::optional<pipeline::SideBySide> backward_side_by_side_;
   pipeline::NestedSteps nested_;
   std::vector<std::function<void(const Context&)>> iteration_listeners_;
+  std::vector<std::pair<PipelineBase::RunBegins, PipelineBase::RunEnds>> around_runs_;
   std::vector<ByHand> by_hand_;
   bool has_two_way_ = false;
+  bool arranged_ = false;  ///< The places are those of the steps, wrappers and nested ones.
   bool running_ = false;
   bool done_ = false;  ///< The context is that of an iteration that went its way back.
   std::vector<StepError> errors_;

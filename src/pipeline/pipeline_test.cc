@@ -341,5 +341,95 @@ TEST(PipelineByHand, DropsWhatWaitsWhenItIsRenewedOrDestroyed) {
   EXPECT_EQ(order, "~a0 ~b1 ~a1 ");
 }
 
+TEST(Pipeline, IsFinishingFromTheEndOfARunToTheNextOne) {
+  Pipeline<Loop> loop;
+  std::vector<bool> seen;
+  struct Ends {
+    Pipeline<Loop>& of;
+    std::vector<bool>& all;
+    void forward(Loop&) { all.push_back(of.finishing()); }
+    void backward(Loop&) { all.push_back(of.finishing()); }
+    void ended(Loop&) { all.push_back(of.finishing()); }
+  };
+  loop.use("ends", Ends{.of = loop, .all = seen});
+  EXPECT_FALSE(loop.finishing());
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_TRUE(loop.finishing());
+  EXPECT_THAT(seen, ElementsAre(false, false, true));
+
+  std::stop_source stop;
+  loop.use([&](Loop&) {
+    EXPECT_FALSE(loop.finishing());
+    stop.request_stop();
+  });
+  EXPECT_EQ(loop.run({}, stop.get_token()).outcome, Outcome::Stopped);
+  EXPECT_TRUE(loop.finishing()) << "also of a stop";
+  loop.use([](Loop&) { throw std::runtime_error("boom"); });
+  EXPECT_EQ(loop.run({.max_steps = 1}).outcome, Outcome::Failed);
+  EXPECT_TRUE(loop.finishing()) << "and of a failure";
+}
+
+TEST(Pipeline, EndsAWaitWithoutADeadlineWhenItFinishes) {
+  constexpr Event<> kUnheard{"unheard"};
+  Pipeline<Loop> loop;
+  NoEvent why = NoEvent::Deadline;
+  loop.use("waits", [&](Loop&) {
+    loop.finish("enough");
+    why = loop.events().wait_for(kUnheard, loop.ending()).error();
+  });
+  EXPECT_EQ(loop.run().why, "enough");
+  EXPECT_EQ(why, NoEvent::Stopped);
+}
+
+TEST(Pipeline, HasOneOrderOfBareStepsAndOthers) {
+  std::string order;
+  Pipeline<Loop> loop;
+  const auto nested = loop.nested("nested", both(order, "n"));
+  loop.use("a", both(order, "a"))
+      .use("locked", both(order, "l"), {.lock = shared_lock})
+      .use("calls", [&, nested](Loop& context) { nested(context); })
+      .use("group", serial(both(order, "g"), both(order, "h")))
+      .use("late", [&, nested](Loop&) { return [&, nested](Loop& context) { nested(context); }; })
+      .use("z", both(order, "z"));
+  EXPECT_TRUE(loop.run({.max_steps = 2}));
+  const std::string once = "a l n g h z z' n n' h' g' n' l' a' ";
+  EXPECT_EQ(order, once + once);
+  order.clear();
+  loop.wrap([&](const StepCall& call, Loop&, const Next& next) {
+    if (call.step == "a") order += call.phase == Phase::Forward ? "( " : ") ";
+    next();
+  });
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_EQ(order, "( a l n g h z z' n n' h' g' n' l' ) a' ") << "wrapped from then on";
+}
+
+TEST(Pipeline, NamesTheStepThatFailsBetweenOthersOfAnyKind) {
+  std::string order;
+  Pipeline<Loop> loop;
+  bool fails = true;
+  const auto nested = loop.nested("nested", [&](Loop&) {
+    if (fails) throw std::runtime_error("boom");
+  });
+  loop.use("locked", guarded(order, "l"), {.lock = shared_lock})
+      .use("bare", guarded(order, "b"))
+      .use("calls", [nested](Loop& context) { nested(context); })
+      .use("never", [&](Loop&) { order += "never "; });
+  const RunResult failed = loop.run();
+  ASSERT_EQ(failed.errors.size(), 1U);
+  EXPECT_EQ(failed.errors[0].step, "nested");
+  EXPECT_EQ(failed.errors[0].message, "std::runtime_error: boom");
+  EXPECT_EQ(order, "~b0 ~l0 ");
+  fails = false;
+  EXPECT_TRUE(loop.run({.max_steps = 1}));
+  EXPECT_EQ(order, "~b0 ~l0 never ~b0 ~l0 ");
+}
+
+TEST(Pipeline, TakesNoNestedStepWhileItRuns) {
+  Pipeline<Loop> loop;
+  loop.use("adds", [&](Loop&) { static_cast<void>(loop.nested("late", [](Loop&) {})); });
+  EXPECT_EQ(loop.run().errors.at(0).message,
+            "std::logic_error: a nested step is added while the pipeline runs");
+}
+
 }  // namespace
 }  // namespace trainyard::pipeline

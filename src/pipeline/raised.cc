@@ -17,12 +17,14 @@ void Raised::from(const std::string& step) {
   const std::scoped_lock lock(mutex_);
   if (std::ranges::find(known_, error, &Known::first) != known_.end()) return;
   known_.emplace_back(error, std::vector{step_error(step, error)});
+  any_ = true;
 }
 
 void Raised::all(const std::exception_ptr& thrown_on, std::vector<StepError> errors) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(known_, [&](const Known& known) { return known.first == thrown_on; });
   known_.emplace_back(thrown_on, std::move(errors));
+  any_ = true;
 }
 
 std::vector<StepError> Raised::errors_of(const std::exception_ptr& error,
@@ -33,9 +35,10 @@ std::vector<StepError> Raised::errors_of(const std::exception_ptr& error,
   return known->second;
 }
 
-void Raised::forget() {
+void Raised::forget_all() {
   const std::scoped_lock lock(mutex_);
   known_.clear();
+  any_ = false;
 }
 
 StepError step_error(std::string step, const std::exception_ptr& error) {

@@ -2,6 +2,7 @@
 // so that a wrapper can catch it; this remembers whose it was. Any thread.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -24,11 +25,16 @@ class Raised {
   /// What it stands for; `outside` says whose it is when nobody said so.
   std::vector<StepError> errors_of(const std::exception_ptr& error, const std::string& outside);
 
-  /// Nothing that was thrown is on its way any more.
-  void forget();
+  /// Nothing that was thrown is on its way any more. Costs next to nothing when nothing was.
+  void forget() {
+    if (any_.load(std::memory_order_relaxed)) forget_all();
+  }
 
  private:
   using Known = std::pair<std::exception_ptr, std::vector<StepError>>;
+  void forget_all();
+
+  std::atomic<bool> any_ = false;
   std::mutex mutex_;
   std::vector<Known> known_;
 };

@@ -14,6 +14,8 @@ class RunEnd {
   void begin_run();
   /// The first one counts.
   void finish(std::string why);
+  /// The run is over, whatever ended it.
+  void end_run() { finishing_ = true; }
   [[nodiscard]] bool finishing() const { return finishing_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string why() const;
 

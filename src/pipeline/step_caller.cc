@@ -17,23 +17,6 @@
 #include "trainyard/step_options.h"
 
 namespace trainyard::pipeline {
-namespace {
-
-/// For as long as it lives, this thread runs that step.
-class RunningHere {
- public:
-  explicit RunningHere(BoundStep& step) : before_(StepCaller::running()) {
-    StepCaller::set_running(&step);
-  }
-  RunningHere(const RunningHere&) = delete;
-  RunningHere& operator=(const RunningHere&) = delete;
-  ~RunningHere() { StepCaller::set_running(before_); }
-
- private:
-  BoundStep* before_;
-};
-
-}  // namespace
 
 void StepCaller::call(BoundStep& step, Phase phase, Context& context) {
   const RunningHere here(step);

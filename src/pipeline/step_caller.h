@@ -36,9 +36,9 @@ class StepCaller {
 
   /// The step that this thread runs, of whatever pipeline.
   static BoundStep* running() { return running_; }
-  static void set_running(BoundStep* step) { running_ = step; }
 
  private:
+  friend class RunningHere;
   void wrapped(BoundStep& step, Phase phase, Context& context, std::size_t wrappers);
   void bare(BoundStep& step, Phase phase, Context& context);
   void all_forward(BoundStep& group, Context& context);
@@ -51,6 +51,21 @@ class StepCaller {
   std::vector<Wrapper> wrappers_;
   Raised raised_;
   WorkerPool* pool_ = nullptr;
+};
+
+/// For as long as it lives, this thread runs that step, or the ones that it is told of.
+class RunningHere {
+ public:
+  RunningHere() : before_(StepCaller::running_) {}
+  explicit RunningHere(BoundStep& step) : RunningHere() { is(step); }
+  RunningHere(const RunningHere&) = delete;
+  RunningHere& operator=(const RunningHere&) = delete;
+  ~RunningHere() { StepCaller::running_ = before_; }
+
+  static void is(BoundStep& step) { StepCaller::running_ = &step; }
+
+ private:
+  BoundStep* before_;
 };
 
 }  // namespace trainyard::pipeline

@@ -2,13 +2,15 @@
 
 #include "trainyard/context.h"
 
-namespace trainyard {
+namespace trainyard::detail {
 
-bool Touch::overlaps(const Touch& other, const Context& context) const {
-  if (!range_ || !other.range_) return !name_.empty() && name_ == other.name_;
-  const Range mine = range_(context);
-  const Range its = other.range_(context);
+bool Touched::overlaps(const Touched& other, const Context& context) const {
+  if (!member || !other.member) {
+    return !member && !other.member && !resource.empty() && resource == other.resource;
+  }
+  const Range mine = member(context);
+  const Range its = other.member(context);
   return mine.first < its.first + its.size && its.first < mine.first + mine.size;
 }
 
-}  // namespace trainyard
+}  // namespace trainyard::detail

@@ -146,7 +146,7 @@ TEST(StepLock, KeepsBothHalvesApart) {
     ++calls;
   };
   std::vector<AnyStep<Loop>> parts;
-  for (int i = 0; i < 4; ++i) parts.emplace_back(named("", alone, {.lock = shared_lock}));
+  for (int i = 0; i < 4; ++i) parts.emplace_back(named<Loop>("", alone, {.lock = shared_lock}));
   loop.use(parallel(std::move(parts)));
   EXPECT_TRUE(loop.run({.max_steps = 200}));
   EXPECT_EQ(together, 0);
@@ -160,7 +160,7 @@ TEST(StepLock, OfOnesOwnHoldsAcrossPipelines) {
   Pipeline<Loop> loop({.n_async_workers = 1});
   Pipeline<Loop> other;
   other.use("counts", count, {.lock = &lock});
-  loop.use(parallel(named("mine", count, {.lock = &lock}),
+  loop.use(parallel(named<Loop>("mine", count, {.lock = &lock}),
                     [&](Loop&) { static_cast<void>(other.run({.max_steps = 1})); }));
   EXPECT_TRUE(loop.run({.max_steps = 500}));
   EXPECT_EQ(calls, 1'000);
@@ -177,7 +177,8 @@ TEST(StepLock, CanBeTakenAgainByAStepThatIsCalled) {
 
 TEST(StepLock, ThatWouldWaitForItselfIsRefused) {
   Pipeline<Loop> loop;
-  loop.use("group", parallel([](Loop&) {}, named("part", [](Loop&) {}, {.lock = shared_lock})),
+  loop.use("group",
+           parallel([](Loop&) {}, named<Loop>("part", [](Loop&) {}, {.lock = shared_lock})),
            {.lock = shared_lock});
   EXPECT_EQ(loop.run().errors.at(0).message, "its lock is held by 'group', which waits for it");
 }

@@ -25,6 +25,7 @@
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"
 #include "process/socket_remains.h"
+#include "process/start.h"
 #include "sys/children.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
@@ -47,8 +48,7 @@ constexpr int kSettled = 10;
 
 void take_signals_of_a_guard() {
   for (int signal = 1; signal < SIGRTMIN; ++signal) ::signal(signal, SIG_DFL);
-  // What ends the yard does not end the guard, which goes after the keeper.
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
   sigset_t blocked{};
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGCHLD);

@@ -346,6 +346,7 @@ TEST(Guard, RemovesWhatAYardThatIsKilledLeavesForItsSocketAndSoDoesTheKeeper) {
       for (const std::string& each : {made, not_empty}) {
         std::filesystem::create_directory(each);
         check(sys::replace_file(each + "/control", "").has_value(), "a place to write to");
+        check(sys::replace_file(each + "/child-0.log", "").has_value(), "a place to write to");
       }
       check(sys::replace_file(not_empty + "/mine", "").has_value(), "a place to write to");
       const std::int64_t other = by_the_keeper ? keeper.guard_pid() : keeper.pid();
@@ -368,6 +369,8 @@ TEST(Guard, RemovesWhatAYardThatIsKilledLeavesForItsSocketAndSoDoesTheKeeper) {
     ::kill(other, SIGKILL);
     EXPECT_TRUE(sys::eventually([&] { return !std::filesystem::exists(not_empty + "/control"); }));
     EXPECT_TRUE(std::filesystem::exists(not_empty + "/mine"));
+    EXPECT_TRUE(
+        sys::eventually([&] { return !std::filesystem::exists(not_empty + "/child-0.log"); }));
   }
 }
 

@@ -37,6 +37,7 @@
 #include "process/start.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
+#include "sys/exec_arguments.h"
 #include "sys/files.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
@@ -74,11 +75,8 @@ Result<void> check_that_there_is_one_thread() {
 }
 
 void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
-  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
+  sys::make_signals_default();
   for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
-  sigset_t none{};
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::setsid();
   ::prctl(PR_SET_NAME, kKeeperName);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -284,6 +282,15 @@ void Keeper::note_ends(const EndNotes& notes) {
 void Keeper::is_written(model::AttemptKey key) {
   if (state_->gone) return;
   append_written(state_->outgoing, {.key = key});
+  state_->plan_flush();
+}
+
+void Keeper::let_run_until(Duration moment) {
+  if (state_->gone) return;
+  state_->lease.clear();
+  append_lease(state_->lease, {.until = moment});
+  if (state_->dead) return;
+  state_->outgoing += state_->lease;
   state_->plan_flush();
 }
 

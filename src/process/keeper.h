@@ -179,9 +179,14 @@ class Keeper {
   void note_ends(const EndNotes& notes);
   void is_written(model::AttemptKey key);
 
-  /// A directory for a socket, made by nobody yet, which keeper and guard remove with the socket in
-  /// it when this process is killed.
+  /// A directory of ours alone for a socket or for logs (*.log), which keeper and guard remove with
+  /// what is in it when this process is killed. Best told before it is made.
   void remove_at_end(const std::string& directory);
+
+  /// From now on tasks run until that moment of sys::boot_clock() and no longer, unless this is
+  /// called again before: then the keeper ends them all as if this process were gone, and goes.
+  /// This holds also where this process is stopped meanwhile. Without it there is no such moment.
+  void let_run_until(Duration moment);
 
   /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
   /// a second. It is asked when it is stopped, or waits for the kernel, and has then silence_max()

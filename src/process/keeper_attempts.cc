@@ -126,6 +126,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .lease = std::move(lease),
                       .mark = mark_from(environment),
                       .oom_kills_before = oom_kills_,
+                      .passes_term_on = launch.passes_term_on,
                       .kill_at = {},
                       .ended = {.key = key, .end = model::ExitedWith{0}, .usage = {}, .left = {}},
                       .tell_at_latest = {},

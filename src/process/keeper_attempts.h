@@ -166,6 +166,7 @@ class KeeperAttempts {
     std::optional<PortLease> lease;
     std::string mark;  ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
     std::int64_t oom_kills_before = 0;
+    bool passes_term_on = false;  ///< model::Launch
     bool told_to_end = false;
     bool killed_by_us = false;
     std::optional<Clock::time_point> kill_at;  ///< Those ranks that outlive one that has failed.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <variant>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -20,6 +21,7 @@
 #include "process/keeper.h"
 #include "process/process_table.h"
 #include "process/test_yard.h"
+#include "sys/boot_clock.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 
@@ -176,6 +178,26 @@ TEST(KeeperEnd, DoesNotMindAStopThatComesTooLateOrForNobody) {
   EXPECT_EQ(yard.news.size(), 2U);
 }
 
+TEST(KeeperEnd, EndsEverythingWhenTheLeaseIsOverThoughTheYardIsThere) {
+  TestYard yard;
+  yard.keeper.let_run_until(sys::boot_clock() + Duration(60'000));
+  yard.keeper.start(TestYard::key(0), with_run_away(yard, "exec sleep 1000"));
+  const std::int64_t pid = yard.wait_for_start();
+  const std::int64_t runaway = yard.wait_for_pid("runaway");
+  yard.keeper.let_run_until(sys::boot_clock());
+  EXPECT_TRUE(yard.wait(
+      [&] { return !yard.news.empty() && std::holds_alternative<KeeperGone>(yard.news.back()); }));
+  EXPECT_FALSE(is_alive(pid));
+  EXPECT_FALSE(is_alive(runaway));
+}
+
+TEST(KeeperEnd, LetsTasksRunWhereTheLeaseIsRenewedInTime) {
+  TestYard yard;
+  yard.keeper.let_run_until(sys::boot_clock() + Duration(200));
+  yard.keeper.let_run_until(sys::boot_clock() + Duration(60'000));
+  EXPECT_EQ(yard.run(yard.launch({"sleep", "0.4"})), model::End(model::ExitedWith{0}));
+}
+
 TEST(EndProcessesWith, EndsThoseThatADeadRunLeftBehind) {
   TestYard yard;
   const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
@@ -192,6 +214,18 @@ TEST(EndProcessesWith, EndsThoseThatADeadRunLeftBehind) {
   EXPECT_EQ(yard.wait_for_end(0).end, model::End(model::KilledBy{.signal = SIGKILL}));
   EXPECT_FALSE(yard.ended(1));
   EXPECT_EQ(end_processes_with(mark, Duration(50)).value(), 0);
+}
+
+TEST(EndProcessesWith, SparesThoseThatHaveAnotherMarkAsWell) {
+  TestYard yard;
+  const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
+  model::Launch spared = yard.launch({"sleep", "1000"});
+  spared.environment = {mark, "TRAINYARD_TEST_AGENT=2"};
+  yard.keeper.start(TestYard::key(0), spared);
+  yard.wait_for_start(0);
+  EXPECT_EQ(end_processes_with(mark, Duration(50), {"A=1", "TRAINYARD_TEST_AGENT=2"}).value(), 0);
+  EXPECT_FALSE(yard.ended(0));
+  EXPECT_EQ(end_processes_with(mark, Duration(50), {"TRAINYARD_TEST_AGENT=1"}).value(), 1);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
   ended = sys::open_pidfd(keeper);
   socket = std::move(word.socket);
   heard_at = sys::EventLoop::now();
-  outgoing.insert(0, for_every_keeper);
+  outgoing.insert(0, for_every_keeper + lease);
   watch();
   news.emplace_back(KeeperReplaced{.pid = keeper, .why = std::move(why)});
   flush_planned = false;

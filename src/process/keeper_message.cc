@@ -39,7 +39,8 @@ enum class Kind : std::uint8_t {
   Remove = 8,
   Farewell = 9,
   Notes = 10,
-  Written = 11
+  Written = 11,
+  Lease = 12
 };
 enum class EndKind : std::uint8_t { Exited = 1, Killed = 2, NotStarted = 3, Vanished = 4 };
 using Length = std::uint32_t;
@@ -159,6 +160,7 @@ model::Launch read_launch(Reader& reader) {
   launch.stderr_path = reader.text();
   launch.result_path = reader.text();
   launch.result_copy_path = reader.text();
+  launch.passes_term_on = reader.number<std::uint8_t>() != 0;
   launch.forked = reader.number<std::uint8_t>() != 0;
   launch.preload.modules = reader.texts();
   launch.preload.interpreter = reader.number<std::uint32_t>();
@@ -272,6 +274,8 @@ KeeperMessage read_message(Reader& reader) {
     }
     case Kind::Written:
       return WrittenMessage{.key = key};
+    case Kind::Lease:
+      return LeaseMessage{.until = Duration(reader.number<std::int64_t>())};
     case Kind::Remove:
       return RemoveMessage{.yard = reader.number<std::int64_t>(), .directory = reader.text()};
   }
@@ -345,6 +349,7 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   writer.text(launch.stderr_path);
   writer.text(launch.result_path);
   writer.text(launch.result_copy_path);
+  writer.number(static_cast<std::uint8_t>(launch.passes_term_on));
   writer.number(static_cast<std::uint8_t>(launch.forked));
   writer.texts(launch.preload.modules);
   writer.number(static_cast<std::uint32_t>(launch.preload.interpreter));
@@ -413,6 +418,12 @@ void append_rank_failed(std::string& bytes, const RankFailed& message) {
   Writer writer(bytes, Kind::RankFailed, message.key);
   writer.rank(message.rank);
   write_end(writer, message.end);
+  writer.finish();
+}
+
+void append_lease(std::string& bytes, const LeaseMessage& message) {
+  Writer writer(bytes, Kind::Lease, {});
+  writer.number(message.until.count());
   writer.finish();
 }
 

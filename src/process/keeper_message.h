@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "process/keeper.h"
@@ -39,6 +40,11 @@ struct WrittenMessage {
   model::AttemptKey key;
 };
 
+/// Until when tasks may run that it hears nothing newer of, on sys::boot_clock().
+struct LeaseMessage {
+  Duration until{0};
+};
+
 /// The last word of a yard that leaves in order.
 struct Farewell {};
 
@@ -48,7 +54,7 @@ struct Pulse {};
 /// In both directions. Who gets one that is not for it has a broken partner.
 using KeeperMessage =
     std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded, KeeperNote, Pulse,
-                 RankFailed, RemoveMessage, Farewell, EndNotes, WrittenMessage>;
+                 RankFailed, RemoveMessage, Farewell, EndNotes, WrittenMessage, LeaseMessage>;
 
 /// The longest body of a message.
 constexpr std::size_t kKeeperMessageMax = std::size_t{16} << 20;
@@ -66,6 +72,7 @@ void append_notes(std::string& bytes, const EndNotes& message);
 void append_written(std::string& bytes, const WrittenMessage& message);
 void append_rank_failed(std::string& bytes, const RankFailed& message);
 void append_remove(std::string& bytes, const RemoveMessage& message);
+void append_lease(std::string& bytes, const LeaseMessage& message);
 
 /// Cuts a stream of bytes into messages.
 class KeeperMessageReader {

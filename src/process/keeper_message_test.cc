@@ -41,6 +41,7 @@ model::Launch some_launch() {
           .checkpoint_directory = "/run/t/checkpoints",
           .stdout_path = "/run/t/stdout.log",
           .stderr_path = "/run/t/stderr.log",
+          .passes_term_on = true,
           .two_phase = true,
           .ranks = 3,
           .own_ranks = model::OwnRanks{.gpus = 2, .log_paths = {"/run/t/r1", "/run/t/r2"}},
@@ -75,11 +76,33 @@ std::string some_messages() {
   append_farewell(bytes);
   append_notes(bytes, kEndNotes);
   append_written(bytes, {.key = kKey});
+  append_lease(bytes, {.until = Duration(86'460'000)});
   return bytes;
 }
 
+void expect_start_and_end(const KeeperMessage& message) {
+  if (const auto* started = std::get_if<ProcessStarted>(&message)) {
+    EXPECT_EQ(started->key, kKey);
+    EXPECT_EQ(started->pid, 4711);
+    EXPECT_THAT(started->others, ElementsAre(4712, 4713));
+    EXPECT_EQ(started->at, Duration(86'400'000));
+  }
+  if (const auto* ended = std::get_if<ProcessEnded>(&message)) {
+    EXPECT_EQ(ended->key, kKey);
+    EXPECT_EQ(ended->end,
+              model::End(model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}));
+    EXPECT_EQ(ended->usage.memory_peak, mib(5));
+    EXPECT_EQ(ended->usage.cpu_time, Duration(12));
+    EXPECT_EQ(ended->mark, mib(2));
+    EXPECT_EQ(ended->group_peak, mib(9));
+    EXPECT_EQ(ended->left, (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
+    EXPECT_EQ(ended->ranks, (model::RanksAtEnd{.failed = 2, .finished = {1, 0}}));
+    EXPECT_EQ(ended->at, Duration(86'400'900));
+  }
+}
+
 void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
-  for (std::size_t i = from; i < 11; ++i) {
+  for (std::size_t i = from; i < 12; ++i) {
     const auto message = reader.next();
     ASSERT_TRUE(message && *message) << i;
     ASSERT_EQ((*message)->index(), i);
@@ -96,6 +119,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(start->launch.result_copy_path, "/run/t/result.json");
       EXPECT_EQ(start->launch.ranks, 3);
       EXPECT_EQ(start->launch.own_ranks, some_launch().own_ranks);
+      EXPECT_TRUE(start->launch.passes_term_on);
       EXPECT_TRUE(start->launch.forked);
       EXPECT_EQ(start->launch.memory_group, "/sys/fs/cgroup/job/trainyard-1-7.3");
       EXPECT_EQ(start->launch.memory_max, mib(300));
@@ -107,25 +131,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(signal->key, kKey);
       EXPECT_EQ(signal->signal, SIGUSR1);
     }
-    if (const auto* started = std::get_if<ProcessStarted>(&**message)) {
-      EXPECT_EQ(started->key, kKey);
-      EXPECT_EQ(started->pid, 4711);
-      EXPECT_THAT(started->others, ElementsAre(4712, 4713));
-      EXPECT_EQ(started->at, Duration(86'400'000));
-    }
-    if (const auto* ended = std::get_if<ProcessEnded>(&**message)) {
-      EXPECT_EQ(ended->key, kKey);
-      EXPECT_EQ(ended->end, model::End(model::KilledBy{
-                                .signal = 9, .out_of_memory = true, .over_limit = true}));
-      EXPECT_EQ(ended->usage.memory_peak, mib(5));
-      EXPECT_EQ(ended->usage.cpu_time, Duration(12));
-      EXPECT_EQ(ended->mark, mib(2));
-      EXPECT_EQ(ended->group_peak, mib(9));
-      EXPECT_EQ(ended->left,
-                (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
-      EXPECT_EQ(ended->ranks, (model::RanksAtEnd{.failed = 2, .finished = {1, 0}}));
-      EXPECT_EQ(ended->at, Duration(86'400'900));
-    }
+    expect_start_and_end(**message);
     if (const auto* failed = std::get_if<RankFailed>(&**message)) {
       EXPECT_EQ(failed->key, kKey);
       EXPECT_EQ(failed->rank, 2);
@@ -140,6 +146,9 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
     }
     if (const auto* written = std::get_if<WrittenMessage>(&**message)) {
       EXPECT_EQ(written->key, kKey);
+    }
+    if (const auto* lease = std::get_if<LeaseMessage>(&**message)) {
+      EXPECT_EQ(lease->until, Duration(86'460'000));
     }
     if (const auto* note = std::get_if<KeeperNote>(&**message)) {
       EXPECT_EQ(note->text, "mydata.rng");
@@ -177,7 +186,7 @@ TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
       if (!*message) break;
       ++taken;
     }
-    ASSERT_LE(taken, 11U);
+    ASSERT_LE(taken, 12U);
     reader.add(std::string_view(bytes).substr(cut));
     expect_some_messages(reader, taken);
   }

@@ -173,6 +173,8 @@ void KeeperProcess::wait_for_events() {
       guard_has_gone();
     } else if (about == kReaderEvent) {
       reader_of_ends_.about();
+    } else if (about == kLeaseEvent) {
+      if (!yard_gone_) yard_has_gone();
     } else if (about != kSocketEvent && (about & Preloads::kEvents) != 0) {
       preloads_.about(about, Clock::now());
       look_ = true;
@@ -262,6 +264,7 @@ void KeeperProcess::take(KeeperMessage message) {
       [this](const Farewell&) { yard_has_left_ = true; },
       [this](EndNotes it) { notes_ = std::move(it); },
       [this](const WrittenMessage& it) { unwritten_.erase(it.key); },
+      [this](const LeaseMessage& it) { take_lease(it.until); },
       [this](RemoveMessage it) {
         // The first of them, while it certainly lives.
         if (remains_.yard() < 0) remains_.watch(sys::open_pidfd(it.yard));

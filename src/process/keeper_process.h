@@ -23,6 +23,7 @@
 #include "process/keeper_spawn.h"
 #include "process/preloads.h"
 #include "process/socket_remains.h"
+#include "sys/boot_clock.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
@@ -69,6 +70,9 @@ class KeeperProcess {
   void see_what_has_ended();
   void look_at_the_clock(Clock::time_point now);
 
+  /// What the kernel calls an event of the lease; keeper_process.cc has the others.
+  static constexpr std::uint64_t kLeaseEvent = ~std::uint64_t{3};
+  void take_lease(Duration until);
   void yard_has_gone();
   void guard_has_gone();
   void hear_what_was_said();
@@ -105,6 +109,8 @@ class KeeperProcess {
   std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;
   Clock::time_point looked_at_;
+
+  std::optional<sys::BootAlarm> lease_;  ///< Nothing: tasks run as long as the yard is there.
 
   std::optional<EndNotes> notes_;
   /// Those that were told and are not written down, as far as is known: what is read and noted of

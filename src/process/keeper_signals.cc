@@ -97,6 +97,7 @@ void KeeperAttempts::signal_those_outside_their_groups(
     if (trees[i] <= 0) continue;
     const auto signal = signals.find(static_cast<Number>(trees[i]));
     if (signal == signals.end()) continue;
+    if (signal->second == SIGTERM && attempts_.at(signal->first).passes_term_on) continue;
     // Not twice: many programs take a second TERM as "at once".
     if (by_pid_.contains(static_cast<pid_t>(processes[i].group))) continue;
     ::kill(static_cast<pid_t>(processes[i].pid), signal->second);

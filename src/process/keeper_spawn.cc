@@ -33,6 +33,7 @@
 #include "process/memory_group.h"
 #include "process/start.h"
 #include "sys/descriptor.h"
+#include "sys/exec_arguments.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::process {
@@ -63,7 +64,7 @@ Spawner::Spawner() {
 std::vector<char*> Spawner::environment_of(const model::Launch& launch) const {
   std::vector<char*> pointers;
   if (!launch.environment_is_whole) {
-    pointers = pointers_to(environment_);
+    pointers = sys::pointers_to(environment_);
     pointers.pop_back();
   }
   const std::size_t inherited = pointers.size();

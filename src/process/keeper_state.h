@@ -77,6 +77,7 @@ struct Keeper::State {
   KeeperMessageReader reader;
   std::string outgoing;
   std::string for_every_keeper;      ///< What each must know, as it has been told this one.
+  std::string lease;                 ///< The last one, as it was told; empty: there is none.
   std::vector<KeeperNews> own_news;  ///< What came from nobody.
   bool flush_planned = false;
   Duration heard_at = sys::EventLoop::now();

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "process/keeper_message.h"
 #include "process/keeper_process.h"
+#include "sys/boot_clock.h"
 
 namespace trainyard::process {
 namespace {
@@ -38,14 +39,31 @@ void KeeperProcess::yard_has_gone() {
   for (auto& [key, question] : std::exchange(unwritten_, {})) note(std::move(question));
 }
 
+/// Its end is told of once: what ends because of it does not begin again. Without a timer nobody
+/// could promise what the lease does.
+void KeeperProcess::take_lease(Duration until) {
+  if (!lease_) {
+    Result<sys::BootAlarm> alarm = sys::BootAlarm::make();
+    if (!alarm) return yard_has_gone();
+    epoll_event event{.events = EPOLLIN | EPOLLONESHOT, .data = {.u64 = kLeaseEvent}};
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm->descriptor().get(), &event) != 0) {
+      return yard_has_gone();
+    }
+    lease_ = std::move(*alarm);
+  }
+  lease_->set(until);
+}
+
 /// Nothing is started any more, but the last of it may be what has to be known at the end.
 void KeeperProcess::hear_what_was_said() {
   do {
     for (;;) {
       Result<std::optional<KeeperMessage>> message = reader_.next();
-      if (!message || !*message) break;
-      const bool is_start = std::holds_alternative<StartMessage>(**message);
-      if (!is_start) take(*std::move(*message));
+      if (!message) break;
+      std::optional<KeeperMessage>& whole = *message;
+      if (!whole) break;
+      const bool is_start = std::holds_alternative<StartMessage>(*whole);
+      if (!is_start) take(*std::move(whole));
     }
     more_messages_ = false;
     read_socket();

@@ -5,7 +5,10 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -196,6 +199,29 @@ TEST(Keeper, EndsEverythingWhenItIsDestroyed) {
   EXPECT_FALSE(is_alive(task));
   EXPECT_FALSE(is_alive(runaway));
   EXPECT_FALSE(is_alive(keeper));
+}
+
+TEST(Keeper, TellsTheGroupAloneWhereThatPassesTermOn) {
+  for (const bool passes_on : {false, true}) {
+    TestYard yard;
+    model::Launch launch = yard.shell(
+        "trap 'echo led > led' TERM\n"
+        "setsid sh -c 'trap \"echo told > told; exit\" TERM; echo $$ > up; "
+        "until [ -f end ]; do sleep 0.01; done' &\n"
+        "while [ ! -f end ]; do sleep 0.01; done");
+    launch.passes_term_on = passes_on;
+    yard.keeper.start(TestYard::key(0), launch);
+    yard.wait_for_start();
+    yard.wait_for_pid("up");
+    yard.keeper.signal(TestYard::key(0), SIGTERM);
+    ASSERT_TRUE(yard.wait([&] {
+      return std::filesystem::exists(yard.directory / "led") &&
+             (passes_on || std::filesystem::exists(yard.directory / "told"));
+    }));
+    std::ofstream(yard.directory / "end") << "end\n" << std::flush;
+    ASSERT_TRUE(yard.wait([&] { return yard.ended(0).has_value(); }));
+    EXPECT_EQ(std::filesystem::exists(yard.directory / "told"), !passes_on);
+  }
 }
 
 TEST(Keeper, GoesAtOnceWhenEverythingEndsOnTerm) {

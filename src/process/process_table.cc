@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -291,7 +292,7 @@ bool has_variable(std::string_view environment, std::string_view name_and_value)
 
 /// Adds those that are there now. Returns whether there were new ones.
 bool find_more(sys::ProcessScan& scan, const std::set<std::int64_t>& spared,
-               std::string_view name_and_value, Ending& ending) {
+               const std::function<bool(std::string_view)>& is_to_end, Ending& ending) {
   constexpr std::size_t kEnvironmentMax = std::size_t{4} << 20;
   bool more = false;
   for (const sys::ProcessStat& process : scan.read_all()) {
@@ -301,7 +302,7 @@ bool find_more(sys::ProcessScan& scan, const std::set<std::int64_t>& spared,
     sys::Descriptor handle = sys::open_pidfd(process.pid);
     if (!handle.is_open()) continue;
     const std::string environment = scan.read_text(process.pid, "environ", kEnvironmentMax);
-    if (!has_variable(environment, name_and_value)) continue;
+    if (!is_to_end(environment)) continue;
     ending.emplace(process.pid, std::move(handle));
     more = true;
   }
@@ -333,17 +334,24 @@ void wait_for_keeper(std::int64_t pid, Duration most) {
   }
 }
 
-Result<int> end_processes_with(const std::string& name_and_value, Duration grace) {
+Result<int> end_processes_with(const std::string& name_and_value, Duration grace,
+                               const std::vector<std::string>& but_for) {
   // Each round ends what is there and looks for what that left: a process may start another up to
   // the moment when it dies.
   constexpr int kRoundsMax = 20;
   constexpr Duration kAfterKill{5000};
   sys::ProcessScan scan;
   const std::set<std::int64_t> spared = ourselves_and_above(scan);
+  const auto is_to_end = [&](std::string_view environment) {
+    return has_variable(environment, name_and_value) &&
+           std::ranges::none_of(but_for, [environment](const std::string& each) {
+             return has_variable(environment, each);
+           });
+  };
   std::size_t found = 0;
   for (int round = 0; round < kRoundsMax; ++round) {
     Ending ending;
-    if (!find_more(scan, spared, name_and_value, ending)) return static_cast<int>(found);
+    if (!find_more(scan, spared, is_to_end, ending)) return static_cast<int>(found);
     found += ending.size();
     if (round == 0 && grace.count() > 0) {
       signal_all(ending, SIGTERM);

@@ -67,9 +67,10 @@ class ProcessTable {
 };
 
 /// Ends every process that has NAME=value in its environment (TERM, KILL after `grace`), ourselves
-/// and those we descend from excepted: what a dead run left behind. Returns how many there were. An
-/// error when some are still there 5 s after KILL.
-Result<int> end_processes_with(const std::string& name_and_value, Duration grace);
+/// and those we descend from excepted, and who has one of `but_for` as well: what a dead run left
+/// behind. Returns how many there were. An error when some are still there 5 s after KILL.
+Result<int> end_processes_with(const std::string& name_and_value, Duration grace,
+                               const std::vector<std::string>& but_for = {});
 
 /// Waits until this process has ended, if it is a keeper: that of a dead yard, which ends what it
 /// had started. At most so long.

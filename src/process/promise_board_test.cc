@@ -288,12 +288,13 @@ TEST_F(Board, MoreFilesThanAreReadAreSaidToBe) {
 }
 
 TEST_F(Board, WhereNoneCanBeMadeItSaysWhyAndTheNextDirectoryIsTaken) {
-  const Result<PromiseBoard> none = PromiseBoard::open({"/nonexistent/board", "/proc/self/board"});
+  const std::string nowhere = directory_.path() + "/nobody-made-this/board";
+  const Result<PromiseBoard> none = PromiseBoard::open({nowhere, "/proc/self/board"});
   ASSERT_FALSE(none.has_value());
   EXPECT_THAT(none.error().message,
-              HasSubstr("cannot make '/nonexistent/board': no such file or directory; cannot make "
-                        "'/proc/self/board'"));
-  const Result<PromiseBoard> second = PromiseBoard::open({"/nonexistent/board", directory()});
+              HasSubstr("cannot make '" + nowhere +
+                        "': no such file or directory; cannot make '/proc/self/board'"));
+  const Result<PromiseBoard> second = PromiseBoard::open({nowhere, directory()});
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->directory(), directory());
 }

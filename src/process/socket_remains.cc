@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/time.h"
+#include "sys/files.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::process {
@@ -22,6 +23,12 @@ void SocketRemains::remove(Duration within) const {
   if (directories_.empty() || !yard_has_ended(within)) return;
   for (const std::string& directory : directories_) {
     ::unlink((directory + "/control").c_str());
+    for (const std::string& name : sys::names_in(directory)) {
+      if (!name.ends_with(".log")) continue;
+      std::string path = directory;
+      path.append("/").append(name);
+      ::unlink(path.c_str());
+    }
     ::rmdir(directory.c_str());
   }
 }

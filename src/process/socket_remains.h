@@ -27,8 +27,8 @@ class SocketRemains {
 
   /// Waits for that so long.
   [[nodiscard]] bool yard_has_ended(Duration within = Duration{0}) const;
-  /// Removes the sockets, and their directories when nothing else is in them, if the yard has
-  /// ended by then: one that lives does that itself.
+  /// Removes the sockets, the logs (*.log) beside them, and their directories when nothing else is
+  /// in them, if the yard has ended by then: one that lives does that itself.
   void remove(Duration within = Duration{0}) const;
   /// As poll(2) takes it.
   [[nodiscard]] int yard() const { return yard_.get(); }

@@ -28,6 +28,7 @@
 #include "model/launch.h"
 #include "process/start_failure.h"
 #include "sys/descriptor.h"
+#include "sys/exec_arguments.h"
 #include "sys/raw_calls.h"
 
 namespace trainyard::process {
@@ -269,21 +270,13 @@ pid_t begin(StartOrders& orders) {
 
 }  // namespace
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 StartOrders::StartOrders(const model::Launch& launch, Start::Options options)
     : working_directory(launch.working_directory.c_str()),
       files(options.files),
       streams(options.streams),
       adds_to_logs(options.adds_to_logs),
       directory_(launch.directory_to_make()),
-      arguments_(pointers_to(launch.arguments)),
+      arguments_(sys::pointers_to(launch.arguments)),
       environment_(std::move(options.environment)) {
   if (!directory_.empty()) directory = directory_.data();
   if (!launch.result_path.empty()) old_result = launch.result_path.c_str();

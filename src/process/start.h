@@ -22,9 +22,12 @@
 
 namespace trainyard::process {
 
-/// What ends the yard does not end the keeper: it goes when the yard has gone, and not before its
-/// processes. All other signals do to it what they do by default.
-constexpr std::array<int, 5> kIgnoredByKeeper{SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE};
+/// What ends the yard does not end the keeper, nor the guard behind it: they go when the yard has
+/// gone, and not before its processes. Where a task has a keeper of its own, as a parallel run, the
+/// signal that comes to each process of a task before TERM is for those that save something. All
+/// other signals do to them what they do by default.
+constexpr std::array<int, 7> kIgnoredByKeeper{SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+                                              SIGPIPE, SIGUSR1, SIGUSR2};
 
 /// What a process has to do before its program runs, in this order. preload_server.py has the same
 /// numbers.
@@ -54,9 +57,6 @@ struct StartStreams {
   int third = -1;  ///< Its descriptor 3.
   int door = -1;   ///< Of its control group: written to by whoever wants to be in it.
 };
-
-/// Texts as execve() takes them: a pointer to each, and a null pointer at the end.
-std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 
 /// What the process needs to know, in a form that it can read without calling anything.
 class StartOrders;

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "link/conversation.h"
 #include "link/frame_socket.h"
+#include "link/greeting.h"
 #include "model/rank_environment.h"
 #include "ranks/log_end.h"
 #include "ranks/rank_number.h"
@@ -17,13 +18,13 @@
 #include "sys/environment.h"
 #include "sys/this_process.h"
 #include "trainyard/component_registry.h"
-#include "wire/control.h"
-#include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
 
 namespace trainyard {
 namespace {
+
+constexpr const char* kParent = "the executor of this rank";
 
 /// The value, which is gone from the environment then: what this process starts is no rank.
 std::optional<std::string> take_variable(const std::string& name) {
@@ -43,22 +44,6 @@ int complain(const std::string& what) {
   return EXIT_FAILURE;
 }
 
-/// Says who we are. An error says why we are not let in.
-Result<void> greet(link::FrameSocket& requests, const wire::Hello& hello) {
-  Result<void> said =
-      requests.send({.kind = wire::FrameKind::Hello, .fields = wire::to_fields(hello)});
-  if (!said) return said;
-  const auto frame = requests.wait_for_frame();
-  if (!frame) return std::unexpected(Error{"the executor of this rank: " + frame.error().message});
-  if (frame->kind == wire::FrameKind::Failure) {
-    return std::unexpected(Error{"refused: " + wire::read_failure(frame->fields)});
-  }
-  const auto welcome = wire::read_welcome(frame->fields);
-  if (!welcome) return std::unexpected(welcome.error());
-  if (!welcome->ok) return std::unexpected(Error{"refused: " + welcome->error});
-  return {};
-}
-
 }  // namespace
 
 std::optional<int> run_as_rank(const ComponentRegistry& registry) {
@@ -69,7 +54,7 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
   const Result<ranks::RankNumber> number = ranks::rank_number(sys::variable);
   if (number && logs) write_to_log(*logs, number->rank);
   link::Conversation conversation(
-      {.with = "the executor of this rank", .within = std::nullopt, .limits = wire::kRankLimits});
+      {.with = kParent, .within = std::nullopt, .limits = wire::kRankLimits});
   if (const Result<void> there = conversation.connect(*socket); !there) {
     return complain(there.error().message);
   }
@@ -85,7 +70,7 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
   }
   // What the parent requests may come together with its welcome.
   link::FrameSocket requests(conversation.take_socket(), wire::kRankLimits);
-  if (const Result<void> welcome = greet(requests, hello); !welcome) {
+  if (const Result<void> welcome = link::greet(requests, hello, kParent); !welcome) {
     return complain(welcome.error().message);
   }
   if (!number) return complain(number.error().message);

@@ -4,82 +4,42 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/score.h"
 #include "job/early_signal.h"
 #include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/keep.h"
 #include "job/retry_text.h"
 #include "job/task_keys.h"
+#include "job/workers_text.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "model/terms.h"
 #include "report/learned_numbers.h"
+#include "report/planned_task.h"
+#include "report/ranks_text.h"
 #include "report/terminal_text.h"
-#include "schedule/gpu_room.h"
-#include "schedule/scheduler.h"
-#include "settings/configuration.h"
 #include "settings/machine_text.h"
-#include "text/readable_json.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-double as_number(model::Cpus cpus) { return static_cast<double>(cpus.milli) / 1000; }
-
-std::string command_line(const std::vector<std::string>& arguments) {
-  std::vector<std::string> words;
-  words.reserve(arguments.size());
-  for (const std::string& argument : arguments) words.push_back(text::shell_word(argument));
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
-/// Lines that a person can paste.
-struct CommandLines {
-  std::string command;  ///< With all values in their places.
-  std::string runs_as;  ///< What runs, where that is something else.
-};
-
-/// A preloaded command is started without a shell.
-std::optional<job::WrittenCommand> written_command(const job::Job& job, model::TaskIndex task,
-                                                   const model::Launch& launch) {
-  return launch.preload.modules.empty() ? job.written_command(task) : std::nullopt;
-}
-
-CommandLines command_lines(const model::Launch& launch,
-                           const std::optional<job::WrittenCommand>& written) {
-  const std::string runs = command_line(launch.arguments);
-  if (!written) return {.command = runs, .runs_as = ""};
-  std::string assigned;
-  for (const auto& [name, value] : written->variables) {
-    assigned += fmt::format("{}={} ", name, text::shell_word(value));
-  }
-  if (!written->arguments) return {.command = assigned + runs, .runs_as = ""};
-  return {.command = command_line(*written->arguments), .runs_as = assigned + runs};
-}
-
 std::string request_text(const model::Shape& shape) {
   const model::Request& request = shape.terms.request;
   const bool memory_grows = shape.terms.memory_least > Bytes{};
-  std::string text = fmt::format("{} CPU{}, {}{} of memory", as_number(request.cpus),
+  std::string text = fmt::format("{} CPU{}, {}{} of memory", model::as_number(request.cpus),
                                  request.cpus == model::cpus(1) ? "" : "s",
                                  memory_grows ? "at least " : "", to_text(request.memory));
   if (request.disk > Bytes{}) text += fmt::format(", {} of disk", to_text(request.disk));
@@ -125,21 +85,6 @@ std::string cap_text(const job::Job& job, model::TaskIndex task) {
   return fmt::format("{}not told: {}", hard ? most + "; " : std::string(), cappers.why_not);
 }
 
-/// What its launch sets, and what it would be told of its GPU besides.
-std::vector<std::string> environment_of(const job::Job& job, model::TaskIndex task,
-                                        const model::Launch& launch) {
-  std::vector<std::string> environment = launch.environment;
-  if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return environment;
-  for (const auto& [name, value] : job::cap_variables(job.cappers(task), std::nullopt)) {
-    // What is said there is part of it.
-    const std::string begins = name + "=";
-    std::erase_if(environment,
-                  [&begins](const std::string& variable) { return variable.starts_with(begins); });
-    environment.push_back(begins + value);
-  }
-  return environment;
-}
-
 std::string limits_text(const job::Job& job) {
   const model::Policy policy = job.policy();
   const model::Capacity& machine = job.capacity();
@@ -153,35 +98,6 @@ std::string limits_text(const job::Job& job) {
   }
   text += '\n';
   return text;
-}
-
-/// Who of a group is tried first, as far as it is known before the run begins; nothing where all
-/// start at once.
-std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t group) {
-  if (!plan.groups[group].try_first) return std::nullopt;
-  std::map<model::TaskIndex, const model::Reached*> reached;
-  for (const model::Reached& it : plan.reached) reached[it.task] = &it;
-  const auto request_of = [&](model::TaskIndex task) {
-    model::Request request = plan.shape_of(task).terms.request;
-    const auto before = reached.find(task);
-    if (before == reached.end()) return request;
-    request.memory = std::max(request.memory, before->second->memory);
-    if (request.gpus > 0 && before->second->largest) request.gpu_memory = {};
-    if (!model::wants_whole_gpus(request)) {
-      request.gpu_memory = std::max(request.gpu_memory, before->second->gpu_memory);
-    }
-    return request;
-  };
-  std::optional<model::TaskIndex> largest;
-  int open = 0;
-  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    const model::TaskIndex task{i};
-    if (plan.shape_of(task).group.value != group || !plan.tasks[i].is_open()) continue;
-    ++open;
-    const bool more = !largest || schedule::asks_for_less(request_of(*largest), request_of(task));
-    if (more) largest = task;
-  }
-  return open > 1 ? largest : std::nullopt;
 }
 
 /// "keeps the best 3 by acc (the largest); what the others hold but logs and results goes when
@@ -227,15 +143,6 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
                        : fmt::format("group {}: {}\n", group.shown(), fmt::join(facts, ", "));
 }
 
-std::string ranks_text(const model::Shape& shape) {
-  const int ranks = shape.terms.ranks;
-  const int gpus = shape.terms.request.gpus;
-  if (gpus == 0) return fmt::format("{} processes", ranks);
-  if (gpus < ranks) return fmt::format("{} processes that share the GPUs", ranks);
-  const auto each = counted(gpus / ranks, "GPU");
-  return fmt::format("{} processes with {} each", ranks, each);
-}
-
 std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
@@ -253,8 +160,12 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (const std::string sharing = sharing_text(shape.terms.request.sharing); !sharing.empty()) {
     line("on its GPU", sharing);
   }
+  if (const std::string where = model::to_text(shape.terms.request.where); !where.empty()) {
+    line("where", where);
+  }
   if (const std::string cap = cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
+  if (shape.terms.workers > 0) line("workers", job::to_text(job.workers(key.task)));
   if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
   if (shape.terms.start_after > Duration{0}) {
     line("start after", to_text(shape.terms.start_after));
@@ -272,6 +183,8 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (const std::string tries = job::to_text(shape.terms.retries); !tries.empty())
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));
+  if (shape.terms.checkpoints)
+    line("checkpoint", "yes: another try goes on from what it has saved");
   if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
   if (const auto metrics = job.said_value(key.task, job::TaskKey::Metrics)) {
     line("metrics", metrics->text);
@@ -289,129 +202,6 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
     name = "";
   }
   return text;
-}
-
-/// The next attempts of the tasks that have not finished before.
-struct ToRun {
-  std::vector<model::AttemptKey> shown;
-  std::size_t count = 0;
-};
-
-ToRun to_run(const model::Plan& plan, std::int64_t tasks_max) {
-  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, tasks_max));
-  ToRun found;
-  for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    if (!plan.tasks[i].is_open()) continue;
-    ++found.count;
-    if (found.shown.size() == most) continue;
-    found.shown.push_back({.task = {i}, .attempt = plan.tasks[i].first_attempt});
-  }
-  return found;
-}
-
-Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
-  Json gpus = Json::array();
-  for (const model::Gpu& gpu : machine.gpus) {
-    gpus.push_back(
-        {{"number", gpu.number},
-         {"uuid", gpu.uuid},
-         {"name", gpu.name},
-         {"late", gpu.late},
-         {"memory_bytes", gpu.memory.count},
-         {"memory_to_give_bytes", (gpu.memory - schedule::memory_kept_free(policy, gpu)).count}});
-  }
-  return gpus;
-}
-
-/// By whose words it would be kept to its part; null: by nobody's.
-Json cap_json(const job::Job& job, model::TaskIndex task) {
-  if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return nullptr;
-  const std::string names = job::to_text(job.cappers(task));
-  return names.empty() ? Json(nullptr) : Json(names);
-}
-
-Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
-  const model::Launch launch = job.launch(key);
-  const model::Shape& shape = job.plan().shape_of(key.task);
-  Json matrix = Json::object();
-  for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
-  Json environment = Json::object();
-  for (const std::string& variable : environment_of(job, key.task, launch)) {
-    const auto equals = variable.find('=');
-    environment[variable.substr(0, equals)] = variable.substr(equals + 1);
-  }
-  const std::optional<job::WrittenCommand> written = written_command(job, key.task, launch);
-  const auto metrics = job.said_value(key.task, job::TaskKey::Metrics);
-  Json values = Json::object();
-  if (written) {
-    for (const auto& [name, value] : written->variables) values[name] = value;
-  }
-  Json json{
-      {"group", job.plan().groups[shape.group.value].shown()},
-      {"id", job.task_id(key.task)},
-      {"attempt", key.attempt},
-      {"matrix", matrix},
-      {"command_line", command_lines(launch, written).command},
-      {"command", launch.arguments},
-      {"command_values", values},
-      {"working_directory", launch.working_directory},
-      {"task_directory", launch.task_directory},
-      {"environment", environment},
-      {"stdout", launch.stdout_path},
-      {"stderr", launch.stderr_path},
-      {"result", launch.result_path},
-      {"cpus", as_number(shape.terms.request.cpus)},
-      {"memory_bytes", shape.terms.request.memory.count},
-      {"disk_bytes", shape.terms.request.disk.count},
-      {"gpus", shape.terms.request.gpus},
-      {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
-      {"memory_learned", shape.terms.learns_memory},
-      {"memory_at_least_bytes", shape.terms.memory_least.count},
-      {"gpu_memory_learned", shape.terms.learns_gpu_memory},
-      {"gpu_memory_at_least_bytes", shape.terms.gpu_memory_least.count},
-      {"gpu_memory_limit", model::to_text(shape.terms.gpu_memory_limit)},
-      {"gpu_memory_cap", cap_json(job, key.task)},
-      {"gpu_utilization", static_cast<double>(shape.terms.request.sharing.utilization) / 1000},
-      {"max_per_gpu", shape.terms.request.sharing.max_per_gpu},
-      {"device", shape.terms.request.gpu
-                     ? Json(fmt::format("cuda:{}", shape.terms.request.gpu->value))
-                     : Json(nullptr)},
-      {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
-      {"preempt", shape.terms.preemptible},
-      {"priority", shape.terms.priority},
-      {"start_after_ms", shape.terms.start_after.count()},
-      {"if", model::to_text(shape.terms.run_if)},
-      {"duration_ms", shape.terms.train_expected.count() == 0
-                          ? Json(nullptr)
-                          : Json(shape.terms.train_expected.count())},
-      {"time_limit_ms", shape.terms.time_limit.count()},
-      {"retries", shape.terms.retries.failures},
-      {"oom_retries", shape.terms.retries.out_of_memory ? Json(*shape.terms.retries.out_of_memory)
-                                                        : Json(nullptr)},
-      {"retry_on",
-       shape.terms.retries.after_time_limit ? Json::array({"time-limit"}) : Json::array()},
-      {"retry_delay_ms", shape.terms.retries.delay.count()},
-      {"signal", shape.terms.early_signal.number == 0
-                     ? Json(nullptr)
-                     : Json(job::to_text(shape.terms.early_signal))},
-      {"two_phase", shape.terms.two_phase},
-      {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
-      {"preload", launch.preload.modules},
-      {"metrics", metrics ? Json(metrics->text) : Json(nullptr)}};
-  learned.add_to(json, key.task);
-  return json;
-}
-
-Json keep_json(const job::Job& job, std::size_t number) {
-  const std::optional<job::Keep> keep = job.kept_groups()[number].keep;
-  if (!keep) return nullptr;
-  return {{"best", keep->best}, {"by", keep->key}, {"largest", keep->better == Better::More}};
-}
-
-Json names_of(const job::Job& job, const std::vector<model::GroupIndex>& groups) {
-  Json names = Json::array();
-  for (const model::GroupIndex it : groups) names.push_back(job.plan().groups[it.value].shown());
-  return names;
 }
 
 std::string rounds_text(const job::Job::Repeat& repeat) {
@@ -449,50 +239,6 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   const auto more = static_cast<std::int64_t>(tasks.count - tasks.shown.size());
   if (more > 0) text += fmt::format("\nand {} more\n", counted(more, "task"));
   return text;
-}
-
-std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
-  const model::Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
-  const model::Policy policy = job.policy();
-  Json json{{"name", job.name()},
-            {"job_file", job.paths().file},
-            {"run_directory", job.paths().run_directory},
-            {"machine",
-             {{"cpus", as_number(job.capacity().cpus)},
-              {"memory_bytes", job.capacity().memory.count},
-              {"memory_to_give_bytes", settings::memory_to_give(policy, job.capacity()).count},
-              {"processes_max", job.capacity().processes_max},
-              {"gpus", gpus_json(job.capacity(), policy)}}},
-            {"tasks_max", policy.processes_max},
-            {"repeat", nullptr},
-            {"configuration", Json::parse(settings::show_json(job.configuration()))}};
-  if (const auto repeat = job.repeat()) {
-    json["repeat"] = {{"rounds_max", repeat->rounds_max}, {"until", repeat->until}};
-  }
-  Json groups = Json::array();
-  for (std::size_t number = 0; number < job.plan().groups.size(); ++number) {
-    const model::PlannedGroup& group = job.plan().groups[number];
-    const std::optional<model::TaskIndex> first = tried_first(plan, number);
-    groups.push_back({{"name", group.shown()},
-                      {"needs", names_of(job, group.needs)},
-                      {"needs_by_task", names_of(job, group.needs_by_task)},
-                      {"max_parallel", group.parallel_max},
-                      {"fail_fast", group.fail_fast},
-                      {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)},
-                      {"keep", keep_json(job, number)}});
-  }
-  json["groups"] = groups;
-  const ToRun to_be_run = to_run(plan, tasks_max);
-  json["task_count"] = plan.tasks.size();
-  json["finished_before"] = plan.tasks.size() - to_be_run.count;
-  std::vector<std::string> notes = job.notes();
-  if (resumed != nullptr) std::ranges::copy(resumed->notes, std::back_inserter(notes));
-  json["notes"] = notes;
-  Json tasks = Json::array();
-  const LearnedNumbers learned(job, plan);
-  for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key, learned));
-  json["tasks"] = tasks;
-  return text::readable_json(json);
 }
 
 }  // namespace trainyard::report

@@ -1,5 +1,5 @@
-// What a run would do, without doing it: every task with its command, directory, environment and
-// request, and what the machine allows. Text for people, JSON for programs.
+// What a run would do, without doing it, for people: every task with its command, directory,
+// environment and request, and what the machine allows.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,6 @@ struct ResumedPlan {
 /// At most `tasks_max` tasks are written out, and none that has finished before; the rest is a
 /// count. `resumed` is for a run that is resumed.
 std::string dry_run_text(const job::Job& job, std::int64_t tasks_max,
-                         const ResumedPlan* resumed = nullptr);
-std::string dry_run_json(const job::Job& job, std::int64_t tasks_max,
                          const ResumedPlan* resumed = nullptr);
 
 }  // namespace trainyard::report

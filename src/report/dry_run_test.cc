@@ -20,6 +20,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "report/dry_run_json.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::report {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "model/ids.h"
 #include "report/curves.h"
 #include "report/digest.h"
+#include "wire/parallel_record.h"
 
 namespace trainyard::report {
 
@@ -21,6 +23,7 @@ struct ReportHead {
   std::string job;
   journal::ExecutionRow execution;  ///< The last one.
   Instant now;                      ///< The end of the run, or its last sign of life.
+  bool machines = false;            ///< The last one had several: tasks are shown with theirs.
 };
 
 enum class Which : std::uint8_t {
@@ -38,12 +41,16 @@ struct GroupReport {
   const ReportHead& head;
   const GroupDigest& digest;
   std::span<const journal::AttemptRow> attempts;
-  std::span<const journal::MachineRow> samples;
+  std::span<const journal::SampleRow> samples;
   std::function<std::string(model::TaskIndex)> id_of;
   std::function<bool(model::AttemptKey)>
       was_stopped;  ///< Ended with the whole run, by an interrupt.
   TaskSource& tasks;
   std::span<const Curve> curves;
+  /// What a task that is a parallel run left of its workers; costs a look at the disk. None: that
+  /// is not shown.
+  std::function<Result<std::optional<wire::ParallelRecord>>(const journal::TaskRow&)> record_of =
+      {};
 };
 
 }  // namespace trainyard::report

@@ -52,9 +52,12 @@ Result<ReportBasis> read_basis(journal::JournalReader& reader) {
   if (!job) return std::unexpected(std::move(job.error()));
   Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(std::move(executions.error()));
-  Result<std::vector<journal::MachineRow>> samples = reader.samples();
+  Result<std::vector<journal::SampleRow>> samples = reader.samples();
   if (!samples) return std::unexpected(std::move(samples.error()));
+  const Result<std::vector<journal::MachineRow>> machines = reader.machines();
+  if (!machines) return std::unexpected(machines.error());
   ReportHead head{.job = std::move(*job)};
+  head.machines = machines->size() > 1;
   if (!executions->empty()) head.execution = std::move(executions->back());
   head.now = head.execution.ended.value_or(head.execution.started);
   if (!samples->empty()) head.now = std::max(head.now, samples->back().at);

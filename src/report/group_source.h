@@ -16,7 +16,7 @@ namespace trainyard::report {
 /// What the reports of all groups are made with.
 struct ReportBasis {
   ReportHead head;
-  std::vector<journal::MachineRow> samples;
+  std::vector<journal::SampleRow> samples;
 };
 Result<ReportBasis> read_basis(journal::JournalReader& reader);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,6 +27,7 @@
 #include "report/sink.h"
 #include "report/terminal_text.h"
 #include "report/timeline.h"
+#include "report/workers_section.h"
 
 namespace trainyard::report {
 namespace {
@@ -102,30 +104,30 @@ std::string tiles(const GroupReport& report) {
 std::string legend(const Timeline& timeline) {
   struct Entry {
     Outcome outcome;
-    std::string_view look;
-    std::string_view word;
+    LegendEntry legend;
   };
   constexpr std::array<Entry, 5> kEntries{
-      {{.outcome = Outcome::Finished, .look = "ok", .word = "finished"},
-       {.outcome = Outcome::OutOfMemory, .look = "oom", .word = "out of memory"},
-       {.outcome = Outcome::Failed, .look = "bad", .word = "failed"},
-       {.outcome = Outcome::Running, .look = "run", .word = "running"},
-       {.outcome = Outcome::Stopped, .look = "off", .word = "stopped"}}};
-  std::string text = R"(<div class="legend">)";
+      {{.outcome = Outcome::Finished, .legend = {.look = "ok", .word = "finished"}},
+       {.outcome = Outcome::OutOfMemory, .legend = {.look = "oom", .word = "out of memory"}},
+       {.outcome = Outcome::Failed, .legend = {.look = "bad", .word = "failed"}},
+       {.outcome = Outcome::Running, .legend = {.look = "run", .word = "running"}},
+       {.outcome = Outcome::Stopped, .legend = {.look = "off", .word = "stopped"}}}};
+  std::vector<LegendEntry> shown;
   for (const Entry& entry : kEntries) {
-    const bool shown = std::ranges::any_of(timeline.bars, [&entry](const Bar& bar) {
+    const bool is_there = std::ranges::any_of(timeline.bars, [&entry](const Bar& bar) {
       const bool some_finished = entry.outcome == Outcome::Finished && bar.failed < bar.attempts;
       return bar.outcome == entry.outcome || (bar.attempts > 1 && some_finished);
     });
-    if (!shown) continue;
-    text += fmt::format(R"(<span><i class="{}"></i>{}</span>)", entry.look, entry.word);
+    if (is_there) shown.push_back(entry.legend);
   }
-  return text + "</div>";
+  return legend_of(shown);
 }
 
 std::string timeline_section(const GroupReport& report) {
   if (report.attempts.empty()) return {};
-  const Timeline timeline = lay_out(report.attempts, report.head.now, report.was_stopped);
+  const Timeline timeline = lay_out(report.attempts, {.now = report.head.now,
+                                                      .was_stopped = report.was_stopped,
+                                                      .by_machine = report.head.machines});
   std::string text = "<section>\n<div class=\"bar\"><h2>Timeline</h2>" + legend(timeline) +
                      "</div>\n<div class=\"scroll drawing\">\n";
   text += timeline_svg(timeline, report.samples, report.id_of) + "</div>\n";
@@ -253,6 +255,7 @@ Result<void> write_html(GroupReport& report, Sink& sink) {
   sink(page_top(fmt::format("{} - {}", report.digest.group().name, report.head.job)));
   sink(header(report) + share_bar(report.digest.group()) + tiles(report));
   sink(timeline_section(report) + curves_section(report));
+  if (Result<void> written = write_workers(report, sink); !written) return written;
   if (Result<void> written = write_failures(report, sink); !written) return written;
   if (Result<void> written = write_warnings(report, sink); !written) return written;
   if (Result<void> written = write_tasks(report, sink); !written) return written;
@@ -282,7 +285,7 @@ Result<void> write_report_json(GroupReport& report, Sink& sink) {
     return json_of(row, report.id_of(row.key.task));
   });
   sink("],\n\"samples\":[");
-  write_list(report.samples, sink, [](const journal::MachineRow& row) { return json_of(row); });
+  write_list(report.samples, sink, [](const journal::SampleRow& row) { return json_of(row); });
   sink("]}\n");
   return {};
 }

@@ -135,6 +135,7 @@ std::string HtmlTaskTable::head() const {
   text += heading("Duration", true);
   if (stages_) text += heading("Load time", true) + heading("Train time", true);
   text += heading("Attempts", true) + heading("Peak memory", true);
+  if (head_.machines) text += heading("Machine", false);
   if (gpus_) text += heading("GPU", true) + heading("Peak GPU memory", true);
   if (caps_) text += heading("Kept to", true);
   text += heading("CPU time", true);
@@ -171,6 +172,9 @@ std::string HtmlTaskTable::row(const journal::TaskRow& row) const {
   if (stages_) text += duration_cell(row.times.load) + duration_cell(row.times.train);
   text += fmt::format(R"(<td class="n">{}</td>)", attempts);
   text += memory_cell(row.memory_peak, memory_peak_text(row), row.memory_requested);
+  if (head_.machines) {
+    text += fmt::format("<td>{}</td>", row.machine.empty() ? "-" : html(row.machine));
+  }
   if (gpus_) {
     text += fmt::format(R"(<td class="n">{}</td>)", row.gpus.empty() ? "-" : row.gpus);
     text +=

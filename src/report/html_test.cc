@@ -46,7 +46,7 @@ struct Group {
   journal::GroupRow group{.name = "train", .phase = model::GroupPhase::Finished};
   std::vector<journal::TaskRow> rows;
   std::vector<journal::AttemptRow> attempts;
-  std::vector<journal::MachineRow> samples;
+  std::vector<journal::SampleRow> samples;
   std::vector<Curve> curves;
   ReportHead head{.job = "mnist",
                   .execution = {.number = 1,
@@ -98,6 +98,18 @@ struct Group {
   std::string page() { return write(write_html); }
   std::string json() { return write(write_report_json); }
 };
+
+TEST(HtmlReport, NamesTheMachinesOfTasksWhereThereAreSeveral) {
+  Group group;
+  journal::TaskRow row = finished_row("a", Duration{1000}, "{}");
+  row.machine = "<lab1>";
+  group.add(row);
+  EXPECT_THAT(group.page(), Not(HasSubstr("Machine")));
+  EXPECT_THAT(group.json(), HasSubstr(R"("machine":"<lab1>")"));
+  group.head.machines = true;
+  EXPECT_THAT(group.page(), HasSubstr("<button type=\"button\">Machine</button>"));
+  EXPECT_THAT(group.page(), HasSubstr("<td>&lt;lab1&gt;</td>"));
+}
 
 TEST(HtmlReport, ShowsTasksWithTheirMatrixResultsAndFiles) {
   Group group;

@@ -1,6 +1,7 @@
 #include "report/html_text.h"
 
 #include <cctype>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,14 @@ std::string html(std::string_view text) {
     }
   }
   return escaped;
+}
+
+std::string legend_of(std::span<const LegendEntry> entries) {
+  std::string text = R"(<div class="legend">)";
+  for (const LegendEntry& entry : entries) {
+    text += fmt::format(R"(<span><i class="{}"></i>{}</span>)", entry.look, entry.word);
+  }
+  return text + "</div>";
 }
 
 std::string link_to(std::string_view path) {

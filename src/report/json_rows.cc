@@ -127,6 +127,7 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("memory_now_bytes", row.memory_now.count);
   task.add("memory_peak_bytes", row.memory_peak.count);
   task.add("memory_peak_at_least", row.memory_at_least);
+  task.add("machine", text_or_null(row.machine));
   task.add("gpus", gpus_of(row.gpus));
   task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
   task.add("gpu_memory_now_bytes", gpu_bytes(row.gpus, row.gpu_memory_now));
@@ -157,6 +158,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
   attempt.add("exit_code", by_itself ? Json(row.exit_code) : Json(nullptr));
   attempt.add("memory_peak_bytes", row.memory_peak.count);
   attempt.add("memory_peak_at_least", row.memory_at_least);
+  attempt.add("machine", text_or_null(row.machine));
   attempt.add("gpus", gpus_of(row.gpus));
   attempt.add("gpu_memory_peak_bytes", gpu_bytes(row.gpus, row.gpu_memory_peak));
   attempt.add("code", text_or_null(row.code));
@@ -203,6 +205,7 @@ std::string json_of(const journal::WaitingReason& row, std::string_view run_dire
                       {"tasks", row.tasks},
                       {"memory_requested_bytes", row.memory.count},
                       {"cause", model::to_text(row.cause)},
+                      {"machine", text_or_null(row.machine)},
                       {"reason", row.reason},
                       {"help", text_or_null(help_line(row.help, run_directory))},
                       {"help_where", text_or_null(to_text(row.help.where))}});
@@ -226,11 +229,31 @@ std::string json_of(const journal::SharingRow& row) {
            {"to_a_gpu_max", it.to_a_gpu_max == 0 ? Json(nullptr) : Json(it.to_a_gpu_max)}});
 }
 
-std::string json_of(const journal::MachineRow& row) {
+std::string json_of(const journal::SampleRow& row) {
   return compact(Json{{"at_ms", milliseconds(std::optional(row.at))},
                       {"memory_available_bytes", row.memory_available.count},
                       {"memory_of_tasks_bytes", row.memory_of_tasks.count},
                       {"cpu_used_by_others", row.cpu_used_by_others}});
+}
+
+std::string json_of(const journal::MachineRow& row) {
+  Json gpus = Json::array();
+  for (const journal::GpuRow& gpu : row.gpus) {
+    gpus.push_back({{"label", gpu.label},
+                    {"name", text_or_null(gpu.name)},
+                    {"memory_bytes", gpu.memory.count}});
+  }
+  const double cpus = model::as_number(row.cpus);
+  return compact(
+      Json{{"name", row.name},
+           {"cpus", row.cpus.milli == 0 ? Json(nullptr) : Json(cpus)},
+           {"memory_bytes", row.memory == Bytes{} ? Json(nullptr) : Json(row.memory.count)},
+           {"gpus", std::move(gpus)},
+           {"joined_ms", milliseconds(std::optional(row.joined))},
+           {"gone_ms", milliseconds(row.gone)},
+           {"why", text_or_null(row.why)},
+           {"silent_ms", milliseconds(row.silent)},
+           {"until_ms", milliseconds(row.until)}});
 }
 
 std::string json_of(const Best& best) {

@@ -24,6 +24,7 @@ std::string json_of(const journal::ExecutionRow& row);
 std::string json_of(const journal::WaitingReason& row, std::string_view run_directory);
 std::string json_of(const journal::LearnedRow& row);
 std::string json_of(const journal::SharingRow& row);
+std::string json_of(const journal::SampleRow& row);
 std::string json_of(const journal::MachineRow& row);
 std::string json_of(const Best& best);
 

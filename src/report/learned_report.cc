@@ -49,18 +49,18 @@ std::string next_text(const job::LearnedNumber& number) {
   return fmt::format("{} to {}", number_text(number.key, number.reserved_least), most);
 }
 
-using Row = std::vector<std::string>;
+using TextRow = std::vector<std::string>;
 
 /// With columns as wide as what is in them.
-std::string table_text(const std::vector<Row>& rows, std::string_view indent) {
+std::string table_text(const std::vector<TextRow>& rows, std::string_view indent) {
   std::vector<int> widths(rows.front().size());
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       widths[i] = std::max(widths[i], columns_of(row[i]));
     }
   }
   std::string text;
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     std::string line(indent);
     for (std::size_t i = 0; i < row.size(); ++i) line += pad_right(row[i], widths[i] + 2);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
@@ -71,16 +71,16 @@ std::string table_text(const std::vector<Row>& rows, std::string_view indent) {
 std::string cells_text(const job::LearnedGroup& group) {
   const bool gpus = std::ranges::any_of(
       group.numbers, [](const auto& it) { return it.key == job::TaskKey::GpuMemory; });
-  std::vector<Row> rows{{"TASK", "TOOK", "RESERVED NEXT"}};
+  std::vector<TextRow> rows{{"TASK", "TOOK", "RESERVED NEXT"}};
   if (gpus) rows.front().insert(rows.front().end(), {"TOOK OF A GPU", "RESERVED NEXT"});
   rows.front().insert(rows.front().end(), {"RAN", "EXPECTED NEXT"});
   for (const job::LearnedCell& cell : group.cells) {
     if (rows.size() > kLearnedCellsShown) break;
     const job::LearnedTask& task = cell.taken.task;
-    Row row{plain(cell.id),
-            (task.memory_at_least ? "at least " : "") +
-                number_text(job::TaskKey::Memory, task.memory.count),
-            number_text(job::TaskKey::Memory, cell.memory)};
+    TextRow row{plain(cell.id),
+                (task.memory_at_least ? "at least " : "") +
+                    number_text(job::TaskKey::Memory, task.memory.count),
+                number_text(job::TaskKey::Memory, cell.memory)};
     if (gpus) {
       row.push_back(number_text(job::TaskKey::GpuMemory, task.gpu_memory.count));
       row.push_back(number_text(job::TaskKey::GpuMemory, cell.gpu_memory));
@@ -102,7 +102,7 @@ std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup&
                                  counted(static_cast<std::int64_t>(group.tasks), "task"));
   if (group.cells.size() < group.tasks) text += fmt::format(", {} known", group.cells.size());
   text += '\n';
-  std::vector<Row> rows{{"", "WRITTEN", "TOOK AT MOST", "NEXT TIME", "FROM"}};
+  std::vector<TextRow> rows{{"", "WRITTEN", "TOOK AT MOST", "NEXT TIME", "FROM"}};
   for (const job::LearnedNumber& number : group.numbers) {
     const bool known = number.taken_most > 0 || number.should_be > 0;
     rows.push_back(

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -78,6 +79,73 @@ std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run
   return longest;
 }
 
+/// The number of the first machine of a kind.
+std::uint32_t first_machine(const PlannedRun& played, std::size_t kind) {
+  std::uint32_t first = 0;
+  for (std::size_t i = 0; i < kind; ++i) first += played.kinds[i].machines;
+  return first;
+}
+
+std::uint32_t count_machines(const PlannedRun& played) {
+  return first_machine(played, played.kinds.size());
+}
+
+/// On how many machines of a kind a task was.
+std::size_t count_used(const PlannedRun& played, std::size_t kind) {
+  const std::uint32_t first = first_machine(played, kind);
+  std::set<std::uint32_t> used;
+  for (const sim::PlayedTask& task : played.run.tasks) {
+    const std::uint32_t machine = task.machine.value;
+    const bool its_kind = machine >= first && machine - first < played.kinds[kind].machines;
+    if (task.attempts > 0 && its_kind) used.insert(machine);
+  }
+  return used.size();
+}
+
+std::vector<DeviceUse> uses_of_machine(const model::Plan& plan, const sim::PlayedRun& run,
+                                       const model::Capacity& capacity,
+                                       model::MachineIndex machine) {
+  const Duration all = run.ended - Instant{};
+  std::vector<Spans> on_gpu(capacity.gpus.size());
+  std::vector<double> gpu_area(capacity.gpus.size(), 0);
+  Spans on_cpus;
+  Spans in_memory;
+  double cpu_area = 0;
+  double memory_area = 0;
+  for (std::size_t task = 0; task < run.tasks.size(); ++task) {
+    const sim::PlayedTask& it = run.tasks[task];
+    if (it.attempts == 0 || it.machine != machine) continue;
+    const model::Request& request = shape_of(plan, task).terms.request;
+    for (const model::GpuIndex gpu : it.gpus) {
+      on_gpu[gpu.value].emplace_back(it.trains, it.ended);
+      const Bytes whole = capacity.gpus[gpu.value].memory;
+      const Bytes held = request.gpu_memory == Bytes{} ? whole : request.gpu_memory;
+      gpu_area[gpu.value] += seconds(it.ended - it.trains) * static_cast<double>(held.count) /
+                             static_cast<double>(whole.count);
+    }
+    if (request.memory > Bytes{}) in_memory.emplace_back(it.started, it.ended);
+    if (request.cpus > model::Cpus{}) on_cpus.emplace_back(it.trains, it.ended);
+    cpu_area += seconds(it.ended - it.trains) * static_cast<double>(request.cpus.milli) /
+                static_cast<double>(std::max<std::int64_t>(capacity.cpus.milli, 1));
+    memory_area += seconds(it.ended - it.started) * static_cast<double>(request.memory.count) /
+                   static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
+  }
+  const double length = std::max(seconds(all), 0.001);
+  std::vector<DeviceUse> uses;
+  uses.reserve(on_gpu.size() + 2);
+  for (std::size_t i = 0; i < on_gpu.size(); ++i) {
+    uses.push_back({.name = "GPU " + capacity.gpus[i].label(),
+                    .busy = covered(std::move(on_gpu[i]), all),
+                    .filled = gpu_area[i] / length});
+  }
+  uses.push_back(
+      {.name = "CPUs", .busy = covered(std::move(on_cpus), all), .filled = cpu_area / length});
+  uses.push_back({.name = "memory",
+                  .busy = covered(std::move(in_memory), all),
+                  .filled = memory_area / length});
+  return uses;
+}
+
 int finished(const sim::PlayedRun& run) {
   return static_cast<int>(std::ranges::count_if(run.tasks, &sim::PlayedTask::finished));
 }
@@ -88,10 +156,18 @@ std::string percent(double share) {
 }
 
 std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
+  const bool one = count_machines(played) == 1;
   std::string text;
-  for (const DeviceUse& use : device_uses(plan, played)) {
-    text += fmt::format("  {:<8} at work {:>3} % of the time, {:>3} % of it reserved\n", use.name,
-                        percent(use.busy), percent(use.filled));
+  for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
+    const PlannedKind& of = played.kinds[kind];
+    if (!one) {
+      text += fmt::format("  {}: tasks ran on {} of {}\n", of.text, count_used(played, kind),
+                          counted(static_cast<int>(of.machines), "machine"));
+    }
+    for (const DeviceUse& use : device_uses(plan, played, kind)) {
+      text += fmt::format("  {}{:<8} at work {:>3} % of the time, {:>3} % of it reserved\n",
+                          one ? "" : "  ", use.name, percent(use.busy), percent(use.filled));
+    }
   }
   return text;
 }
@@ -198,17 +274,34 @@ std::string box(double x, double y, double width, std::string_view look, std::st
                      look, x, y, std::max(width, 0.7), kRow - 2, escaped(title));
 }
 
+/// Of each machine those of its GPUs and one of its CPUs, and then one for all that load. `firsts`
+/// gets the first one of each machine, and where these end.
+std::vector<Lane> lanes_of(const PlannedRun& played, std::vector<std::size_t>& firsts) {
+  const bool one = count_machines(played) == 1;
+  std::vector<Lane> lanes;
+  const auto add = [&](std::string name) {
+    const std::string machine = one ? "" : fmt::format("{}: ", firsts.size() - 1);
+    lanes.push_back({.name = machine + std::move(name), .rows = {}, .boxes = {}});
+  };
+  for (const PlannedKind& kind : played.kinds) {
+    for (std::uint32_t i = 0; i < kind.machines; ++i) {
+      firsts.push_back(lanes.size());
+      for (const model::Gpu& gpu : kind.capacity.gpus) add("GPU " + gpu.label());
+      add("CPUs");
+    }
+  }
+  firsts.push_back(lanes.size());
+  lanes.push_back({.name = "loads, waits", .rows = {}, .boxes = {}});
+  return lanes;
+}
+
 std::string timeline(const PlanView& view, const PlannedRun& played) {
   const double all = std::max(seconds(played.run.ended - Instant{}), 0.001);
   const auto x = [all](Instant at) {
     return kLabel + (kPlanWidth - kLabel) * seconds(at - Instant{}) / all;
   };
-  std::vector<Lane> lanes(played.capacity.gpus.size() + 2);
-  for (std::size_t i = 0; i < played.capacity.gpus.size(); ++i) {
-    lanes[i].name = "GPU " + played.capacity.gpus[i].label();
-  }
-  lanes[lanes.size() - 2].name = "CPUs";
-  lanes.back().name = "loads, waits";
+  std::vector<std::size_t> firsts;  // By machine: its first lane.
+  std::vector<Lane> lanes = lanes_of(played, firsts);
   std::vector<std::size_t> in_order(played.run.tasks.size());
   std::ranges::generate(in_order, [next = std::size_t{0}]() mutable { return next++; });
   std::ranges::sort(in_order, {}, [&](std::size_t task) {
@@ -227,8 +320,11 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
       lane.boxes +=
           box(x(from), static_cast<double>(row) * kRow, x(to) - x(from), look_of_group, title);
     };
-    for (const model::GpuIndex gpu : it.gpus) draw(lanes[gpu.value], it.trains, it.ended, "t");
-    if (it.gpus.empty()) draw(lanes[lanes.size() - 2], it.trains, it.ended, "t");
+    const std::size_t first = firsts[it.machine.value];
+    for (const model::GpuIndex gpu : it.gpus) {
+      draw(lanes[first + gpu.value], it.trains, it.ended, "t");
+    }
+    if (it.gpus.empty()) draw(lanes[firsts[it.machine.value + 1] - 1], it.trains, it.ended, "t");
     if (it.trains > it.started) draw(lanes.back(), it.started, it.trains, "l");
   }
   double y = 0;
@@ -257,47 +353,26 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
 
 }  // namespace
 
-std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played) {
-  const Duration all = played.run.ended - Instant{};
-  const model::Capacity& capacity = played.capacity;
-  std::vector<Spans> on_gpu(capacity.gpus.size());
-  std::vector<double> gpu_area(capacity.gpus.size(), 0);
-  Spans on_cpus;
-  Spans in_memory;
-  double cpu_area = 0;
-  double memory_area = 0;
-  for (std::size_t task = 0; task < played.run.tasks.size(); ++task) {
-    const sim::PlayedTask& it = played.run.tasks[task];
-    if (it.attempts == 0) continue;
-    const model::Request& request = shape_of(plan, task).terms.request;
-    for (const model::GpuIndex gpu : it.gpus) {
-      on_gpu[gpu.value].emplace_back(it.trains, it.ended);
-      const Bytes whole = capacity.gpus[gpu.value].memory;
-      const Bytes held = request.gpu_memory == Bytes{} ? whole : request.gpu_memory;
-      gpu_area[gpu.value] += seconds(it.ended - it.trains) * static_cast<double>(held.count) /
-                             static_cast<double>(whole.count);
+std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played,
+                                   std::size_t kind) {
+  const PlannedKind& of = played.kinds[kind];
+  const std::uint32_t first = first_machine(played, kind);
+  if (of.machines == 1) return uses_of_machine(plan, played.run, of.capacity, {first});
+  std::vector<DeviceUse> means;
+  const double gpus = of.machines * static_cast<double>(of.capacity.gpus.size());
+  if (gpus > 0) means.push_back({.name = "GPUs"});
+  means.push_back({.name = "CPUs"});
+  means.push_back({.name = "memory"});
+  for (std::uint32_t i = 0; i < of.machines; ++i) {
+    for (const DeviceUse& use : uses_of_machine(plan, played.run, of.capacity, {first + i})) {
+      const bool is_gpu = use.name.starts_with("GPU");
+      const auto mean = std::ranges::find(means, is_gpu ? "GPUs" : use.name, &DeviceUse::name);
+      const double part = 1 / (is_gpu ? gpus : of.machines);
+      mean->busy += part * use.busy;
+      mean->filled += part * use.filled;
     }
-    if (request.memory > Bytes{}) in_memory.emplace_back(it.started, it.ended);
-    if (request.cpus > model::Cpus{}) on_cpus.emplace_back(it.trains, it.ended);
-    cpu_area += seconds(it.ended - it.trains) * static_cast<double>(request.cpus.milli) /
-                static_cast<double>(std::max<std::int64_t>(capacity.cpus.milli, 1));
-    memory_area += seconds(it.ended - it.started) * static_cast<double>(request.memory.count) /
-                   static_cast<double>(std::max<std::int64_t>(capacity.memory.count, 1));
   }
-  const double length = std::max(seconds(all), 0.001);
-  std::vector<DeviceUse> uses;
-  uses.reserve(on_gpu.size() + 2);
-  for (std::size_t i = 0; i < on_gpu.size(); ++i) {
-    uses.push_back({.name = "GPU " + capacity.gpus[i].label(),
-                    .busy = covered(std::move(on_gpu[i]), all),
-                    .filled = gpu_area[i] / length});
-  }
-  uses.push_back(
-      {.name = "CPUs", .busy = covered(std::move(on_cpus), all), .filled = cpu_area / length});
-  uses.push_back({.name = "memory",
-                  .busy = covered(std::move(in_memory), all),
-                  .filled = memory_area / length});
-  return uses;
+  return means;
 }
 
 std::string plan_text(const PlanView& view) {
@@ -308,6 +383,24 @@ std::string plan_text(const PlanView& view) {
   return text;
 }
 
+namespace {
+
+const model::Capacity& capacity_of(const PlannedRun& played, model::MachineIndex machine) {
+  std::size_t kind = 0;
+  while (first_machine(played, kind + 1) <= machine.value) ++kind;
+  return played.kinds[kind].capacity;
+}
+
+Json uses_json(const model::Plan& plan, const PlannedRun& played, std::size_t kind) {
+  Json uses = Json::array();
+  for (const DeviceUse& use : device_uses(plan, played, kind)) {
+    uses.push_back({{"name", use.name}, {"busy", use.busy}, {"promised", use.filled}});
+  }
+  return uses;
+}
+
+}  // namespace
+
 std::string plan_json(const PlanView& view) {
   Json runs = Json::array();
   for (const PlannedRun& played : view.runs) {
@@ -315,9 +408,12 @@ std::string plan_json(const PlanView& view) {
       runs.push_back({{"machine", played.machine}, {"why_not", played.why_not}});
       continue;
     }
-    Json uses = Json::array();
-    for (const DeviceUse& use : device_uses(*view.plan, played)) {
-      uses.push_back({{"name", use.name}, {"busy", use.busy}, {"promised", use.filled}});
+    Json kinds = Json::array();
+    for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
+      kinds.push_back({{"kind", played.kinds[kind].text},
+                       {"machines", played.kinds[kind].machines},
+                       {"used", count_used(played, kind)},
+                       {"devices", uses_json(*view.plan, played, kind)}});
     }
     Json waits = Json::array();
     for (const auto& [reason, lasted] : waits_of(played.run)) {
@@ -329,22 +425,25 @@ std::string plan_json(const PlanView& view) {
       if (it.attempts == 0) continue;
       Json gpus = Json::array();
       for (const model::GpuIndex gpu : it.gpus)
-        gpus.push_back(played.capacity.gpus[gpu.value].label());
+        gpus.push_back(capacity_of(played, it.machine).gpus[gpu.value].label());
       tasks.push_back({{"id", view.task_ids[task]},
                        {"started_ms", it.started.since_start.count()},
                        {"trains_ms", it.trains.since_start.count()},
                        {"ended_ms", it.ended.since_start.count()},
+                       {"machine", it.machine.value},
                        {"gpus", gpus},
                        {"attempts", it.attempts}});
     }
-    runs.push_back({{"machine", played.machine},
-                    {"makespan_ms", played.run.ended.since_start.count()},
-                    {"makespan_at_the_worst_ms",
-                     played.at_the_worst.value_or(played.run.ended - Instant{}).count()},
-                    {"finished", finished(played.run)},
-                    {"devices", uses},
-                    {"waits", waits},
-                    {"tasks", tasks}});
+    runs.push_back(
+        {{"machine", played.machine},
+         {"makespan_ms", played.run.ended.since_start.count()},
+         {"makespan_at_the_worst_ms",
+          played.at_the_worst.value_or(played.run.ended - Instant{}).count()},
+         {"finished", finished(played.run)},
+         {"devices", played.kinds.size() == 1 ? uses_json(*view.plan, played, 0) : Json(nullptr)},
+         {"kinds", kinds},
+         {"waits", waits},
+         {"tasks", tasks}});
   }
   const Json whole{{"job", view.job}, {"notes", view.notes}, {"runs", runs}};
   return text::readable_json(whole);
@@ -362,9 +461,13 @@ std::string plan_html(const PlanView& view) {
     }
     body += timeline(view, played);
     body += "<table><tr><th>device</th><th>at work</th><th>reserved</th></tr>\n";
-    for (const DeviceUse& use : device_uses(*view.plan, played)) {
-      body += fmt::format("<tr><td>{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n", use.name,
-                          100 * use.busy, 100 * use.filled);
+    for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
+      const std::string of =
+          count_machines(played) == 1 ? "" : escaped(played.kinds[kind].text) + ": ";
+      for (const DeviceUse& use : device_uses(*view.plan, played, kind)) {
+        body += fmt::format("<tr><td>{}{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n", of,
+                            use.name, 100 * use.busy, 100 * use.filled);
+      }
     }
     body += "</table>\n";
   }

@@ -2,6 +2,8 @@
 // machine is, what waits for what, and a picture of it. Pure.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +15,17 @@
 
 namespace trainyard::report {
 
-/// One machine on which the run was played.
+/// Machines that are alike, one behind the other.
+struct PlannedKind {
+  std::string text;  ///< For people: "8x(4x80GB)".
+  std::uint32_t machines = 1;
+  model::Capacity capacity;  ///< Of each.
+};
+
+/// One machine, or several, on which the run was played.
 struct PlannedRun {
-  std::string machine;  ///< For people: "4 x 24 GB", "this machine".
-  model::Capacity capacity;
+  std::string machine;             ///< For people: "4 x 24 GB", "this machine".
+  std::vector<PlannedKind> kinds;  ///< Of the first machines, the next ones, and so on.
   sim::PlayedRun run;
   /// How long it takes where tasks that share a GPU gain nothing by that; nothing: nobody knows.
   std::optional<Duration> at_the_worst;
@@ -33,11 +42,13 @@ struct PlanView {
 
 /// How much of something was in use, from 0 to 1 of the whole run.
 struct DeviceUse {
-  std::string name;   ///< "GPU 0", "CPUs", "memory"
+  std::string name;   ///< "GPU 0", "CPUs", "memory"; "GPUs" of several machines.
   double busy = 0;    ///< How long at least one task was on it.
   double filled = 0;  ///< How much of it was promised.
 };
-std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played);
+/// Of several machines the mean over all of a kind.
+std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played,
+                                   std::size_t kind = 0);
 
 std::string plan_text(const PlanView& view);
 std::string plan_json(const PlanView& view);

@@ -1,9 +1,11 @@
 #include "report/plan_report.h"
 
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -14,6 +16,7 @@
 namespace trainyard::report {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr Duration kMinute{60'000};
@@ -35,14 +38,16 @@ struct Played {
                                   .cpus = model::cpus(4),
                                   .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
     const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
-    auto run = sim::play_run(plan, policy, machine,
+    auto run = sim::play_run(plan, policy, {{.name = "here", .capacity = machine}},
                              {3, {.train = kMinute, .memory = gb(1), .gpu_memory = gb(4)}});
     EXPECT_TRUE(run);
     view = {.job = "sweep",
             .plan = &plan,
             .task_ids = {"train/a", "train/b", "train/<c>"},
             .notes = {},
-            .runs = {{.machine = "1x8GB", .capacity = machine, .run = run.value()}}};
+            .runs = {{.machine = "1x8GB",
+                      .kinds = {{.text = "", .machines = 1, .capacity = machine}},
+                      .run = run.value()}}};
   }
 };
 
@@ -99,11 +104,13 @@ TEST(PlanReport, GivesARangeWhereNobodyKnowsWhatSharingCosts) {
 TEST(PlanReport, PlaysTasksThatShareAGpuSlowerThanOnesThatHaveThemToThemselves) {
   const Played played;
   const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
-  const model::Capacity& machine = played.view.runs.front().capacity;
+  const model::Capacity& machine = played.view.runs.front().kinds.front().capacity;
   const auto ended = [&](int share) {
     const sim::Course course{
         .train = kMinute, .memory = gb(1), .gpu_share = share, .gpu_memory = gb(4)};
-    return sim::play_run(played.plan, policy, machine, {3, course}).value().ended;
+    return sim::play_run(played.plan, policy, {{.name = "here", .capacity = machine}}, {3, course})
+        .value()
+        .ended;
   };
   EXPECT_EQ(ended(500), Instant{2 * kMinute});
   // Two need two minutes, and the third one more.
@@ -134,6 +141,68 @@ TEST(PlanReport, IsJsonForProgramsAndAPageForPeople) {
   EXPECT_THAT(html, HasSubstr("<svg"));
   EXPECT_THAT(html, HasSubstr("train/&lt;c&gt;: 1:00 to 2:00"));
   EXPECT_THAT(html, Not(HasSubstr("<c>")));
+}
+
+/// Two machines of one GPU that takes one task at a time, and one without; a fifth task trains on
+/// CPUs.
+PlanView of_three_machines(const model::Plan& plan) {
+  const model::Capacity large{.memory = gb(10),
+                              .cpus = model::cpus(4),
+                              .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
+  const model::Capacity small{.memory = gb(10), .cpus = model::cpus(4)};
+  const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
+  auto run = sim::play_run(plan, policy,
+                           {{.name = "", .capacity = large},
+                            {.name = "", .capacity = large},
+                            {.name = "", .capacity = small}},
+                           std::vector<sim::Course>(plan.tasks.size(), {.train = kMinute}));
+  EXPECT_TRUE(run);
+  return {.job = "sweep",
+          .plan = &plan,
+          .task_ids = {"a", "b", "c", "d", "e"},
+          .notes = {},
+          .runs = {{.machine = "2x(1x8GB)+1x(4 CPUs)",
+                    .kinds = {{.text = "2x(1x8GB)", .machines = 2, .capacity = large},
+                              {.text = "1x(4 CPUs)", .machines = 1, .capacity = small}},
+                    .run = run.value()}}};
+}
+
+model::Plan five_tasks() {
+  model::Plan plan;
+  plan.groups = {{.name = "train"}};
+  plan.shapes = {{.group = {0}, .terms = {.request = {.cpus = model::cpus(1), .gpus = 1}}},
+                 {.group = {0}, .terms = {.request = {.memory = gb(9), .cpus = model::cpus(4)}}}};
+  plan.tasks.assign(4, {.shape = {0}});
+  plan.tasks.push_back({.shape = {1}});
+  return plan;
+}
+
+TEST(PlanReport, TellsEachKindOfSeveralMachines) {
+  const model::Plan plan = five_tasks();
+  const std::string text = plan_text(of_three_machines(plan));
+  EXPECT_THAT(text, HasSubstr("2x(1x8GB)+1x(4 CPUs): 5 tasks in 2:00\n"
+                              "  2x(1x8GB): tasks ran on 2 of 2 machines\n"
+                              "    GPUs     at work 100 % of the time, 100 % of it reserved\n"));
+  EXPECT_THAT(text, HasSubstr("  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
+                              "    CPUs     at work  50 % of the time,  50 % of it reserved\n"));
+}
+
+TEST(PlanReport, SaysOnWhichMachineEachTaskIs) {
+  const model::Plan plan = five_tasks();
+  const PlanView view = of_three_machines(plan);
+  const auto run = nlohmann::json::parse(plan_json(view))["runs"][0];
+  std::vector<int> machines;
+  for (const auto& task : run["tasks"]) machines.push_back(task["machine"]);
+  EXPECT_THAT(machines, ElementsAre(0, 1, 0, 1, 2));
+  EXPECT_EQ(run["kinds"][0]["kind"], "2x(1x8GB)");
+  EXPECT_EQ(run["kinds"][0]["machines"], 2);
+  EXPECT_EQ(run["kinds"][0]["used"], 2);
+  EXPECT_EQ(run["kinds"][1]["devices"][0]["name"], "CPUs");
+  EXPECT_EQ(run["devices"], nullptr) << "there is no one machine";
+  const std::string page = plan_html(view);
+  EXPECT_THAT(page, HasSubstr(">1: GPU 0</text>"));
+  EXPECT_THAT(page, HasSubstr(">2: CPUs</text>"));
+  EXPECT_THAT(page, HasSubstr("<td>2x(1x8GB): GPUs</td><td>100 %</td>"));
 }
 
 }  // namespace

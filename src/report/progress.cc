@@ -170,9 +170,14 @@ void ProgressLine::on(const model::Turn& turn) {
 }
 
 void ProgressLine::see(const model::Event& event) {
+  rooms_.hear(event.what);
   if (const auto* const sampled = std::get_if<model::Sampled>(&event.what)) {
-    used_ = {};
-    for (const model::TaskSample& task : sampled->tasks) used_ += task.memory;
+    Bytes& used = used_[sampled->machine];
+    used = {};
+    for (const model::TaskSample& task : sampled->tasks) used += task.memory;
+  }
+  if (const auto* const gone = std::get_if<model::MachineGone>(&event.what)) {
+    used_.erase(gone->machine);
   }
   if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
       ended != nullptr && !ended->warning.empty() && may_tell_trouble()) {
@@ -199,7 +204,7 @@ void ProgressLine::see(const model::Decision& decision) {
             reasons_[it.shape] = it.reason;
           }
         },
-        [this](const model::HeadroomSeen& it) { room_ = it.headroom; },
+        [this](const model::HeadroomSeen& it) { rooms_.see(it.machine, it.headroom); },
         [this](const model::SharingMeasured& it) { see(it); }, [](const model::Reached&) {},
         [](const model::SaidOfTask&) {}, [this](const model::Learned& it) { see(it); });
   }
@@ -371,7 +376,9 @@ std::string ProgressLine::line() const {
   add(counts_.skipped, "skipped");
   add(counts_.stopped, "stopped");
   if (promised_ > Bytes{}) {
-    text += fmt::format(", memory {} of {} reserved", to_text(used_), to_text(promised_));
+    Bytes used;
+    for (const auto& [machine, by_tasks] : used_) used += by_tasks;
+    text += fmt::format(", memory {} of {} reserved", to_text(used), to_text(promised_));
   }
   return text + forecast_text() + reason_text();
 }
@@ -410,9 +417,10 @@ std::string ProgressLine::reason_text() const {
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
   const auto& [shape, reason] = *reasons_.begin();
   const std::string first = reason.first ? options_.name_of(*reason.first) : std::string();
-  const model::Help help = model::help_for(reason, room_, shape_batches_.at(shape.value));
+  const model::Help help =
+      model::help_for(reason, rooms_.room_of(reason), shape_batches_.at(shape.value));
   const std::string helps = help.line.empty() ? std::string() : fmt::format(" ('{}')", help.line);
-  return ", waits: " + plain(model::reason_text(reason, room_, first) + helps);
+  return ", waits: " + plain(rooms_.reason_text(reason, first) + helps);
 }
 
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }

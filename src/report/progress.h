@@ -19,6 +19,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/machine_rooms.h"
 #include "model/plan.h"
 #include "model/status.h"
 #include "model/turn.h"
@@ -142,10 +143,10 @@ class ProgressLine {
   std::map<model::TaskIndex, Active> active_;
   std::map<model::TaskIndex, model::Verdict> ended_badly_;  ///< Those that may begin anew.
   Bytes promised_;
-  Bytes used_;
+  std::map<model::MachineIndex, Bytes> used_;  ///< By its tasks, at the last look at it.
   Forecast forecast_;
   std::map<model::ShapeIndex, model::Reason> reasons_;
-  model::Headroom room_;  ///< At the last reading: the numbers of reasons.
+  model::MachineRooms rooms_;  ///< At the last reading: the numbers of reasons.
   Instant last_start_;
   int interrupts_ = 0;
   int troubles_told_ = 0;

@@ -319,6 +319,24 @@ TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {
       "1 task of its group run at once\x1b[K");
 }
 
+TEST(ProgressLine, SaysOnWhichOfSeveralMachinesRoomIsLacking) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  line.turn(1100, {}, model::MachineJoined{.machine = {0}, .name = "lab1", .capacity = {}});
+  line.turn(1200, {}, model::MachineJoined{.machine = {1}, .name = "lab2", .capacity = {}});
+  line.turn(1300, {}, model::Sampled{.tasks = {{.key = {{0}, 1}, .memory = mb(200)}}});
+  line.turn(1400, {}, model::Sampled{.machine = {1}});
+  const model::Reason reason{
+      .cause = model::Cause::Memory, .needs = {.memory = gb(6)}, .machine = {0}};
+  line.turn(2000, {.changes = {model::ReasonChanged{.shape = {0}, .reason = reason},
+                               model::HeadroomSeen{{.memory_free = gb(3)}},
+                               model::HeadroomSeen{{.memory_free = gb(2)}, {1}}}});
+  EXPECT_EQ(line.turn(7000, {}),
+            "\r0/2 done, 1 running, 1 waiting, memory 200 MB of 1 GB reserved, waits: on lab1: "
+            "needs 6 GB of memory, 3 GB free, 0 tasks hold 0 B\x1b[K");
+}
+
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   Line line({{.name = "train", .tasks = 2}, {.name = "eval"}}, true);
   line.begin();

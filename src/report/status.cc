@@ -77,6 +77,13 @@ struct RowsOf {
   bool died = false;
 };
 
+/// Whether rows of tasks name their machines: where there is one, that is not worth a column.
+Result<bool> names_machines(journal::JournalReader& reader) {
+  const Result<std::vector<journal::MachineRow>> machines = reader.machines();
+  if (!machines) return std::unexpected(machines.error());
+  return machines->size() > 1;
+}
+
 /// Every task of a group, however many there are: chunk by chunk.
 Result<void> write_all_rows(journal::JournalReader& reader, TaskTable& table, const RowsOf& which,
                             Sink& sink) {
@@ -138,9 +145,12 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   auto sharing = reader.sharing();
   if (!sharing) return std::unexpected(std::move(sharing.error()));
   view.sharing = std::move(*sharing);
-  auto machine = reader.last_sample();
-  if (!machine) return std::unexpected(std::move(machine.error()));
-  view.machine = *machine;
+  auto sample = reader.last_sample();
+  if (!sample) return std::unexpected(std::move(sample.error()));
+  view.sample = *sample;
+  auto machines = reader.machines();
+  if (!machines) return std::unexpected(std::move(machines.error()));
+  view.machines = std::move(*machines);
   auto running = read_tasks(reader, {.running = true});
   if (!running) return std::unexpected(std::move(running.error()));
   view.running = std::move(*running);
@@ -172,6 +182,7 @@ Result<void> write_status(journal::JournalReader& reader, const StatusRequest& r
   TableOptions now = table;
   now.now = view->now;
   now.died = view->state == RunState::Died;
+  now.machines = view->machines.size() > 1;
   if (request.only) {
     sink(status_header(*view));
     now.all = true;
@@ -207,12 +218,16 @@ Result<void> write_status_json(journal::JournalReader& reader, const StatusReque
 Result<void> write_tables(journal::JournalReader& reader, const TableOptions& options, Sink& sink) {
   Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
+  const Result<bool> machines = names_machines(reader);
+  if (!machines) return std::unexpected(machines.error());
+  TableOptions with_machines = options;
+  with_machines.machines = *machines;
   bool first = true;
   for (journal::GroupRow& group : *groups) {
     if (!first) sink("\n");
     first = false;
     if (options.died) mark_lost(group);
-    Result<void> written = write_table(reader, group, options, sink);
+    Result<void> written = write_table(reader, group, with_machines, sink);
     if (!written) return written;
   }
   return {};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
@@ -22,6 +23,7 @@
 #include "report/digest.h"
 #include "report/help_line.h"
 #include "report/json_rows.h"
+#include "report/machine_text.h"
 #include "report/other_code.h"
 #include "report/planned_time.h"
 #include "report/result_fields.h"
@@ -136,6 +138,42 @@ std::string progress_text(const journal::TaskRow& row) {
   return text.empty() ? "-" : cut(plain(text), kNameMax);
 }
 
+std::string machine_name(std::string_view name) {
+  return name.empty() ? "-" : cut(plain(name), kNameMax);
+}
+
+/// "lab1: 16 CPUs, 64 GB, GPU 0 (NVIDIA H100); gone: nothing was heard of it for 60 s". Of what has
+/// ended only what became of them.
+std::string machine_line(const journal::MachineRow& machine, const StatusView& view) {
+  std::string text = fmt::format("{}: {}", machine_name(machine.name), machine_text(machine));
+  const bool is_there = !machine.gone && view.state == RunState::Running;
+  if (machine.gone) text += machine.why.empty() ? "; gone" : "; gone: " + machine.why;
+  if (is_there && machine.silent) {
+    text += fmt::format("; not reached for {}, and nothing is started there",
+                        to_text(std::max(view.now - *machine.silent, Duration{0})));
+  }
+  if (is_there && machine.until) {
+    text += fmt::format("; there for another {}",
+                        to_text(std::max(*machine.until - view.now, Duration{0})));
+  }
+  return "  " + plain(text) + "\n";
+}
+
+/// Where there is one, the first line names it.
+std::string machines_text(const StatusView& view) {
+  const bool says_more = std::ranges::any_of(view.machines, [](const journal::MachineRow& row) {
+    return row.gone || row.silent || row.until;
+  });
+  if (view.machines.size() < 2 && !says_more) return {};
+  std::string text = "\nmachines:\n";
+  const std::size_t shown = std::min<std::size_t>(view.machines.size(), kMachinesShown);
+  for (std::size_t i = 0; i < shown; ++i) text += machine_line(view.machines[i], view);
+  if (view.machines.size() > shown) {
+    text += fmt::format("  and {} more: trainyard status --json\n", view.machines.size() - shown);
+  }
+  return text;
+}
+
 void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
   const bool some = !row.gpus.empty();
   const bool whole = row.gpu_memory_requested == Bytes{};
@@ -150,6 +188,7 @@ std::string running_text(const StatusView& view) {
   const bool lives = view.state == RunState::Running || view.state == RunState::Stopped;
   if (view.running.empty() || !lives) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
+  const bool machines = view.machines.size() > 1;
   const bool progress = std::ranges::any_of(view.running, [](const journal::TaskRow& row) {
     return row.progress || !row.progress_values.empty();
   });
@@ -157,6 +196,7 @@ std::string running_text(const StatusView& view) {
       view.running, [](const journal::TaskRow& row) { return !row.gpus.empty(); });
   const bool caps = std::ranges::any_of(
       view.running, [](const journal::TaskRow& row) { return row.gpu_memory_max > Bytes{}; });
+  if (machines) rows[0].emplace_back("MACHINE");
   if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "OF"});
   if (caps) rows[0].emplace_back("CAP");
   if (progress) rows[0].emplace_back("PROGRESS");
@@ -170,6 +210,7 @@ std::string running_text(const StatusView& view) {
     rows.push_back({name_of(row), model::word_for(row.standing) + mark,
                     fmt::format("{}", row.attempt), so_far ? to_text(*so_far) : "-",
                     to_text(row.memory_now), to_text(row.memory_requested)});
+    if (machines) rows.back().push_back(machine_name(row.machine));
     if (gpus) add_gpu_cells(row, caps, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
   }
@@ -359,19 +400,20 @@ std::string status_header(const StatusView& view) {
 
 std::string status_text(const StatusView& view) {
   std::string text = status_header(view);
-  if (view.machine && view.state == RunState::Running) {
-    text += fmt::format("memory: {} used by tasks, {} available\n",
-                        to_text(view.machine->memory_of_tasks),
-                        to_text(view.machine->memory_available));
+  if (view.sample && view.state == RunState::Running) {
+    text +=
+        fmt::format("memory: {} used by tasks, {} available\n",
+                    to_text(view.sample->memory_of_tasks), to_text(view.sample->memory_available));
   }
-  return text + groups_text(view) + running_text(view) + retrying_text(view) + waiting_text(view) +
-         learning_text(view) + shared_text(view) + failed_text(view) + warned_text(view);
+  return text + groups_text(view) + machines_text(view) + running_text(view) + retrying_text(view) +
+         waiting_text(view) + learning_text(view) + shared_text(view) + failed_text(view) +
+         warned_text(view);
 }
 
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 16> members{
+  const std::array<std::pair<std::string_view, std::string>, 17> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
@@ -379,7 +421,8 @@ std::string status_json_open(const StatusView& view) {
        {"state", json_text(word_for_state(view.state))},
        {"elapsed_ms", fmt::format("{}", took(view).count())},
        {"execution", json_of(view.execution)},
-       {"machine", view.machine ? json_of(*view.machine) : "null"},
+       {"machine", view.sample ? json_of(*view.sample) : "null"},
+       {"machines", json_list(view.machines, as_json)},
        {"groups", json_list(view.groups, as_json)},
        {"waiting",
         json_list(view.waiting,

@@ -19,6 +19,7 @@ constexpr int kRetryingShown = 10;
 constexpr int kFailedShown = 10;
 constexpr int kWarnedShown = 10;
 constexpr int kLearnedShown = 10;
+constexpr int kMachinesShown = 40;
 
 enum class RunState : std::uint8_t {
   Running,
@@ -43,7 +44,8 @@ struct StatusView {
   std::vector<journal::WaitingReason> waiting;
   std::vector<journal::LearnedRow> learned;
   std::vector<journal::SharingRow> sharing;
-  std::optional<journal::MachineRow> machine;
+  std::optional<journal::SampleRow> sample;   ///< The last one.
+  std::vector<journal::MachineRow> machines;  ///< Of the last execution.
 };
 
 /// "run 46: runs/sweep", or "run-dir: runs/sweep" of one without a number.

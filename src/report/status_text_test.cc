@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/command.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"
@@ -57,7 +58,7 @@ StatusView view_of_a_live_run() {
                    .memory = gb(6),
                    .cause = model::Cause::Memory,
                    .reason = "needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB"}};
-  view.machine = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
+  view.sample = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
   return view;
 }
 
@@ -317,6 +318,81 @@ TEST(Status, ShowsHowFarTasksSayThatTheyAre) {
   EXPECT_THAT(text, ::testing::HasSubstr("41 % loss=0.31 phase=warm up\n"));
 }
 
+journal::MachineRow machine_row(std::string_view name) {
+  return {.name = std::string(name), .cpus = model::cpus(16), .memory = gb(64), .gpus = {}};
+}
+
+/// Of which the second has gone.
+StatusView view_of_two_machines() {
+  StatusView view = view_of_a_live_run();
+  view.machines = {machine_row("lab1"), machine_row("lab2")};
+  view.machines[0].gpus = {{.label = "0", .name = "NVIDIA H100", .memory = gb(80)},
+                           {.label = "2", .name = "NVIDIA H100", .memory = gb(80)}};
+  view.machines[1].cpus = {500};
+  view.machines[1].gone = Instant{Duration{100'000}};
+  view.machines[1].why = "nothing was heard of it for 60 s";
+  view.running.push_back(running_row("lr=0.2"));
+  view.running[0].machine = "lab1";
+  view.running[0].gpus = "2";
+  return view;
+}
+
+TEST(Status, NamesTheMachinesOfARunAndWhereItsTasksAre) {
+  EXPECT_THAT(
+      status_text(view_of_two_machines()),
+      HasSubstr(
+          "train     RUNNING  12,000         5        1   11,993       1\n"
+          "\n"
+          "machines:\n"
+          "  lab1: 16 CPUs, 64 GB, GPUs 0, 2 (NVIDIA H100)\n"
+          "  lab2: 0.5 CPUs, 64 GB, no GPU; gone: nothing was heard of it for 60 s\n"
+          "\n"
+          "TASK           STATUS  ATTEMPT  TIME  MEMORY    OF  MACHINE  GPU  GPU MEMORY   OF\n"
+          "train/lr=0.1  RUNNING        1  2:05  120 MB  1 GB     lab1    2           -  all\n"
+          "train/lr=0.2  RUNNING        1  2:05  120 MB  1 GB        -    -           -    -\n"));
+}
+
+TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
+  StatusView view = view_of_two_machines();
+  view.machines[0].silent = Instant{view.now.since_start - Duration{12'000}};
+  view.machines[0].until = view.now + Duration{2'650'000};
+  view.machines[0].gpus.clear();
+  EXPECT_THAT(status_text(view),
+              HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU; not reached for 12.0 s, and nothing is "
+                        "started there; there for another 44:10\n"));
+  view.machines.resize(1);
+  EXPECT_THAT(status_text(view), HasSubstr("no GPU; not reached for 12.0 s")) << "the only one";
+  view.state = RunState::Died;
+  EXPECT_THAT(status_text(view), HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU\n"));
+}
+
+TEST(Status, NamesSoManyMachinesAndCountsTheOthers) {
+  StatusView view = view_of_two_machines();
+  view.machines.resize(kMachinesShown + 3, machine_row("lab3"));
+  EXPECT_THAT(status_text(view), HasSubstr("  and 3 more: trainyard status --json\n"));
+}
+
+TEST(Status, SaysNothingOfMachinesWhereThereIsOne) {
+  StatusView view = view_of_a_live_run();
+  view.machines = {machine_row("lab1")};
+  view.running[0].machine = "lab1";
+  EXPECT_EQ(status_text(view), status_text(view_of_a_live_run()));
+}
+
+TEST(Status, GivesMachinesAsJson) {
+  StatusView view = view_of_two_machines();
+  view.machines[1].cpus = {};
+  view.machines[1].memory = {};
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("machines"), nlohmann::json::parse(R"([
+    {"name": "lab1", "cpus": 16.0, "memory_bytes": 64000000000, "gpus": [
+      {"label": "0", "name": "NVIDIA H100", "memory_bytes": 80000000000},
+      {"label": "2", "name": "NVIDIA H100", "memory_bytes": 80000000000}],
+     "joined_ms": 0, "gone_ms": null, "why": null, "silent_ms": null, "until_ms": null},
+    {"name": "lab2", "cpus": null, "memory_bytes": null, "gpus": [], "joined_ms": 0,
+     "gone_ms": 100000, "why": "nothing was heard of it for 60 s", "silent_ms": null,
+     "until_ms": null}])"));
+}
+
 TEST(Status, GivesJsonWithStableNames) {
   StatusView view = view_of_a_live_run();
   journal::TaskRow& running = view.running.at(0);
@@ -324,6 +400,7 @@ TEST(Status, GivesJsonWithStableNames) {
   running.progress = 0.25;
   running.progress_values = R"({"loss":0.5})";
   running.traceback = "in f";
+  running.machine = "lab1";
   const nlohmann::json json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("schema"), 1);
   EXPECT_EQ(json.at("job"), "mnist");
@@ -333,8 +410,10 @@ TEST(Status, GivesJsonWithStableNames) {
   EXPECT_EQ(json.at("elapsed_ms"), 185'000);
   EXPECT_EQ(json.at("execution").at("yard_pid"), 42);
   EXPECT_EQ(json.at("machine").at("memory_available_bytes"), 3'100'000'000);
+  EXPECT_EQ(json.at("machines"), nlohmann::json::array());
   EXPECT_EQ(json.at("groups").at(1).at("waiting"), 11'993);
   EXPECT_EQ(json.at("waiting").at(0).at("memory_requested_bytes"), 6'000'000'000);
+  EXPECT_TRUE(json.at("waiting").at(0).at("machine").is_null());
   EXPECT_EQ(json.at("running").at(0), nlohmann::json::parse(R"({
     "group": "train", "id": "lr=0.1", "word": "RUNNING", "status": "TRAINING", "verdict": null,
     "failure": null, "exit_code": null, "stage": "TRAIN", "attempt": 1, "pid": 77, "matrix": {},
@@ -342,7 +421,7 @@ TEST(Status, GivesJsonWithStableNames) {
     "progress_values": {"loss": 0.5}, "traceback": "in f",
     "started_ms": 60000, "ended_ms": null, "duration_ms": 125000, "cpu_time_ms": 0,
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
-    "memory_peak_bytes": 300000000, "memory_peak_at_least": false, "gpus": [], "gpu_memory_requested_bytes": 0,
+    "memory_peak_bytes": 300000000, "memory_peak_at_least": false, "machine": "lab1", "gpus": [], "gpu_memory_requested_bytes": 0,
     "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "gpu_memory_max_bytes": 0,
     "gpu_capped_by": null, "result": null, "edited": false, "code": null, "newer_code": null,
     "warning": null, "message": null,
@@ -359,7 +438,7 @@ TEST(Status, GivesJsonWhateverIsInTheText) {
   StatusView view = view_of_a_live_run();
   view.failed[0].message = "bad \xff \" \\ \n </script>";
   view.failed[0].result = "[1, 2";
-  view.machine.reset();
+  view.sample.reset();
   const nlohmann::json json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("failed").at(0).at("message"), "bad \xEF\xBF\xBD \" \\ \n </script>");
   EXPECT_TRUE(json.at("failed").at(0).at("result").is_null());

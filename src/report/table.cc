@@ -73,6 +73,7 @@ TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
   columns_.push_back({.title = "TIME", .right = true});
   columns_.push_back({.title = "ATTEMPTS", .right = true});
   columns_.push_back({.title = "PEAK MEMORY", .right = true});
+  if (options_.machines) columns_.push_back({.title = "MACHINE"});
   if (digest.any_gpus()) {
     columns_.push_back({.title = "GPU", .right = true});
     columns_.push_back({.title = "PEAK GPU", .right = true});
@@ -98,6 +99,7 @@ TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
   cells.push_back(took ? to_text(*took) : "-");
   cells.push_back(attempts_text(row));
   cells.push_back(memory_peak_text(row));
+  if (options_.machines) cells.push_back(row.machine.empty() ? "-" : row.machine);
   if (gpus_) {
     cells.push_back(row.gpus.empty() ? "-" : row.gpus);
     cells.push_back(row.gpu_memory_peak == Bytes{} ? "-" : to_text(row.gpu_memory_peak));

@@ -21,6 +21,7 @@ struct TableOptions {
   bool all = false;     ///< Every task, of big groups too.
   std::optional<Instant> now = std::nullopt;  ///< For how long the tasks that run have run.
   bool died = false;                          ///< The run: what ran is lost.
+  bool machines = false;                      ///< There are several: rows name them.
 };
 
 /// A group with more tasks than this is shown in part: failures first, then the first others.

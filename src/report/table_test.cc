@@ -68,6 +68,20 @@ TEST(Table, CountsFromTheFirstAttemptOfAGroupAndATaskFromItsLast) {
             "a     FAILED LOST  5.0 s         2       300 MB  its cards died twice\n");
 }
 
+TEST(Table, NamesTheMachinesOfTasksWhereThereAreSeveral) {
+  journal::TaskRow first = finished_row("a", Duration{1000}, R"({"loss":0.5})");
+  first.machine = "lab1";
+  first.gpus = "0";
+  const journal::TaskRow second = finished_row("b", Duration{1000}, R"({"loss":0.7})");
+  const journal::GroupRow group{.name = "train", .tasks = 2, .finished = 2};
+  EXPECT_THAT(
+      table_of(group, {first, second}, {.machines = true}),
+      HasSubstr("TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY  MACHINE  GPU  PEAK GPU    loss\n"
+                "a     FINISHED  1.0 s         1       300 MB  lab1       0         -  0.5000\n"
+                "b     FINISHED  1.0 s         1       300 MB  -          -         -  0.7000\n"));
+  EXPECT_THAT(table_of(group, {first, second}), Not(HasSubstr("lab1")));
+}
+
 /// Three tasks, of which the first was edited after it had finished.
 std::vector<journal::TaskRow> with_an_edited_one(std::string_view its_result) {
   std::vector<journal::TaskRow> rows{finished_row("a", Duration{1000}, its_result),

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <queue>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -89,8 +91,7 @@ std::vector<Bar> merge(const std::vector<Bar>& bars, Duration span, int lanes) {
 
 }  // namespace
 
-Timeline lay_out(std::span<const journal::AttemptRow> attempts, Instant now,
-                 const std::function<bool(model::AttemptKey)>& was_stopped) {
+Timeline lay_out(std::span<const journal::AttemptRow> attempts, const LayOut& how) {
   Timeline timeline;
   if (attempts.empty()) return timeline;
   std::vector<const journal::AttemptRow*> ordered;
@@ -101,24 +102,30 @@ Timeline lay_out(std::span<const journal::AttemptRow> attempts, Instant now,
   });
   timeline.start = ordered.front()->started;
 
-  Lanes lanes;
+  std::map<std::string, Lanes> lanes;
   for (const journal::AttemptRow* row : ordered) {
-    const Instant end = std::max(row->started, row->ended.value_or(now));
-    const Outcome outcome = outcome_of(*row, was_stopped);
+    const Instant end = std::max(row->started, row->ended.value_or(how.now));
+    const Outcome outcome = outcome_of(*row, how.was_stopped);
     Bar bar{.from = row->started - timeline.start,
             .to = end - timeline.start,
             .key = row->key,
             .outcome = outcome,
-            .failed = is_failure(outcome) ? 1 : 0};
+            .failed = is_failure(outcome) ? 1 : 0,
+            .machine = how.by_machine ? row->machine : std::string()};
     timeline.span = std::max(timeline.span, bar.to);
-    bar.lane = lanes.take(bar.from, bar.to);
-    if (bar.lane < Timeline::kLanesMax) {
-      timeline.bars.push_back(bar);
-    } else {
-      ++timeline.left_out;
-    }
+    bar.lane = lanes[bar.machine].take(bar.from, bar.to);
+    timeline.bars.push_back(std::move(bar));
   }
-  timeline.lanes = std::min(lanes.count(), Timeline::kLanesMax);
+  std::map<std::string, int> first_lanes;
+  int count = 0;
+  for (const auto& [machine, its] : lanes) {
+    first_lanes[machine] = count;
+    count += its.count();
+  }
+  for (Bar& bar : timeline.bars) bar.lane += first_lanes[bar.machine];
+  timeline.left_out = static_cast<int>(
+      std::erase_if(timeline.bars, [](const Bar& bar) { return bar.lane >= Timeline::kLanesMax; }));
+  timeline.lanes = std::min(count, Timeline::kLanesMax);
   std::ranges::sort(timeline.bars, {},
                     [](const Bar& bar) { return std::tuple(bar.lane, bar.from, bar.key); });
   if (timeline.bars.size() > Timeline::kBarsMax) {

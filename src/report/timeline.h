@@ -25,7 +25,8 @@ struct Bar {
   model::AttemptKey key;                ///< The first one.
   Outcome outcome = Outcome::Finished;  ///< The worst one.
   int attempts = 1;
-  int failed = 0;  ///< Of them, out of memory included.
+  int failed = 0;       ///< Of them, out of memory included.
+  std::string machine;  ///< Where that was; empty where lanes are not by machine.
 };
 
 struct Timeline {
@@ -40,14 +41,18 @@ struct Timeline {
   bool merged = false;  ///< A bar may be several attempts.
 };
 
-/// `now` is the end of what still runs. `was_stopped`: the attempt was ended with the whole run.
-Timeline lay_out(std::span<const journal::AttemptRow> attempts, Instant now,
-                 const std::function<bool(model::AttemptKey)>& was_stopped);
+struct LayOut {
+  Instant now;  ///< The end of what still runs.
+  /// The attempt was ended with the whole run.
+  std::function<bool(model::AttemptKey)> was_stopped;
+  bool by_machine = false;  ///< The lanes of each machine are its own, and lie together.
+};
+Timeline lay_out(std::span<const journal::AttemptRow> attempts, const LayOut& how);
 
-/// Draws it, and the memory of the machine below it, as SVG. `id_of` names the task of a bar.
+/// Draws it, and the memory of all tasks below it, as SVG. `id_of` names the task of a bar.
 /// `samples` may be of the whole run: what lies outside is not drawn. Its size is bounded by the
 /// timeline's limits.
-std::string timeline_svg(const Timeline& timeline, std::span<const journal::MachineRow> samples,
+std::string timeline_svg(const Timeline& timeline, std::span<const journal::SampleRow> samples,
                          const std::function<std::string(model::TaskIndex)>& id_of);
 
 }  // namespace trainyard::report

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -19,6 +17,7 @@
 #include "model/ids.h"
 #include "report/html_text.h"
 #include "report/terminal_text.h"
+#include "report/time_axis.h"
 #include "report/timeline.h"
 
 namespace trainyard::report {
@@ -33,7 +32,6 @@ constexpr double kMemoryHeight = 72;
 constexpr double kMemoryGap = 22;
 constexpr double kLetter = 6.2;
 constexpr double kLabelMin = 52;
-constexpr std::int64_t kTicksMax = 8;
 
 struct LaneLook {
   double height;
@@ -45,23 +43,6 @@ LaneLook look_for(int lanes) {
   if (lanes <= 40) return {.height = 10, .gap = 2};
   if (lanes <= 100) return {.height = 5, .gap = 1};
   return {.height = 3, .gap = 0.5};
-}
-
-/// A step between marks that a person counts in: 1, 2, 5, 10, 15, 30 seconds, minutes, hours, days.
-Duration step_for(Duration span) {
-  constexpr std::array<std::int64_t, 24> kSeconds{
-      1,      2,      5,       10,      15,      30,        60,        120,
-      300,    600,    900,     1800,    3600,    7200,      10'800,    21'600,
-      43'200, 86'400, 172'800, 432'000, 864'000, 1'728'000, 4'320'000, 8'640'000};
-  for (const std::int64_t seconds : kSeconds) {
-    if (span.count() / (seconds * 1000) <= kTicksMax) return Duration{seconds * 1000};
-  }
-  return Duration{std::max<std::int64_t>(1, span.count() / kTicksMax)};
-}
-
-std::string tick_text(Duration at) {
-  const std::int64_t seconds = at.count() / 1000;
-  return seconds < 60 ? fmt::format("{} s", seconds) : to_text(at);
 }
 
 std::string_view class_of(Outcome outcome) {
@@ -112,7 +93,7 @@ std::string label_of(const std::string& id) {
 
 class Drawing {
  public:
-  Drawing(const Timeline& timeline, std::span<const journal::MachineRow> samples)
+  Drawing(const Timeline& timeline, std::span<const journal::SampleRow> samples)
       : timeline_(timeline),
         look_(look_for(timeline.lanes)),
         span_(std::max(timeline.span, Duration{1})),
@@ -126,7 +107,8 @@ class Drawing {
     out_ = fmt::format(R"(<svg class="timeline" viewBox="0 0 {} {:.0f}" role="img" )"
                        "aria-label=\"Attempts over time\">\n",
                        kWidth, bottom_ + kAxis);
-    draw_ticks();
+    out_ += time_axis_svg({.span = span_, .height = bottom_, .right = kWidth},
+                          [this](Duration at) { return x_of(at); });
     for (const Bar& bar : timeline_.bars) draw_bar(bar, id_of);
     draw_memory();
     return std::move(out_) + "</svg>\n";
@@ -135,24 +117,6 @@ class Drawing {
  private:
   [[nodiscard]] double x_of(Duration at) const {
     return kLeft + (kInner * static_cast<double>(at.count()) / static_cast<double>(span_.count()));
-  }
-
-  void draw_ticks() {
-    const Duration step = step_for(span_);
-    for (Duration at{0}; at <= span_; at += step) {
-      const double x = x_of(at);
-      out_ += fmt::format(R"(<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1:.1f}"/>)",
-                          x, bottom_);
-      const bool first = at == Duration{0};
-      const bool last = x > kWidth - 30;
-      out_ += fmt::format(
-          "<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x,
-          bottom_ + 16,
-          first  ? "start"
-          : last ? "end"
-                 : "middle",
-          tick_text(at));
-    }
   }
 
   void draw_bar(const Bar& bar, const std::function<std::string(model::TaskIndex)>& id_of) {
@@ -184,7 +148,9 @@ class Drawing {
   }
 
   static std::string title_of(const Bar& bar, const std::string& id) {
-    const std::string time = fmt::format("{} to {}", tick_text(bar.from), tick_text(bar.to));
+    const std::string where = bar.machine.empty() ? std::string{} : ", on " + plain(bar.machine);
+    const std::string time =
+        fmt::format("{} to {}{}", tick_text(bar.from), tick_text(bar.to), where);
     if (bar.attempts > 1) {
       return fmt::format("{}, {} failed, {}", counted(bar.attempts, "attempt"),
                          with_commas(bar.failed), time);
@@ -196,8 +162,8 @@ class Drawing {
   }
 
   /// The most of each pixel column, so that a peak is never lost.
-  void gather_memory(std::span<const journal::MachineRow> samples) {
-    for (const journal::MachineRow& sample : samples) {
+  void gather_memory(std::span<const journal::SampleRow> samples) {
+    for (const journal::SampleRow& sample : samples) {
       if (sample.at < timeline_.start || sample.at - timeline_.start > span_) continue;
       Bytes& most = memory_[static_cast<int>(x_of(sample.at - timeline_.start))];
       most = std::max(most, sample.memory_of_tasks);
@@ -242,7 +208,7 @@ class Drawing {
 
 }  // namespace
 
-std::string timeline_svg(const Timeline& timeline, std::span<const journal::MachineRow> samples,
+std::string timeline_svg(const Timeline& timeline, std::span<const journal::SampleRow> samples,
                          const std::function<std::string(model::TaskIndex)>& id_of) {
   return Drawing(timeline, samples).svg(id_of);
 }

@@ -36,7 +36,7 @@ journal::AttemptRow attempt(std::uint32_t task, int from_ms, std::optional<int> 
 bool never_stopped(model::AttemptKey) { return false; }
 
 Timeline timeline_of(const std::vector<journal::AttemptRow>& attempts) {
-  return lay_out(attempts, Instant{Duration{10'000}}, never_stopped);
+  return lay_out(attempts, {.now = Instant{Duration{10'000}}, .was_stopped = never_stopped});
 }
 
 std::vector<std::tuple<std::uint32_t, int>> lanes_of(const Timeline& timeline) {
@@ -56,14 +56,32 @@ TEST(Timeline, PutsWhatRanSideBySideInLanesOfItsOwn) {
                                               std::tuple(1U, 1), std::tuple(2U, 1)));
 }
 
+TEST(Timeline, KeepsTheLanesOfEachMachineTogether) {
+  std::vector<journal::AttemptRow> attempts{attempt(0, 0, 3000), attempt(1, 0, 2000),
+                                            attempt(2, 500, 3000), attempt(3, 2500, 3000)};
+  attempts[0].machine = "lab1";
+  attempts[1].machine = "lab2";
+  attempts[2].machine = "lab1";
+  attempts[3].machine = "lab2";
+  const Timeline timeline =
+      lay_out(attempts,
+              {.now = Instant{Duration{10'000}}, .was_stopped = never_stopped, .by_machine = true});
+  EXPECT_EQ(timeline.lanes, 3);
+  EXPECT_THAT(lanes_of(timeline), ElementsAre(std::tuple(0U, 0), std::tuple(2U, 1),
+                                              std::tuple(1U, 2), std::tuple(3U, 2)));
+  EXPECT_THAT(timeline_svg(timeline, {}, [](model::TaskIndex) { return std::string("a"); }),
+              HasSubstr("<title>a: finished after 3.0 s, 0 s to 3 s, on lab1</title>"));
+}
+
 TEST(Timeline, ColoursAnAttemptByItsEnd) {
   const std::vector<journal::AttemptRow> attempts{
       attempt(0, 0, 1), attempt(1, 1, 2, model::Failure::OutOfMemory),
       attempt(2, 2, 3, model::Failure::Exit), attempt(3, 3, 4, model::Failure::Killed),
       attempt(4, 4, std::nullopt)};
-  const Timeline timeline = lay_out(attempts, Instant{Duration{5}}, [](model::AttemptKey key) {
-    return key.task == model::TaskIndex{3};
-  });
+  const Timeline timeline =
+      lay_out(attempts, {.now = Instant{Duration{5}}, .was_stopped = [](model::AttemptKey key) {
+                           return key.task == model::TaskIndex{3};
+                         }});
   std::vector<Outcome> outcomes;
   outcomes.reserve(timeline.bars.size());
   for (const Bar& bar : timeline.bars) outcomes.push_back(bar.outcome);
@@ -110,7 +128,7 @@ TEST(Timeline, DrawsABoundedNumberOfLanes) {
 }
 
 TEST(Timeline, IsDrawnWithTitlesAndMemory) {
-  const std::vector<journal::MachineRow> samples{
+  const std::vector<journal::SampleRow> samples{
       {.at = Instant{Duration{0}}, .memory_available = gb(9), .memory_of_tasks = mb(100)},
       {.at = Instant{Duration{1000}}, .memory_available = gb(3), .memory_of_tasks = mb(400)},
       {.at = Instant{Duration{90'000}}, .memory_available = gb(1), .memory_of_tasks = gb(40)}};
@@ -120,7 +138,7 @@ TEST(Timeline, IsDrawnWithTitlesAndMemory) {
     return fmt::format("lr=<{}>,seed=7", task.value);
   });
   EXPECT_THAT(svg,
-              HasSubstr("<title>lr=&lt;0&gt;,seed=7: finished after 1.5 s, 0 s to 1 s</title>"));
+              HasSubstr("<title>lr=&lt;0&gt;,seed=7: finished after 1.5 s, 0 s to 1.5 s</title>"));
   EXPECT_THAT(svg, HasSubstr("out of memory after 2.0 s"));
   EXPECT_THAT(svg, HasSubstr(">&lt;0&gt; · 7</text>"));
   // What lies after the last attempt is not in the picture.

@@ -1,13 +1,18 @@
 #include "report/write_reports.h"
 
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/bytes.h"
 #include "base/result.h"
 #include "journal/reader.h"
 #include "model/ids.h"
@@ -18,6 +23,7 @@
 #include "report/sink.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
+#include "wire/parallel_record.h"
 
 namespace trainyard::report {
 namespace {
@@ -36,18 +42,34 @@ Result<void> write_whole(const std::string& path,
   return kept ? file->put_in_place(sys::FreshFile::Lasting::WhileWeRun) : kept;
 }
 
+/// It lies where a task may write, so it may be anything.
+Result<std::optional<wire::ParallelRecord>> read_record(const std::string& run_directory,
+                                                        const journal::TaskRow& row) {
+  const std::string path =
+      fmt::format("{}/{}", run::workers_directory(run_directory + "/" + row.directory, row.attempt),
+                  wire::kRecordName);
+  auto text = sys::read_plain_file(path, Bytes{static_cast<std::int64_t>(wire::kRecordBytesMax)},
+                                   sys::Links::Refuse);
+  if (!text) return std::unexpected(std::move(text.error()));
+  const std::optional<std::string>& content = *text;
+  if (!content) return std::optional<wire::ParallelRecord>();
+  auto record = wire::read_parallel_record(*content);
+  if (!record) return std::unexpected(std::move(record.error()).in(path));
+  return std::optional(*std::move(record));
+}
+
 Result<OverviewRow> write_group(journal::JournalReader& reader, const journal::GroupRow& group,
                                 const ReportBasis& basis, const std::string& run_directory) {
   const std::string path =
       run::reports_directory(run_directory) + "/" + run::report_name(group.name);
-  const Result<GroupFigures> figures =
-      with_report(reader, group, basis, [&path](GroupReport& report) {
-        Result<void> page =
-            write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });
-        if (!page) return page;
-        return write_whole(path + ".json",
-                           [&report](Sink& sink) { return write_report_json(report, sink); });
-      });
+  const Result<GroupFigures> figures = with_report(reader, group, basis, [&](GroupReport& report) {
+    report.record_of = [&](const journal::TaskRow& row) { return read_record(run_directory, row); };
+    Result<void> page =
+        write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });
+    if (!page) return page;
+    return write_whole(path + ".json",
+                       [&report](Sink& sink) { return write_report_json(report, sink); });
+  });
   if (!figures) return std::unexpected(figures.error());
   return OverviewRow{.group = group,
                      .link = run::report_name(group.name) + ".html",

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
 #include "base/result.h"
 #include "process/work_tree.h"
 #include "run/code_copy.h"

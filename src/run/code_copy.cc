@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -21,11 +22,6 @@ namespace {
 constexpr Bytes kRecordMax = kib(64);
 
 }  // namespace
-
-bool lies_in(std::string_view path, std::string_view directory) {
-  if (!path.starts_with(directory)) return false;
-  return path.size() == directory.size() || path[directory.size()] == '/';
-}
 
 std::string code_copy_path(const std::string& run_directory) {
   return fmt::format("{}/{}", run_directory, kCodeCopy);

@@ -25,9 +25,6 @@ struct CodeCopy {
   friend bool operator==(const CodeCopy&, const CodeCopy&) = default;
 };
 
-/// Whether a path is this directory's or one below it, both absolute, by their names alone.
-bool lies_in(std::string_view path, std::string_view directory);
-
 /// Where the copy of a run lies, and the file that says of what it is one: written when it is
 /// whole.
 std::string code_copy_path(const std::string& run_directory);

@@ -17,9 +17,9 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/status.h"
 #include "model/turn.h"
 #include "run/machine.h"
+#include "run/refused_starts.h"
 #include "schedule/scheduler.h"
 
 namespace trainyard::run {
@@ -70,6 +70,28 @@ class Pending {
     commands_ = std::move(kept);
   }
 
+  /// What was to begin on a machine that is gone does not. Returns which attempts are never started
+  /// therefore.
+  std::vector<model::AttemptKey> forget_what_begins_on(model::MachineIndex machine) {
+    std::vector<model::AttemptKey> not_started;
+    std::erase_if(commands_, [&](const model::Command& command) {
+      const auto is_of_those = [&not_started](const auto& it) {
+        return std::ranges::find(not_started, it.key) != not_started.end();
+      };
+      return match(
+          command,
+          [&](const model::StartAttempt& it) {
+            if (it.site.machine == machine) not_started.push_back(it.key);
+            return it.site.machine == machine;
+          },
+          [&](const model::GrantDevice& it) { return it.site.machine == machine; },
+          [&](const model::SignalAttempt& it) { return is_of_those(it); },
+          [&](const model::StopAttempt& it) { return is_of_those(it); },
+          [](const model::Answer&) { return false; });
+    });
+    return not_started;
+  }
+
  private:
   std::vector<model::Command> commands_;
 };
@@ -78,24 +100,6 @@ bool starts_something(const model::Decision& decision) {
   return std::ranges::any_of(decision.commands, [](const model::Command& command) {
     return std::holds_alternative<model::StartAttempt>(command) ||
            std::holds_alternative<model::GrantDevice>(command);
-  });
-}
-
-/// Takes out of a decision what it starts: nobody is told of what was refused.
-void forget_starts(model::Decision& decision, std::span<const model::AttemptKey> refused) {
-  const auto is_refused = [refused](model::AttemptKey key) {
-    return std::ranges::find(refused, key) != refused.end();
-  };
-  std::erase_if(decision.commands, [&](const model::Command& command) {
-    const auto* const start = std::get_if<model::StartAttempt>(&command);
-    const auto* const grant = std::get_if<model::GrantDevice>(&command);
-    return (start != nullptr && is_refused(start->key)) ||
-           (grant != nullptr && is_refused(grant->key));
-  });
-  std::erase_if(decision.changes, [&](const model::Change& change) {
-    const auto* const task = std::get_if<model::TaskChanged>(&change);
-    if (task == nullptr || !is_refused(task->key)) return false;
-    return task->status == Status::Available || task->status == Status::Training;
   });
 }
 
@@ -120,7 +124,7 @@ class OpenTurn {
       std::optional<model::ClaimRefused> refused;
       if (starts_something(decision)) {
         refused = machine.claim({.decided = decision,
-                                 .left = [&scheduler, at] { return scheduler.headroom(at); },
+                                 .left = [&scheduler, at] { return scheduler.headroom({}, at); },
                                  .at = at,
                                  .round = round});
       }
@@ -129,6 +133,18 @@ class OpenTurn {
       turn_.decisions.push_back(std::move(decision));
       if (!refused) return;
       event = {.at = at, .what = *std::move(refused)};
+    }
+  }
+
+  /// Before it is decided what comes of that a machine is gone. What was to be started there and is
+  /// not written down yet was never asked of it, so that it told no end of that.
+  void lose(schedule::Scheduler& scheduler, Machine& machine, Instant at,
+            const model::MachineGone& gone) {
+    for (const model::AttemptKey key : pending_.forget_what_begins_on(gone.machine)) {
+      decide(scheduler, machine,
+             {.at = at,
+              .what = model::AttemptEnded{
+                  .key = key, .end = model::Vanished{gone.why + ", before it was started"}}});
     }
   }
 
@@ -195,11 +211,14 @@ Loop::~Loop() = default;
 
 std::optional<Result<void>> Loop::turn() {
   for (model::Event& event : machine_.wait(until_)) {
+    const auto* const gone = std::get_if<model::MachineGone>(&event.what);
+    if (gone != nullptr) turn_->lose(scheduler_, machine_, event.at, *gone);
     turn_->decide(scheduler_, machine_, std::move(event));
   }
   Result<void> written = turn_->commit(recorder_);
   until_ = scheduler_.wakeup();
   if (written) {
+    machine_.is_written();
     turn_->act(machine_, observers_);
     if (scheduler_.idle() && !machine_.more_to_come()) return Result<void>();
   } else if (turn_->is_given_up()) {

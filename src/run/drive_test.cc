@@ -112,7 +112,13 @@ class ScriptedRecorder final : public journal::Recorder {
 };
 
 schedule::Scheduler scheduler() {
-  return {model::Policy{}, {.memory = gb(10), .cpus = model::cpus(4)}};
+  schedule::Scheduler core{model::Policy{}};
+  static_cast<void>(core.on(
+      {.at = at(0),
+       .what = model::MachineJoined{.machine = {},
+                                    .name = "here",
+                                    .capacity = {.memory = gb(10), .cpus = model::cpus(4)}}}));
+  return core;
 }
 
 model::Event look() { return {.at = at(0), .what = model::Sampled{.memory_available = gb(10)}}; }
@@ -213,6 +219,30 @@ TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {
   EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
   EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 1", "could not write 1",
                                  "stop 0", "wrote 2"));
+}
+
+TEST(Drive, NeverStartsWhatWasForAMachineThatIsGoneBeforeTheTurnIsWritten) {
+  Story story;
+  const auto machine_says = [](model::What what) {
+    return model::Event{.at = at(1), .what = std::move(what)};
+  };
+  ScriptedMachine machine(
+      story,
+      {{look(), batch(1, 1)},
+       {machine_says(model::KeeperSilent{.silent = true}),
+        machine_says(model::MachineGone{.machine = {}, .why = "its agent is gone"})},
+       {machine_says(model::MachineJoined{
+            .machine = {}, .name = "here", .capacity = {.memory = gb(10), .cpus = model::cpus(4)}}),
+        machine_says(model::Sampled{.memory_available = gb(10)})},
+       {{.at = at(2), .what = model::AttemptEnded{.key = {{0}, 2}, .end = model::ExitedWith{0}}}}});
+  ScriptedRecorder recorder(story, {false, false});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
+  // Its end is told, which the machine cannot do, and the second attempt is the one that starts.
+  EXPECT_THAT(story, ElementsAre("claim 1", "could not write 2", "could not write 5", "claim 1",
+                                 "wrote 7", "start 0", "wrote 1"));
 }
 
 TEST(Drive, DecidesAnewInTheSameTurnWhatIsRefusedAndWritesNothingOfIt) {

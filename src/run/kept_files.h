@@ -10,11 +10,13 @@ inline bool is_result_file(std::string_view name) {
   return name.starts_with("result.") && name.ends_with(".json");
 }
 
-/// "stdout.log", "stderr.2.log", "rank-1.log"
+/// "stdout.log", "stderr.2.log", "rank-1.log", "worker-0.log"; and what a parallel run leaves
+/// beside its logs, or in the directory that later attempts have for them: "workers.json",
+/// "workers.2".
 inline bool is_log_file(std::string_view name) {
-  const bool is_ours =
-      name.starts_with("stdout.") || name.starts_with("stderr.") || name.starts_with("rank-");
-  return is_ours && name.ends_with(".log");
+  const bool is_ours = name.starts_with("stdout.") || name.starts_with("stderr.") ||
+                       name.starts_with("rank-") || name.starts_with("worker-");
+  return (is_ours && name.ends_with(".log")) || name.starts_with("workers.");
 }
 
 }  // namespace trainyard::run

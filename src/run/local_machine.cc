@@ -69,6 +69,7 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
       keeper_(keeper),
       options_(std::move(options)),
       clock_offset_(options_.begins.since_start - sys::EventLoop::now()),
+      looks_at_disk_(options_.looks_at_disk),
       log_bounds_(options_.log_max) {
   keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
   if (options_.gpus != nullptr) {
@@ -101,13 +102,15 @@ Instant LocalMachine::now() const { return {clock_offset_ + sys::EventLoop::now(
 /// Before anything else is told, so that nothing is decided without it.
 void LocalMachine::look_first() {
   if (std::exchange(looked_, true)) return;
+  next_sample_ = now() + options_.sample_every;
+  if (!options_.joins) return;
+  inbox_.push_back({.at = now(), .what = *options_.joins});
   look_at_neighbours({.thorough = true});
   if (options_.gpus != nullptr) {
     model::GpusSampled gpus = gpus_from(options_.gpus->look_now());
     inbox_.push_back({.at = now(), .what = std::move(gpus)});
   }
   inbox_.push_back({.at = now(), .what = sample()});
-  next_sample_ = now() + options_.sample_every;
 }
 
 /// Before the machine itself is looked at: what they say that they have taken by now is in that.
@@ -134,7 +137,7 @@ void LocalMachine::add(model::BatchAdded batch) {
   if (!looks_at_disk_ && std::ranges::any_of(batch.plan->shapes, asks)) {
     looks_at_disk_ = true;
     // None of them is to start before it is known how much there is.
-    if (looked_) inbox_.push_back({.at = now(), .what = sample()});
+    if (looked_ && options_.joins) inbox_.push_back({.at = now(), .what = sample()});
   }
   look_first();
   inbox_.push_back({.at = now(), .what = std::move(batch)});
@@ -173,9 +176,9 @@ void LocalMachine::start(const model::StartAttempt& command) {
              .key = command.key, .end = model::Vanished{"the keeper of the processes is gone"}}});
     return;
   }
-  model::GpuGrant given{.gpus = {}, .memory_max = command.gpu_memory_max};
-  given.gpus.reserve(command.gpus.size());
-  for (const model::GpuIndex gpu : command.gpus) given.gpus.push_back(gpus_.at(gpu.value));
+  model::Grant given{.gpus = {}, .memory_max = command.gpu_memory_max, .of_machine = gpus_};
+  given.gpus.reserve(command.site.gpus.size());
+  for (const model::GpuIndex gpu : command.site.gpus) given.gpus.push_back(gpus_.at(gpu.value));
   model::Launch launch = options_.launch(command.key, given);
   if (!launch.cannot_start.empty()) {
     inbox_.push_back(
@@ -196,7 +199,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
       .logs = logs_of(launch),
       .ranks = launch.ranks,
       .forked = launch.forked || !launch.preload.modules.empty(),
-      .on_gpus = !command.gpus.empty(),
+      .on_gpus = !command.site.gpus.empty(),
       .code = options_.codes == nullptr
                   ? std::nullopt
                   : options_.codes->started(command.key, launch.working_directory),
@@ -212,7 +215,7 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   const auto running = running_.find(command.key.task);
   if (running == running_.end() || running->second.key != command.key) return;
   Attempt& attempt = running->second;
-  attempt.on_gpus = !command.gpus.empty();
+  attempt.on_gpus = !command.site.gpus.empty();
   attempt.gpu_memory_max = command.gpu_memory_max;
   if (command.memory_max > Bytes{}) {
     process::change_memory_limit(attempt.memory_group, command.memory_max);
@@ -220,13 +223,13 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   if (!tasks_) return;
   const int processes = std::max(attempt.ranks, 1);
   // Where its processes are more than its GPUs, each GPU has so many of them.
-  const int gpus_given = std::max(static_cast<int>(command.gpus.size()), 1);
+  const int gpus_given = std::max(static_cast<int>(command.site.gpus.size()), 1);
   const Bytes memory_max{command.gpu_memory_max.count /
                          std::max(1, (processes + gpus_given - 1) / gpus_given)};
   std::vector<wire::TaskOrder> orders;
   for (int rank = 0; rank < processes; ++rank) {
     const std::string gpus =
-        model::device_names(model::share_of_rank(rank, processes, command.gpus));
+        model::device_names(model::share_of_rank(rank, processes, command.site.gpus));
     orders.emplace_back(
         wire::TrainOrder{.device = gpus.empty() ? "cpu" : gpus, .gpu_memory_max = memory_max});
   }
@@ -373,6 +376,18 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
       });
 }
 
+void LocalMachine::look_at_all(Instant at) {
+  look_at_neighbours({.thorough = true});
+  inbox_.push_back({.at = at, .what = sample()});
+  // They are looked at beside, and told of when they have answered.
+  if (options_.gpus != nullptr) options_.gpus->ask();
+  read_what_they_print();
+  for (auto& [task, attempt] : running_) {
+    tell_progress(attempt);
+    log_bounds_.look(attempt.logs, options_.on_note);
+  }
+}
+
 std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
   look_first();
   while (inbox_.empty()) {
@@ -381,16 +396,8 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
     if (!held_.empty() && at >= held_until_) {
       release_held();
     } else if (at >= next_sample_) {
-      look_at_neighbours({.thorough = true});
-      inbox_.push_back({.at = at, .what = sample()});
-      // They are looked at beside, and told of when they have answered.
-      if (options_.gpus != nullptr) options_.gpus->ask();
       keeper_.look();
-      read_what_they_print();
-      for (auto& [task, attempt] : running_) {
-        tell_progress(attempt);
-        log_bounds_.look(attempt.logs, options_.on_note);
-      }
+      if (options_.joins) look_at_all(at);
       next_sample_ = next_sample_ + options_.sample_every;
       // After a long pause (a laptop that slept) one look is enough: a second one at once would see
       // nothing of what others use meanwhile.
@@ -417,6 +424,10 @@ void LocalMachine::ask_to_interrupt() {
 
 void LocalMachine::look_again() { inbox_.push_back({.at = now(), .what = model::TimePassed{}}); }
 
+void LocalMachine::hear_of(model::What what) {
+  inbox_.push_back({.at = now(), .what = std::move(what)});
+}
+
 void LocalMachine::ask(Asked asked, Answered reply) {
   const std::uint64_t request = next_request_++;
   asked_.emplace(request, std::move(reply));
@@ -430,6 +441,8 @@ void LocalMachine::ask(Asked asked, Answered reply) {
 
 void LocalMachine::hear(std::span<const process::KeeperNews> news) {
   for (const process::KeeperNews& item : news) {
+    // Nobody waits for a keeper that has nothing to start.
+    if (!options_.joins && !std::holds_alternative<process::KeeperNote>(item)) continue;
     match(
         item,
         [this](const process::ProcessStarted& it) {

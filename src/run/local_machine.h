@@ -44,8 +44,7 @@ namespace trainyard::run {
 
 class LocalMachine final : public Machine {
  public:
-  using Launcher =
-      std::move_only_function<model::Launch(model::AttemptKey, const model::GpuGrant&)>;
+  using Launcher = std::move_only_function<model::Launch(model::AttemptKey, const model::Grant&)>;
   /// Told whether it was done, once it is decided and written down: of a task that is to be killed,
   /// once it is over with it, whether it was running or waiting.
   using Answered = std::move_only_function<void(bool done)>;
@@ -58,6 +57,9 @@ class LocalMachine final : public Machine {
   struct Options {
     Instant begins;  ///< Where the time of the run starts, or goes on.
     Duration sample_every{1000};
+    /// As what it joins the run. Nothing: it is no machine of the run, and starts none of its
+    /// tasks.
+    std::optional<model::MachineJoined> joins;
     Launcher launch;
     PatternOf pattern_of = nullptr;  ///< May be missing.
     /// Where tasks are heard; must outlive the machine. May be missing when none has two phases.
@@ -73,8 +75,9 @@ class LocalMachine final : public Machine {
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
     hardware::GpuWatch* gpus = nullptr;
-    std::string run_directory;  ///< Whose disk tasks may ask for some of.
-    Bytes log_max;              ///< What a log of a task may take of the disk; 0: any amount.
+    std::string run_directory;   ///< Whose disk tasks may ask for some of.
+    bool looks_at_disk = false;  ///< Also before one of them does.
+    Bytes log_max;               ///< What a log of a task may take of the disk; 0: any amount.
     /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
     SharedLedger* ledger = nullptr;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.
@@ -103,6 +106,12 @@ class LocalMachine final : public Machine {
   void ask(Asked asked, Answered reply);
   /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
   void look_again();
+  /// Joins, and looks at the machine, unless that has been done: before anything is told.
+  void look_first();
+  /// What has happened on another machine of the run. From callbacks of the loop only, or before it
+  /// begins.
+  void hear_of(model::What what);
+  [[nodiscard]] Instant now() const;
 
   /// From the clock of sys::EventLoop::now() to that of the run.
   [[nodiscard]] Duration clock_offset() const { return clock_offset_; }
@@ -137,7 +146,6 @@ class LocalMachine final : public Machine {
     Duration cpu_time{0};
   };
 
-  [[nodiscard]] Instant now() const;
   void hear(std::span<const process::KeeperNews> news);
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
@@ -159,7 +167,7 @@ class LocalMachine final : public Machine {
   static void add_peak(const Attempt& attempt, const process::ProcessEnded& news,
                        model::Usage& usage);
   void grant(const model::GrantDevice& command);
-  void look_first();
+  void look_at_all(Instant at);
   void look_at_neighbours(SharedLedger::Look look);
   [[nodiscard]] bool looks_at_neighbours() const {
     return options_.ledger != nullptr && options_.ledger->is_worth_a_look();
@@ -181,7 +189,7 @@ class LocalMachine final : public Machine {
   Options options_;
   Duration clock_offset_;
   bool looked_ = false;
-  bool looks_at_disk_ = false;  ///< As a task asks for some of it.
+  bool looks_at_disk_;  ///< As a task asks for some of it.
   Instant next_sample_;
   Instant next_look_;  ///< At neighbours, while somebody waits for what they hold.
   process::ProcessTable processes_;

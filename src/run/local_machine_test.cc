@@ -37,11 +37,13 @@
 #include "process/keeper.h"
 #include "sys/event_loop.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::run {
 namespace {
 
 constexpr Duration kLongEnough{30'000};
+const model::Capacity kCapacity{.memory = gb(4), .cpus = model::cpus(2)};
 constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
 
 /// A yard that starts one shell command, which leaves its result as a task does.
@@ -50,19 +52,19 @@ class LocalMachineTest : public ::testing::Test {
   LocalMachine machine(std::string command, Duration sample_every) {
     return {
         loop_, keeper_,
-        LocalMachine::Options{.begins = {Duration{5'000}},
-                              .sample_every = sample_every,
-                              .launch = [this, command = std::move(command)](
-                                            model::AttemptKey, const model::GpuGrant&) {
-                                return model::Launch{
-                                    .arguments = {"/bin/sh", "-c", command},
-                                    .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
-                                    .working_directory = place_,
-                                    .task_directory = place_ + "/task",
-                                    .stdout_path = place_ + "/task/stdout.log",
-                                    .stderr_path = place_ + "/task/stderr.log",
-                                    .result_path = place_ + "/task/result.json"};
-                              }}};
+        LocalMachine::Options{
+            .begins = {Duration{5'000}},
+            .sample_every = sample_every,
+            .joins = model::MachineJoined{.machine = {}, .name = "lab1", .capacity = kCapacity},
+            .launch = [this, command = std::move(command)](model::AttemptKey, const model::Grant&) {
+              return model::Launch{.arguments = {"/bin/sh", "-c", command},
+                                   .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
+                                   .working_directory = place_,
+                                   .task_directory = place_ + "/task",
+                                   .stdout_path = place_ + "/task/stdout.log",
+                                   .stderr_path = place_ + "/task/stderr.log",
+                                   .result_path = place_ + "/task/result.json"};
+            }}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.
@@ -88,8 +90,12 @@ class LocalMachineTest : public ::testing::Test {
 TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
   LocalMachine yard = machine("echo '{\"x\": 1}' > task/result.json; exit 3", Duration{1000});
   const std::vector<model::Event> first = yard.wait(std::nullopt);
-  ASSERT_EQ(first.size(), 1U);
-  EXPECT_TRUE(std::holds_alternative<model::Sampled>(first.front().what));
+  ASSERT_EQ(first.size(), 2U);
+  const auto& joined = std::get<model::MachineJoined>(first.front().what);
+  EXPECT_EQ(joined.machine, model::MachineIndex{});
+  EXPECT_EQ(joined.name, "lab1");
+  EXPECT_EQ(joined.capacity, kCapacity);
+  EXPECT_TRUE(std::holds_alternative<model::Sampled>(first.back().what));
   EXPECT_GE(first.front().at, Instant{Duration{5'000}}) << "a resumed run goes on counting";
   yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
   const std::vector<model::Event> events = until_the_end(yard);
@@ -125,6 +131,7 @@ TEST_F(LocalMachineTest, ReadsSoMuchOfWhatAllPrintInOneTurn) {
       loop_, keeper_,
       {.begins = {},
        .sample_every = Duration{200},
+       .joins = model::MachineJoined{},
        .launch = [&](model::AttemptKey key, const auto&) {
          return model::Launch{
              .arguments = {"/bin/sh", "-c",
@@ -214,10 +221,12 @@ TEST_F(LocalMachineTest, TellsOfTheMachineBeforeWhatIsToBeRunThere) {
   LocalMachine yard = machine("exit 0", Duration{1000});
   yard.add({.number = 1, .plan = std::make_shared<model::Plan>()});
   const std::vector<model::Event> first = yard.wait(std::nullopt);
-  ASSERT_EQ(first.size(), 2U);
-  EXPECT_TRUE(std::holds_alternative<model::Sampled>(first[0].what));
-  EXPECT_EQ(std::get<model::BatchAdded>(first[1].what).number, 1U);
+  ASSERT_EQ(first.size(), 3U);
+  EXPECT_TRUE(std::holds_alternative<model::MachineJoined>(first[0].what));
+  EXPECT_TRUE(std::holds_alternative<model::Sampled>(first[1].what));
+  EXPECT_EQ(std::get<model::BatchAdded>(first[2].what).number, 1U);
   EXPECT_LE(first[0].at, first[1].at);
+  EXPECT_LE(first[1].at, first[2].at);
 }
 
 TEST_F(LocalMachineTest, HearsOfEndsThoughALookAtTheMachineIsAlwaysDue) {
@@ -234,15 +243,14 @@ model::Usage usage_at_end(const std::vector<model::Event>& events) {
 }
 
 TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
-  // On a slow machine a look may come in between: then another one is over before any.
-  constexpr std::uint32_t kAttemptsMax = 50;
-  LocalMachine yard = machine("exec dd if=/dev/zero of=/dev/null bs=100MB count=1", kLongEnough);
+  LocalMachine yard =
+      machine("dd if=/dev/zero of=/dev/null bs=100MB count=1 && : > over", kLongEnough);
   static_cast<void>(yard.wait(std::nullopt));
-  model::Usage usage;
-  for (std::uint32_t attempt = 1; attempt <= kAttemptsMax && !usage.memory_at_least; ++attempt) {
-    yard.carry_out(model::StartAttempt{.key = {{0}, attempt}, .promise = {}});
-    usage = usage_at_end(until_the_end(yard));
-  }
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  static_cast<void>(yard.wait(Instant{}));
+  // It is told to begin by now. Nobody looks while nobody waits: what is looked at later is small.
+  ASSERT_TRUE(sys::eventually([this] { return std::filesystem::exists(place_ + "/over"); }));
+  const model::Usage usage = usage_at_end(until_the_end(yard));
   // Less what the keeper had when it forked, which is more with sanitizers.
   EXPECT_GE(usage.memory_peak, mb(70));
   EXPECT_LE(usage.memory_peak, mb(110));
@@ -306,9 +314,10 @@ TEST_F(LocalMachineTest, CountsWhatRanksShareOnceAndKnowsWhichOneTookMost) {
       .own_ranks = model::OwnRanks{.gpus = 0, .log_paths = {place_ + "/task/rank-1.log"}},
       .result_path = {}};
   LocalMachine yard(loop_, keeper_,
-                    {.begins = {}, .sample_every = Duration{50}, .launch = [&](auto, const auto&) {
-                       return launch;
-                     }});
+                    {.begins = {},
+                     .sample_every = Duration{50},
+                     .joins = model::MachineJoined{},
+                     .launch = [&](auto, const auto&) { return launch; }});
   static_cast<void>(yard.wait(std::nullopt));
   yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
   const auto is_ready = [this](const char* name) {

@@ -44,9 +44,12 @@ class Machine {
   }
 
   /// Waits for things to happen and returns them in order, at least one. With `until`, a TimePassed
-  /// comes at that moment when nothing else came before. The first thing of all is a reading of the
-  /// machine: of its GPUs, where it has some, and of itself.
+  /// comes at that moment when nothing else came before. The first things of all are that it joins
+  /// and a reading of it: of its GPUs, where it has some, and of itself.
   virtual std::vector<model::Event> wait(std::optional<Instant> until) = 0;
+
+  /// All that wait() has returned is written down.
+  virtual void is_written() {}
 
   /// Whether a batch is on its way, so that an idle run is not over yet.
   [[nodiscard]] virtual bool more_to_come() const { return false; }

@@ -59,7 +59,8 @@ class NotedEndsTest : public ::testing::Test {
         must(journal::Journal::create(journal_path(directory_.path()), "job", job.batch(),
                                       {.started_unix_ms = kStarted, .gpus = {model::Gpu{}}}));
     model::Turn granted = journal::granted(journal::at(10), {key(0)});
-    std::get<model::StartAttempt>(granted.decisions.at(0).commands.at(0)).gpus = std::move(gpus);
+    std::get<model::StartAttempt>(granted.decisions.at(0).commands.at(0)).site.gpus =
+        std::move(gpus);
     must(written->commit(granted + life));
   }
   static model::Turn said(Status status) {

@@ -29,13 +29,16 @@ struct Promised {
 
 std::optional<Promised> promised_by(const model::Command& command) {
   if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
-    return Promised{.key = start->key, .promise = &start->promise, .gpus = &start->gpus};
+    return Promised{.key = start->key, .promise = &start->promise, .gpus = &start->site.gpus};
   }
   if (const auto* const grant = std::get_if<model::GrantDevice>(&command)) {
-    return Promised{.key = grant->key, .promise = &grant->promise, .gpus = &grant->gpus};
+    return Promised{.key = grant->key, .promise = &grant->promise, .gpus = &grant->site.gpus};
   }
   return std::nullopt;
 }
+
+/// The machine of the yard joins first.
+constexpr model::MachineIndex kHere{};
 
 bool lacks_room(model::Cause cause) {
   switch (cause) {
@@ -177,7 +180,8 @@ void OwnPromises::see(const model::Event& event, const model::Decision& decided,
       if (waits != 0) waits = unix_s;
       attempts_.erase(found);
     }
-  } else if (const auto* const sample = std::get_if<model::Sampled>(&event.what)) {
+  } else if (const auto* const sample = std::get_if<model::Sampled>(&event.what);
+             sample != nullptr && sample->machine == kHere) {
     for (auto& [task, attempt] : attempts_) attempt.measured = {};
     for (const model::TaskSample& seen : sample->tasks) {
       const auto found = attempts_.find(seen.key.task);
@@ -185,7 +189,8 @@ void OwnPromises::see(const model::Event& event, const model::Decision& decided,
         found->second.measured = seen.memory;
       }
     }
-  } else if (const auto* const gpus = std::get_if<model::GpusSampled>(&event.what)) {
+  } else if (const auto* const gpus = std::get_if<model::GpusSampled>(&event.what);
+             gpus != nullptr && gpus->machine == kHere) {
     see_gpus(*gpus);
   }
   for (const model::Change& change : decided.changes) {

@@ -38,7 +38,7 @@ model::Decision start(std::uint32_t task, std::vector<model::GpuIndex> gpus = {}
       .commands = {model::StartAttempt{
           .key = attempt_of(task),
           .promise = {.memory = gb(2), .cpus = model::cpus(1), .gpus = count, .gpu_memory = each},
-          .gpus = std::move(gpus)}}};
+          .site = {.machine = {}, .gpus = std::move(gpus)}}}};
 }
 
 model::Decision waits(std::uint32_t shape, model::Reason reason) {
@@ -103,7 +103,7 @@ TEST_F(Own, AGrantClaimsWhatTheTaskHadNotBefore) {
       .commands = {model::GrantDevice{
           .key = attempt_of(0),
           .promise = {.memory = gb(3), .cpus = model::cpus(2), .gpus = 1, .gpu_memory = gb(4)},
-          .gpus = {{0}}}}};
+          .site = {.machine = {}, .gpus = {{0}}}}}};
   EXPECT_EQ(promises_.claim_of(grant),
             (model::HeldPromise{
                 .memory = gb(1),

@@ -115,6 +115,10 @@ std::string log_name(std::string_view stream, std::uint32_t attempt) {
   return attempt > 1 ? fmt::format("{}.{}.log", stream, attempt) : fmt::format("{}.log", stream);
 }
 
+std::string workers_directory(const std::string& task_directory, std::uint32_t attempt) {
+  return attempt > 1 ? fmt::format("{}/workers.{}", task_directory, attempt) : task_directory;
+}
+
 std::string result_name(std::uint32_t attempt) { return fmt::format("result.{}.json", attempt); }
 
 std::string report_name(std::string_view group) {

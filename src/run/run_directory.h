@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
+
 namespace trainyard::run {
 
 // How an execution has ended, as its journal says.
@@ -37,6 +39,8 @@ bool is_directory_like(std::string_view name, std::string_view first);
 /// What every process of a run has in its environment, by which what is left of it is found:
 /// "TRAINYARD_RUN_DIR=/home/me/runs/digits".
 std::string mark_of(const std::string& run_directory);
+/// How long what a dead execution has left has between TERM and KILL.
+inline constexpr Duration kLeftoverGrace{5'000};
 
 std::string journal_path(const std::string& run_directory);
 std::string reports_directory(const std::string& run_directory);
@@ -81,6 +85,9 @@ constexpr std::string_view kCheckpoints = "checkpoints";
 
 /// "stderr.log", and "stderr.2.log" of the second attempt.
 std::string log_name(std::string_view stream, std::uint32_t attempt);
+/// Where the workers of a task print: in its directory; those of a later attempt in one of its own
+/// there, as a worker that begins again has a number in the name of its log: "workers.2".
+std::string workers_directory(const std::string& task_directory, std::uint32_t attempt);
 /// "result.1.json" of the first attempt.
 std::string result_name(std::uint32_t attempt);
 /// A copy of that of the last attempt.

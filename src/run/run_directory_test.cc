@@ -77,6 +77,8 @@ TEST(RunDirectory, NamesTheFilesOfAnAttemptByItsNumber) {
   EXPECT_EQ(log_name("stdout", 2), "stdout.2.log");
   EXPECT_EQ(result_name(1), "result.1.json");
   EXPECT_EQ(result_name(3), "result.3.json");
+  EXPECT_EQ(workers_directory("/run/t", 1), "/run/t");
+  EXPECT_EQ(workers_directory("/run/t", 2), "/run/t/workers.2");
 }
 
 TEST(RunDirectory, KeepsAReportInItsDirectory) {

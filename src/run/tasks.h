@@ -28,7 +28,7 @@ class Tasks {
   virtual ~Tasks() = default;
 
   /// Everything that is needed to start an attempt on these GPUs.
-  virtual model::Launch launch(model::AttemptKey key, const model::GpuGrant& grant) = 0;
+  virtual model::Launch launch(model::AttemptKey key, const model::Grant& grant) = 0;
   /// What finds metrics in the lines that a task prints in its own words; empty where nothing does.
   virtual LinePattern pattern_of(model::TaskIndex task) {
     static_cast<void>(task);

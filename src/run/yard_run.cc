@@ -18,8 +18,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "hardware/capacity.h"
@@ -44,7 +42,10 @@
 #include "process/process_table.h"
 #include "process/promise_board.h"
 #include "run/drive.h"
+#include "run/fleet.h"
+#include "run/found_attempts.h"
 #include "run/local_machine.h"
+#include "run/machine_keys.h"
 #include "run/neighbours.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -64,8 +65,6 @@
 namespace trainyard::run {
 namespace {
 
-/// How long what the guard has left has between TERM and KILL.
-constexpr Duration kLeftoverGrace{5'000};
 /// How long the keeper of a dead yard is waited for: as long as its guard does.
 constexpr Duration kKeeperPatience{20'000};
 
@@ -99,20 +98,14 @@ std::string how(const Ending& ending, const Tasks& tasks) {
   if (ending.gave_up) return "gave up: " + ending.gave_up->message;
   if (ending.interrupted) return kInterrupted;
   if (ending.keeper_gone) return kKeeperDied;
+  if (!ending.files_left.empty()) return kNotAllDone + ("files are left on " + ending.files_left);
   const std::string left = tasks.not_done();
   return left.empty() ? kEnded : kNotAllDone + left;
 }
 
-model::RetryAsked asked_for(model::TaskIndex task, const wire::Retry& retry) {
-  return {.task = task,
-          .memory = Bytes{retry.memory_bytes},
-          .gpu_memory = Bytes{retry.gpu_memory_bytes},
-          .time_limit = Duration{retry.time_limit_ms}};
-}
-
 }  // namespace
 
-Result<void> clear_up(const std::string& run_directory) {
+Result<void> clear_up(const std::string& run_directory, const std::vector<std::string>& agents) {
   Result<journal::JournalReader> reader = journal::JournalReader::open(journal_path(run_directory));
   Result<std::vector<journal::ExecutionRow>> executions =
       reader ? reader->executions() : std::unexpected(reader.error());
@@ -121,7 +114,10 @@ Result<void> clear_up(const std::string& run_directory) {
   if (begun && executions->back().host == sys::host_name()) {
     process::wait_for_keeper(executions->back().keeper_pid, kKeeperPatience);
   }
-  const Result<int> ended = process::end_processes_with(mark_of(run_directory), kLeftoverGrace);
+  std::vector<std::string> go_on(agents.size());
+  std::ranges::transform(agents, go_on.begin(), mark_of_agent);
+  const Result<int> ended =
+      process::end_processes_with(mark_of(run_directory), kLeftoverGrace, go_on);
   if (!ended) return std::unexpected(Error(ended.error()).in("what the last run left"));
   if (begun) link::remove_dead_socket(executions->back().socket_path);
   return {};
@@ -133,6 +129,9 @@ YardRun::YardRun(Tasks& tasks, YardParts parts, YardRunOptions options)
       promises_(std::move(parts.promises)),
       keeper_(std::make_unique<process::Keeper>(std::move(parts.keeper))),
       capacity_(std::move(parts.machine.reading)),
+      remotes_(std::move(parts.remotes)),
+      allocated_(std::move(parts.allocated)),
+      loop_(remotes_ ? remotes_->loop() : own_loop_.emplace()),
       gpus_(std::move(parts.machine.gpus)) {
   if (!parts.codes) return;
   codes_.emplace(loop_, *std::move(parts.codes),
@@ -182,6 +181,8 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
       journal::Journal::create(journal_path(options_.directory), job_name, first, execution);
   if (!journal) return std::unexpected(std::move(journal.error()));
   journal_ = std::move(*journal);
+  // Where nothing was written down before the yard died nothing is known of what runs.
+  if (Result<void> kept = keep_attempts(remotes_.get(), {}); !kept) return kept;
   batches_.push_back({.number = first.number, .plan = first.plan});
   // One that was submitted has its number already.
   std::error_code ignored;
@@ -204,19 +205,26 @@ void YardRun::take_number(bool is_new) {
 
 Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batches,
                                         const journal::Execution& execution,
-                                        journal::JournalOptions options) {
+                                        const journal::JournalOptions& options) {
   if (options_.ends_on_signals) watch_signals();
   started_unix_ms_ = execution.started_unix_ms;
   if (codes_ && execution.code) codes_->know(*execution.code);
   const NotedEnds noted = noted_ends(options_.directory);
   if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
+  journal::JournalOptions with_found = options;
+  with_found.found = found_attempts(remotes_.get());
   Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
-      journal_path(options_.directory), batches, execution, std::move(options), noted.ends);
+      journal_path(options_.directory), batches, execution, with_found, noted.ends);
   if (!resumed) return std::unexpected(std::move(resumed.error()));
+  std::vector<std::string> told = told_of_found(remotes_.get(), resumed->goes_on);
+  if (Result<void> kept = keep_attempts(remotes_.get(), resumed->goes_on); !kept) {
+    return std::unexpected(std::move(kept.error()));
+  }
   remove_noted_ends(options_.directory);
   if (resumed->ends > 0) {
     resumed->changes.insert(resumed->changes.begin(), told_of_ends(resumed->ends));
   }
+  std::ranges::move(told, std::back_inserter(resumed->changes));
   journal_ = std::move(resumed->journal);
   at_ = resumed->at;
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -250,7 +258,7 @@ bool YardRun::open_group() {
 }
 
 void YardRun::make_ledger() {
-  if (!promises_) return;
+  if (!promises_ || !options_.runs_here) return;
   const auto tell = [this] {
     for (const std::string& note : promises_->take_notes()) tasks_.note("neighbours: " + note);
   };
@@ -274,6 +282,12 @@ void YardRun::make_ledger() {
                             .name = options_.directory.substr(options_.directory.rfind('/') + 1)});
 }
 
+model::Launch YardRun::launch(model::AttemptKey key, const model::Grant& grant) {
+  model::Launch launch = tasks_.launch(key, grant);
+  launch.journal_number = journal_->number_of(key.task);
+  return launch;
+}
+
 void YardRun::make_machine() {
   make_ledger();
   if (gpus_) limits_.emplace(options_.gpu_limits, process::PromiseBoard::usual_directories());
@@ -282,12 +296,13 @@ void YardRun::make_machine() {
       LocalMachine::Options{
           .begins = at_,
           .sample_every = options_.sample_every,
-          .launch =
-              [this](model::AttemptKey key, const model::GpuGrant& grant) {
-                model::Launch launch = tasks_.launch(key, grant);
-                launch.journal_number = journal_->number_of(key.task);
-                return launch;
-              },
+          .joins =
+              options_.runs_here
+                  ? std::optional(model::MachineJoined{
+                        .machine = {}, .name = sys::host_name(), .capacity = capacity_.capacity})
+                  : std::nullopt,
+          .launch = [this](model::AttemptKey key,
+                           const model::Grant& grant) { return launch(key, grant); },
           .pattern_of = [this](model::TaskIndex task) { return tasks_.pattern_of(task); },
           .frames = server_.get(),
           .on_message = [this](model::AttemptKey key,
@@ -313,14 +328,54 @@ void YardRun::make_machine() {
                         .nothing_came = [this] { machine_->look_again(); }});
 }
 
+void YardRun::make_fleet() {
+  fleet_ = std::make_unique<Fleet>(
+      *machine_, remotes_.get(),
+      [this](model::AttemptKey key, const model::Grant& grant) { return launch(key, grant); });
+  const auto note = [this](const std::string& text) { tasks_.note(text); };
+  fleet_->begin(options_.runs_here, note);
+}
+
+/// Where all machines are those of an allocation that somebody else has asked for nothing follows
+/// it.
+void YardRun::end_with_machines() {
+  const bool has_others = options_.runs_here || allocated_;
+  const std::optional<Duration> until = remotes_ ? remotes_->until() : std::nullopt;
+  if (has_others || !until) return;
+  const Duration left = std::max(*until - sys::EventLoop::now(), Duration{0});
+  machines_end_ = loop_.after(left, [this] {
+    machines_end_.reset();
+    tasks_.note(
+        "the time of the allocation is over: trainyard run --resume goes on in another one");
+    if (!interrupted_) interrupt();
+  });
+}
+
+void YardRun::look_after_allocations(const schedule::Scheduler& scheduler) {
+  if (!allocated_) return end_with_machines();
+  allocated_->go_on({.has_use_for =
+                         [&](model::MachineIndex machine) {
+                           return scheduler.is_of_use(machine, machine_->now());
+                         },
+                     .count_waiting = [&] { return scheduler.count_waiting(); }},
+                    [this](const std::string& text) { tasks_.note(text); });
+}
+
 Ending YardRun::run() {
   model::Policy policy = options_.policy;
-  policy.kernel_keeps_limits = open_group();
+  // Agents make no control groups: where there are some all limits are kept by looking.
+  policy.kernel_keeps_limits = open_group() && !remotes_;
+  if (options_.records_all) {
+    const Result<void> recorded = journal_->record(policy);
+    if (!recorded) tasks_.note("the run is not recorded: " + recorded.error().message);
+  }
   make_machine();
+  make_fleet();
   for (model::BatchAdded& batch : batches_) {
-    batch.more_follow = &batch != &batches_.back();
+    batch.more_follow = &batch != &batches_.back() || fleet_->has_found_attempts();
     machine_->add(std::move(batch));
   }
+  fleet_->go_on();
   for (const auto& [asked, name] : retries_) {
     machine_->ask(asked, [this, &name](bool done) {
       if (!done) tasks_.note(name + " is not tried again: what its group needs has failed");
@@ -329,13 +384,15 @@ Ending YardRun::run() {
   const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
   if (options_.lasts_as_long_as) watch_other_end(*options_.lasts_as_long_as);
   std::vector<Observer> observers;
-  schedule::Scheduler scheduler(policy, capacity_.capacity);
+  schedule::Scheduler scheduler(policy);
+  look_after_allocations(scheduler);
   observers.emplace_back([&](const model::Turn& turn) { see(turn, scheduler.idle()); });
   Result<void> driven =
-      drive(scheduler, *machine_, *journal_, observers,
+      drive(scheduler, *fleet_, *journal_, observers,
             {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
   Ending ending{.interrupted = interrupted_, .keeper_gone = machine_->keeper_gone()};
   if (!driven) ending.gave_up = std::move(driven.error());
+  ending.files_left = bring_files_back();
   // What is left of the tasks is ended before anything is said about them.
   take_apart();
   if (ending.keeper_gone) end_leftovers();
@@ -348,10 +405,23 @@ Ending YardRun::run() {
   return ending;
 }
 
+/// Ctrl-C leaves them where they are.
+std::string YardRun::bring_files_back() {
+  if (!remotes_) return {};
+  submissions_->close();
+  brings_files_ = true;
+  remotes_->bring_the_rest([this] { return brings_files_; });
+  brings_files_ = false;
+  return remotes_->names_with_files_left();
+}
+
 void YardRun::take_apart() {
   let_go();
   submissions_.reset();
   codes_.reset();
+  fleet_.reset();
+  if (remotes_) remotes_->leave();
+  allocated_.reset();
   machine_.reset();
   keeper_.reset();
   ledger_.reset();
@@ -383,66 +453,14 @@ void YardRun::see(const model::Turn& turn, bool all_ended) {
   if (ledger_) ledger_->see(turn);
 }
 
-Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
-  for (const wire::Retry& retry : tasks) {
-    const std::optional<model::TaskIndex> task = tasks_.find(retry.group, retry.id);
-    if (!task) {
-      return std::unexpected(
-          Error{fmt::format("the job file has no task {}/{} any more", retry.group, retry.id)});
-    }
-    retries_.emplace_back(asked_for(*task, retry), retry.group + "/" + retry.id);
-  }
-  return {};
-}
-
-void YardRun::ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply) {
-  const std::optional<model::TaskIndex> task = tasks_.find(named.group, named.id);
-  if (!task || !machine_) return reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
-  std::visit([&](auto& it) { it.task = *task; }, asked);
-  machine_->ask(asked, [reply = std::move(reply)](bool done) mutable {
-    reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});
-  });
-}
-
-void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
-  match(
-      request, [&](const wire::Ping&) { reply({.outcome = wire::Outcome::Done, .text = {}}); },
-      [&](const wire::Kill& it) {
-        ask({.group = it.group, .id = it.id}, model::KillAsked{}, std::move(reply));
-      },
-      [&](const wire::Retry& it) {
-        if (const std::string why = tasks_.why_no_retry(); !why.empty()) {
-          return reply({.outcome = wire::Outcome::Error, .text = why});
-        }
-        ask({.group = it.group, .id = it.id}, asked_for({}, it), std::move(reply));
-      },
-      [&](const wire::Hold& it) {
-        ask({.group = it.group, .id = it.id}, model::HoldAsked{.task = {}, .hold = it.hold},
-            std::move(reply));
-      },
-      [&](const wire::SetPriority& it) {
-        ask({.group = it.group, .id = it.id},
-            model::PriorityAsked{.task = {}, .priority = it.priority}, std::move(reply));
-      },
-      [&](const wire::Submit& submit) {
-        if (submissions_) return submissions_->take(submit, std::move(reply));
-        reply({.outcome = wire::Outcome::Error,
-               .text = "the run is just beginning; try again in a moment"});
-      });
-}
-
 void YardRun::interrupt() {
+  if (std::exchange(brings_files_, false)) return;
   interrupted_ = true;
   // When the other end closes as well, that is no second wish, which would kill at once.
   let_go();
   submissions_->close();
   machine_->ask_to_interrupt();
-}
-
-bool YardRun::kill(model::TaskIndex task, LocalMachine::Answered reply) {
-  if (!machine_) return false;
-  machine_->ask(model::KillAsked{.task = task}, std::move(reply));
-  return true;
+  if (remotes_) remotes_->say_what_is_waited_for();
 }
 
 void YardRun::watch_signals() {
@@ -464,6 +482,8 @@ void YardRun::watch_other_end(int descriptor) {
 }
 
 void YardRun::let_go() {
+  if (machines_end_) loop_.cancel(*machines_end_);
+  machines_end_.reset();
   if (const std::optional<int> descriptor = std::exchange(held_by_, std::nullopt)) {
     loop_.unwatch(*descriptor);
   }

@@ -28,17 +28,22 @@
 #include "link/control_server.h"
 #include "link/frame_server.h"
 #include "model/gpu_limits.h"
+#include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "process/code_asker.h"
 #include "process/delegated_group.h"
 #include "process/keeper.h"
 #include "process/promise_board.h"
+#include "run/allocated_machines.h"
 #include "run/code_watch.h"
+#include "run/fleet.h"
 #include "run/local_machine.h"
+#include "run/remote_machines.h"
 #include "run/shared_ledger.h"
 #include "run/submissions.h"
 #include "run/tasks.h"
+#include "schedule/scheduler.h"
 #include "sys/event_loop.h"
 #include "wire/control.h"
 
@@ -53,6 +58,10 @@ struct YardParts {
   hardware::ThisMachine machine;
   /// Who asks git what code attempts run. Nothing: nobody knows.
   std::optional<process::CodeAsker> codes = std::nullopt;
+  /// Where else tasks run: reached, and ready for this run. Nothing: nowhere.
+  std::unique_ptr<RemoteMachines> remotes = nullptr;
+  /// Those of them that a batch system has given. Nothing: none.
+  std::unique_ptr<AllocatedMachines> allocated = nullptr;
 };
 
 struct YardRunOptions {
@@ -62,6 +71,8 @@ struct YardRunOptions {
   Duration sample_every{1000};
   Bytes log_max;                ///< What a log of a task may take of the disk; 0: any amount.
   model::GpuLimits gpu_limits;  ///< Of the runs of this user together.
+  bool records_all = false;     ///< The journal keeps all that the scheduler hears.
+  bool runs_here = true;        ///< The yard's own machine is one of the run.
   /// INT and TERM end the run, once gently and twice at once. Changes process-wide state: for
   /// programs, not for libraries.
   bool ends_on_signals = false;
@@ -79,14 +90,17 @@ struct YardRunOptions {
 };
 
 /// What a dead execution of a run has left: its processes end, and its socket goes away. Before
-/// another one begins, with the directory locked.
-Result<void> clear_up(const std::string& run_directory);
+/// another one begins, with the directory locked. What the agents of these keys have goes on.
+Result<void> clear_up(const std::string& run_directory,
+                      const std::vector<std::string>& agents = {});
 
 /// How an execution has ended.
 struct Ending {
   bool interrupted = false;
   bool keeper_gone = false;
   std::optional<Error> gave_up;  ///< The journal could not be written for too long.
+  /// The machines on which files are left that tasks have written; empty: none.
+  std::string files_left;
   /// It could not be written at the very end; all else is as the journal says.
   std::optional<Error> not_closed;
 };
@@ -117,7 +131,8 @@ class YardRun {
     std::vector<std::string> changes;
   };
   Result<Resumed> go_on(const std::vector<journal::Batch>& batches,
-                        const journal::Execution& execution, journal::JournalOptions options);
+                        const journal::Execution& execution,
+                        const journal::JournalOptions& options);
 
   /// These tasks begin anew when the run goes on: before go_on(). An error names one that it does
   /// not know.
@@ -142,7 +157,11 @@ class YardRun {
   void take_number(bool is_new);
   bool open_group();
   void make_machine();
+  void make_fleet();
+  void look_after_allocations(const schedule::Scheduler& scheduler);
+  void end_with_machines();
   void make_ledger();
+  model::Launch launch(model::AttemptKey key, const model::Grant& grant);
   void serve(const wire::ControlRequest& request, link::Reply reply);
   struct NamedTask {
     const std::string& group;
@@ -155,6 +174,7 @@ class YardRun {
   void let_go();
   void tell_unwritten(const std::optional<Error>& why);
   void see(const model::Turn& turn, bool all_ended);
+  std::string bring_files_back();
   void take_apart();
   void end_leftovers();
 
@@ -163,7 +183,10 @@ class YardRun {
   std::optional<process::PromiseBoard> promises_;  ///< Goes after the keeper.
   std::unique_ptr<process::Keeper> keeper_;
   hardware::CapacityReading capacity_;
-  sys::EventLoop loop_;
+  std::unique_ptr<RemoteMachines> remotes_;       ///< Nothing: the run has but this machine.
+  std::unique_ptr<AllocatedMachines> allocated_;  ///< After those, which it must not outlive.
+  std::optional<sys::EventLoop> own_loop_;        ///< Where there are none, who bring one.
+  sys::EventLoop& loop_;
   std::optional<hardware::GpuWatch> gpus_;  ///< After the loop, which it must not outlive.
   std::optional<CodeWatch> codes_;          ///< As that.
   std::unique_ptr<link::FrameServer> server_;
@@ -172,16 +195,19 @@ class YardRun {
   std::optional<LimitsWatch> limits_;   ///< As the next.
   std::optional<SharedLedger> ledger_;  ///< Before the machine, which it must outlive.
   std::unique_ptr<LocalMachine> machine_;
+  std::unique_ptr<Fleet> fleet_;  ///< That and the remote ones.
   std::unique_ptr<Submissions> submissions_;
   process::DelegatedGroup group_;     ///< For tasks that have limits of their own.
   std::vector<std::string> regions_;  ///< Of GPU memory, to which it can keep them.
   std::vector<model::BatchAdded> batches_;
   /// Asked for before the run goes on, and what people call the tasks.
   std::vector<std::pair<model::RetryAsked, std::string>> retries_;
+  std::optional<sys::EventLoop::TimerId> machines_end_;
   Instant at_;  ///< The last thing that happened.
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
+  bool brings_files_ = false;   ///< All is over but for that.
   bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.
   std::optional<int> held_by_;  ///< Somebody has the other end of it, and may submit more.
 };

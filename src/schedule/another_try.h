@@ -22,8 +22,10 @@ enum class Setback : std::uint8_t {
   Lost,         ///< Nobody knows how it ended: not the task's fault.
   CardLost,     ///< One of its GPUs did not answer while it ran: not its fault, if not twice.
   Preempted,    ///< Interrupted because the machine's memory ran short: not its fault either.
-  Cleared,      ///< Somebody wants its GPU back: as often as that is said, it costs no try.
-  Final,        ///< Ended by a person, at its hard limit, with its group or with the run.
+  /// Somebody wants its GPU back, or its machine is taken away and it goes on where it was: as
+  /// often as that happens, it costs no try.
+  Cleared,
+  Final,  ///< Ended by a person, at its hard limit, with its group or with the run.
 };
 
 /// How often each of them has happened to a task.

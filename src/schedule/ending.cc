@@ -134,6 +134,8 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
                     "needed theirs");
     case StopCause::NoGpu:
       return failed(model::Failure::CannotStart, std::string(kNoGpuLeft));
+    case StopCause::TimeOver:
+      return failed(model::Failure::Lost, "interrupted, as the time of its machine was over");
     case StopCause::Cleared:
       return failed(model::Failure::Lost,
                     "interrupted, as its GPU was wanted back ('trainyard drain')");

@@ -27,8 +27,15 @@ enum class StopCause : std::uint8_t {
   Crowds,       ///< It has more of its GPU than was reserved, and its neighbours lack theirs.
   NoGpu,        ///< The GPU that it waits for does not answer any more.
   Cleared,      ///< Somebody wants its GPU back; it is to be tried again.
+  TimeOver,     ///< Its machine is taken away in a moment; it is to be tried again.
   Leaving,      ///< It had said its last word, and stayed.
 };
+
+/// Whether it was told to end for the sake of others, or of where it runs: it is to be tried again.
+constexpr bool is_interruption(StopCause cause) {
+  return cause == StopCause::Preempted || cause == StopCause::Crowds ||
+         cause == StopCause::Cleared || cause == StopCause::TimeOver;
+}
 
 /// What the process of a two-phase task said last of itself.
 struct LastWord {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/percentile.h"
 #include "model/ids.h"
 
@@ -22,11 +23,13 @@ void Estimates::Peaks::add(Bytes peak) {
   if (last.size() < kPeaksMax) {
     last.push_back(peak);
   } else {
+    sorted.erase(std::ranges::lower_bound(sorted, last[next]));
     last[next] = peak;
     next = (next + 1) % kPeaksMax;
   }
-  percentile = percentile_95(last);
-  middle = trainyard::middle(last);
+  sorted.insert(std::ranges::upper_bound(sorted, peak), peak);
+  percentile = percentile_95_of_sorted(sorted);
+  middle = middle_of_sorted(sorted);
 }
 
 Bytes Estimates::Peaks::with_margin(Bytes of) const {
@@ -41,14 +44,21 @@ void Estimates::finished(model::ShapeIndex shape, const Peak& peak) {
   known.gpu_memory.add(peak.gpu_memory);
 }
 
-void Estimates::forget_unfinished() {
-  for (auto& [shape, known] : known_) known.unfinished = {};
+void Estimates::change(Unfinished& all, Bytes told, Bytes now) {
+  if (told == now) return;
+  if (told > Bytes{}) {
+    const auto before = all.find(told);
+    check(before != all.end(), "what was told of one that runs is known");
+    all.erase(before);
+  }
+  if (now > Bytes{}) all.insert(now);
 }
 
-void Estimates::unfinished(model::ShapeIndex shape, const Peak& peak) {
-  Peak& most = known_[shape.value].unfinished;
-  most.memory = std::max(most.memory, peak.memory);
-  most.gpu_memory = std::max(most.gpu_memory, peak.gpu_memory);
+void Estimates::unfinished(model::ShapeIndex shape, const Peak& told, const Peak& now) {
+  if (told == now) return;
+  Known& known = known_[shape.value];
+  change(known.memory_now, told.memory, now.memory);
+  change(known.gpu_memory_now, told.gpu_memory, now.gpu_memory);
 }
 
 void Estimates::took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak) {
@@ -71,8 +81,8 @@ Peak Estimates::needed(model::ShapeIndex shape) const {
   const auto of = [](const Peaks& peaks, Bytes unfinished) {
     return peaks.last.empty() ? Bytes{} : std::max(peaks.with_margin(peaks.percentile), unfinished);
   };
-  return {.memory = of(known.memory, known.unfinished.memory),
-          .gpu_memory = of(known.gpu_memory, known.unfinished.gpu_memory)};
+  return {.memory = of(known.memory, most_of(known.memory_now)),
+          .gpu_memory = of(known.gpu_memory, most_of(known.gpu_memory_now))};
 }
 
 Bytes Estimates::usual_gpu_memory(model::ShapeIndex shape) const {
@@ -91,8 +101,8 @@ Peak Estimates::seen(model::ShapeIndex shape) const {
   const auto found = known_.find(shape.value);
   if (found == known_.end()) return {};
   const Known& known = found->second;
-  return {.memory = std::max(known.memory.percentile, known.unfinished.memory),
-          .gpu_memory = std::max(known.gpu_memory.percentile, known.unfinished.gpu_memory)};
+  return {.memory = std::max(known.memory.percentile, most_of(known.memory_now)),
+          .gpu_memory = std::max(known.gpu_memory.percentile, most_of(known.gpu_memory_now))};
 }
 
 }  // namespace trainyard::schedule

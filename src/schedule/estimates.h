@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace trainyard::schedule {
 struct Peak {
   Bytes memory;
   Bytes gpu_memory;  ///< On each of its GPUs.
+
+  friend bool operator==(const Peak&, const Peak&) = default;
 };
 
 class Estimates {
@@ -30,9 +33,9 @@ class Estimates {
   /// A task of a shape has ended well. What nobody saw (0) does not count.
   void finished(model::ShapeIndex shape, const Peak& peak);
 
-  /// What those have had so far that run: all are forgotten, then told anew.
-  void forget_unfinished();
-  void unfinished(model::ShapeIndex shape, const Peak& peak);
+  /// One that runs has had so much by now; nothing (0): it has begun, or runs no more. `told` is
+  /// what was said of it before, nothing at first.
+  void unfinished(model::ShapeIndex shape, const Peak& told, const Peak& now);
 
   /// A task of a group has ended well for which somebody wrote what it would need of a GPU.
   void took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak);
@@ -55,16 +58,22 @@ class Estimates {
   struct Peaks {
     std::vector<Bytes> last;
     std::size_t next = 0;
+    std::vector<Bytes> sorted;  ///< The same, the smallest first.
     Bytes percentile;
     Bytes middle;
 
     void add(Bytes peak);
     [[nodiscard]] Bytes with_margin(Bytes of) const;
   };
+  /// What those have that run, each for itself: who ends takes its own away.
+  using Unfinished = std::multiset<Bytes>;
+  static Bytes most_of(const Unfinished& all) { return all.empty() ? Bytes{} : *all.rbegin(); }
+  static void change(Unfinished& all, Bytes told, Bytes now);
   struct Known {
     Peaks memory;
     Peaks gpu_memory;
-    Peak unfinished;
+    Unfinished memory_now;
+    Unfinished gpu_memory_now;
   };
 
   std::unordered_map<std::uint32_t, Known> known_;  ///< By shape.

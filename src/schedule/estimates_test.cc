@@ -16,7 +16,7 @@ constexpr model::ShapeIndex kShape{3};
 TEST(Estimates, KnowNothingBeforeATaskHasFinished) {
   Estimates estimates;
   EXPECT_EQ(estimates.needed(kShape).memory, Bytes{});
-  estimates.unfinished(kShape, {.memory = gb(2), .gpu_memory = gb(3)});
+  estimates.unfinished(kShape, {}, {.memory = gb(2), .gpu_memory = gb(3)});
   EXPECT_EQ(estimates.needed(kShape).memory, Bytes{});
   EXPECT_EQ(estimates.seen(kShape).memory, gb(2));
   EXPECT_EQ(estimates.seen(kShape).gpu_memory, gb(3));
@@ -50,17 +50,21 @@ TEST(Estimates, TakeTheMiddleOneOfThoseThatShareAGpu) {
   EXPECT_EQ(after(gb(10)), gb(12)) << "of two the larger";
   EXPECT_EQ(after(gb(5)), gb(6));
   EXPECT_EQ(after(gb(3)), gb(6));
-  estimates.unfinished(kShape, {.gpu_memory = gb(20)});
+  estimates.unfinished(kShape, {}, {.gpu_memory = gb(20)});
   EXPECT_EQ(after(gb(4)), mb(4400)) << "it has what it took, and the next one has not";
 }
 
 TEST(Estimates, AreNeverUnderWhatOneThatRunsHasTaken) {
   Estimates estimates;
   estimates.finished(kShape, {.memory = gb(1)});
-  estimates.unfinished(kShape, {.memory = gb(4)});
-  estimates.unfinished(kShape, {.memory = gb(2)});
+  estimates.unfinished(kShape, {}, {.memory = gb(3)});
+  estimates.unfinished(kShape, {}, {.memory = gb(2)});
+  EXPECT_EQ(estimates.needed(kShape).memory, gb(3));
+  estimates.unfinished(kShape, {.memory = gb(3)}, {.memory = gb(4)});
   EXPECT_EQ(estimates.needed(kShape).memory, gb(4));
-  estimates.forget_unfinished();
+  estimates.unfinished(kShape, {.memory = gb(4)}, {});
+  EXPECT_EQ(estimates.needed(kShape).memory, gb(2)) << "the other one still has that";
+  estimates.unfinished(kShape, {.memory = gb(2)}, {});
   EXPECT_EQ(estimates.needed(kShape).memory, mb(1200));
 }
 

@@ -14,6 +14,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 
 namespace trainyard::schedule {
 
@@ -42,6 +43,7 @@ GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capac
          .total = gpu.memory,
          .speed = gpu.speed,
          .place = static_cast<std::size_t>(place),
+         .name = gpu.name,
          .slice = gpu.slice.has_value(),
          .late = gpu.late});
   }
@@ -50,7 +52,22 @@ GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capac
 bool GpuChooser::suits(std::size_t index, const model::Request& request) const {
   if (request.gpu && request.gpu->value != index) return false;
   if (request.listed_only && cards_[index].late) return false;
+  if (!request.where.takes_gpu(cards_[index].name)) return false;
   return request.gpus <= 1 || !cards_[index].slice;
+}
+
+bool GpuChooser::has_a(const model::SiteWish& where) const {
+  return where.gpu.empty() || std::ranges::any_of(cards_, [&where](const Card& card) {
+           return where.takes_gpu(card.name);
+         });
+}
+
+std::size_t GpuChooser::count_for(const model::Request& request) const {
+  std::size_t count = 0;
+  for (std::size_t index = 0; index < cards_.size(); ++index) {
+    if (suits(index, request)) ++count;
+  }
+  return count;
 }
 
 bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Request& request) const {

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "schedule/sharers.h"
 
 namespace trainyard::schedule {
@@ -48,6 +50,11 @@ class GpuChooser {
   [[nodiscard]] std::optional<GpuSet> choose(std::span<const GpuRoom> room,
                                              const model::Request& request) const;
 
+  /// Whether some GPU is one that will do; true where any will.
+  [[nodiscard]] bool has_a(const model::SiteWish& where) const;
+  /// How many GPUs may be one of its own, whatever is on them.
+  [[nodiscard]] std::size_t count_for(const model::Request& request) const;
+
   /// Whether all of these GPUs have room for it.
   [[nodiscard]] bool fits_on(std::span<const GpuRoom> room, const model::Request& request,
                              const GpuSet& gpus) const;
@@ -64,6 +71,10 @@ class GpuChooser {
   [[nodiscard]] Bytes most_memory(std::span<const GpuRoom> room,
                                   const model::Request& request) const;
 
+  /// The memory in all of the smallest that it may have which wants the largest; 0 for any other.
+  [[nodiscard]] Bytes least_total(std::span<const GpuRoom> room,
+                                  const model::Request& request) const;
+
  private:
   struct Card {
     Bytes most;   ///< Its memory less what is kept free.
@@ -71,6 +82,7 @@ class GpuChooser {
     Bytes total;
     std::int64_t speed = 0;
     std::size_t place = 0;  ///< On the bus.
+    std::string name;
     bool slice = false;
     bool late = false;
   };
@@ -80,9 +92,6 @@ class GpuChooser {
 
   [[nodiscard]] bool fits(const GpuRoom& room, const Card& card,
                           const model::Request& request) const;
-  /// The memory of the smallest that it may have which wants the largest; 0 for any other.
-  [[nodiscard]] Bytes least_total(std::span<const GpuRoom> room,
-                                  const model::Request& request) const;
   [[nodiscard]] bool before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
                             bool whole) const;
 

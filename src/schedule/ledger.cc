@@ -10,6 +10,8 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/free_room.h"
+#include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
 
@@ -40,6 +42,22 @@ void Ledger::see(const model::Sampled& reading) {
     holding.measured = seen ? sample->memory : Bytes{};
     put_in(holding);
   }
+  show();
+}
+
+void Ledger::set_neighbours(const HostNeighbours& neighbours) {
+  neighbours_ = neighbours;
+  show();
+}
+
+void Ledger::show_in(FreeRoom& all, model::MachineIndex machine) {
+  all_ = &all;
+  machine_ = machine;
+  show();
+}
+
+void Ledger::show() {
+  if (all_ != nullptr) all_->set(machine_, {.cpus = cpus_free(), .memory = memory_free()});
 }
 
 void Ledger::promise(model::TaskIndex task, const model::Request& request) {
@@ -48,6 +66,7 @@ void Ledger::promise(model::TaskIndex task, const model::Request& request) {
   put_in(it->second);
   cpus_promised_ = cpus_promised_ + request.cpus;
   disk_promised_ += request.disk;
+  show();
 }
 
 void Ledger::change(model::TaskIndex task, const model::Request& by) {
@@ -59,6 +78,7 @@ void Ledger::change(model::TaskIndex task, const model::Request& by) {
   holding.promise.cpus = holding.promise.cpus + by.cpus;
   put_in(holding);
   cpus_promised_ = cpus_promised_ + by.cpus;
+  show();
 }
 
 void Ledger::release(model::TaskIndex task) {
@@ -77,6 +97,7 @@ void Ledger::take_back(model::TaskIndex task) {
   // The last reading counted what it had then as taken; it is gone now.
   available_ += found->second.measured;
   holdings_.erase(found);
+  show();
 }
 
 Bytes Ledger::memory_free() const {

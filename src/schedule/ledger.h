@@ -20,12 +20,14 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 
 #include "base/bytes.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/free_room.h"
 #include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
@@ -51,7 +53,9 @@ class Ledger {
   /// It never was, and nobody was told of it.
   void take_back(model::TaskIndex task);
   /// What the other yards on the machine hold, all together.
-  void set_neighbours(const HostNeighbours& neighbours) { neighbours_ = neighbours; }
+  void set_neighbours(const HostNeighbours& neighbours);
+  /// From now on how much is free stands there, too, which outlives this.
+  void show_in(FreeRoom& all, model::MachineIndex machine);
 
   /// How much memory may still be promised. Negative when more is in use than should be.
   [[nodiscard]] Bytes memory_free() const;
@@ -74,6 +78,8 @@ class Ledger {
   [[nodiscard]] Bytes memory_measured_of(model::TaskIndex task) const;
   /// How many tasks hold CPUs. A two-phase task that does not train yet holds none.
   [[nodiscard]] int tasks_with_cpus() const;
+  /// Those that hold something, in order.
+  [[nodiscard]] auto holders() const { return std::views::keys(holdings_); }
   [[nodiscard]] int tasks() const { return static_cast<int>(holdings_.size()); }
   [[nodiscard]] double cpu_used_by_others() const { return cpu_used_by_others_; }
 
@@ -99,6 +105,7 @@ class Ledger {
 
   void take_out(const Holding& holding);
   void put_in(const Holding& holding);
+  void show();
 
   model::Capacity capacity_;
   Bytes kept_free_;
@@ -115,6 +122,8 @@ class Ledger {
   Bytes disk_of_ended_;  ///< What was promised to those that have ended since the last reading.
   HostNeighbours neighbours_;
   std::map<model::TaskIndex, Holding> holdings_;
+  FreeRoom* all_ = nullptr;
+  model::MachineIndex machine_;
 };
 
 }  // namespace trainyard::schedule

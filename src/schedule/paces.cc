@@ -9,7 +9,7 @@
 
 #include "base/time.h"
 #include "model/ids.h"
-#include "schedule/gpu_room.h"
+#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -44,12 +44,13 @@ std::optional<Duration> Paces::Times::median() const {
   return *middle;
 }
 
-void Paces::began(model::TaskIndex task, model::ShapeIndex shape, const GpuSet& gpus, Instant at) {
-  for (const model::GpuIndex gpu : gpus) ++on_gpu_[gpu];
+void Paces::began(model::TaskIndex task, model::ShapeIndex shape, const model::Site& site,
+                  Instant at) {
+  for (const model::GpuIndex gpu : site.gpus) ++on_gpu_[{site.machine, gpu}];
   at_work_[task] = {.shape = shape,
-                    .gpus = gpus,
+                    .site = site,
                     .since = at,
-                    .together = together_on(gpus),
+                    .together = together_on(site),
                     .stretch = {.since = at, .first_word = {}, .last_word = at}};
   look_at_all(at);
 }
@@ -71,7 +72,7 @@ void Paces::ended(model::TaskIndex task, bool well, Instant at) {
   if (node.empty()) return;
   AtWork& it = node.mapped();
   close(it, at);
-  for (const model::GpuIndex gpu : it.gpus) --on_gpu_[gpu];
+  for (const model::GpuIndex gpu : it.site.gpus) --on_gpu_[{it.site.machine, gpu}];
   const Duration took = at - it.since;
   const auto most = std::ranges::max_element(it.spent);
   const auto together = static_cast<std::size_t>(most - it.spent.begin());
@@ -81,10 +82,10 @@ void Paces::ended(model::TaskIndex task, bool well, Instant at) {
   look_at_all(at);
 }
 
-std::size_t Paces::together_on(const GpuSet& gpus) const {
+std::size_t Paces::together_on(const model::Site& site) const {
   std::size_t most = 1;
-  for (const model::GpuIndex gpu : gpus) {
-    const auto found = on_gpu_.find(gpu);
+  for (const model::GpuIndex gpu : site.gpus) {
+    const auto found = on_gpu_.find({site.machine, gpu});
     if (found != on_gpu_.end()) most = std::max(most, found->second);
   }
   return std::min(most, kNumbers - 1);
@@ -93,7 +94,7 @@ std::size_t Paces::together_on(const GpuSet& gpus) const {
 /// Somebody has come or gone: those beside whom that was begin a new stretch.
 void Paces::look_at_all(Instant at) {
   for (auto& [task, it] : at_work_) {
-    const std::size_t now = together_on(it.gpus);
+    const std::size_t now = together_on(it.site);
     if (now == it.together) continue;
     close(it, at);
     it.together = now;

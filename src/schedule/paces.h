@@ -13,12 +13,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/resources.h"
-#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 
@@ -31,8 +31,9 @@ class Paces {
   /// What the work per hour must gain by one more task, in thousandths: less is no gain.
   static constexpr int kGainLeast = 20;
 
-  /// A task begins to work on these GPUs, which are not none. Those that are there go on beside it.
-  void began(model::TaskIndex task, model::ShapeIndex shape, const GpuSet& gpus, Instant at);
+  /// A task begins to work on the GPUs of a site, which are not none. Those that are there go on
+  /// beside it.
+  void began(model::TaskIndex task, model::ShapeIndex shape, const model::Site& site, Instant at);
   /// How far one has come, 0 to 1. Nothing of one that is not here, or that said more before.
   void progressed(model::TaskIndex task, double fraction, Instant at);
   /// It has left its GPUs. Nothing for one that is not here.
@@ -81,7 +82,7 @@ class Paces {
   };
   struct AtWork {
     model::ShapeIndex shape;
-    GpuSet gpus;
+    model::Site site;
     Instant since;
     std::size_t together = 1;  ///< As many are on its fullest GPU.
     double fraction = 0;
@@ -93,10 +94,10 @@ class Paces {
   void look_at_all(Instant at);
   void close(AtWork& task, Instant at);
   void measure(AtWork& task, std::size_t together, Duration time);
-  [[nodiscard]] std::size_t together_on(const GpuSet& gpus) const;
+  [[nodiscard]] std::size_t together_on(const model::Site& site) const;
 
   std::map<model::TaskIndex, AtWork> at_work_;
-  std::map<model::GpuIndex, std::size_t> on_gpu_;
+  std::map<std::pair<model::MachineIndex, model::GpuIndex>, std::size_t> on_gpu_;
   std::map<model::ShapeIndex, std::array<Times, kNumbers>> times_;
   std::vector<model::ShapeIndex> news_;
 };

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,7 +17,6 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "schedule/gpu_room.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -28,7 +28,10 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr model::ShapeIndex kAlike{3};
-const GpuSet kFirst{{0}};
+model::Site on(std::vector<model::GpuIndex> gpus) {
+  return {.machine = {}, .gpus = std::move(gpus)};
+}
+const model::Site kFirst = on({{0}});
 /// Three were measured alone, and more to a GPU gain nothing.
 constexpr Paces::Gain kOneAlone{.to_a_gpu = 1, .factor = 1, .tasks = 3};
 
@@ -104,7 +107,7 @@ TEST(Paces, DoNotCountOneThatFailedOrSpentItsTimeWithDifferentNumbers) {
 
 TEST(Paces, MeasureAtWorkWhatSaysHowFarItIs) {
   Paces paces;
-  for (std::uint32_t task = 0; task < 3; ++task) paces.began({task}, kAlike, {{task}}, at(0));
+  for (std::uint32_t task = 0; task < 3; ++task) paces.began({task}, kAlike, on({{task}}), at(0));
   const auto tell = [&paces](double fraction, int when) {
     for (std::uint32_t task = 0; task < 3; ++task) paces.progressed({task}, fraction, at(when));
   };
@@ -112,7 +115,7 @@ TEST(Paces, MeasureAtWorkWhatSaysHowFarItIs) {
   tell(0.3, 30);
   // Others come: what was alone till then is measured.
   for (std::uint32_t task = 10; task < 13; ++task) {
-    paces.began({task}, {9}, {{task - 10}}, at(40));
+    paces.began({task}, {9}, on({{task - 10}}), at(40));
   }
   tell(0.4, 50);
   tell(0.5, 80);
@@ -134,15 +137,28 @@ TEST(Paces, TakeNoProgressBackwardsOrOfAMoment) {
   EXPECT_THAT(paces.take_news(), IsEmpty());
 }
 
+TEST(Paces, TellGpusOfTwoMachinesApart) {
+  Rounds rounds;
+  rounds.play(3, 1, 100);
+  for (std::uint32_t task = 100; task < 103; ++task) {
+    const int start = 1000 * static_cast<int>(task);
+    rounds.paces.began({task}, kAlike, kFirst, at(start));
+    rounds.paces.began({task + 10}, {9}, {.machine = {1}, .gpus = {{0}}}, at(start));
+    rounds.paces.ended({task}, true, at(start + 100));
+    rounds.paces.ended({task + 10}, true, at(start + 100));
+  }
+  EXPECT_EQ(rounds.paces.price(kAlike), Paces::Price{}) << "nobody shared one";
+}
+
 TEST(Paces, CountTheFullestOfSeveralGpusAndNoMoreThanTheyCanCount) {
   Paces paces;
-  for (std::uint32_t i = 0; i < 40; ++i) paces.began({i}, {9}, {{1}}, at(0));
+  for (std::uint32_t i = 0; i < 40; ++i) paces.began({i}, {9}, on({{1}}), at(0));
   for (std::uint32_t i = 0; i < 3; ++i) {
-    paces.began({100 + i}, kAlike, {{i + 2}, {1}}, at(0));
+    paces.began({100 + i}, kAlike, on({{i + 2}, {1}}), at(0));
     paces.ended({100 + i}, true, at(10));
   }
   for (std::uint32_t i = 0; i < 3; ++i) {
-    paces.began({200 + i}, kAlike, {{i + 2}}, at(20));
+    paces.began({200 + i}, kAlike, on({{i + 2}}), at(20));
     paces.ended({200 + i}, true, at(25));
   }
   EXPECT_EQ(paces.price(kAlike).best->to_a_gpu, model::kMaxPerGpuMost);

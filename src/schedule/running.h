@@ -52,12 +52,14 @@ struct Running {
   bool killed = false;      ///< KILL has been sent.
   /// When the next of these comes unless it has ended by then, as end_overdue() says.
   std::optional<Instant> deadline;
-  /// What is left of its time limit. The limit stands still while it waits for its device.
+  /// What is left of its time limit, where it does not run down: that stands still while it waits
+  /// for its device. Of no meaning for one without a limit.
   std::optional<Duration> time_left;
   std::vector<std::uint64_t> kill_requests;  ///< The requests that are answered at its end.
   model::Request promise;                    ///< What is reserved for it now.
   Bytes memory_peak;                         ///< The most memory that any reading has shown.
-  GpuSet gpus;                               ///< The GPUs that it holds.
+  Peak told;                                 ///< What is counted of it as learned.
+  model::Site site;                          ///< With the GPUs that it holds.
   Bytes gpu_memory_max;          ///< What it was told to take at most of each; 0: nothing.
   bool is_capped = false;        ///< And it was told so in words that it understands.
   Lack lack = Lack::HostMemory;  ///< What it ran out of last.
@@ -67,6 +69,13 @@ struct Running {
   /// The one of its GPUs that did not answer shortly before it ended; it ended for that.
   std::optional<model::GpuIndex> lost_gpu;
   bool ended_for_gpu = false;
+};
+
+/// What an attempt is started with.
+struct Beginning {
+  const model::Request& asked;  ///< What it waited for.
+  const model::Request& given;
+  const model::Site& site;
 };
 
 /// What a task asks of its GPUs that has run out of their memory.

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/waiting.h"
@@ -45,6 +46,13 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   const GpuChooser chooser(policy, capacity);
   const std::vector<GpuRoom> room = chooser.empty(std::vector<GpuRoom>(there));
   if (chooser.choose(room, request)) return std::nullopt;
+  const std::size_t right =
+      chooser.count_for({.gpus = 1, .listed_only = request.listed_only, .where = request.where});
+  if (!request.where.gpu.empty() && std::cmp_greater(request.gpus, right)) {
+    return fmt::format("needs {} called '{}', this machine has {}",
+                       request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
+                       request.where.gpu, right == 0 ? "none" : std::to_string(right));
+  }
   if (std::cmp_greater(request.gpus, there)) {
     return fmt::format("needs {} GPUs, this machine has {}", request.gpus, there);
   }
@@ -81,10 +89,16 @@ std::string without_late(const model::Capacity& capacity) {
       one ? "" : "s", labels, one ? "does" : "do");
 }
 
+/// The machine that was looked at.
+std::optional<model::MachineIndex> was_read(const model::What& what) {
+  if (const auto* const host = std::get_if<model::Sampled>(&what)) return host->machine;
+  if (const auto* const gpus = std::get_if<model::GpusSampled>(&what)) return gpus->machine;
+  return std::nullopt;
+}
+
 }  // namespace
 
-Scheduler::Scheduler(const model::Policy& policy, const model::Capacity& capacity)
-    : state_(std::make_unique<State>(policy, capacity)) {}
+Scheduler::Scheduler(const model::Policy& policy) : state_(std::make_unique<State>(policy)) {}
 Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
@@ -97,6 +111,11 @@ model::Decision Scheduler::on(const model::Event& event) {
   bool look = true;
   match(
       event.what,
+      [&](const model::MachineJoined& it) {
+        state_->machine_joined(event.at, it);
+        look = lived;
+      },
+      [&](const model::MachineGone& it) { state_->machine_gone(it); },
       [&](const model::AttemptStarted& it) {
         state_->started(event.at, it, out);
         look = lived;
@@ -105,7 +124,7 @@ model::Decision Scheduler::on(const model::Event& event) {
       [&](const model::AttemptEnded& it) { state_->ended(event.at, it, out); },
       [&](const model::Sampled& it) { state_->sampled(event.at, it, out); },
       [&](const model::GpusSampled& it) { state_->gpus_sampled(event.at, it, out); },
-      [&](const model::KeeperSilent& it) { state_->keeper_silent = it.silent; },
+      [&](const model::KeeperSilent& it) { state_->keeper_silent(it); },
       [&](const model::InterruptAsked& it) { state_->interrupted(event.at, it, out); },
       [&](const model::KillAsked& it) { state_->kill_asked(event.at, it, out); },
       [&](const model::RetryAsked& it) { state_->retry_asked(it, out); },
@@ -116,17 +135,22 @@ model::Decision Scheduler::on(const model::Event& event) {
         state_->batch_added(*it.plan, it.number == 1 ? Instant{} : event.at, out);
       },
       [&](const model::Progressed& it) { state_->progressed(event.at, it, out); },
-      [&](const model::NeighboursSeen& it) { state_->neighbours_seen(it.neighbours); },
+      [&](const model::NeighboursSeen& it) { state_->neighbours_seen(it); },
       [&](const model::ClaimRefused& it) {
         state_->claim_refused(event.at, it, out);
         look = !it.no_more;
       },
       [&](const model::LimitsChanged& it) { state_->limits_changed(event.at, it, out); },
+      [&](const model::AttemptFound& it) {
+        state_->attempt_found(event.at, it, out);
+        look = !it.more_follow;
+      },
       // It is for the journal alone.
       [&](const model::CodeFound&) { look = lived; }, [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
   state_->end_overdue(event.at, out);
+  state_->end_before_machines(event.at, out);
   state_->let_go(event.at);
   if (state_->settle_needs(event.at, out)) look = true;
   if (state_->come_back(event.at)) look = true;
@@ -142,9 +166,7 @@ model::Decision Scheduler::on(const model::Event& event) {
     } while (state_->settle_needs(event.at, out));
   }
   state_->tell_of_trials(out);
-  const bool reading = std::holds_alternative<model::Sampled>(event.what) ||
-                       std::holds_alternative<model::GpusSampled>(event.what);
-  state_->tell_headroom(event.at, reading, out);
+  state_->tell_headroom(event.at, was_read(event.what), out);
   return out;
 }
 
@@ -154,6 +176,7 @@ std::optional<Instant> Scheduler::wakeup() const {
     if (at) first = std::min(first.value_or(*at), *at);
   };
   if (!state_->deadlines.empty()) sooner(state_->deadlines.begin()->first);
+  sooner(state_->next_end_before_machines());
   sooner(state_->next_coming_back());
   sooner(state_->next_gate());
   sooner(state_->next_trial_end());
@@ -162,7 +185,15 @@ std::optional<Instant> Scheduler::wakeup() const {
 
 bool Scheduler::idle() const { return state_->tasks.open() == 0; }
 
-model::Headroom Scheduler::headroom(Instant at) const { return state_->headroom_now(at); }
+model::Headroom Scheduler::headroom(model::MachineIndex machine, Instant at) const {
+  return state_->headroom_of(machine, at);
+}
+
+bool Scheduler::is_of_use(model::MachineIndex machine, Instant at) const {
+  return state_->is_of_use(machine, at);
+}
+
+std::size_t Scheduler::count_waiting() const { return state_->count_waiting(); }
 
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
                                       const model::Capacity& capacity) {
@@ -174,9 +205,8 @@ std::optional<std::string> never_fits(const model::Request& request, const model
                        to_text(capacity.memory), to_text(kept));
   }
   if (request.cpus > capacity.cpus) {
-    return fmt::format("needs {} CPUs, this machine has {}",
-                       static_cast<double>(request.cpus.milli) / 1000,
-                       static_cast<double>(capacity.cpus.milli) / 1000);
+    return fmt::format("needs {} CPUs, this machine has {}", model::as_number(request.cpus),
+                       model::as_number(capacity.cpus));
   }
   if (request.gpus == 0) return std::nullopt;
   std::optional<std::string> why = never_fits_gpus(request, policy, capacity);

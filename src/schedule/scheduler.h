@@ -23,18 +23,20 @@ namespace trainyard::schedule {
 
 class Scheduler {
  public:
-  /// It has nothing to run until a batch is added. A first reading of the machine, and of its GPUs
-  /// where it has some, must come before that.
-  Scheduler(const model::Policy& policy, const model::Capacity& capacity);
+  /// It has nothing to run until a batch is added, and nowhere to run it before a machine has
+  /// joined.
+  explicit Scheduler(const model::Policy& policy);
   ~Scheduler();
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
 
   /// Takes in one thing that happened. Returns what must now be written down and done, in order.
-  /// Each shape of a batch must fit into the capacity less what the limits keep free (see
-  /// never_fits()), and its groups may need those of earlier batches.
-  /// Costs O(log tasks + lanes looked at): at most 128 lanes of tasks that lack room (those of one
-  /// shape that ask for the same), and 16,384 of groups that run as many as max-parallel lets them.
+  /// Nothing is started on a machine before a reading of it has come; where it has GPUs one of
+  /// these must come before that. Each shape of a batch must fit into the capacity of a machine
+  /// less what the limits keep free (see never_fits()), or wait for one that it fits on; its groups
+  /// may need those of earlier batches. Costs O(log tasks + lanes looked at): at most 128 lanes of
+  /// tasks that lack room (those of one shape that ask for the same), and 16,384 of groups that run
+  /// as many as max-parallel lets them.
   [[nodiscard]] model::Decision on(const model::Event& event);
 
   /// When it wants a TimePassed at the latest, whatever else happens; nothing when it needs none.
@@ -43,8 +45,15 @@ class Scheduler {
   /// True when every task of every batch so far has its verdict.
   [[nodiscard]] bool idle() const;
 
-  /// What could be promised now, with all that was decided so far.
-  [[nodiscard]] model::Headroom headroom(Instant at) const;
+  /// What could be promised of a machine now, with all that was decided so far.
+  [[nodiscard]] model::Headroom headroom(model::MachineIndex machine, Instant at) const;
+
+  /// Whether anything runs on a machine, or something that waits may yet begin there before it is
+  /// taken away; true of one that has not joined, or was not looked at. Costs O(lanes that wait).
+  [[nodiscard]] bool is_of_use(model::MachineIndex machine, Instant at) const;
+
+  /// How many tasks have neither a verdict nor an attempt.
+  [[nodiscard]] std::size_t count_waiting() const;
 
  private:
   struct State;

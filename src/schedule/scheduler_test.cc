@@ -287,5 +287,21 @@ TEST(Scheduler, SaysWhatCanNeverFit) {
             "needs 6 CPUs, this machine has 4");
 }
 
+TEST(Scheduler, CountsAnEndBeforeAnybodyToldItToEndAsItsOwn) {
+  for (const model::What& told : {model::What(model::InterruptAsked{}),
+                                  model::What(model::KillAsked{.task = {0}, .request = 7})}) {
+    const auto end_at = [&told](int when) {
+      Yard yard(PlanBuilder().tasks(1, gb(1)));
+      static_cast<void>(yard.started(0, at(0)));
+      static_cast<void>(yard.on(at(10), told));
+      model::AttemptEnded ended{.key = {.task = {0}, .attempt = 1}, .end = model::ExitedWith{0}};
+      ended.ended = at(when);
+      return changes(yard.on(at(20), ended)).front();
+    };
+    EXPECT_EQ(end_at(9), "0#1 FINISHED") << "the news of it was on its way, or its files were";
+    EXPECT_NE(end_at(11), "0#1 FINISHED");
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::schedule

@@ -24,6 +24,7 @@
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/ledger.h"
+#include "schedule/machine_book.h"
 #include "schedule/printed_need.h"
 #include "schedule/scheduler.h"
 #include "schedule/task_table.h"
@@ -34,15 +35,7 @@ Bytes grown(Bytes had, Bytes peak, Bytes most) {
   return std::max(had, std::min(most, std::max(had + Bytes{had.count / 5}, peak)));
 }
 
-Scheduler::State::State(const model::Policy& policy, const model::Capacity& capacity)
-    : policy_(policy),
-      capacity_(capacity),
-      ledger_(policy, capacity),
-      gpus_(policy, capacity),
-      chooser_(policy, capacity),
-      neighbours_(capacity),
-      overfull_(capacity.gpus.size()),
-      gate_(capacity.gpus.size()) {}
+Scheduler::State::State(const model::Policy& policy) : policy_(policy) {}
 
 void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model::Decision& out) {
   // First of all: who has taken how much is read from the ledger from here on. What an older
@@ -51,18 +44,18 @@ void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model:
     const auto found = running_.find(sample.key.task);
     return found != running_.end() && found->second.key != sample.key;
   };
+  MachineBook& book = machines_.at(reading.machine.value);
+  if (!book.was_read) are_others_ = true;
   if (std::ranges::any_of(reading.tasks, is_old)) {
     model::Sampled fresh = reading;
     std::erase_if(fresh.tasks, is_old);
-    ledger_.see(fresh);
+    book.see(fresh);
   } else {
-    ledger_.see(reading);
+    book.see(reading);
   }
-  neighbours_.host_was_read();
-  ledger_.set_neighbours(neighbours_.on_host());
-  learn_from_running();
-  end_those_over_their_limit(at, out);
-  if (policy_.watches_memory) watch_memory(at, out);
+  learn_from_running(book);
+  end_those_over_their_limit(book, at, out);
+  if (policy_.watches_memory) watch_memory(book, at, out);
   give_up_on_disk(at, out);
 }
 
@@ -84,9 +77,11 @@ void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
   // that was asked to end before it was seen has the deadline of its grace.
   const Duration limit = time_limit_of(event.key.task);
   if (limit > Duration{0} && running.cause == StopCause::None) {
+    const Duration left = running.time_left.value_or(limit) - shape.terms.early_signal.before;
     // One that was made shorter than the time of its signal has that at once.
-    set_deadline(running, at + std::max(Duration{0}, limit - shape.terms.early_signal.before));
+    set_deadline(running, at + std::max(Duration{0}, left));
   }
+  running.time_left.reset();
 }
 
 void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model::Decision& out) {
@@ -100,7 +95,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   forget_cause_if_late(found->second, event);
   // Who crowded it is seen as long as it is in the books. One that has spoken was looked at then.
   if (!found->second.word && found->second.cause == StopCause::None) {
-    found->second.crowding = gpus_.crowding_of(task);
+    found->second.crowding = book_of(found->second).gpus.crowding_of(task);
   }
   set_deadline(found->second, std::nullopt);
   leave_room(found->second, out);
@@ -110,12 +105,14 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   Running running = std::move(found->second);
   running_.erase(found);
   // Nor is what it took without ending well a need of others that begin in this very turn.
-  learn_from_running();
-  ledger_.release(task);
+  tell_taken(running, {});
+  MachineBook& book = book_of(running);
+  book.ledger.release(task);
   // What ended unseen, as where its keeper died, was measured all the same.
-  running.needed.gpu_memory = std::max(running.needed.gpu_memory, gpus_.peak_of(task));
-  running.lost_gpu = gpus_.lost_gpu_of(task, at);
-  gpus_.release(task, at);
+  running.needed.gpu_memory = std::max(running.needed.gpu_memory, book.gpus.peak_of(task));
+  running.lost_gpu = book.gpus.lost_gpu_of(task, at);
+  book.gpus.release(task, at);
+  if (!book.gpus.lingering().empty()) lingering_.insert(book.index);
   paces_.ended(task, event.end == model::End(model::ExitedWith{0}), at);
   groups_.task_stopped(group_of(task));
   conclude_attempt(running, event, at, out);
@@ -132,6 +129,13 @@ namespace {
 Peak needed_by(const model::Usage& usage, Bytes of_gpu, std::string_view message) {
   const Bytes peak = std::max(usage.gpu_memory_peak, of_gpu);
   return {.memory = usage.memory_peak, .gpu_memory = std::max(peak, printed_need(message, peak))};
+}
+
+/// What ends well between its signal and TERM, and says what came of it, was done before its
+/// machine was taken away.
+bool was_done_in_time(const Running& running, const model::AttemptEnded& event) {
+  return running.cause == StopCause::TimeOver && !running.terminated &&
+         event.end == model::End(model::ExitedWith{0}) && !event.result.empty();
 }
 
 /// What ended by itself, as a program does whose GPU is gone. Out of memory is that.
@@ -162,7 +166,7 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
   return {.verdict = model::Verdict::Failed,
           .failure = model::Failure::Lost,
           .message = fmt::format("{} did not answer while it ran: {}",
-                                 names_of({*running.lost_gpu}), ending.message)};
+                                 book_of(running).names_of({*running.lost_gpu}), ending.message)};
 }
 
 /// Of one that has finished, and had ended then.
@@ -183,14 +187,15 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
   }
 }
 
-/// What had ended before the yard found something wrong with it did not end for that: the news of
-/// it was on its way.
+/// What had ended before it was told to did not end for that: the news of it was on its way, or its
+/// files were.
 void Scheduler::State::forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
-  const bool by_what_was_seen =
+  if (was_done_in_time(running, event)) running.cause = StopCause::None;
+  const bool from_outside =
       running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
-      running.cause == StopCause::Preempted || running.cause == StopCause::Crowds ||
-      running.cause == StopCause::Cleared;
-  if (!by_what_was_seen || !event.ended || !running.told_to_end) return;
+      running.cause == StopCause::KillAsked || running.cause == StopCause::Interrupt ||
+      running.cause == StopCause::FailFast || is_interruption(running.cause);
+  if (!from_outside || !event.ended || !running.told_to_end) return;
   if (*event.ended < *running.told_to_end) running.cause = StopCause::None;
 }
 
@@ -353,8 +358,7 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
   const bool lacked_memory = running.word && running.word->said == model::Said::OutOfMemory;
   if (running.cause == StopCause::None) {
     stop(running, cause, at, out);
-  } else if (running.cause == StopCause::OutOfMemory || running.cause == StopCause::Preempted ||
-             running.cause == StopCause::Crowds || running.cause == StopCause::Cleared ||
+  } else if (running.cause == StopCause::OutOfMemory || is_interruption(running.cause) ||
              (running.cause == StopCause::Leaving && lacked_memory)) {
     running.cause = cause;
   }

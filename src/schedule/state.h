@@ -15,19 +15,18 @@
 //
 // What holds whenever an event has been taken in:
 //
-// (1) running_ and ledger_ name the same tasks, and gpus_ those of them that hold GPUs. A task is
-//     entered in start() and taken out in ended(), and nowhere else: one that was asked to end
-//     holds what it has until the keeper says that it is gone. Running::promise is what the ledgers
-//     have reserved for it. A two-phase task has its CPUs and GPUs reserved by train().
+// (1) A task of running_ is in the ledger of the machine of its Running::site and of no other, and
+//     in that of its GPUs if it holds some. A task is entered in begin_attempt() and taken out in
+//     ended(), and nowhere else: one that was asked to end holds what it has until the keeper says
+//     that it is gone. Running::promise is what the ledgers have reserved for it. A two-phase task
+//     has its CPUs and GPUs reserved by train().
 // (2) A task is in loaded_ if and only if its Running::waits. It has no deadline then, has said no
 //     last word and was not asked to end.
 // (3) `deadlines` has each Running::deadline, and nothing else. Only set_deadline() changes either.
-// (4) ahead_, ahead_on_gpus_ and ahead_cpus_ count the attempts that are Running::ahead. Only
-//     set_ahead() changes them.
-// (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. A group with a
-// task
-//     without a verdict is Blocked or Running, and one that is Running has such a task
-//     (group_book.h).
+// (4) ahead_, and `ahead`, `ahead_on_gpus` and `ahead_cpus` of a machine, count the attempts that
+//     are Running::ahead. Only set_ahead() changes them.
+// (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. One with a
+//     task that has no verdict is Blocked or Running; one that is Running has one (group_book.h).
 // (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
 //     it: being passed is counted anew for each wait.
 // (7) A shape has a reason only while a task of it waits in a room, for its group, or for the one
@@ -56,6 +55,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/site_wish.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "schedule/another_try.h"
@@ -63,16 +63,16 @@
 #include "schedule/durations.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
+#include "schedule/free_room.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
 #include "schedule/group_book.h"
-#include "schedule/ledger.h"
 #include "schedule/lookahead.h"
-#include "schedule/neighbours.h"
+#include "schedule/machine_book.h"
 #include "schedule/paces.h"
+#include "schedule/round.h"
 #include "schedule/running.h"
 #include "schedule/scheduler.h"
-#include "schedule/startup_gate.h"
 #include "schedule/task_needs.h"
 #include "schedule/task_table.h"
 #include "schedule/vacancy.h"
@@ -85,9 +85,12 @@ namespace trainyard::schedule {
 Bytes grown(Bytes had, Bytes peak, Bytes most);
 
 struct Scheduler::State {
-  State(const model::Policy& policy, const model::Capacity& capacity);
+  explicit State(const model::Policy& policy);
 
   // What can happen. Each adds to `out` what it leads to.
+  void machine_joined(Instant at, const model::MachineJoined& event);
+  void machine_gone(const model::MachineGone& event);
+  void keeper_silent(const model::KeeperSilent& event);
   void batch_added(const model::Plan& plan, Instant since, model::Decision& out);
   void started(Instant at, const model::AttemptStarted& event, model::Decision& out);
   void reported(Instant at, const model::StageReported& event, model::Decision& out);
@@ -101,16 +104,26 @@ struct Scheduler::State {
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
   /// Who says how far it is begins nothing more, and lives: others may begin.
   void progressed(Instant at, const model::Progressed& event, model::Decision& out);
-  void neighbours_seen(std::vector<model::Neighbour> neighbours);
+  void neighbours_seen(const model::NeighboursSeen& event);
   void claim_refused(Instant at, const model::ClaimRefused& event, model::Decision& out);
   void limits_changed(Instant at, const model::LimitsChanged& event, model::Decision& out);
-  [[nodiscard]] model::Headroom headroom_now(Instant at) const;
+  void attempt_found(Instant at, const model::AttemptFound& event, model::Decision& out);
+  [[nodiscard]] model::Headroom headroom_of(model::MachineIndex machine, Instant at) const;
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
-  void let_go(Instant at) { gpus_.let_go(at); }
+  void let_go(Instant at);
   /// When let_go() is to be called next.
-  [[nodiscard]] std::optional<Instant> next_letting_go() const { return gpus_.first_linger_end(); }
+  [[nodiscard]] std::optional<Instant> next_letting_go() const;
   /// Does what is due at the deadlines that have passed: a signal, TERM, or KILL.
   void end_overdue(Instant at, model::Decision& out);
+  /// Interrupts those whose machine is taken away soon.
+  void end_before_machines(Instant at, model::Decision& out);
+  /// When that is to be called next.
+  [[nodiscard]] std::optional<Instant> next_end_before_machines() const { return first_end_; }
+  /// As the scheduler's own.
+  [[nodiscard]] bool is_of_use(model::MachineIndex machine, Instant at) const;
+  [[nodiscard]] std::size_t count_waiting() const {
+    return static_cast<std::size_t>(tasks.open()) - running_.size();
+  }
   /// Lets those wait for room whose time for another try has come. Returns whether there were any.
   bool come_back(Instant at);
   /// When come_back() is to be called next.
@@ -132,14 +145,14 @@ struct Scheduler::State {
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
   void start_what_fits(Instant at, model::Decision& out);
-  /// Says what could be promised, if that is new: after a reading, and with a new reason.
-  void tell_headroom(Instant at, bool after_reading, model::Decision& out);
+  /// Says what could be promised, if that is new: of a machine after a reading of it, and of all
+  /// with a new reason.
+  void tell_headroom(Instant at, std::optional<model::MachineIndex> was_read, model::Decision& out);
   /// Says what sharing GPUs costs, where that is new.
   void tell_prices(model::Decision& out);
 
   std::set<std::pair<Instant, model::TaskIndex>> deadlines;  ///< See (3).
   TaskTable tasks;
-  bool keeper_silent = false;  ///< Nothing is started then.
 
  private:
   /// So many are loaded ahead of a GPU where nothing better is known: enough that there is always
@@ -152,45 +165,12 @@ struct Scheduler::State {
   static Lack lack_of(const Running& running, bool of_gpu);
   /// How much of what it lacked an attempt with this promise has, for people.
   [[nodiscard]] static std::string tried_with(Lack lack, const model::Request& promise);
-  /// How often younger tasks started while this one was the oldest that lacked room, and since
-  /// when.
-  struct Passed {
-    int times = 0;
-    Instant since;
-  };
-  /// One that lacks room, and what it asks for.
-  struct Blocked {
-    model::TaskIndex task;
-    model::Request request;
-  };
-  /// A task that is looked ahead over, and which of the prospects it is part of.
-  struct LookedAhead {
-    model::TaskIndex task;
-    std::uint32_t prospect = 0;
-  };
-  /// One that begins as soon as another has settled on its GPUs: until then these are kept for it.
-  struct Held {
-    model::Request request;
-    GpuSet gpus;
-  };
-  /// One look at those who wait, oldest first.
-  struct Round {
-    Instant at;
-    std::optional<Blocked> oldest;
-    bool owed = false;            ///< It was passed too often.
-    std::optional<Vacancy> kept;  ///< The room that is kept for it then.
-    bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
-    bool gpu_loads_wait = false;  ///< The same of those that want GPUs.
-    /// An older task waits for the disk that those that run may not need: nobody takes it before.
-    bool disk_waits = false;
-  };
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return shapes_[tasks[task].shape.value];
   }
   [[nodiscard]] model::GroupIndex group_of(model::TaskIndex task) const {
     return shape_of(task).group;
   }
-
   /// A group that begins with one of its tasks.
   struct Trial {
     model::TaskIndex task;              ///< That one.
@@ -230,7 +210,7 @@ struct Scheduler::State {
   // Of the stages of a two-phase task.
   void begin_loading(model::TaskIndex task, model::Decision& out);
   void wait_for_device(Running& running, Instant at, model::Decision& out);
-  void train(std::uint32_t lane, const GpuSet& gpus, Instant at, model::Decision& out);
+  void train(std::uint32_t lane, const model::Site& site, Instant at, model::Decision& out);
   void trained(Running& running, Instant at, model::Decision& out);
   void ran_out_of_memory(Running& running, const std::string& message, Instant at,
                          model::Decision& out);
@@ -264,12 +244,35 @@ struct Scheduler::State {
   /// How long an attempt of it may take; 0: there is no limit.
   [[nodiscard]] Duration time_limit_of(model::TaskIndex task) const;
 
+  // Of machines.
+  [[nodiscard]] MachineBook& book_of(const Running& running) {
+    return machines_[running.site.machine.value];
+  }
+  [[nodiscard]] const MachineBook& book_of(const Running& running) const {
+    return machines_[running.site.machine.value];
+  }
+  /// To be changed for as long as the present pass takes.
+  [[nodiscard]] MachineBook& in_pass(MachineBook& book);
+  /// All that are there together, as one machine.
+  [[nodiscard]] model::Capacity whole() const;
+  /// Of those on which one may run: what the largest can be promised, and what the one with most to
+  /// give could be promised now if nothing of ours ran.
+  [[nodiscard]] Bytes memory_most(const model::SiteWish& where) const;
+  [[nodiscard]] Bytes memory_free_alone(const model::SiteWish& where) const;
+  /// The most that a request could have on each of its GPUs on one of them, with nothing on them.
+  [[nodiscard]] Bytes gpu_memory_most(const model::Request& request) const;
+  [[nodiscard]] Bytes gpu_memory_alone(const model::Request& request) const;
+
   // Of tasks.
-  void start(std::uint32_t lane, const GpuSet& gpus, Instant at, model::Decision& out);
+  void start(std::uint32_t lane, const model::Site& site, Instant at, model::Decision& out);
+  Running& begin_attempt(model::TaskIndex task, const Beginning& begins, Instant at,
+                         model::Decision& out);
+  [[nodiscard]] bool is_next(model::AttemptKey key) const;
+  [[nodiscard]] bool can_go_on(const model::AttemptFound& found) const;
   [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, model::Decision& out);
   void block(Round& round, const Blocked& blocked) const;
   void keep_room_in(Round& round, const Blocked& oldest) const;
-  void take_room_in(Round& round, const Candidate& started);
+  void take_room_in(Round& round, const Candidate& started, model::MachineIndex machine);
   void end_for(Running& running, StopCause cause, Instant at, model::Decision& out);
   void stop(Running& running, StopCause cause, Instant at, model::Decision& out);
   static void set_cause(Running& running, StopCause cause, Instant at);
@@ -292,7 +295,6 @@ struct Scheduler::State {
   [[nodiscard]] Setback setback_of_memory(const Running& running) const;
   [[nodiscard]] std::string crowding_text(const Running& running) const;
   void tell_of_last_try(const Running& running, model::Decision& out) const;
-  [[nodiscard]] std::string names_of(const GpuSet& gpus) const;
   [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
@@ -313,10 +315,11 @@ struct Scheduler::State {
   // Of GPUs.
   [[nodiscard]] model::Request gpu_request_of(model::TaskIndex task) const;
   [[nodiscard]] model::Request within_gpus(model::Request request, model::ShapeIndex shape) const;
-  void learn_from_running();
-  void end_those_over_their_limit(Instant at, model::Decision& out);
-  void watch_memory(Instant at, model::Decision& out);
-  [[nodiscard]] Running* to_be_preempted();
+  void learn_from_running(const MachineBook& book);
+  void tell_taken(Running& running, const Peak& taken);
+  void end_those_over_their_limit(const MachineBook& book, Instant at, model::Decision& out);
+  void watch_memory(MachineBook& book, Instant at, model::Decision& out);
+  [[nodiscard]] Running* to_be_preempted(const MachineBook& book);
   /// What the kernel shall give a task at most that is promised so much; 0: no limit.
   [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
@@ -326,10 +329,11 @@ struct Scheduler::State {
                     const model::Request& given, model::Decision& out);
   [[nodiscard]] GrownGpu grown_gpu(const Running& running, Setback setback,
                                    const AnotherTry& next) const;
-  void watch_gpus(Instant at, model::Decision& out);
-  [[nodiscard]] Running* most_over_on(model::GpuIndex gpu);
+  void watch_gpus(MachineBook& book, Instant at, model::Decision& out);
+  [[nodiscard]] Running* most_over_on(const MachineBook& book, model::GpuIndex gpu);
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
-  [[nodiscard]] model::Cause lack_of_gpus(Instant at) const;
+  /// What GPUs of a machine may yet be there, with nothing on them; nothing: all are.
+  [[nodiscard]] std::vector<GpuRoom> left_of(const MachineBook& book, Instant at, bool& gone) const;
   void give_up_on_gpus(Instant at, bool some_found, model::Decision& out);
   void give_up_waiting(model::TaskIndex task, std::string_view why, Instant at,
                        model::Decision& out);
@@ -347,47 +351,76 @@ struct Scheduler::State {
   [[nodiscard]] Bytes cap_of(const Running& running) const;
   [[nodiscard]] static bool is_near_its_cap(const Running& running, Bytes peak);
   [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex task) const;
-  void end_those_over_their_gpu_limit(Instant at, model::Decision& out);
+  void end_those_over_their_gpu_limit(const MachineBook& book, Instant at, model::Decision& out);
 
   // Of what sharing GPUs costs.
-  void promise_gpus(model::TaskIndex task, const GpuSet& gpus, const model::Request& request,
+  void promise_gpus(model::TaskIndex task, const model::Site& site, const model::Request& request,
                     Instant at);
   [[nodiscard]] int gpu_share_of(model::ShapeIndex shape) const;
   [[nodiscard]] model::SharingMeasured price_of(model::ShapeIndex shape) const;
   [[nodiscard]] model::GpuSharing priced(model::GpuSharing written, model::ShapeIndex shape) const;
 
   // Of the gate before GPUs.
-  void close_gate(Instant at);
-  [[nodiscard]] model::Cause choose_gpus(const model::Request& request, Instant at,
-                                         GpuSet& gpus) const;
-  void hold(const model::Request& request, const GpuSet& gpus);
-  void occupy(const model::Request& request, const GpuSet& gpus, Instant at);
-  [[nodiscard]] std::span<const GpuRoom> room_for_choice() const;
+  void close_gates(Instant at);
+  void hold(const model::Request& request, const model::Site& site);
+
+  // Of what is asked of a machine.
+  [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
+  [[nodiscard]] model::Request request_on(const WaitingRoom::Lane& lane,
+                                          const MachineBook& book) const;
+  [[nodiscard]] bool asks_too_much(const WaitingRoom::Lane& lane, const model::Request& it) const;
+  [[nodiscard]] model::Request whole_of(model::TaskIndex task, const model::Request& request) const;
+  [[nodiscard]] model::Request whole_on(model::TaskIndex task, const model::Request& request,
+                                        const MachineBook& book) const;
+  [[nodiscard]] model::Request device_of(const WaitingRoom::Lane& loaded) const;
+  [[nodiscard]] bool could_have(const model::Request& whole, const MachineBook& book) const;
+  [[nodiscard]] bool is_nowhere(const model::Request& whole) const;
+  [[nodiscard]] model::Request as_far_as_there_is(model::Request request, model::TaskIndex task,
+                                                  const MachineBook& book) const;
+  [[nodiscard]] model::Cause lack_for_good(model::TaskIndex task, const model::Request& request,
+                                           const MachineBook& book) const;
+  [[nodiscard]] bool has_larger_gpus_elsewhere(const model::Request& whole,
+                                               const MachineBook& book) const;
 
   // Of starting.
+  void end_before(MachineBook& book, Instant at, model::Decision& out);
+  /// Whether the time that is left of a machine is enough, as far as anybody knows.
+  [[nodiscard]] bool has_time_for(const model::Shape& shape, const MachineBook& book,
+                                  Instant at) const;
   [[nodiscard]] model::Request request_to_start(model::TaskIndex task, Bytes memory) const;
   [[nodiscard]] bool waits_in_a_room(model::ShapeIndex shape) const;
-  [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
-  [[nodiscard]] Candidate candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const;
-  [[nodiscard]] model::Cause obstacle(const WaitingRoom::Lane& lane, const Round& round,
+  [[nodiscard]] Candidate candidate_of(const WaitingRoom::Lane& lane, const MachineBook& book,
+                                       const GpuSet& gpus) const;
+  [[nodiscard]] Place place_for(const WaitingRoom::Lane& lane, const Round& round);
+  bool look_at(const WaitingRoom::Lane& lane, const Round& round, Looked& looked,
+               MachineBook& book);
+  bool look_where_it_was_told(const WaitingRoom::Lane& lane, const Round& round, Looked& looked);
+  [[nodiscard]] model::Cause obstacle(const WaitingRoom::Lane& lane, const model::Request& request,
+                                      const Round& round, const MachineBook& book,
                                       GpuSet& gpus) const;
-  [[nodiscard]] model::Cause lack_of_disk(Bytes asked, const Round& round) const;
+  [[nodiscard]] static model::Cause lack_of_disk(Bytes asked, const MachineBook& book);
   void give_up_on_disk(Instant at, model::Decision& out);
   [[nodiscard]] model::Cause obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
                                                GpuSet& gpus) const;
-  [[nodiscard]] bool may_load_ahead(const model::Shape& shape) const;
-  [[nodiscard]] std::optional<Vacancy> vacancy_for(const model::Request& request, Instant at) const;
+  [[nodiscard]] bool may_load_ahead(const model::Shape& shape, const MachineBook& book) const;
+  [[nodiscard]] std::optional<Kept> room_to_keep(const Blocked& blocked, Instant at) const;
+  [[nodiscard]] std::optional<Vacancy> vacancy_for(const model::Request& request,
+                                                   const MachineBook& book, Instant at) const;
+  [[nodiscard]] bool would_take_kept_room(const Round& round, const Candidate& candidate,
+                                          const MachineBook& book) const;
   void pass(model::TaskIndex task, Instant at);
   [[nodiscard]] bool passed_too_often(model::TaskIndex task, Instant at) const;
   [[nodiscard]] Duration passed_time_max(model::TaskIndex task) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const model::Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
-  [[nodiscard]] bool others_use_the_cpus() const;
+  [[nodiscard]] bool others_use_the_cpus(const MachineBook& book) const;
   [[nodiscard]] bool one_runs_on_the_cpus() const;
-  [[nodiscard]] int processes_max() const;
+  [[nodiscard]] bool has_all_processes(const MachineBook& book) const;
+  [[nodiscard]] int processes_max(const MachineBook& book) const;
 
   // Of reasons.
-  void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, const GpuSet& gpus,
+  void tell_headroom_of(MachineBook& book, Instant at, model::Decision& out);
+  void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, const model::Site& site,
                    model::Decision& out);
   void set_reason(model::ShapeIndex shape, model::Reason reason, model::Decision& out);
   void clear_reason(model::ShapeIndex shape, model::Decision& out);
@@ -395,28 +428,30 @@ struct Scheduler::State {
   void settle_reason(model::ShapeIndex shape, model::Decision& out);
   void note_queued(model::Decision& out);
   [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
-                                         const GpuSet& gpus) const;
+                                         const model::Site& site) const;
   void explain_gpus(const WaitingRoom::Lane& lane, model::Reason& reason) const;
 
   // Of the other yards on the machine, and of limits.
   void take_back_start(Running& running, Instant at, model::Decision& out);
   void take_back_grant(Running& running, Instant at, model::Decision& out);
-  [[nodiscard]] model::Cause lack_of_turn(const model::Request& request, GpuSet& gpus, Instant at);
-  [[nodiscard]] bool gives_way(const model::Request& request, const GpuSet& gpus, Instant at);
-  [[nodiscard]] std::vector<bool> gpus_in_use() const;
+  [[nodiscard]] model::Cause lack_of_turn(const model::Request& request, MachineBook& book,
+                                          GpuSet& gpus, Instant at);
+  [[nodiscard]] bool gives_way(const model::Request& request, MachineBook& book, const GpuSet& gpus,
+                               Instant at);
+  [[nodiscard]] std::vector<bool> gpus_in_use(const MachineBook& book) const;
 
   std::vector<model::Shape> shapes_;
   /// The tasks of each group: the first, and one past the last.
   std::vector<std::pair<model::TaskIndex, model::TaskIndex>> members_;
   model::Policy policy_;
-  model::Capacity capacity_;
+  std::vector<MachineBook> machines_;  ///< By MachineIndex.
+  FreeRoom free_room_;                 ///< Of them.
+  Bytes memory_most_;                  ///< What the largest can be promised.
+  // Those of which there is something to do, so that nobody looks at all of them for it.
+  std::vector<model::MachineIndex> in_pass_;  ///< In the present pass.
+  std::set<model::MachineIndex> lingering_;   ///< Ended tasks may still have memory of their GPUs.
+  std::optional<Instant> first_end_;          ///< When the first attempt has to end, or earlier.
   GroupBook groups_;
-  Ledger ledger_;
-  GpuLedger gpus_;
-  GpuChooser chooser_;
-  NeighbourBook neighbours_;
-  std::optional<int> gpus_max_;  ///< limits.gpus, now.
-  std::string gpus_max_until_;   ///< For people.
   Estimates estimates_;
   Paces paces_;
   std::map<model::ShapeIndex, model::SharingMeasured> prices_;         ///< As was last told.
@@ -424,9 +459,7 @@ struct Scheduler::State {
   WaitingRoom waiting_;  ///< The tasks that wait to be started.
   WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
   std::map<model::TaskIndex, Running> running_;
-  int ahead_ = 0;           ///< How many attempts are started and do not train yet.
-  int ahead_on_gpus_ = 0;   ///< How many of these want GPUs.
-  model::Cpus ahead_cpus_;  ///< The CPUs on which those of them will train that want no GPU.
+  int ahead_ = 0;  ///< How many attempts are started and do not train yet.
   DelayedTries delayed_;
   std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
   /// How many tasks of a shape are in delayed_ for their first try.
@@ -441,8 +474,7 @@ struct Scheduler::State {
   std::set<model::GroupIndex> failing_fast_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;
-  /// What tasks of a resumed run had come to ask of the host's memory, until they first wait for
-  /// room.
+  /// What tasks of a resumed run had come to ask of the host's memory, until they wait for room.
   std::map<model::TaskIndex, Bytes> reached_memory_;
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
@@ -451,20 +483,15 @@ struct Scheduler::State {
   Durations all_durations_;              ///< The same over all groups.
   std::vector<model::Reason> reasons_;   ///< By shape: why its tasks wait, as was last said.
   int told_ = 0;                         ///< How many shapes have a reason.
-  model::Headroom headroom_;             ///< The headroom that was last said.
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
-  int short_of_memory_ = 0;              ///< How many readings in a row showed too little memory.
-  std::vector<int> overfull_;            ///< By GPU: the same of readings that showed it overfull.
   // Of the present pass.
-  StartupGate gate_;
-  std::vector<Held> held_;
-  std::vector<GpuRoom> room_beside_held_;  ///< While there are any.
-  std::optional<Instant> gate_opens_at_;   ///< Of the last pass: where somebody waits for that.
-  int ahead_max_ = kAheadMax;              ///< How many tasks that want GPUs may be loaded ahead.
-  bool out_of_order_ = true;               ///< A group was opened since tasks were put in order.
-  std::optional<LookAhead> search_;        ///< The search for the order of looked_ahead_.
+  std::optional<Instant> gate_opens_at_;  ///< Of the last pass: where somebody waits for that.
+  int ahead_max_ = kAheadMax;        ///< How many that want GPUs may be loaded ahead, on a machine.
+  bool out_of_order_ = true;         ///< A group was opened since tasks were put in order.
+  std::optional<LookAhead> search_;  ///< The search for the order of looked_ahead_.
   std::vector<LookedAhead> looked_ahead_;
+  bool are_others_ = true;    ///< A machine came, was looked at or has gone since the last pass.
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;        ///< How often the end of the run was asked for.
   std::string why_stopped_ = "the run was interrupted";  ///< For people; once it was.

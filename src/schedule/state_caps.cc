@@ -39,12 +39,13 @@ void Scheduler::State::cap(std::size_t first_command, model::Decision& out) {
 Bytes Scheduler::State::cap_of(const Running& running) const {
   const model::GpuMemoryLimit limit = shape_of(running.key.task).terms.gpu_memory_limit;
   const Bytes promise = running.promise.gpu_memory;
-  if (running.gpus.empty() || promise == Bytes{} || limit == model::GpuMemoryLimit::None) return {};
+  if (running.site.gpus.empty() || promise == Bytes{} || limit == model::GpuMemoryLimit::None)
+    return {};
   if (limit == model::GpuMemoryLimit::Hard) return promise;
   bool alone = true;
   std::optional<Bytes> left;
-  for (const model::GpuIndex gpu : running.gpus) {
-    const GpuRoom& room = room_for_choice()[gpu.value];
+  for (const model::GpuIndex gpu : running.site.gpus) {
+    const GpuRoom& room = book_of(running).room_for_choice()[gpu.value];
     alone = alone && room.sharers.tasks() <= 1;
     left = std::min(left.value_or(room.free), room.free);
   }
@@ -61,12 +62,15 @@ bool Scheduler::State::has_hard_gpu_limit(model::TaskIndex task) const {
   return shape_of(task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
 }
 
-void Scheduler::State::end_those_over_their_gpu_limit(Instant at, model::Decision& out) {
-  for (auto& [task, running] : running_) {
+void Scheduler::State::end_those_over_their_gpu_limit(const MachineBook& book, Instant at,
+                                                      model::Decision& out) {
+  for (const model::TaskIndex task : book.ledger.holders()) {
+    Running& running = running_.at(task);
     if (!has_hard_gpu_limit(task) || running.cause != StopCause::None) continue;
-    const bool over = std::ranges::any_of(running.gpus, [this, of = task](model::GpuIndex gpu) {
-      return gpus_.excess_on(of, gpu) > Bytes{};
-    });
+    const GpuLedger& gpus = book.gpus;
+    const bool over = std::ranges::any_of(
+        running.site.gpus,
+        [&gpus, of = task](model::GpuIndex gpu) { return gpus.excess_on(of, gpu) > Bytes{}; });
     if (!over) continue;
     running.lack = Lack::GpuMemory;
     stop(running, StopCause::GpuLimit, at, out);

@@ -1,4 +1,5 @@
 // The part of the scheduler that knows of the disk on which tasks write.
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "model/ids.h"
 #include "model/waiting.h"
 #include "schedule/ledger.h"
+#include "schedule/machine_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -19,17 +21,22 @@ namespace trainyard::schedule {
 
 /// Comes last of all obstacles: who lacks disk holds back only those that would take what it waits
 /// for.
-model::Cause Scheduler::State::lack_of_disk(Bytes asked, const Round& round) const {
-  const std::optional<Bytes> free = ledger_.disk_free();
+model::Cause Scheduler::State::lack_of_disk(Bytes asked, const MachineBook& book) {
+  const std::optional<Bytes> free = book.ledger.disk_free();
   if (asked == Bytes{} || !free) return model::Cause::None;
   if (asked > *free) return model::Cause::Disk;
-  return round.disk_waits ? model::Cause::Reserved : model::Cause::None;
+  return book.disk_waits ? model::Cause::Reserved : model::Cause::None;
 }
 
-/// Those that ask for more than the whole disk has.
+/// Those that ask for more than the whole disk has, on whichever machine.
 void Scheduler::State::give_up_on_disk(Instant at, model::Decision& out) {
-  if (!ledger_.disk() || interrupts_ > 0) return;
-  const Bytes total = ledger_.disk()->total;
+  if (interrupts_ > 0) return;
+  Bytes total;
+  for (const MachineBook& book : machines_) {
+    const std::optional<model::DiskRoom>& disk = book.ledger.disk();
+    if (!disk) return;
+    total = std::max(total, disk->total);
+  }
   // Gathered first: giving up takes tasks out of the lanes that are walked here.
   std::vector<model::TaskIndex> lost;
   for (const WaitingRoom::Head& head : waiting_.order()) {

@@ -20,11 +20,11 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
-#include "model/waiting.h"
 #include "schedule/another_try.h"
 #include "schedule/ending.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
+#include "schedule/machine_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -37,7 +37,8 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
                          .gpu_memory = asked.gpu_memory,
                          .gpu = asked.gpu,
                          .listed_only = asked.gpus > 0 && shape_of(task).terms.two_phase,
-                         .sharing = asked.sharing};
+                         .sharing = asked.sharing,
+                         .where = asked.where};
   const auto grown = grown_gpu_.find(task);
   if (grown != grown_gpu_.end()) {
     request.gpu_memory = grown->second.each;
@@ -56,7 +57,7 @@ model::Request Scheduler::State::within_gpus(model::Request request,
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
   const Bytes asked = learned_gpu_memory(shapes_[shape.value].terms.request.gpu_memory, shape);
   if (request.gpu_memory > asked) {
-    const Bytes most = chooser_.most_memory(gpus_.room_alone(), request);
+    const Bytes most = gpu_memory_alone(request);
     request.gpu_memory = std::max(asked, std::min(request.gpu_memory, most));
   }
   return request;
@@ -71,7 +72,7 @@ Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, S
   const Bytes most_so_far =
       std::max(had, before == grown_gpu_.end() ? Bytes{} : before->second.most);
   const Bytes needed = running.needed.gpu_memory;
-  const Bytes most = chooser_.most_memory(running.promise);
+  const Bytes most = gpu_memory_most(running.promise);
   const bool hard = has_hard_gpu_limit(running.key.task);
   if (setback != Setback::OutOfMemory || hard) {
     const Bytes each = hard || had == Bytes{} ? had : std::max(had, std::min(needed, most));
@@ -84,15 +85,16 @@ Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, S
   return {.each = each, .largest = false, .most = std::max(most_so_far, each)};
 }
 
-/// Interrupts one task of a GPU that has more of it than was reserved, where others that keep to
-/// what is theirs could not take it. One at a time: what it gives back is to be seen first.
-void Scheduler::State::watch_gpus(Instant at, model::Decision& out) {
+/// Interrupts one task of a GPU of a machine that has more of it than was reserved, where others
+/// that keep to what is theirs could not take it. One at a time: what it gives back is to be seen
+/// first.
+void Scheduler::State::watch_gpus(MachineBook& book, Instant at, model::Decision& out) {
   constexpr int kReadings = 2;
-  for (std::uint32_t index = 0; index < overfull_.size(); ++index) {
-    int& readings = overfull_[index];
-    readings = gpus_.is_overfull({index}) ? readings + 1 : 0;
+  for (std::uint32_t index = 0; index < book.overfull.size(); ++index) {
+    int& readings = book.overfull[index];
+    readings = book.gpus.is_overfull({index}) ? readings + 1 : 0;
     if (readings < kReadings || interrupts_ > 0) continue;
-    Running* const victim = most_over_on({index});
+    Running* const victim = most_over_on(book, {index});
     if (victim == nullptr) continue;
     readings = 0;
     victim->lack = Lack::GpuMemory;
@@ -101,91 +103,86 @@ void Scheduler::State::watch_gpus(Instant at, model::Decision& out) {
 }
 
 /// Nothing where its end would save nobody. Nobody is interrupted for ever.
-Scheduler::State::Running* Scheduler::State::most_over_on(model::GpuIndex gpu) {
+Scheduler::State::Running* Scheduler::State::most_over_on(const MachineBook& book,
+                                                          model::GpuIndex gpu) {
   Running* victim = nullptr;
   Bytes most;
   for (auto& [task, running] : running_) {
-    if (std::ranges::find(running.gpus, gpu) == running.gpus.end()) continue;
+    if (running.site.machine != book.index) continue;
+    if (std::ranges::find(running.site.gpus, gpu) == running.site.gpus.end()) continue;
     if (running.cause != StopCause::None) return nullptr;
     const bool often = tasks[task].tries.preempted >= kFaultlessTriesMax;
     if (often || running.word || !shape_of(task).terms.preemptible) continue;
-    const Bytes over = gpus_.excess_on(task, gpu);
-    if (over <= most || gpus_.is_overfull(gpu, task)) continue;
+    const Bytes over = book.gpus.excess_on(task, gpu);
+    if (over <= most || book.gpus.is_overfull(gpu, task)) continue;
     victim = &running;
     most = over;
   }
   return victim;
 }
 
-std::string Scheduler::State::names_of(const GpuSet& gpus) const {
-  std::vector<std::string> names;
-  for (const model::GpuIndex gpu : gpus) names.push_back(capacity_.gpus[gpu.value].label());
-  return fmt::format("{} {}", names.size() == 1 ? "GPU" : "GPUs", fmt::join(names, ", "));
-}
-
 bool Scheduler::State::gpus_have_room_for_more(const Running& running, Bytes each) const {
   const Bytes more = each - running.promise.gpu_memory;
-  return std::ranges::all_of(running.gpus, [&](model::GpuIndex gpu) {
-    const GpuRoom& room = gpus_.room()[gpu.value];
+  return std::ranges::all_of(running.site.gpus, [&](model::GpuIndex gpu) {
+    const GpuRoom& room = book_of(running).gpus.room()[gpu.value];
     return room.present && (more == Bytes{} || more <= room.free);
   });
 }
 
-model::Cause Scheduler::State::lack_of_gpus(Instant at) const {
-  // Torch takes so long as a rule: of that nobody need be told.
-  constexpr Duration kUsual{1'000};
-  const auto late = [&](const GpuLedger::Lingering& it) {
-    return it.until + kUsual <= at + policy_.gpu_linger_max;
-  };
-  if (std::ranges::any_of(gpus_.room(), [](const GpuRoom& it) { return !it.present; })) {
-    return model::Cause::GpusGone;
-  }
-  return std::ranges::any_of(gpus_.lingering(), late) ? model::Cause::GpusLinger
-                                                      : model::Cause::Gpus;
-}
-
 void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& reading,
                                     model::Decision& out) {
-  for (const model::GpuFound& it : reading.found) {
-    capacity_.gpus[it.gpu.value] = it.what;
-    gpus_.learn(it.gpu, it.what.memory, memory_kept_free(policy_, it.what));
-    neighbours_.learn(it.gpu, it.what);
+  MachineBook& book = machines_.at(reading.machine.value);
+  const bool some_found = book.see(at, reading, policy_);
+  learn_from_running(book);
+  end_those_over_their_gpu_limit(book, at, out);
+  watch_gpus(book, at, out);
+  give_up_on_gpus(at, some_found, out);
+}
+
+std::vector<GpuRoom> Scheduler::State::left_of(const MachineBook& book, Instant at,
+                                               bool& gone) const {
+  const std::span<const GpuRoom> room = book.gpus.room();
+  std::vector<GpuRoom> left = book.chooser.empty(room);
+  for (std::size_t index = 0; index < room.size(); ++index) {
+    const auto since = book.gpus.gone_since({static_cast<std::uint32_t>(index)});
+    // It may come back, or stay.
+    if (!since || at - *since < policy_.gpu_gone_max) left[index].present = true;
+    if (is_unknown(book.capacity.gpus[index])) left[index].free = kUnknownGpuMemory;
+    gone = gone || !left[index].present;
   }
-  if (!reading.found.empty()) chooser_ = GpuChooser(policy_, capacity_);
-  gpus_.see(at, reading);
-  neighbours_.gpus_were_read();
-  gpus_.set_neighbours(neighbours_.on_cards());
-  learn_from_running();
-  end_those_over_their_gpu_limit(at, out);
-  watch_gpus(at, out);
-  give_up_on_gpus(at, !reading.found.empty(), out);
+  return left;
 }
 
 /// Ends the waiting of those that fit nowhere any more, when what they fitted on has not answered
 /// for long enough, or is smaller than was hoped. A run that is resumed tries them again.
 void Scheduler::State::give_up_on_gpus(Instant at, bool some_found, model::Decision& out) {
-  const std::span<const GpuRoom> room = gpus_.room();
   bool gone = false;
-  std::vector<GpuRoom> left = chooser_.empty(room);
-  for (std::size_t index = 0; index < room.size(); ++index) {
-    const auto since = gpus_.gone_since({static_cast<std::uint32_t>(index)});
-    // It may come back, or stay.
-    if (!since || at - *since < policy_.gpu_gone_max) left[index].present = true;
-    if (is_unknown(capacity_.gpus[index])) left[index].free = kUnknownGpuMemory;
-    gone = gone || !left[index].present;
-  }
+  std::vector<std::vector<GpuRoom>> left;
+  left.reserve(machines_.size());
+  for (const MachineBook& book : machines_) left.push_back(left_of(book, at, gone));
   if ((!gone && !some_found) || interrupts_ > 0) return;
+  const auto fits = [&](const model::Request& whole, const MachineBook& book) {
+    return book.is_where(whole.where) && whole.memory <= book.memory_most(policy_) &&
+           whole.cpus <= book.capacity.cpus &&
+           book.chooser.choose(left[book.index.value], whole).has_value();
+  };
   // Gathered first: giving up takes tasks out of the lanes that are walked here.
   std::vector<model::TaskIndex> lost;
   for (const WaitingRoom* const waiting : {&waiting_, &loaded_}) {
     for (const WaitingRoom::Head& head : waiting->order()) {
       const WaitingRoom::Lane& lane = waiting->lane(head.lane);
-      // One that has not loaded yet asks for its GPU later, but for the same.
-      const model::Request request = lane.request.gpus > 0 || waiting == &loaded_
-                                         ? lane.request
-                                         : gpu_request_of(head.precedence.task);
-      if (request.gpus == 0 || chooser_.choose(left, within_gpus(request, lane.shape))) continue;
-      lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
+      const bool has_loaded = waiting == &loaded_;
+      if (shapes_[lane.shape.value].terms.request.gpus == 0) continue;
+      if (has_loaded && lane.request.gpus == 0) continue;
+      // One that has loaded stays where it is. One that has not asks for its GPU later, but for the
+      // same.
+      const bool somewhere =
+          has_loaded ? fits(device_of(lane), machines_[lane.machine.value])
+                     : std::ranges::any_of(machines_, [&](const MachineBook& book) {
+                         const model::Request request = request_on(lane, book);
+                         return fits(whole_on(head.precedence.task, request, book), book);
+                       });
+      if (!somewhere) lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
     }
   }
   const std::string_view why = gone ? kNoGpuLeft : kNoGpuFits;

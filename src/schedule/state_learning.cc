@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include "base/bytes.h"
 #include "model/command.h"
@@ -12,21 +13,25 @@
 #include "schedule/another_try.h"
 #include "schedule/estimates.h"
 #include "schedule/ledger.h"
+#include "schedule/machine_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
 namespace trainyard::schedule {
 
-void Scheduler::State::learn_from_running() {
-  estimates_.forget_unfinished();
-  for (auto& [task, running] : running_) {
-    running.memory_peak = std::max(running.memory_peak, ledger_.memory_measured_of(task));
-    const Bytes of_gpu = gpus_.peak_of(task);
+void Scheduler::State::learn_from_running(const MachineBook& book) {
+  for (const model::TaskIndex task : book.ledger.holders()) {
+    Running& running = running_.at(task);
+    running.memory_peak = std::max(running.memory_peak, book.ledger.memory_measured_of(task));
+    const Bytes of_gpu = book.gpus.peak_of(task);
     // What one has that is kept from more is not what it needs, here as where it has ended.
     const bool capped = is_near_its_cap(running, of_gpu);
-    estimates_.unfinished(tasks[task].shape,
-                          {.memory = running.memory_peak, .gpu_memory = capped ? Bytes{} : of_gpu});
+    tell_taken(running, {.memory = running.memory_peak, .gpu_memory = capped ? Bytes{} : of_gpu});
   }
+}
+
+void Scheduler::State::tell_taken(Running& running, const Peak& taken) {
+  estimates_.unfinished(tasks[running.key.task].shape, std::exchange(running.told, taken), taken);
 }
 
 /// What nobody said is what was learned. A number that somebody wrote is not made smaller; but
@@ -34,7 +39,7 @@ void Scheduler::State::learn_from_running() {
 Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) const {
   // Of a hard limit nobody else's taking says anything.
   if (!policy_.auto_adjust || shapes_[shape.value].terms.memory_hard) return asked;
-  const Bytes most = capacity_.memory - memory_kept_free(policy_, capacity_);
+  const Bytes most = memory_most(shapes_[shape.value].terms.request.where);
   const bool retry = asked != shapes_[shape.value].terms.request.memory;
   const Bytes needed = estimates_.needed(shape).memory;
   if (shapes_[shape.value].terms.learns_memory && !retry && needed > Bytes{}) {
@@ -47,7 +52,7 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   const model::Shape& of = shapes_[shape.value];
   model::Request request = of.terms.request;
   request.listed_only = of.terms.two_phase;
-  const Bytes most = chooser_.most_memory(request);
+  const Bytes most = gpu_memory_most(request);
   if (of.terms.learns_gpu_memory && asked == Bytes{}) {
     return std::min(automatic_gpu_memory(shape), most);
   }

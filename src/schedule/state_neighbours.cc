@@ -12,7 +12,6 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/promises.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
@@ -20,16 +19,15 @@
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
+#include "schedule/machine_book.h"
 #include "schedule/neighbours.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
 namespace trainyard::schedule {
 
-void Scheduler::State::neighbours_seen(std::vector<model::Neighbour> neighbours) {
-  neighbours_.see(std::move(neighbours));
-  ledger_.set_neighbours(neighbours_.on_host());
-  gpus_.set_neighbours(neighbours_.on_cards());
+void Scheduler::State::neighbours_seen(const model::NeighboursSeen& event) {
+  machines_.at(event.machine.value).see(event.neighbours);
 }
 
 /// Nothing has been carried out of what is taken back here, nor written down: it leaves all books
@@ -46,7 +44,7 @@ void Scheduler::State::claim_refused(Instant at, const model::ClaimRefused& even
       take_back_grant(found->second, at, out);
     }
   }
-  neighbours_seen(event.neighbours);
+  machines_.at(event.machine.value).see(event.neighbours);
 }
 
 void Scheduler::State::take_back_start(Running& running, Instant at, model::Decision& out) {
@@ -54,9 +52,10 @@ void Scheduler::State::take_back_start(Running& running, Instant at, model::Deci
   const Bytes memory = running.memory_asked;
   set_deadline(running, std::nullopt);
   set_ahead(running, false);
-  ledger_.take_back(task);
-  if (!running.gpus.empty()) paces_.ended(task, /*well=*/false, at);
-  gpus_.take_back(task);
+  MachineBook& book = book_of(running);
+  book.ledger.take_back(task);
+  if (!running.site.gpus.empty()) paces_.ended(task, /*well=*/false, at);
+  book.gpus.take_back(task);
   groups_.task_stopped(group_of(task));
   tasks.take_back_attempt(task, running.status_before);
   running_.erase(task);
@@ -66,12 +65,13 @@ void Scheduler::State::take_back_start(Running& running, Instant at, model::Deci
 
 void Scheduler::State::take_back_grant(Running& running, Instant at, model::Decision& out) {
   const model::TaskIndex task = running.key.task;
-  ledger_.change(task, {.cpus = model::Cpus{} - running.promise.cpus});
+  MachineBook& book = book_of(running);
+  book.ledger.change(task, {.cpus = model::Cpus{} - running.promise.cpus});
   running.promise.cpus = {};
   if (std::exchange(running.gpus_by_grant, false)) {
     paces_.ended(task, /*well=*/false, at);
-    gpus_.take_back(task);
-    running.gpus.clear();
+    book.gpus.take_back(task);
+    running.site.gpus.clear();
     running.promise.gpus = 0;
     running.promise.gpu_memory = {};
     running.promise.gpu.reset();
@@ -88,37 +88,39 @@ void Scheduler::State::take_back_grant(Running& running, Instant at, model::Deci
 }
 
 /// By GPU: whether a run of our user, this one or another, has something of it.
-std::vector<bool> Scheduler::State::gpus_in_use() const {
+std::vector<bool> Scheduler::State::gpus_in_use(const MachineBook& book) const {
   std::vector<bool> in_use;
-  for (const CardNeighbours& card : neighbours_.on_cards()) in_use.push_back(card.ours);
+  for (const CardNeighbours& card : book.neighbours.on_cards()) in_use.push_back(card.ours);
   for (const auto& [task, running] : running_) {
-    for (const model::GpuIndex gpu : running.gpus) in_use[gpu.value] = true;
+    if (running.site.machine != book.index) continue;
+    for (const model::GpuIndex gpu : running.site.gpus) in_use[gpu.value] = true;
   }
   return in_use;
 }
 
 /// Of one for which there is room: why it does not start all the same. The GPUs that it gets may be
 /// others after that.
-model::Cause Scheduler::State::lack_of_turn(const model::Request& request, GpuSet& gpus,
-                                            Instant at) {
-  if (gpus_max_ && !gpus.empty()) {
-    const std::vector<bool> in_use = gpus_in_use();
+model::Cause Scheduler::State::lack_of_turn(const model::Request& request, MachineBook& book,
+                                            GpuSet& gpus, Instant at) {
+  if (book.gpus_max && !gpus.empty()) {
+    const std::vector<bool> in_use = gpus_in_use(book);
     auto count = std::ranges::count(in_use, true);
     count += std::ranges::count_if(gpus, [&](model::GpuIndex gpu) { return !in_use[gpu.value]; });
-    if (std::cmp_greater(count, *gpus_max_)) {
+    if (std::cmp_greater(count, *book.gpus_max)) {
       // Beside those that are there already it is one GPU less.
-      std::vector<GpuRoom> room(gpus_.room().begin(), gpus_.room().end());
+      std::vector<GpuRoom> room(book.gpus.room().begin(), book.gpus.room().end());
       for (std::size_t i = 0; i < room.size(); ++i) room[i].present = room[i].present && in_use[i];
-      std::optional<GpuSet> beside = chooser_.choose(room, request);
+      std::optional<GpuSet> beside = book.chooser.choose(room, request);
       if (!beside) return model::Cause::GpuLimit;
       gpus = std::move(*beside);
     }
   }
-  return gives_way(request, gpus, at) ? model::Cause::GivesWay : model::Cause::None;
+  return gives_way(request, book, gpus, at) ? model::Cause::GivesWay : model::Cause::None;
 }
 
-bool Scheduler::State::gives_way(const model::Request& request, const GpuSet& gpus, Instant at) {
-  if (neighbours_.all().empty()) return false;
+bool Scheduler::State::gives_way(const model::Request& request, MachineBook& book,
+                                 const GpuSet& gpus, Instant at) {
+  if (book.neighbours.all().empty()) return false;
   // One that tries again on the GPUs that it holds takes nothing more.
   const bool asks_for_nothing =
       request.gpus == 0 && request.cpus == model::Cpus{} && request.memory == Bytes{};
@@ -127,22 +129,22 @@ bool Scheduler::State::gives_way(const model::Request& request, const GpuSet& gp
   double has = 0;
   if (on_gpus) {
     for (const auto& [task, running] : running_) {
-      if (!running.gpus.empty()) has += neighbours_.size_of(running.promise, running.gpus);
+      if (running.site.machine != book.index || running.site.gpus.empty()) continue;
+      has += book.neighbours.size_of(running.promise, running.site.gpus);
     }
   } else {
-    has =
-        neighbours_.size_of({.memory = ledger_.memory_held(), .cpus = ledger_.cpus_promised()}, {});
+    has = book.neighbours.size_of(
+        {.memory = book.ledger.memory_held(), .cpus = book.ledger.cpus_promised()}, {});
   }
-  return neighbours_.gives_way({.request = request, .gpus = gpus, .has = has}, at);
+  return book.neighbours.gives_way({.request = request, .gpus = gpus, .has = has}, at);
 }
 
 void Scheduler::State::limits_changed(Instant at, const model::LimitsChanged& event,
                                       model::Decision& out) {
-  gpus_max_ = event.gpus_max;
-  gpus_max_until_ = event.until;
-  gpus_.set_drained(event.drained);
+  machines_.at(event.machine.value).see(event);
   for (auto& [task, running] : running_) {
-    const bool is_there = std::ranges::any_of(running.gpus, [&](model::GpuIndex gpu) {
+    if (running.site.machine != event.machine) continue;
+    const bool is_there = std::ranges::any_of(running.site.gpus, [&](model::GpuIndex gpu) {
       return std::ranges::find(event.cleared, gpu) != event.cleared.end();
     });
     if (is_there && running.cause == StopCause::None && !running.word) {

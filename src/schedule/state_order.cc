@@ -14,8 +14,8 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "schedule/gpu_room.h"
-#include "schedule/ledger.h"
 #include "schedule/lookahead.h"
+#include "schedule/machine_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
@@ -87,10 +87,11 @@ void Scheduler::State::put_in_order() {
 void Scheduler::State::order_by_size() {
   std::vector<std::int64_t> loads(tasks.count());
   std::vector<std::int64_t> trains(tasks.count());
+  const model::Capacity all = whole();
   for (model::TaskIndex task{0}; tasks.knows(task); ++task.value) {
     const model::Shape& shape = shape_of(task);
     if (!shape.terms.two_phase || shape.terms.request.gpus == 0) continue;
-    loads[task.value] = share_of(shape.terms.request, capacity_);
+    loads[task.value] = share_of(shape.terms.request, all);
     const bool whole = model::wants_whole_gpus(shape.terms.request);
     trains[task.value] = -(whole ? std::int64_t{1} << 60U : shape.terms.request.gpu_memory.count);
   }
@@ -138,12 +139,16 @@ std::vector<Prospect> Scheduler::State::prospects_of(const std::vector<model::Ta
 }
 
 void Scheduler::State::look_ahead_over(std::vector<Prospect> prospects) {
-  Stock stock{.memory = capacity_.memory - memory_kept_free(policy_, capacity_),
-              .cpus = capacity_.cpus,
-              .gpus = {},
-              .gpu_utilization_max = chooser_.utilization_max()};
-  for (const GpuRoom& gpu : chooser_.empty(gpus_.room())) {
-    stock.gpus.push_back(gpu.present ? gpu.free : Bytes{});
+  // All machines as one: for an order that is near enough.
+  Stock stock;
+  for (const MachineBook& book : machines_) {
+    if (book.is_gone) continue;
+    stock.memory += book.memory_most(policy_);
+    stock.cpus = stock.cpus + book.capacity.cpus;
+    stock.gpu_utilization_max = book.chooser.utilization_max();
+    for (const GpuRoom& gpu : book.chooser.empty(book.gpus.room())) {
+      stock.gpus.push_back(gpu.present ? gpu.free : Bytes{});
+    }
   }
   // Few runs of many tasks, many of few: the time that it takes stays about the same.
   const auto runs = std::clamp<std::size_t>(kPlayedMax / prospects.size(), 40, 1'000);

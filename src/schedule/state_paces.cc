@@ -8,7 +8,6 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "schedule/gpu_room.h"
 #include "schedule/paces.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
@@ -27,10 +26,10 @@ bool differs(const model::SharingMeasured& now, const model::SharingMeasured& to
 
 }  // namespace
 
-void Scheduler::State::promise_gpus(model::TaskIndex task, const GpuSet& gpus,
+void Scheduler::State::promise_gpus(model::TaskIndex task, const model::Site& site,
                                     const model::Request& request, Instant at) {
-  gpus_.promise(task, gpus, request.gpu_memory, request.sharing);
-  if (!gpus.empty()) paces_.began(task, tasks[task].shape, gpus, at);
+  machines_[site.machine.value].gpus.promise(task, site.gpus, request.gpu_memory, request.sharing);
+  if (!site.gpus.empty()) paces_.began(task, tasks[task].shape, site, at);
 }
 
 /// As this run has measured it, or else an earlier one.

@@ -1,18 +1,22 @@
 // The part of the scheduler that says why tasks wait.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
 
 #include "base/time.h"
 #include "model/command.h"
+#include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
+#include "schedule/ledger.h"
+#include "schedule/machine_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -29,14 +33,15 @@ void Scheduler::State::set_reason(model::ShapeIndex shape, model::Reason reason,
   out.changes.emplace_back(model::ReasonChanged{.shape = shape, .reason = std::move(reason)});
 }
 
-/// `gpus` are those that it waits for, where one has to settle there first.
+/// `site` is where it came furthest, with the GPUs that it waits for where one has to settle there
+/// first.
 void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, model::Cause cause,
-                                   const GpuSet& gpus, model::Decision& out) {
+                                   const model::Site& site, model::Decision& out) {
   // The oldest lane of a shape speaks for it.
   std::uint32_t& noted = noted_in_[lane.shape.value];
   if (noted == pass_) return;
   noted = pass_;
-  set_reason(lane.shape, reason_for(lane, cause, gpus), out);
+  set_reason(lane.shape, reason_for(lane, cause, site), out);
 }
 
 void Scheduler::State::clear_reason(model::ShapeIndex shape, model::Decision& out) {
@@ -68,11 +73,14 @@ void Scheduler::State::note_queued(model::Decision& out) {
 }
 
 model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
-                                           const GpuSet& gpus) const {
-  model::Reason reason{.cause = cause, .needs = {}};
+                                           const model::Site& site) const {
+  model::Reason reason{.cause = cause, .needs = {}, .machine = site.machine};
   switch (cause) {
     case model::Cause::Parallel:
       reason.parallel_max = groups_.planned(lane.group).parallel_max;
+      break;
+    case model::Cause::Elsewhere:
+      reason.needs.where = lane.request.where;
       break;
     case model::Cause::Cpus:
       reason.needs.cpus = lane.request.cpus;
@@ -89,7 +97,7 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
       explain_gpus(lane, reason);
       break;
     case model::Cause::Settling:
-      if (!gpus.empty()) reason.needs.gpu = gpus.front();
+      if (!site.gpus.empty()) reason.needs.gpu = site.gpus.front();
       break;
     case model::Cause::GivesWay:
       reason.needs.cpus = lane.request.cpus;
@@ -111,7 +119,8 @@ void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason
                   .gpu_memory = request.gpu_memory,
                   .gpu = request.gpu,
                   .largest = request.largest,
-                  .sharing = request.sharing};
+                  .sharing = request.sharing,
+                  .where = request.where};
   reason.per_gpu_measured = request.sharing.max_per_gpu != lane.request.sharing.max_per_gpu;
   if (!model::wants_whole_gpus(request) || request.largest) return;
   reason.own_until_known = shapes_[lane.shape.value].terms.learns_gpu_memory;
@@ -123,51 +132,62 @@ void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason
   reason.gpu_memory_seen = alike ? told : seen;
 }
 
-void Scheduler::State::tell_headroom(Instant at, bool after_reading, model::Decision& out) {
+void Scheduler::State::tell_headroom(Instant at, std::optional<model::MachineIndex> was_read,
+                                     model::Decision& out) {
   if (told_ == 0) return;
   const auto is_new = [](const model::Change& change) {
     const auto* const reason = std::get_if<model::ReasonChanged>(&change);
     return reason != nullptr && reason->reason.cause != model::Cause::None;
   };
-  if (!after_reading && std::ranges::none_of(out.changes, is_new)) return;
-  model::Headroom now = headroom_now(at);
-  if (now == headroom_) return;
-  headroom_ = now;
-  out.changes.emplace_back(model::HeadroomSeen{std::move(now)});
+  const bool new_reason = std::ranges::any_of(out.changes, is_new);
+  if (!new_reason && was_read) return tell_headroom_of(machines_.at(was_read->value), at, out);
+  if (!new_reason) return;
+  for (MachineBook& book : machines_) tell_headroom_of(book, at, out);
 }
 
-model::Headroom Scheduler::State::headroom_now(Instant at) const {
-  const bool by_setting = policy_.processes_max > 0 && processes_max() == policy_.processes_max;
-  const bool bounded = policy_.processes_max > 0 || capacity_.processes_max > 0;
+void Scheduler::State::tell_headroom_of(MachineBook& book, Instant at, model::Decision& out) {
+  model::Headroom now = headroom_of(book.index, at);
+  if (now == book.told) return;
+  book.told = now;
+  out.changes.emplace_back(model::HeadroomSeen{.headroom = std::move(now), .machine = book.index});
+}
+
+model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Instant at) const {
+  const MachineBook& book = machines_.at(machine.value);
+  const Ledger& ledger = book.ledger;
+  const int processes = processes_max(book);
+  const bool by_setting = policy_.processes_max > 0 && processes == policy_.processes_max;
+  const bool bounded = policy_.processes_max > 0 || book.capacity.processes_max > 0;
   model::Headroom room{
       // Else it would be told again for that alone.
       .at = trials_.empty() ? Instant{} : at,
-      .memory_free = ledger_.memory_free(),
-      .memory_held = ledger_.memory_held(),
-      .memory_of_others = ledger_.memory_of_others(),
-      .holders = ledger_.tasks(),
-      .cpus = capacity_.cpus,
-      .cpus_free = ledger_.cpus_free(),
-      .cpu_holders = ledger_.tasks_with_cpus(),
-      .cpu_used_by_others = ledger_.cpu_used_by_others(),
+      .memory_free = ledger.memory_free(),
+      .memory_held = ledger.memory_held(),
+      .memory_of_others = ledger.memory_of_others(),
+      .holders = ledger.tasks(),
+      .cpus = book.capacity.cpus,
+      .cpus_free = ledger.cpus_free(),
+      .cpu_holders = ledger.tasks_with_cpus(),
+      .cpu_used_by_others = ledger.cpu_used_by_others(),
       .cpu_utilization_max = policy_.cpu_utilization_max,
-      .gpu_utilization_max = chooser_.utilization_max(),
-      .processes_max = bounded ? processes_max() : 0,
-      .processes_reason = by_setting ? std::string() : std::string(capacity_.processes_max_reason),
+      .gpu_utilization_max = book.chooser.utilization_max(),
+      .processes_max = bounded ? processes : 0,
+      .processes_reason =
+          by_setting ? std::string() : std::string(book.capacity.processes_max_reason),
       .ahead = ahead_,
       .waiting_max = policy_.waiting_max,
       .try_first_time = policy_.try_first_time,
       .gpus = {},
-      .neighbours = neighbours_.all(),
-      .gpus_max = gpus_max_,
-      .gpus_max_until = gpus_max_until_,
-      .disk_promised = ledger_.disk_promised(),
-      .disk_holders = ledger_.tasks_with_disk()};
-  if (ledger_.disk()) room.disk_free = ledger_.disk()->free;
-  const std::span<const GpuRoom> cards = gpus_.room();
+      .neighbours = book.neighbours.all(),
+      .gpus_max = book.gpus_max,
+      .gpus_max_until = book.gpus_max_until,
+      .disk_promised = ledger.disk_promised(),
+      .disk_holders = ledger.tasks_with_disk()};
+  if (const std::optional<model::DiskRoom>& disk = ledger.disk()) room.disk_free = disk->free;
+  const std::span<const GpuRoom> cards = book.gpus.room();
   for (std::uint32_t index = 0; index < cards.size(); ++index) {
     const GpuRoom& card = cards[index];
-    room.gpus.push_back({.label = capacity_.gpus[index].label(),
+    room.gpus.push_back({.label = book.capacity.gpus[index].label(),
                          .present = card.present,
                          .whole = card.whole,
                          .holders = card.holders,
@@ -175,13 +195,14 @@ model::Headroom Scheduler::State::headroom_now(Instant at) const {
                          .utilization = card.sharers.utilization(),
                          .tasks_max = card.sharers.tasks_max(),
                          .free = card.free,
-                         .of_others = gpus_.of_others({index}),
+                         .of_others = book.gpus.of_others({index}),
                          .lingering = {},
-                         .avoided_for = gpus_.avoided_for({index}),
-                         .uuid = capacity_.gpus[index].uuid,
-                         .drained = gpus_.is_drained({index})});
+                         .avoided_for = book.gpus.avoided_for({index}),
+                         .uuid = book.capacity.gpus[index].uuid,
+                         .drained = book.gpus.is_drained({index}),
+                         .name = book.capacity.gpus[index].name});
   }
-  for (const GpuLedger::Lingering& it : gpus_.lingering()) {
+  for (const GpuLedger::Lingering& it : book.gpus.lingering()) {
     room.gpus[it.gpu.value].lingering += it.seen;
   }
   return room;

@@ -18,6 +18,7 @@
 #include "model/status.h"
 #include "schedule/another_try.h"
 #include "schedule/ending.h"
+#include "schedule/machine_book.h"
 #include "schedule/printed_need.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
@@ -91,24 +92,25 @@ void Scheduler::State::enter_room(Running& running, Instant at) {
   set_ahead(running, true);
   fresh_lanes_ = true;
   // One that tries again has its GPUs, and what its process left there.
-  model::Request request = running.gpus.empty() ? gpu_request_of(task) : model::Request{};
+  model::Request request = running.site.gpus.empty() ? gpu_request_of(task) : model::Request{};
   request.cpus = shape_of(task).terms.request.cpus;
-  loaded_.add(task, tasks[task].shape, group_of(task), request);
+  loaded_.add(task, tasks[task].shape, group_of(task), request, running.site.machine);
 }
 
-void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
+void Scheduler::State::train(std::uint32_t lane, const model::Site& site, Instant at,
                              model::Decision& out) {
+  MachineBook& book = machines_[site.machine.value];
   const model::Request asked = loaded_.lane(lane).request;
-  const model::Request request = within_gpus(asked, loaded_.lane(lane).shape);
+  const model::Request request = device_of(loaded_.lane(lane));
   const model::Cpus cpus = request.cpus;
   const model::TaskIndex task = loaded_.take_head(lane);
   Running& running = running_.at(task);
-  running.gpus_by_grant = !gpus.empty();
+  running.gpus_by_grant = !site.gpus.empty();
   running.stage_before = running.stage;
   // Empty for one on the CPUs, and for one that tries again: it has kept its GPUs.
-  if (!gpus.empty()) {
-    promise_gpus(task, gpus, request, at);
-    running.gpus = gpus;
+  if (!site.gpus.empty()) {
+    promise_gpus(task, site, request, at);
+    running.site = site;
     running.promise.gpus = request.gpus;
     running.promise.gpu_memory = request.gpu_memory;
     running.promise.gpu = request.gpu;
@@ -117,11 +119,11 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
     running.promise.sharing = request.sharing;
   }
   // It takes its memory now, also where it had it before.
-  occupy(running.promise, running.gpus, at);
+  in_pass(book).occupy(running.promise, running.site.gpus, at, policy_.gpu_settle_max);
   running.waits = false;
   passed_.erase(task);
   set_ahead(running, false);
-  ledger_.change(task, {.cpus = cpus});
+  book.ledger.change(task, {.cpus = cpus});
   running.promise.cpus = cpus;
   running.stage = Stage::Train;
   running.training_since = at;
@@ -133,7 +135,7 @@ void Scheduler::State::train(std::uint32_t lane, const GpuSet& gpus, Instant at,
   out.commands.emplace_back(
       model::GrantDevice{.key = running.key,
                          .promise = running.promise,
-                         .gpus = running.gpus,
+                         .site = running.site,
                          .memory_max = memory_max_of(task, running.promise.memory)});
   settle_reason(tasks[task].shape, out);
 }
@@ -146,14 +148,15 @@ void Scheduler::State::trained(Running& running, Instant at, model::Decision& ou
 void Scheduler::State::ran_out_of_memory(Running& running, const std::string& message, Instant at,
                                          model::Decision& out) {
   const model::TaskIndex task = running.key.task;
+  MachineBook& book = book_of(running);
   // A process that could not load has nothing worth keeping, and of ranks the others wait for the
   // one that failed: both are started anew when they have ended.
-  if (running.lack == Lack::GpuMemory) running.crowding = gpus_.crowding_of(task);
+  if (running.lack == Lack::GpuMemory) running.crowding = book.gpus.crowding_of(task);
   if (running.stage == Stage::Load || shape_of(task).terms.ranks > 0) {
     return say_last(running, {.said = model::Said::OutOfMemory, .message = message}, at, out);
   }
   if (running.lack == Lack::GpuMemory) {
-    const Bytes peak = gpus_.peak_of(task);
+    const Bytes peak = book.gpus.peak_of(task);
     running.needed.gpu_memory = std::max(peak, printed_need(message, peak));
   }
   const Setback setback = setback_of_memory(running);
@@ -165,12 +168,12 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
     again.gpu_memory = grown.each;
     again.largest = grown.largest;
   } else if (running.lack == Lack::HostMemory) {
-    again.memory = grown_request(running, ledger_.memory_held_by(task));
+    again.memory = grown_request(running, book.ledger.memory_held_by(task));
   }
   const Bytes more = again.memory - running.promise.memory;
   // It keeps what it loaded, and its GPUs, when it can have more at once. It does not wait for more
   // with what it has: two that did could wait for each other. Nor does it for a GPU of its own.
-  if (!next || again.largest != running.promise.largest || more > ledger_.memory_free() ||
+  if (!next || again.largest != running.promise.largest || more > book.ledger.memory_free() ||
       !gpus_have_room_for_more(running, again.gpu_memory)) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
@@ -180,8 +183,8 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
              .message = fmt::format("{}{}; retried with {}", message, crowding_text(running),
                                     tried_with(running.lack, again))},
             out);
-  ledger_.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
-  if (!running.gpus.empty()) gpus_.change(task, again.gpu_memory);
+  book.ledger.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
+  if (!running.site.gpus.empty()) book.gpus.change(task, again.gpu_memory);
   if (running.lack == Lack::GpuMemory) grown_gpu_[task] = grown;
   tell_reached(task, again.memory, out);
   running.promise = again;
@@ -220,11 +223,13 @@ void Scheduler::State::set_ahead(Running& running, bool ahead) {
   if (std::exchange(running.ahead, ahead) == ahead) return;
   const model::Request& request = shape_of(running.key.task).terms.request;
   const int by = ahead ? 1 : -1;
+  MachineBook& book = book_of(running);
   ahead_ += by;
+  book.ahead += by;
   if (request.gpus > 0) {
-    ahead_on_gpus_ += by;
+    book.ahead_on_gpus += by;
   } else {
-    ahead_cpus_ = ahead ? ahead_cpus_ + request.cpus : ahead_cpus_ - request.cpus;
+    book.ahead_cpus = ahead ? book.ahead_cpus + request.cpus : book.ahead_cpus - request.cpus;
   }
 }
 

@@ -16,8 +16,12 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/waiting.h"
+#include "schedule/free_room.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
+#include "schedule/machine_book.h"
+#include "schedule/round.h"
+#include "schedule/running.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/vacancy.h"
@@ -57,12 +61,11 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
   } else {
     look_further();
   }
-  close_gate(at);
+  close_gates(at);
   const std::size_t first_command = out.commands.size();
   // First those that hold memory while they wait.
   const std::optional<Blocked> loaded = train_what_fits(at, out);
   Round round{.at = at};
-  GpuSet gpus;
   int looked = 0;
   int glanced = 0;
   auto it = waiting_.order().begin();
@@ -71,42 +74,109 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     if (loaded && !round.oldest && waiting_.precedence_of(loaded->task) < head.precedence)
       block(round, *loaded);
-    model::Cause cause = obstacle(lane, round, gpus);
-    if (cause == model::Cause::None) cause = lack_of_turn(request_of(lane), gpus, at);
+    const auto [cause, site] = place_for(lane, round);
     if (cause == model::Cause::None) {
-      const Candidate started = candidate_of(lane, gpus);
-      start(head.lane, gpus, at, out);
-      take_room_in(round, started);
+      const Candidate started = candidate_of(lane, machines_[site.machine.value], site.gpus);
+      start(head.lane, site, at, out);
+      take_room_in(round, started, site.machine);
       // The lane stands for its next task now, further back; those before it stay blocked.
       it = waiting_.order().upper_bound(head);
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round, {.task = head.precedence.task, .request = request_of(lane)});
+      block(round,
+            {.task = head.precedence.task, .request = request_of(lane), .machine = std::nullopt});
     }
-    if (cause == model::Cause::Ahead) {
-      const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
-      (on_gpus ? round.gpu_loads_wait : round.loads_wait) = true;
+    if (cause == model::Cause::Settling && !site.gpus.empty()) {
+      hold(request_on(lane, machines_[site.machine.value]), site);
     }
-    // Where nobody may leave some of it, others going by harms nobody.
-    if (cause == model::Cause::Disk && ledger_.disk_may_come_free()) round.disk_waits = true;
-    if (cause == model::Cause::Settling && !gpus.empty()) hold(request_of(lane), gpus);
-    note_reason(lane, cause, gpus, out);
+    note_reason(lane, cause, site, out);
     ++(cause == model::Cause::Parallel ? glanced : looked);
     ++it;
   }
   // Lanes so far behind were not looked at. Those that are new say at least that they wait.
   if (fresh_lanes_ && it != waiting_.order().end()) note_queued(out);
   fresh_lanes_ = false;
+  are_others_ = false;
   cap(first_command, out);
+}
+
+/// On the first machine where nothing holds it back. What it waits for on the others those behind
+/// it wait for, too.
+Place Scheduler::State::place_for(const WaitingRoom::Lane& lane, const Round& round) {
+  // What is learned of it is looked up on all machines: once for all of them.
+  Looked looked{.asked = request_of(lane)};
+  looked.is_too_much = asks_too_much(lane, looked.asked);
+  // Of one of two phases more is remembered of a machine than whether it has room.
+  const bool is_room_enough = !looked.is_too_much && !shapes_[lane.shape.value].terms.two_phase &&
+                              groups_.has_room(lane.group);
+  if (is_room_enough) {
+    const FreeRoom::Room enough{.cpus = looked.asked.cpus, .memory = looked.asked.memory};
+    for (auto at = free_room_.first({}, enough); at;
+         at = free_room_.first({at->value + 1}, enough)) {
+      if (look_at(lane, round, looked, machines_[at->value])) return looked.furthest;
+    }
+    // All others lack CPUs or memory.
+    if (looked.furthest.cause > model::Cause::Memory) return looked.furthest;
+  }
+  if (look_where_it_was_told(lane, round, looked)) return looked.furthest;
+  for (MachineBook& book : machines_) {
+    if (look_at(lane, round, looked, book)) break;
+    if (is_room_enough && looked.furthest.cause == model::Cause::Memory) break;
+  }
+  return looked.furthest;
+}
+
+/// Whether it can be started there.
+bool Scheduler::State::look_at(const WaitingRoom::Lane& lane, const Round& round, Looked& looked,
+                               MachineBook& book) {
+  const model::Request request = looked.is_too_much
+                                     ? as_far_as_there_is(looked.asked, lane.tasks.front(), book)
+                                     : looked.asked;
+  GpuSet gpus;
+  model::Cause cause = obstacle(lane, request, round, book, gpus);
+  if (cause == model::Cause::None) cause = lack_of_turn(request, book, gpus, round.at);
+  if (cause == model::Cause::None) {
+    looked.furthest = {.cause = cause, .site = {.machine = book.index, .gpus = gpus}};
+    return true;
+  }
+  if (cause == model::Cause::Ahead) {
+    const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
+    (on_gpus ? in_pass(book).gpu_loads_wait : in_pass(book).loads_wait) = true;
+  }
+  // Where nobody may leave some of it, others going by harms nobody.
+  if (cause == model::Cause::Disk && book.ledger.disk_may_come_free()) {
+    in_pass(book).disk_waits = true;
+  }
+  if (cause > looked.furthest.cause) {
+    looked.furthest = {.cause = cause, .site = {.machine = book.index, .gpus = {}}};
+    if (cause == model::Cause::Settling) looked.furthest.site.gpus = std::move(gpus);
+  }
+  return false;
+}
+
+/// Why a task waits on a machine that lacks room is told as long as that is so there, though it may
+/// come further on others by now: it is not looked for on all of them each time, but when there are
+/// other machines than before.
+bool Scheduler::State::look_where_it_was_told(const WaitingRoom::Lane& lane, const Round& round,
+                                              Looked& looked) {
+  const model::Reason& told = reasons_[lane.shape.value];
+  const bool is_lack = told.cause == model::Cause::Cpus || told.cause == model::Cause::Memory ||
+                       told.cause == model::Cause::Parallel;
+  const bool is_new = told.cause > looked.furthest.cause;
+  if (are_others_ || !is_lack || !is_new || looked.is_too_much ||
+      shapes_[lane.shape.value].terms.two_phase) {
+    return false;
+  }
+  look_at(lane, round, looked, machines_[told.machine.value]);
+  return looked.furthest.cause == told.cause && looked.furthest.site.machine == told.machine;
 }
 
 /// Lets those that have loaded train, oldest first; returns the oldest that cannot. They lack no
 /// memory of the host, and give way to one another alone: an older task that has not started may
 /// wait for the memory that they hold. It is protected all the same, as nothing is loaded that
 /// would delay it.
-std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Instant at,
-                                                                           model::Decision& out) {
+std::optional<Blocked> Scheduler::State::train_what_fits(Instant at, model::Decision& out) {
   Round round{.at = at};
   GpuSet gpus;
   // No more are loaded ahead than the machine can train, so that all are looked at.
@@ -114,27 +184,29 @@ std::optional<Scheduler::State::Blocked> Scheduler::State::train_what_fits(Insta
   while (it != loaded_.order().end()) {
     const WaitingRoom::Head head = *it;
     const WaitingRoom::Lane& lane = loaded_.lane(head.lane);
+    MachineBook& book = machines_[lane.machine.value];
     model::Cause cause = obstacle_to_train(lane, round, gpus);
     if (cause == model::Cause::None) {
-      cause = lack_of_turn(within_gpus(lane.request, lane.shape), gpus, at);
+      cause = lack_of_turn(device_of(lane), book, gpus, at);
     }
+    const model::Site site{.machine = lane.machine, .gpus = gpus};
     if (cause == model::Cause::None) {
-      const Candidate started{.request = within_gpus(lane.request, lane.shape),
+      const Candidate started{.request = device_of(lane),
                               .gpus = gpus,
                               .takes = longest_expected(shapes_[lane.shape.value])};
-      train(head.lane, gpus, at, out);
-      take_room_in(round, started);
+      train(head.lane, site, at, out);
+      take_room_in(round, started, site.machine);
       it = loaded_.order().upper_bound(head);
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
       block(round,
-            {.task = head.precedence.task, .request = within_gpus(lane.request, lane.shape)});
+            {.task = head.precedence.task, .request = device_of(lane), .machine = lane.machine});
     }
     if (cause == model::Cause::Settling && !gpus.empty()) {
-      hold(within_gpus(lane.request, lane.shape), gpus);
+      hold(device_of(lane), site);
     }
-    note_reason(lane, cause, gpus, out);
+    note_reason(lane, cause, site, out);
     ++it;
   }
   return round.oldest;
@@ -149,15 +221,40 @@ void Scheduler::State::keep_room_in(Round& round, const Blocked& oldest) const {
   // Before that small ones may pass freely: keeping room from the start would leave the machine
   // idle whenever the oldest is a large one.
   round.owed = passed_too_often(oldest.task, round.at);
-  if (round.owed) round.kept = vacancy_for(oldest.request, round.at);
+  if (round.owed) round.kept = room_to_keep(oldest, round.at);
+}
+
+/// Where it is expected to be first.
+std::optional<Kept> Scheduler::State::room_to_keep(const Blocked& blocked, Instant at) const {
+  std::optional<Kept> first;
+  for (const MachineBook& book : machines_) {
+    if (!book.may_start() || blocked.machine.value_or(book.index) != book.index) continue;
+    if (!book.is_where(blocked.request.where)) continue;
+    if (!has_time_for(shape_of(blocked.task), book, at)) continue;
+    model::Request request = blocked.request;
+    if (!blocked.machine) {
+      if (lack_for_good(blocked.task, request, book) != model::Cause::None) continue;
+      const bool is_too_much = is_nowhere(whole_of(blocked.task, request));
+      if (is_too_much) request = as_far_as_there_is(request, blocked.task, book);
+    }
+    std::optional<Vacancy> vacancy = vacancy_for(request, book, at);
+    if (!vacancy) continue;
+    const bool sooner =
+        !first || (vacancy->at && (!first->vacancy.at || *vacancy->at < *first->vacancy.at));
+    if (sooner) first = {.machine = book.index, .vacancy = *std::move(vacancy)};
+  }
+  return first;
 }
 
 /// One has been started, and the oldest that lacks room was passed by it.
-void Scheduler::State::take_room_in(Round& round, const Candidate& started) {
+void Scheduler::State::take_room_in(Round& round, const Candidate& started,
+                                    model::MachineIndex machine) {
   if (!round.oldest) return;
   // What is kept is reckoned once a round: reckoned anew it would count on those that were started
   // beside it, and let more and more pass.
-  if (round.kept) take_beside(*round.kept, started, chooser_);
+  if (round.kept && round.kept->machine == machine) {
+    take_beside(round.kept->vacancy, started, machines_[machine.value].chooser);
+  }
   pass(round.oldest->task, round.at);
   if (!round.owed) keep_room_in(round, *round.oldest);
 }
@@ -166,110 +263,115 @@ bool Scheduler::State::waits_in_a_room(model::ShapeIndex shape) const {
   return waiting_.waiting_in(shape) + loaded_.waiting_in(shape) > 0;
 }
 
-model::Request Scheduler::State::request_to_start(model::TaskIndex task, Bytes memory) const {
-  // A two-phase task gets its CPUs and GPUs when it trains.
-  const Bytes disk = shape_of(task).terms.request.disk;
-  if (shape_of(task).terms.two_phase) return {.memory = memory, .disk = disk};
-  model::Request request = gpu_request_of(task);
-  request.memory = memory;
-  request.cpus = shape_of(task).terms.request.cpus;
-  request.disk = disk;
-  return request;
-}
-
 /// What one that is started will have taken in the end, and how long it takes.
-Candidate Scheduler::State::candidate_of(const WaitingRoom::Lane& lane, const GpuSet& gpus) const {
+Candidate Scheduler::State::candidate_of(const WaitingRoom::Lane& lane, const MachineBook& book,
+                                         const GpuSet& gpus) const {
   const model::Shape& shape = shapes_[lane.shape.value];
-  Candidate candidate{.request = request_of(lane), .gpus = gpus, .takes = longest_expected(shape)};
+  Candidate candidate{
+      .request = request_on(lane, book), .gpus = gpus, .takes = longest_expected(shape)};
   if (!shape.terms.two_phase) return candidate;
-  const Bytes memory = candidate.request.memory;
   // Nobody knows how long one waits that has loaded, and on which GPUs it trains then.
-  candidate = {.request = within_gpus(gpu_request_of(lane.tasks.front()), lane.shape),
-               .gpus = {},
-               .takes = {}};
-  candidate.request.memory = memory;
-  candidate.request.cpus = shape.terms.request.cpus;
+  candidate = {
+      .request = whole_on(lane.tasks.front(), candidate.request, book), .gpus = {}, .takes = {}};
   return candidate;
 }
 
-model::Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
-  // What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
-  // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
-  model::Request request = within_gpus(lane.request, lane.shape);
-  request.memory = learned_memory(request.memory, lane.shape);
-  const Bytes asked = learned_memory(shapes_[lane.shape.value].terms.request.memory, lane.shape);
-  if (request.memory > asked) {
-    request.memory = std::max(asked, std::min(request.memory, ledger_.memory_free_alone()));
-  }
-  return request;
-}
-
-/// Why the head of a lane cannot be started now; the GPUs that it gets when it can.
-model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane, const Round& round,
-                                        GpuSet& gpus) const {
+/// Why the head of a lane cannot be started on a machine now; the GPUs that it gets when it can.
+model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane,
+                                        const model::Request& request, const Round& round,
+                                        const MachineBook& book, GpuSet& gpus) const {
   // The first obstacle is the reason that people read. So these come from what holds everybody back
   // to what this lane lacks itself.
-  if (keeper_silent) return model::Cause::KeeperSilent;
-  if (ledger_.tasks() >= processes_max()) return model::Cause::Processes;
+  if (!book.was_read || book.is_gone) return model::Cause::NoMachine;
+  if (!book.is_where(lane.request.where)) return model::Cause::Elsewhere;
   const model::Shape& shape = shapes_[lane.shape.value];
+  if (!has_time_for(shape, book, round.at)) return model::Cause::NoTime;
+  if (book.keeper_silent) return model::Cause::KeeperSilent;
+  if (has_all_processes(book)) return model::Cause::Processes;
   // One of a run always trains, however busy others keep the CPUs; and those on GPUs use few of
   // them.
   const bool on_cpus = shape.terms.request.gpus == 0;
-  if (on_cpus && others_use_the_cpus() && one_runs_on_the_cpus()) return model::Cause::OthersUseCpu;
+  if (on_cpus && others_use_the_cpus(book) && one_runs_on_the_cpus()) {
+    return model::Cause::OthersUseCpu;
+  }
   if (!groups_.has_room(lane.group)) return model::Cause::Parallel;
   // One after the other: small ones do not pass a large one.
-  const bool loads_wait = shape.terms.request.gpus > 0 ? round.gpu_loads_wait : round.loads_wait;
-  if (shape.terms.two_phase && (loads_wait || !may_load_ahead(shape))) return model::Cause::Ahead;
-  const model::Request request = request_of(lane);
-  if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;
-  if (request.memory > ledger_.memory_free()) return model::Cause::Memory;
-  const model::Cause lack = choose_gpus(request, round.at, gpus);
+  const bool loads_wait = shape.terms.request.gpus > 0 ? book.gpu_loads_wait : book.loads_wait;
+  if (shape.terms.two_phase) {
+    if (loads_wait || !may_load_ahead(shape, book)) return model::Cause::Ahead;
+    const model::Cause for_good = lack_for_good(lane.tasks.front(), request, book);
+    if (for_good != model::Cause::None) return for_good;
+  }
+  if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;
+  if (request.memory > book.ledger.memory_free()) return model::Cause::Memory;
+  if (has_larger_gpus_elsewhere(request, book)) return model::Cause::Gpus;
+  const model::Cause lack = book.choose_gpus(request, round.at, policy_.gpu_linger_max, gpus);
   if (is_lack_of_room(lack)) return lack;
-  if (round.kept && would_delay(*round.kept, candidate_of(lane, gpus), round.at, chooser_)) {
+  if (round.kept && would_take_kept_room(round, candidate_of(lane, book, gpus), book)) {
     return model::Cause::Reserved;
   }
-  const model::Cause disk = lack_of_disk(request.disk, round);
+  const model::Cause disk = lack_of_disk(request.disk, book);
   return disk == model::Cause::None ? lack : disk;
 }
 
-/// The same for one that has loaded.
+/// Whether it would take the room that is kept for the oldest.
+bool Scheduler::State::would_take_kept_room(const Round& round, const Candidate& candidate,
+                                            const MachineBook& book) const {
+  return round.kept && round.kept->machine == book.index &&
+         would_delay(round.kept->vacancy, candidate, round.at, book.chooser);
+}
+
+/// The same for one that has loaded, on the machine where it has.
 model::Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
                                                  GpuSet& gpus) const {
-  const model::Request request = within_gpus(lane.request, lane.shape);
-  if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;
-  const model::Cause lack = choose_gpus(request, round.at, gpus);
+  const MachineBook& book = machines_[lane.machine.value];
+  const model::Request request = device_of(lane);
+  if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;
+  const model::Cause lack = book.choose_gpus(request, round.at, policy_.gpu_linger_max, gpus);
   if (is_lack_of_room(lack)) return lack;
   // One that tries again holds its GPUs while it waits. Whoever is owed room may wait for just
   // those.
-  if (!running_.at(lane.tasks.front()).gpus.empty()) return model::Cause::None;
+  if (!running_.at(lane.tasks.front()).site.gpus.empty()) return model::Cause::None;
   const Candidate candidate{
       .request = request, .gpus = gpus, .takes = longest_expected(shapes_[lane.shape.value])};
-  const bool delays = round.kept && would_delay(*round.kept, candidate, round.at, chooser_);
-  return delays ? model::Cause::Reserved : lack;
+  return would_take_kept_room(round, candidate, book) ? model::Cause::Reserved : lack;
 }
 
 /// Not more is loaded ahead than the CPUs could train at once, or than is good for the GPUs: it
 /// would only hold memory.
-bool Scheduler::State::may_load_ahead(const model::Shape& shape) const {
+bool Scheduler::State::may_load_ahead(const model::Shape& shape, const MachineBook& book) const {
   if (policy_.waiting_max > 0 && ahead_ >= policy_.waiting_max) return false;
-  if (shape.terms.request.gpus > 0) return ahead_on_gpus_ < ahead_max_;
-  if (ahead_ == ahead_on_gpus_) return true;
-  return ahead_cpus_ + shape.terms.request.cpus <= capacity_.cpus;
+  if (shape.terms.request.gpus > 0) return book.ahead_on_gpus < ahead_max_;
+  if (book.ahead == book.ahead_on_gpus) return true;
+  return book.ahead_cpus + shape.terms.request.cpus <= book.capacity.cpus;
 }
 
-void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
+void Scheduler::State::start(std::uint32_t lane, const model::Site& site, Instant at,
                              model::Decision& out) {
   const model::Request asked = waiting_.lane(lane).request;
-  const model::Request request = request_of(waiting_.lane(lane));
+  const model::Request given = request_on(waiting_.lane(lane), machines_[site.machine.value]);
   const model::TaskIndex task = waiting_.take_head(lane);
+  begin_attempt(task, {.asked = asked, .given = given, .site = site}, at, out);
+  passed_.erase(task);
+  settle_reason(tasks[task].shape, out);
+}
+
+/// Of a task that waits no more.
+Scheduler::State::Running& Scheduler::State::begin_attempt(model::TaskIndex task,
+                                                           const Beginning& begins, Instant at,
+                                                           model::Decision& out) {
+  const auto& [asked, request, site] = begins;
+  MachineBook& book = machines_[site.machine.value];
   const model::ShapeIndex shape = tasks[task].shape;
   const Status before = tasks[task].status;
   const model::AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
   enter(task, Status::Available, out);
   // The books first: what is looked at next in this pass must find less room.
-  ledger_.promise(task, request);
-  promise_gpus(task, gpus, request, at);
-  occupy(request, gpus, at);
+  book.ledger.promise(task, request);
+  promise_gpus(task, site, request, at);
+  if (!site.gpus.empty()) in_pass(book).occupy(request, site.gpus, at, policy_.gpu_settle_max);
+  book.time.began(shape_of(task).terms.early_signal.before);
+  if (const auto end = book.time.next_end()) first_end_ = std::min(first_end_.value_or(*end), *end);
   groups_.task_started(group_of(task));
   Running& running = running_
                          .try_emplace(task, Running{.key = key,
@@ -277,9 +379,9 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
                                                     .memory_asked = asked.memory,
                                                     .status_before = before,
                                                     .promise = request,
-                                                    .gpus = gpus})
+                                                    .site = site})
                          .first->second;
-  if (shape_of(task).terms.two_phase) {
+  if (shapes_[shape.value].terms.two_phase) {
     running.stage = Stage::Load;
     set_ahead(running, true);
   } else {
@@ -290,16 +392,15 @@ void Scheduler::State::start(std::uint32_t lane, const GpuSet& gpus, Instant at,
   tell_learned(shape, asked, request, out);
   out.commands.emplace_back(model::StartAttempt{.key = key,
                                                 .promise = request,
-                                                .gpus = gpus,
+                                                .site = site,
                                                 .memory_max = memory_max_of(task, request.memory)});
-  passed_.erase(task);
-  settle_reason(shape, out);
+  return running;
 }
 
-bool Scheduler::State::others_use_the_cpus() const {
+bool Scheduler::State::others_use_the_cpus(const MachineBook& book) const {
   // A limit of all CPUs is no limit: nobody can use more.
   const double most = policy_.cpu_utilization_max;
-  return most < 1 && ledger_.cpu_used_by_others() >= most;
+  return most < 1 && book.ledger.cpu_used_by_others() >= most;
 }
 
 bool Scheduler::State::one_runs_on_the_cpus() const {
@@ -307,10 +408,19 @@ bool Scheduler::State::one_runs_on_the_cpus() const {
       running_, [this](const auto& it) { return shape_of(it.first).terms.request.gpus == 0; });
 }
 
-int Scheduler::State::processes_max() const {
+/// scheduler.max-process is about the run, what the operating system lets us have about a machine.
+bool Scheduler::State::has_all_processes(const MachineBook& book) const {
+  if (policy_.processes_max > 0 && std::cmp_greater_equal(running_.size(), policy_.processes_max)) {
+    return true;
+  }
+  const int possible = book.capacity.processes_max;
+  return possible > 0 && book.ledger.tasks() >= possible;
+}
+
+int Scheduler::State::processes_max(const MachineBook& book) const {
   const int unlimited = std::numeric_limits<int>::max();
   const int wanted = policy_.processes_max > 0 ? policy_.processes_max : unlimited;
-  const int possible = capacity_.processes_max > 0 ? capacity_.processes_max : unlimited;
+  const int possible = book.capacity.processes_max > 0 ? book.capacity.processes_max : unlimited;
   return std::min(wanted, possible);
 }
 
@@ -336,27 +446,28 @@ Duration Scheduler::State::passed_time_max(model::TaskIndex task) const {
 }
 
 std::optional<Vacancy> Scheduler::State::vacancy_for(const model::Request& request,
-                                                     Instant at) const {
+                                                     const MachineBook& book, Instant at) const {
   // What a task gives back is what it holds, which may be more than what is reserved for it.
   std::vector<Release> releases;
-  releases.reserve(running_.size());
-  for (const auto& [task, running] : running_) {
+  releases.reserve(static_cast<std::size_t>(book.ledger.tasks()));
+  for (const model::TaskIndex task : book.ledger.holders()) {
+    const Running& running = running_.at(task);
     releases.push_back({.at = expected_end(running, at),
-                        .memory = ledger_.memory_held_by(task),
+                        .memory = book.ledger.memory_held_by(task),
                         .cpus = running.promise.cpus,
-                        .gpus = gpus_.shares_of(task)});
+                        .gpus = book.gpus.shares_of(task)});
   }
-  for (const GpuLedger::Lingering& gone : gpus_.lingering()) {
+  for (const GpuLedger::Lingering& gone : book.gpus.lingering()) {
     releases.push_back(
         {.at = gone.until,
          .gpus = {{.gpu = gone.gpu, .memory = gone.memory, .whole = false, .sharing = {}}}});
   }
-  const std::span<const GpuRoom> gpus = gpus_.room();
+  const std::span<const GpuRoom> gpus = book.gpus.room();
   return find_vacancy(request,
-                      {.memory = ledger_.memory_free(),
-                       .cpus = ledger_.cpus_free(),
+                      {.memory = book.ledger.memory_free(),
+                       .cpus = book.ledger.cpus_free(),
                        .gpus = {gpus.begin(), gpus.end()}},
-                      std::move(releases), chooser_);
+                      std::move(releases), book.chooser);
 }
 
 std::optional<Duration> Scheduler::State::longest_expected(const model::Shape& shape) const {

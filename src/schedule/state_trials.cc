@@ -106,7 +106,7 @@ void Scheduler::State::end_trial(model::GroupIndex group, model::Decision& out) 
   trials_.erase(group);
   // One that goes on has not been learned from, and what it has by now the others need, too.
   if (const auto running = running_.find(tried); running != running_.end()) {
-    const Bytes peak = gpus_.peak_of(tried);
+    const Bytes peak = book_of(running->second).gpus.peak_of(tried);
     const bool capped = is_near_its_cap(running->second, peak);
     estimates_.took_of_gpu(group, shape_of(tried).terms.request.gpu_memory,
                            capped ? Bytes{} : peak);
@@ -193,7 +193,7 @@ void Scheduler::State::progressed(Instant at, const model::Progressed& event,
   if (running == running_.end() || running->second.key != event.key) return;
   // Who reports how far it is has what it needs of its GPUs.
   if (running->second.training_since) {
-    gpus_.settle(event.key.task);
+    book_of(running->second).gpus.settle(event.key.task);
     if (event.fraction) paces_.progressed(event.key.task, *event.fraction, at);
   }
   if (!is_tried_first(event.key.task)) return;

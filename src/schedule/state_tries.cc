@@ -21,7 +21,6 @@
 #include "schedule/delayed_tries.h"
 #include "schedule/ending.h"
 #include "schedule/gpu_ledger.h"
-#include "schedule/ledger.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
@@ -39,6 +38,10 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
     return Setback::Final;
   }
   if (running.cause == StopCause::Cleared) return Setback::Cleared;
+  const model::Terms& terms = shape_of(running.key.task).terms;
+  if (running.cause == StopCause::TimeOver && model::goes_on_where_it_was(terms)) {
+    return Setback::Cleared;
+  }
   if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
   if (ending.failure == model::Failure::OutOfMemory) {
     const bool interrupted =
@@ -66,7 +69,7 @@ Setback Scheduler::State::setback_of_memory(const Running& running) const {
 std::string Scheduler::State::crowding_text(const Running& running) const {
   if (!running.crowding || setback_of_memory(running) != Setback::Crowded) return {};
   const GpuLedger::Crowding& by = *running.crowding;
-  const std::string gpu = names_of({by.gpu});
+  const std::string gpu = book_of(running).names_of({by.gpu});
   if (by.by_tasks >= by.by_strangers) {
     return fmt::format("; other tasks had {} of {} beyond what was reserved for them",
                        to_text(by.by_tasks), gpu);
@@ -78,14 +81,14 @@ std::string Scheduler::State::crowding_text(const Running& running) const {
 /// Says of one that has its GPUs to itself for its last try, or because there is no more to have
 /// beside others, that this is so.
 void Scheduler::State::tell_of_last_try(const Running& running, model::Decision& out) const {
-  if (!running.promise.largest || running.gpus.empty()) return;
+  if (!running.promise.largest || running.site.gpus.empty()) return;
   const Tries& tries = tasks[running.key.task].tries;
   const model::Terms& terms = shape_of(running.key.task).terms;
   const int gone =
       running.stage == Stage::Load ? tries.load_out_of_memory : tries.train_out_of_memory;
-  std::get<model::TaskChanged>(out.changes.back()).message =
-      fmt::format("try {} of {}, alone on {}", gone + 1,
-                  memory_tries_max(running.stage, terms, policy_), names_of(running.gpus));
+  std::get<model::TaskChanged>(out.changes.back()).message = fmt::format(
+      "try {} of {}, alone on {}", gone + 1, memory_tries_max(running.stage, terms, policy_),
+      book_of(running).names_of(running.site.gpus));
 }
 
 /// The try that comes after this setback, which is not counted yet.
@@ -113,13 +116,13 @@ std::string Scheduler::State::tries_text(const Running& running) const {
                      load ? tries.load_out_of_memory : tries.train_out_of_memory,
                      memory_tries_max(running.stage, terms, policy_), key,
                      running.promise.largest && running.lack == Lack::GpuMemory
-                         ? "alone on " + names_of(running.gpus)
+                         ? "alone on " + book_of(running).names_of(running.site.gpus)
                          : "with " + tried_with(running.lack, running.promise));
 }
 
 Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {
   if (!of_gpu) return Lack::HostMemory;
-  return running.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
+  return running.site.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
 }
 
 std::string Scheduler::State::tried_with(Lack lack, const model::Request& promise) {
@@ -135,8 +138,7 @@ std::string Scheduler::State::tried_with(Lack lack, const model::Request& promis
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
-  return grown(running.promise.memory, peak,
-               capacity_.memory - memory_kept_free(policy_, capacity_));
+  return grown(running.promise.memory, peak, memory_most(running.promise.where));
 }
 
 /// Says that it is retried, and why. Its next attempt is somebody else's to arrange.
@@ -155,7 +157,7 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
   const Bytes memory = running.promise.memory;
   if (running.cause == StopCause::Preempted) {
     // It did not fail, and asks for more only where it took more.
-    const Bytes most = capacity_.memory - memory_kept_free(policy_, capacity_);
+    const Bytes most = memory_most(running.promise.where);
     const Bytes taken = std::max(memory, std::min(running.memory_peak, most));
     return {taken, "retried with " + to_text(taken)};
   }

@@ -23,6 +23,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/sharing_text.h"
+#include "model/site_wish.h"
 #include "model/status.h"
 #include "model/terms.h"
 #include "model/waiting.h"
@@ -82,11 +83,14 @@ inline std::string told(const model::Change& change, const model::Headroom& room
 }
 
 /// ", 3 GB on 0,1", ", 1 whole"; nothing for a task without GPUs.
-inline std::string told(const model::Request& promise, const std::vector<model::GpuIndex>& gpus) {
+/// And where, if it is not the first machine: ", 3 GB on 0 of 1", " on 1".
+inline std::string told(const model::Request& promise, const model::Site& site) {
   std::string text;
-  for (const model::GpuIndex gpu : gpus)
+  for (const model::GpuIndex gpu : site.gpus)
     text += fmt::format("{}{}", text.empty() ? "" : ",", gpu.value);
-  if (text.empty()) return text;
+  const bool first = site.machine == model::MachineIndex{};
+  if (text.empty()) return first ? text : fmt::format(" on {}", site.machine.value);
+  if (!first) text += fmt::format(" of {}", site.machine.value);
   if (promise.gpu_memory == Bytes{}) return fmt::format(", {} whole", text);
   return fmt::format(", {} on {}", to_text(promise.gpu_memory), text);
 }
@@ -96,11 +100,11 @@ inline std::string told(const model::Command& command) {
       command,
       [](const model::StartAttempt& it) {
         return fmt::format("start {}#{} with {}{}", it.key.task.value, it.key.attempt,
-                           to_text(it.promise.memory), told(it.promise, it.gpus));
+                           to_text(it.promise.memory), told(it.promise, it.site));
       },
       [](const model::GrantDevice& it) {
         return fmt::format("train {}#{} with {}{}", it.key.task.value, it.key.attempt,
-                           to_text(it.promise.memory), told(it.promise, it.gpus));
+                           to_text(it.promise.memory), told(it.promise, it.site));
       },
       [](const model::SignalAttempt& it) {
         return fmt::format("signal {} {}#{}", it.signal, it.key.task.value, it.key.attempt);
@@ -202,6 +206,11 @@ class PlanBuilder {
     plan_.shapes.back().terms.early_signal = {.number = number, .before = before};
     return *this;
   }
+  /// They go on from what they save.
+  PlanBuilder& checkpoints() {
+    plan_.shapes.back().terms.checkpoints = true;
+    return *this;
+  }
   /// They are tried again so often.
   PlanBuilder& retries(const model::Retries& retries) {
     plan_.shapes.back().terms.retries = retries;
@@ -215,6 +224,11 @@ class PlanBuilder {
   /// They ask for so much of the disk.
   PlanBuilder& disk(Bytes bytes) {
     plan_.shapes.back().terms.request.disk = bytes;
+    return *this;
+  }
+  /// They may run nowhere else.
+  PlanBuilder& where(model::SiteWish wish) {
+    plan_.shapes.back().terms.request.where = std::move(wish);
     return *this;
   }
   /// They are not interrupted for others.
@@ -257,7 +271,9 @@ class Yard {
       : Yard(plan.build(), policy, machine) {}
   explicit Yard(model::Plan plan, const model::Policy& policy = kAnythingGoes,
                 const model::Capacity& machine = kMachine)
-      : scheduler_(policy, machine) {
+      : scheduler_(policy) {
+    static_cast<void>(
+        on(kStart, model::MachineJoined{.machine = {}, .name = "here", .capacity = machine}));
     static_cast<void>(on(kStart, model::Sampled{.memory_available = machine.memory}));
     first = add(std::move(plan));
   }
@@ -306,6 +322,7 @@ class Yard {
     }
     return decision;
   }
+  [[nodiscard]] const Scheduler& scheduler() const { return scheduler_; }
   [[nodiscard]] bool over() const { return scheduler_.idle(); }
   [[nodiscard]] std::optional<Instant> wakeup() const { return scheduler_.wakeup(); }
 

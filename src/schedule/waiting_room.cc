@@ -16,11 +16,12 @@
 namespace trainyard::schedule {
 
 void WaitingRoom::add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
-                      const model::Request& request) {
+                      const model::Request& request, model::MachineIndex machine) {
   const auto [it, fresh] =
-      index_.try_emplace({shape, request}, static_cast<std::uint32_t>(lanes_.size()));
+      index_.try_emplace({shape, machine, request}, static_cast<std::uint32_t>(lanes_.size()));
   if (fresh) {
-    lanes_.push_back({.shape = shape, .group = group, .request = request, .tasks = {}});
+    lanes_.push_back(
+        {.shape = shape, .group = group, .request = request, .machine = machine, .tasks = {}});
   }
   Lane& lane = lanes_[it->second];
   if (!lane.tasks.empty()) step_back(it->second);

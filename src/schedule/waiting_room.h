@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@ class WaitingRoom {
     model::ShapeIndex shape;
     model::GroupIndex group;
     model::Request request;
+    model::MachineIndex machine;  ///< The one that they are on; of no meaning before they start.
     std::deque<model::TaskIndex> tasks;  ///< In order.
   };
 
@@ -76,7 +78,7 @@ class WaitingRoom {
   }
 
   void add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
-           const model::Request& request);
+           const model::Request& request, model::MachineIndex machine = {});
 
   /// Takes the head out of a lane.
   model::TaskIndex take_head(std::uint32_t index);
@@ -115,7 +117,9 @@ class WaitingRoom {
   std::map<model::TaskIndex, model::TaskIndex> steads_;  ///< Of the few that go in another's.
 
   std::vector<Lane> lanes_;
-  std::map<std::pair<model::ShapeIndex, model::Request>, std::uint32_t> index_;  ///< Into lanes_.
+  /// Into lanes_.
+  std::map<std::tuple<model::ShapeIndex, model::MachineIndex, model::Request>, std::uint32_t>
+      index_;
   std::map<model::ShapeIndex, std::uint32_t> waiting_;  ///< How many wait, over all its lanes.
   Order order_;
 };

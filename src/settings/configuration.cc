@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
@@ -19,6 +21,7 @@
 #include "model/resources.h"
 #include "schedule/ledger.h"
 #include "settings/configuration_reader.h"
+#include "settings/machine_entries.h"
 #include "settings/setting_value.h"
 #include "text/mistake.h"
 
@@ -72,6 +75,57 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description =
          "How much of the disk one log of a task may take. Of a longer one the beginning "
          "(an eighth of it)\nand the end (a half) are kept. none: any amount."},
+    {.key = "journal.record",
+     .kind = SettingKind::Record,
+     .fallback = "usual",
+     .description = "full: the journal keeps all that the scheduler hears, too, so that 'trainyard "
+                    "replay' can play the\nrun again, for a report of a bug. It grows with each "
+                    "second."},
+    {.key = "machines",
+     .kind = SettingKind::Machines,
+     .fallback = "local",
+     .description =
+         "Where tasks run: hosts that ssh knows, as in 'lab1, me@lab2', 'local' for this "
+         "one, and 'slurm' for the\nnodes of the Slurm allocation; or a list, as in "
+         "[local, {ssh: lab1, cpus: 8, memory: 32GB, gpus: 0,\nsetup: . venv/bin/activate}]. "
+         "The first machine with room gets a task."},
+    {.key = "agent.lease",
+     .kind = SettingKind::Lease,
+     .fallback = "60s",
+     .description = "How long tasks on another machine run on when nothing is heard of the yard, "
+                    "before they are ended\nthere and tried again elsewhere."},
+    {.key = "agent.ssh",
+     .kind = SettingKind::Command,
+     .fallback = "ssh",
+     .description = "The ssh that leads to other machines, with its options, as in 'ssh -F file'."},
+    {.key = "agent.program",
+     .kind = SettingKind::Command,
+     .fallback = "trainyard",
+     .description = "What starts trainyard there, as in '~/bin/trainyard'; the shell there reads "
+                    "it."},
+    {.key = "agent.copy",
+     .kind = SettingKind::Flag,
+     .fallback = "false",
+     .description =
+         "Whether this program is brought there, into the cache of its user, and started "
+         "from there."},
+    {.key = "agent.local",
+     .kind = SettingKind::Flag,
+     .fallback = "false",
+     .description =
+         "Whether an agent looks after this machine, too: its tasks run on when the yard is "
+         "killed, and the run goes\non with them."},
+    {.key = "slurm.options",
+     .kind = SettingKind::Text,
+     .fallback = "",
+     .description =
+         "What Slurm is asked for where 'machines' names slurm and the run is in no "
+         "allocation: options of salloc,\nas in '--nodes=2 --time=8:00:00'. Empty: it is "
+         "not asked."},
+    {.key = "slurm.allocations",
+     .kind = SettingKind::Allocations,
+     .fallback = "1",
+     .description = "How many allocations it is asked for at once."},
     {.key = "utilization-limit.cpu",
      .kind = SettingKind::Share,
      .fallback = "0.8",
@@ -370,6 +424,24 @@ Bytes default_memory(const Configuration& configuration, const model::Capacity& 
 Bytes log_max(const Configuration& configuration) {
   const std::string& text = configuration.text(Setting::LimitsLog);
   return text == kNone ? Bytes{} : parse_bytes(text).value_or(Bytes{});
+}
+
+std::vector<std::string> words(const Configuration& configuration, Setting setting) {
+  std::vector<std::string> found;
+  for (const auto word : std::views::split(configuration.text(setting), ' ')) {
+    if (!word.empty()) found.emplace_back(word.begin(), word.end());
+  }
+  return found;
+}
+
+std::vector<MachineEntry> machines(const Configuration& configuration) {
+  // It was read when it was set.
+  return parse_machines(configuration.text(Setting::Machines))
+      .value_or(std::vector<MachineEntry>());
+}
+
+bool records_all(const Configuration& configuration) {
+  return configuration.text(Setting::JournalRecord) == "full";
 }
 
 Duration sample_interval(const Configuration& configuration) {

@@ -19,6 +19,7 @@
 #include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "settings/machine_entries.h"
 #include "text/mistake.h"
 
 namespace trainyard::settings {
@@ -33,6 +34,15 @@ enum class Setting : std::uint8_t {
   LimitsGpus,
   LimitsHours,
   LimitsLog,
+  JournalRecord,
+  Machines,
+  AgentLease,
+  AgentSsh,
+  AgentProgram,
+  AgentCopy,
+  AgentLocal,
+  SlurmOptions,
+  SlurmAllocations,
   UtilizationLimitCpu,
   UtilizationLimitMemory,
   UtilizationLimitCudaMemory,
@@ -63,7 +73,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 37;
+constexpr std::size_t kSettingCount = 46;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {
@@ -77,9 +87,14 @@ enum class SettingKind : std::uint8_t {
   Count,         ///< A whole number from 0.
   CountOrAuto,   ///< The same, or `auto`.
   LogSize,       ///< An amount from a megabyte, or `none`.
+  Record,        ///< usual or full.
+  Machines,      ///< As settings/machine_entries.h says: names, or a list.
+  Lease,         ///< A length of time from a second to a day.
+  Command,       ///< A program and what it is always told, on one line.
   Hours,         ///< Times of the week with a whole number each, as model::hours_from() reads them.
   MaxPerGpu,     ///< A whole number from 0 to model::kMaxPerGpuMost.
   Tries,         ///< A whole number from 1.
+  Allocations,   ///< A whole number from 1 to 64.
   Port,          ///< 1 to 65535.
   MailSecurity,  ///< auto, none, starttls or tls.
   Seconds,       ///< A number of seconds, or a length of time with a unit.
@@ -176,5 +191,14 @@ Duration sample_interval(const Configuration& configuration);
 
 /// How much of the disk a log may take; 0: any amount.
 Bytes log_max(const Configuration& configuration);
+
+/// Whether a run keeps all that its scheduler hears (journal.record).
+bool records_all(const Configuration& configuration);
+
+/// A command, or options of one: split at its spaces.
+std::vector<std::string> words(const Configuration& configuration, Setting setting);
+
+/// Where tasks run, in order: "local" is this machine.
+std::vector<MachineEntry> machines(const Configuration& configuration);
 
 }  // namespace trainyard::settings

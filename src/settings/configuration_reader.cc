@@ -19,8 +19,10 @@
 #include "base/result.h"
 #include "model/gpu_limits.h"
 #include "settings/configuration.h"
+#include "settings/machine_entries.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
+#include "text/key_reader.h"
 #include "text/mistake.h"
 #include "text/text_file.h"
 #include "text/yaml_reader.h"
@@ -81,6 +83,13 @@ std::string unknown_key(std::string_view key) {
     }
   }
   return fmt::format("unknown key '{}'", key);
+}
+
+/// As it is kept over what a layer before has said.
+std::string over(Setting setting, std::string text, const Configuration& configuration) {
+  if (setting != Setting::Machines) return text;
+  const Result<std::vector<MachineEntry>> named = parse_machines(text);
+  return named ? to_text(as_said_before(*named, machines(configuration))) : text;
 }
 
 /// One layer that is a file.
@@ -169,6 +178,9 @@ class MappingReader {
 
   void read_value(Setting setting, const text::YamlNode& value, const std::string& key) {
     const SettingInfo& info = settings()[static_cast<std::size_t>(setting)];
+    if (info.kind == SettingKind::Machines) {
+      return apply_machines(configuration_, document_, value, mistakes_);
+    }
     if (value.kind == text::YamlKind::List || value.kind == text::YamlKind::Mapping) {
       complain(value, fmt::format("'{}' wants a single value", key));
       return;
@@ -226,6 +238,18 @@ void apply_mapping(Configuration& configuration, const text::YamlDocument& docum
   MappingReader(configuration, document, directory, mistakes).read(node, "");
 }
 
+void apply_machines(Configuration& configuration, const text::YamlDocument& document,
+                    const text::YamlNode& value, text::MistakeList& mistakes) {
+  // A key without a value is what it was.
+  if (value.kind == text::YamlKind::Null) return;
+  const auto named =
+      read_machines(text::Complainer(document, mistakes, "").within("machines"), value);
+  if (!named) return;
+  configuration.set(Setting::Machines, over(Setting::Machines, to_text(*named), configuration),
+                    {.shown = fmt::format("{}:{}", document.file(), value.place.line),
+                     .mistake = document.mistake(value, "")});
+}
+
 void apply_config_file(Configuration& configuration, const ConfigurationSources& sources,
                        text::MistakeList& mistakes) {
   const std::string name = sources.config_file.empty() ? kConfigurationFile : sources.config_file;
@@ -278,7 +302,8 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
     if (info.kind == SettingKind::Path && *text != "auto") {
       *text = text::absolute_path(sources.current_directory, *text);
     }
-    configuration.set(*setting, std::move(*text), {.shown = "--set", .mistake = here});
+    configuration.set(*setting, over(*setting, std::move(*text), configuration),
+                      {.shown = "--set", .mistake = here});
   }
 }
 

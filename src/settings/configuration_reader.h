@@ -20,6 +20,10 @@ void apply_mapping(Configuration& configuration, const text::YamlDocument& docum
                    const text::YamlNode& node, const std::string& directory,
                    text::MistakeList& mistakes);
 
+/// `machines`, as it stands in such a file, or on its own in a job file.
+void apply_machines(Configuration& configuration, const text::YamlDocument& document,
+                    const text::YamlNode& value, text::MistakeList& mistakes);
+
 /// --set key=value, in order.
 void apply_settings(Configuration& configuration, const ConfigurationSources& sources,
                     text::MistakeList& mistakes);

@@ -81,6 +81,15 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "limits.gpus: auto   # default\n"
             "limits.hours: \"\"   # default\n"
             "limits.log: 10GB   # default\n"
+            "journal.record: usual   # default\n"
+            "machines: local   # default\n"
+            "agent.lease: 60s   # default\n"
+            "agent.ssh: ssh   # default\n"
+            "agent.program: trainyard   # default\n"
+            "agent.copy: false   # default\n"
+            "agent.local: false   # default\n"
+            "slurm.options: \"\"   # default\n"
+            "slurm.allocations: 1   # default\n"
             "utilization-limit.cpu: 0.8   # default\n"
             "utilization-limit.memory: 1.0   # default\n"
             "utilization-limit.cuda-memory: 1.0   # default\n"
@@ -172,14 +181,12 @@ smtp:
   for (std::size_t i = 0; i < kSettingCount; ++i) {
     const auto setting = static_cast<Setting>(i);
     // Fedflow has none of these.
-    if (setting == Setting::LimitsGpus || setting == Setting::LimitsHours ||
-        setting == Setting::LimitsLog || setting == Setting::OtherUsers ||
-        setting == Setting::YardState || setting == Setting::UtilizationLimitGpu ||
-        setting == Setting::SchedulerMaxPerGpu || setting == Setting::SchedulerSettleTime ||
-        setting == Setting::SchedulerTryFirstTime || setting == Setting::SmtpSecurity ||
-        setting == Setting::SmtpCaFile) {
-      continue;
-    }
+    constexpr std::string_view kOurs =
+        " limits.gpus limits.hours limits.log journal.record machines agent.lease agent.ssh "
+        "agent.program agent.copy agent.local slurm.options slurm.allocations other-users "
+        "yard.state utilization-limit.gpu scheduler.max-per-gpu scheduler.settle-time "
+        "scheduler.try-first-time smtp.security smtp.ca-file ";
+    if (kOurs.contains(fmt::format(" {} ", settings()[i].key))) continue;
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
   }
   EXPECT_EQ(configuration->text(Setting::Workdir), directory_ + "/res");

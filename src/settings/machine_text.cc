@@ -15,8 +15,8 @@ namespace trainyard::settings {
 std::string machine_text(const model::Capacity& machine, const model::Policy& policy) {
   const Bytes given = memory_to_give(policy, machine);
   return fmt::format("machine: {} CPUs, {} of memory, of which tasks may have {} ({} stays free)\n",
-                     static_cast<double>(machine.cpus.milli) / 1000, to_text(machine.memory),
-                     to_text(given), to_text(machine.memory - given));
+                     model::as_number(machine.cpus), to_text(machine.memory), to_text(given),
+                     to_text(machine.memory - given));
 }
 
 std::string gpus_text(const model::Capacity& machine, const model::Policy& policy) {

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <expected>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,7 +26,9 @@
 #include "model/ids.h"
 #include "model/rank_share.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "settings/configuration.h"
+#include "settings/machine_entries.h"
 
 namespace trainyard::settings {
 namespace {
@@ -64,6 +70,51 @@ Result<std::string> parse_strategy(std::string_view text) {
   return std::unexpected(Error{fmt::format(
       "'{}' is no strategy; there are PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE and BEST-FIT",
       text)});
+}
+
+/// One of these, in small letters: "'x' is neither auto, none, starttls nor tls".
+Result<std::string> parse_word(std::string_view text,
+                               std::initializer_list<std::string_view> words) {
+  std::string small = in_small_letters(text);
+  if (std::ranges::find(words, small) != words.end()) return small;
+  std::string all;
+  for (const std::string_view& word : words) {
+    const bool is_last = &word + 1 == words.end();
+    all += fmt::format("{}{}", all.empty() ? "" : is_last ? " nor " : ", ", word);
+  }
+  return std::unexpected(Error{fmt::format("'{}' is neither {}", text, all)});
+}
+
+Result<int> parse_one_to(int most, std::string_view text) {
+  const Result<int> number = parse_count(text);
+  if (number && *number >= 1 && *number <= most) return *number;
+  return std::unexpected(Error{fmt::format("'{}' is not a whole number from 1 to {}", text, most)});
+}
+
+/// Less would be over before a busy machine has answered, more is no lease.
+Result<Duration> parse_lease(std::string_view text) {
+  constexpr Duration kLeast{1'000};
+  constexpr Duration kMost{86'400'000};
+  const Result<Duration> lease = parse_seconds(text);
+  if (!lease || (*lease >= kLeast && *lease <= kMost)) return lease;
+  return std::unexpected(Error{fmt::format("'{}' is not between a second and a day", text)});
+}
+
+/// On one line, as names where they are no more than that.
+Result<std::string> machines_text(std::string_view text) {
+  const Result<std::vector<MachineEntry>> machines = parse_machines(text);
+  if (!machines) return std::unexpected(machines.error());
+  return to_text(*machines);
+}
+
+Result<std::string> parse_command(std::string_view text) {
+  if (text.find_first_not_of(' ') == std::string_view::npos) {
+    return std::unexpected(Error{"there is no program in it"});
+  }
+  if (text.find_first_of(std::string_view("\n\r\0", 3)) != std::string_view::npos) {
+    return std::unexpected(Error{"it must be on one line"});
+  }
+  return std::string(text);
 }
 
 }  // namespace
@@ -162,12 +213,7 @@ Result<int> parse_max_per_gpu(std::string_view text) {
       fmt::format("'{}' is not a whole number from 1 to {}, or 0", text, model::kMaxPerGpuMost)});
 }
 
-Result<int> parse_ranks(std::string_view text) {
-  const Result<int> number = parse_count(text);
-  if (number && *number >= 1 && *number <= model::kRanksMax) return *number;
-  return std::unexpected(
-      Error{fmt::format("'{}' is not a whole number from 1 to {}", text, model::kRanksMax)});
-}
+Result<int> parse_ranks(std::string_view text) { return parse_one_to(model::kRanksMax, text); }
 
 Result<Duration> parse_seconds(std::string_view text) {
   const auto number = number_in(text);
@@ -256,18 +302,18 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
   switch (kind) {
     case SettingKind::Flag:
       return kept_as_written(parse_flag(text), text);
-    case SettingKind::MailSecurity: {
-      std::string small = in_small_letters(text);
-      constexpr std::array<std::string_view, 4> kWords{"auto", "none", "starttls", "tls"};
-      if (std::ranges::find(kWords, small) != kWords.end()) return small;
-      return std::unexpected(
-          Error{fmt::format("'{}' is neither auto, none, starttls nor tls", text)});
-    }
-    case SettingKind::OtherUsers: {
-      std::string small = in_small_letters(text);
-      if (small == "avoid" || small == "share") return small;
-      return std::unexpected(Error{fmt::format("'{}' is neither avoid nor share", text)});
-    }
+    case SettingKind::MailSecurity:
+      return parse_word(text, {"auto", "none", "starttls", "tls"});
+    case SettingKind::OtherUsers:
+      return parse_word(text, {"avoid", "share"});
+    case SettingKind::Record:
+      return parse_word(text, {"usual", "full"});
+    case SettingKind::Machines:
+      return machines_text(text);
+    case SettingKind::Lease:
+      return kept_as_written(parse_lease(text), text);
+    case SettingKind::Command:
+      return parse_command(text);
     case SettingKind::Share:
       return kept_as_written(parse_share(text), text);
     case SettingKind::Count:
@@ -282,6 +328,8 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
     }
     case SettingKind::MaxPerGpu:
       return kept_as_written(parse_max_per_gpu(text), text);
+    case SettingKind::Allocations:
+      return kept_as_written(parse_one_to(kAllocationsMax, text), text);
     case SettingKind::Tries:
       if (parse_count(text) == 0) {
         return std::unexpected(Error{"'0' is no try at all; a task is tried at least once"});

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -35,6 +36,8 @@ Result<int> parse_gpus(std::string_view text);
 Result<int> parse_max_per_gpu(std::string_view text);
 /// How many processes a task is: from 1 to model::kRanksMax.
 Result<int> parse_ranks(std::string_view text);
+/// So many allocations may be asked for at once.
+constexpr int kAllocationsMax = 64;
 
 /// A bare number is seconds; else as parse_duration().
 Result<Duration> parse_seconds(std::string_view text);

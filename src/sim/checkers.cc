@@ -102,7 +102,8 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
 
 void Checkers::happened(const model::Event& event) {
   match(
-      event.what, [&](const model::AttemptStarted& it) { attempt_started(it); },
+      event.what, [](const model::MachineJoined&) {}, [](const model::MachineGone&) {},
+      [&](const model::AttemptStarted& it) { attempt_started(it); },
       [&](const model::StageReported& it) { stage_reported(it); },
       [&](const model::AttemptEnded& it) { attempt_ended(event.at, it); },
       [&](const model::Sampled& it) { look_at_memory(it); },
@@ -126,8 +127,8 @@ void Checkers::happened(const model::Event& event) {
       [&](const model::Progressed& it) { progressed(it); },
       // Several yards on one machine are played by sim/many_yards.h.
       [](const model::NeighboursSeen&) {}, [](const model::ClaimRefused&) {},
-      [](const model::LimitsChanged&) {}, [](const model::CodeFound&) {},
-      [](const model::TimePassed&) {});
+      [](const model::LimitsChanged&) {}, [](const model::AttemptFound&) {},
+      [](const model::CodeFound&) {}, [](const model::TimePassed&) {});
 }
 
 /// Its time limit counts from now on, its duration from its beginning.
@@ -300,13 +301,13 @@ void Checkers::carried_out(const model::Command& command) {
         [&](const model::StartAttempt& it) {
           const auto* other = std::get_if<model::StartAttempt>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
-                 other->gpus == it.gpus && other->memory_max == it.memory_max &&
+                 other->site == it.site && other->memory_max == it.memory_max &&
                  other->gpu_memory_max == it.gpu_memory_max;
         },
         [&](const model::GrantDevice& it) {
           const auto* other = std::get_if<model::GrantDevice>(&due.command);
           return other != nullptr && other->key == it.key && other->promise == it.promise &&
-                 other->gpus == it.gpus && other->memory_max == it.memory_max &&
+                 other->site == it.site && other->memory_max == it.memory_max &&
                  other->gpu_memory_max == it.gpu_memory_max;
         },
         [&](const model::SignalAttempt& it) {

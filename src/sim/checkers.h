@@ -1,8 +1,5 @@
-// Watches a simulated run from outside: every turn that is offered to the journal, every command
-// that reaches the machine, every wait. Says what rule was broken first, in words.
-//
-// A run that broke a rule is led to its end by the recorder and the machine (sim/run_sim.cc); no
-// rule is looked at after that.
+// Watches a simulated run on one machine from outside: every turn that is offered to the journal,
+// every command that reaches the machine, every wait. Says what rule was broken first, in words.
 #pragma once
 
 #include <cstddef>
@@ -28,26 +25,23 @@
 #include "model/turn.h"
 #include "sim/faults.h"
 #include "sim/outside.h"
+#include "sim/watcher.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {
 
-class Checkers {
+class Checkers final : public Watcher {
  public:
   /// Both must outlive it.
   Checkers(const Workload& workload, FaultCounts& counts);
 
-  /// A turn is offered to the journal; `committed` when it was written.
-  void offered(const model::Turn& turn, bool committed);
-  /// A command reaches the machine.
-  void carried_out(const model::Command& command);
-  /// The loop waits.
-  void waits(std::optional<Instant> until);
-  /// The loop has come back: with all done, or because the journal could not be written.
-  void over(bool gave_up, std::size_t processes_left);
+  void offered(const model::Turn& turn, bool committed) override;
+  void carried_out(const model::Command& command) override;
+  void waits(std::optional<Instant> until) override;
+  void over(bool gave_up, std::size_t processes_left) override;
 
-  void complain(std::string what);
-  [[nodiscard]] const std::optional<std::string>& complaint() const { return complaint_; }
+  void complain(std::string what) override;
+  [[nodiscard]] const std::optional<std::string>& complaint() const override { return complaint_; }
 
  private:
   /// What must come of an attempt that has ended.

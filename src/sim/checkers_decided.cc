@@ -240,7 +240,7 @@ void Checkers::decided(const model::StartAttempt& command) {
   pass_those_without_disk(index);
   check_start(command, outside_.task(index));
   if (complaint_) return;
-  count_pass(index, command.gpus);
+  count_pass(index, command.site.gpus);
   outside_.grant(command, now_);
   outside_.running.at(index).cap = command.gpu_memory_max;
   caps_.emplace_back(index, command.gpu_memory_max);
@@ -285,7 +285,7 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
             "what is promised is there");
   expect_of(index, command.promise.disk == Bytes{} || command.promise.disk <= outside_.disk_free(),
             "no part of the disk is promised twice");
-  check_gpus(index, command.promise, command.gpus);
+  check_gpus(index, command.promise, command.site.gpus);
   check_limit(index, command.promise, command.memory_max);
 }
 
@@ -355,10 +355,12 @@ bool Checkers::died_of_warning(const SeenAttempt& attempt, const model::End& end
 }
 
 bool Checkers::ended_before_it_was_found(const SeenAttempt& attempt, Instant ended) {
-  const bool by_a_look =
+  const bool from_outside =
       attempt.stop == StopReason::TimeLimit || attempt.stop == StopReason::MemoryLimit ||
-      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
-  return by_a_look && ended < attempt.found.value_or(ended);
+      attempt.stop == StopReason::KillAsked || attempt.stop == StopReason::Interrupt ||
+      attempt.stop == StopReason::FailFast || attempt.stop == StopReason::Preempted ||
+      attempt.stop == StopReason::Crowds;
+  return from_outside && ended < attempt.found.value_or(ended);
 }
 
 void Checkers::decided(const model::SignalAttempt& command) {

@@ -214,7 +214,7 @@ void Checkers::decided(const model::GrantDevice& command) {
     whole.largest = due.largest;
     whole.listed_only = due.listed_only;
     whole.sharing = due.sharing;
-    check_gpus(index, due, command.gpus);
+    check_gpus(index, due, command.site.gpus);
   }
   expect_of(index, command.promise == whole, "trains with the memory that it has, and its device");
   check_limit(index, command.promise, command.memory_max);
@@ -226,9 +226,10 @@ void Checkers::decided(const model::GrantDevice& command) {
       if (!kept_loaded_) kept_loaded_ = outside_.opening_for(*oldest_loaded_, now_);
       std::optional<Opening>& kept = *kept_loaded_;
       const bool again = !outside_.gpus.shares_of(index).empty();
-      expect_of(index, again || !kept || !outside_.would_delay(*kept, index, command.gpus, now_),
+      expect_of(index,
+                again || !kept || !outside_.would_delay(*kept, index, command.site.gpus, now_),
                 "nothing trains that delays an older one that was passed often enough");
-      if (kept) outside_.take_beside(*kept, index, command.gpus);
+      if (kept) outside_.take_beside(*kept, index, command.site.gpus);
     }
     SeenTask& passed = outside_.task(*oldest_loaded_);
     if (passed.passed++ == 0) passed.passed_since = now_;

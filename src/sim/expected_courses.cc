@@ -72,8 +72,12 @@ std::optional<RunForecast> forecast_run(const model::Plan& plan, model::Policy p
   policy.gpu_settle_max = {};
   // To search for the best order is the run's own work, and takes longer than to play one.
   policy.looks_ahead = policy.looks_ahead && plan.tasks.size() <= kLookedAheadMax;
+  // The one machine stands for each that a task may be waiting for by name.
+  model::Plan played = plan;
+  for (model::Shape& shape : played.shapes) shape.terms.request.where = {};
   const auto length = [&](const std::vector<Course>& courses) -> std::optional<Duration> {
-    const Result<PlayedRun> run = play_run(plan, policy, capacity, courses);
+    const Result<PlayedRun> run =
+        play_run(played, policy, {{.name = "this machine", .capacity = capacity}}, courses);
     if (!run) return std::nullopt;
     return run->ended - Instant{};
   };

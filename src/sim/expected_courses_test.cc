@@ -71,7 +71,8 @@ TEST(PlayedRun, SaysOfEachTaskThatItHasFinished) {
   const model::Capacity machine{.memory = gb(10), .cpus = model::cpus(4)};
   const std::vector<Course> courses(3, {.train = Duration{1000}, .memory = mb(1)});
   std::vector<std::size_t> told;
-  ASSERT_TRUE(play_run(plan, {.memory_remain = Bytes{0}}, machine, courses,
+  ASSERT_TRUE(play_run(plan, {.memory_remain = Bytes{0}}, {{.name = "here", .capacity = machine}},
+                       courses,
                        {.on_finished = [&](std::size_t finished) { told.push_back(finished); }}));
   EXPECT_EQ(told, (std::vector<std::size_t>{1, 2, 3}));
 }

@@ -68,6 +68,20 @@ enum class Fault : std::uint8_t {
   GuardDies,     ///< And the keeper with it: nobody takes their place.
   KeeperSilent,  ///< Does not answer for a while.
   YardStopped,   ///< Hears of nothing for a while, and of all at once when it goes on.
+  // Of several machines.
+  NetworkSplit,       ///< What a yard and an agent say to each other waits for a while.
+  StreamCut,          ///< What carries that ends, and another one has to be opened.
+  WordsSaidAgain,     ///< Over the next one.
+  MachineSilent,      ///< It comes back before its lease is over, and what runs there goes on.
+  LeaseOver,          ///< It does not, and what ran there is ended.
+  AgentDies,          ///< And what runs with it.
+  MachineReboots,     ///< The same, and nobody can tell from there what ran before.
+  MachineGone,        ///< What ran there is told to have vanished.
+  MachineJoinsAgain,  ///< No fault, and as good a trial: with another agent.
+  MachineJoinsLate,   ///< The same: when others have begun.
+  MachineLeaves,      ///< It is never there again.
+  MachineTakenAway,   ///< At the time that was told when it joined.
+  EndedBeforeThat,    ///< An attempt there is interrupted, as the time is nearly over.
   // Of the journal.
   DiskFull,
   DiskFullTooLong,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -18,9 +17,9 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "sim/behaviour.h"
-#include "sim/checkers.h"
 #include "sim/faults.h"
 #include "sim/random.h"
+#include "sim/watcher.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {
@@ -34,32 +33,37 @@ constexpr std::uint64_t kTurnsMax = 100'000;
 
 }  // namespace
 
-MadeUpMachine::MadeUpMachine(std::uint64_t seed, const Workload& workload, Checkers& checkers,
-                             FaultCounts& counts)
+MadeUpMachine::MadeUpMachine(std::uint64_t seed, const Workload& workload, World world, Part part)
     : workload_(workload),
-      checkers_(checkers),
-      counts_(counts),
+      world_(world),
+      part_(std::move(part)),
       seed_(seed),
-      random_(~seed),
+      random_(~(seed ^ (part_.number << 40U))),
       cards_(workload.capacity.gpus.size()) {
   for (const Trouble& trouble : workload.troubles) plan(trouble);
-  at(now_ + kSampleEvery, [this] { sample(); });
-  if (!cards_.empty()) tell(read_gpus());
-  tell(read());
+  if (part_.joins) at(now() + kSampleEvery, [this] { sample(); });
+  if (part_.agent) return;
+  if (part_.joins) {
+    tell(model::MachineJoined{.machine = {}, .name = "made-up", .capacity = workload.capacity});
+    look_first();
+  }
   add_batch();
   for (std::size_t i = 1; i < workload.additions.size(); ++i) {
     at(workload.additions[i].at, [this] { add_batch(); });
   }
 }
 
-void MadeUpMachine::add_batch() {
-  const Addition& addition = workload_.additions[added_++];
-  if (added_ > 1) counts_.count(Fault::LateBatch);
-  tell(model::BatchAdded{.number = static_cast<std::uint32_t>(added_), .plan = addition.plan});
+void MadeUpMachine::tell(model::What what) {
+  if (part_.agent) return part_.agent(std::move(what));
+  hear_of(std::move(what));
 }
 
 void MadeUpMachine::carry_out(const model::Command& command) {
-  checkers_.carried_out(command);
+  world_.watcher.carried_out(command);
+  ask(command);
+}
+
+void MadeUpMachine::ask(const model::Command& command) {
   if (keeper_is_replaced_) return held_.push_back(command);
   do_what_was_asked(command);
 }
@@ -73,32 +77,21 @@ void MadeUpMachine::do_what_was_asked(const model::Command& command) {
 }
 
 std::vector<model::Event> MadeUpMachine::wait(std::optional<Instant> until) {
-  checkers_.waits(until);
-  if (++turns_ > kTurnsMax || now_ > kTooLate) checkers_.complain("the run does not end");
+  world_.watcher.waits(until);
+  if (++turns_ > kTurnsMax || now() > kTooLate) world_.watcher.complain("the run does not end");
   // A run that has been found wrong is led out of the loop: its journal fails, and this ends it.
-  if (checkers_.complaint()) return {{.at = now_, .what = model::InterruptAsked{}}};
+  if (world_.watcher.complaint()) return {{.at = now(), .what = model::InterruptAsked{}}};
   while (inbox_.empty()) {
-    const Instant next = agenda_.begin()->first.first;
-    if (until && *until <= next) {
-      now_ = std::max(now_, *until);
+    if (until && *until <= world_.agenda.next()) {
+      world_.agenda.pass_to(*until);
       tell(model::TimePassed{});
     } else {
-      do_next();
+      world_.agenda.do_next();
     }
   }
   // What happens at the same moment comes together, in part.
-  while (agenda_.begin()->first.first <= now_ && !random_.one_in(5)) do_next();
+  while (world_.agenda.next() <= now() && !random_.one_in(5)) world_.agenda.do_next();
   return std::exchange(inbox_, {});
-}
-
-void MadeUpMachine::at(Instant when, Step step) {
-  agenda_.emplace(std::pair{when, next_number_++}, std::move(step));
-}
-
-void MadeUpMachine::do_next() {
-  auto first = agenda_.extract(agenda_.begin());
-  now_ = std::max(now_, first.key().first);
-  first.mapped()();
 }
 
 void MadeUpMachine::start(const model::StartAttempt& command) {
@@ -115,19 +108,19 @@ void MadeUpMachine::start(const model::StartAttempt& command) {
                                               command.promise.memory, workload_.longest),
                   .promise = command.promise.memory,
                   .disk = command.promise.disk,
-                  .number = next_number_++};
+                  .number = world_.agenda.number()};
   if (command.memory_max > Bytes{} && process.behaviour.memory_most > command.memory_max) {
     process.behaviour.memory_most = command.memory_max;
     process.behaviour.tells_memory = false;
     process.behaviour.end =
         model::KilledBy{.signal = kSigkill, .out_of_memory = true, .over_limit = true};
   }
-  give_gpus(process, command.gpus);
+  give_gpus(process, command.site.gpus);
   process.gpu_memory_max = command.gpu_memory_max;
   const std::uint64_t number = process.number;
-  const Instant alive = now_ + process.behaviour.start_takes;
+  const Instant alive = now() + process.behaviour.start_takes;
   const auto [it, fresh] = processes_.insert_or_assign(task, std::move(process));
-  if (!fresh) checkers_.complain("a task is started while its attempt before still runs");
+  if (!fresh) world_.watcher.complain("a task is started while its attempt before still runs");
   at(alive, [this, task, number] { come_alive(task, number); });
 }
 
@@ -137,29 +130,29 @@ void MadeUpMachine::come_alive(model::TaskIndex task, std::uint64_t number) {
   Process& process = found->second;
   const Behaviour& behaviour = process.behaviour;
   if (!behaviour.exists) {
-    counts_.count(Fault::CannotStart);
+    world_.counts.count(Fault::CannotStart);
     die(task, number, behaviour.end);
     return;
   }
-  process.since = now_;
+  process.since = now();
   if (behaviour.says_started) {
     const bool capped = behaviour.obeys_cap && process.gpu_memory_max > Bytes{};
     const model::AttemptStarted news{.key = process.key,
                                      .pid = static_cast<std::int64_t>(number),
                                      .capped_by = capped ? "torch" : "",
-                                     .began = now_};
+                                     .began = now()};
     tell(news);
     if (behaviour.started_twice) {
-      counts_.count(Fault::DuplicateNews);
+      world_.counts.count(Fault::DuplicateNews);
       tell(news);
     }
   } else {
-    counts_.count(Fault::NeverSaysStarted);
+    world_.counts.count(Fault::NeverSaysStarted);
   }
   if (shape_of(task).terms.two_phase) {
     begin_loading(process);
   } else {
-    end_at(now_ + behaviour.runs, process, behaviour.end);
+    end_at(now() + behaviour.runs, process, behaviour.end);
   }
 }
 
@@ -174,11 +167,11 @@ void MadeUpMachine::signal(const model::SignalAttempt& command) {
   const auto found = processes_.find(command.key.task);
   if (found == processes_.end() || found->second.key != command.key) return;
   if (random_.one_in(2)) return;
-  counts_.count(Fault::EndsOnSignal);
+  world_.counts.count(Fault::EndsOnSignal);
   const model::End end = random_.one_in(2)
                              ? model::End(model::ExitedWith{static_cast<int>(random_.below(2))})
                              : model::End(model::KilledBy{.signal = command.signal});
-  end_at(now_ + random_.between(Duration{0}, Duration{3000}), found->second, end);
+  end_at(now() + random_.between(Duration{0}, Duration{3000}), found->second, end);
 }
 
 void MadeUpMachine::stop(const model::StopAttempt& command) {
@@ -187,18 +180,18 @@ void MadeUpMachine::stop(const model::StopAttempt& command) {
   Process& process = found->second;
   if (command.kill) {
     process.killed = true;
-    end_at(now_ + Duration{static_cast<std::int64_t>(random_.below(3))}, process,
+    end_at(now() + Duration{static_cast<std::int64_t>(random_.below(3))}, process,
            model::KilledBy{.signal = kSigkill});
     return;
   }
   if (!process.behaviour.term_takes) {
-    counts_.count(Fault::IgnoresTerm);
+    world_.counts.count(Fault::IgnoresTerm);
     return;
   }
   // Some make something of it: they save what they have and leave with a code of their own.
   model::End end = model::KilledBy{.signal = kSigterm};
   if (random_.one_in(3)) end = model::ExitedWith{static_cast<int>(random_.below(2))};
-  end_at(now_ + *process.behaviour.term_takes, process, std::move(end));
+  end_at(now() + *process.behaviour.term_takes, process, std::move(end));
 }
 
 void MadeUpMachine::die(model::TaskIndex task, std::uint64_t number, const model::End& end) {
@@ -206,23 +199,23 @@ void MadeUpMachine::die(model::TaskIndex task, std::uint64_t number, const model
   if (found == processes_.end() || found->second.number != number) return;
   Process& process = found->second;
   if (process.since) {
-    process.peak = std::max(process.peak, process.behaviour.memory_after(now_ - *process.since));
+    process.peak = std::max(process.peak, process.behaviour.memory_after(now() - *process.since));
   }
   if (process.waits && process.behaviour.mishap == Mishap::DiesWaiting) {
-    counts_.count(Fault::DiesWaiting);
+    world_.counts.count(Fault::DiesWaiting);
   }
   match(
       end,
       [&](const model::ExitedWith& it) {
-        if (it.code != 0) counts_.count(Fault::ExitCode);
+        if (it.code != 0) world_.counts.count(Fault::ExitCode);
       },
       [&](const model::KilledBy& it) {
-        counts_.count(it.over_limit      ? Fault::OverLimit
-                      : it.out_of_memory ? Fault::OutOfMemory
-                                         : Fault::Signal);
+        world_.counts.count(it.over_limit      ? Fault::OverLimit
+                            : it.out_of_memory ? Fault::OutOfMemory
+                                               : Fault::Signal);
       },
       [](const model::NotStarted&) {},
-      [&](const model::Vanished&) { counts_.count(Fault::Vanishes); });
+      [&](const model::Vanished&) { world_.counts.count(Fault::Vanishes); });
   tell_end(process, end, process.behaviour.news_takes);
   leave_gpus(process);
   leave_on_disk(process);
@@ -238,13 +231,13 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
                                      .cpu_time = Duration{10}},
                            .result = {},
                            .warning = {},
-                           .ended = now_};
+                           .ended = now()};
   if (process.behaviour.tells_memory && end != model::End(model::ExitedWith{0})) {
-    counts_.count(Fault::MemoryTold);
+    world_.counts.count(Fault::MemoryTold);
     news.out_of_memory = "RuntimeError: CUDA out of memory";
     // Some use a GPU that nobody gave them.
     news.of_gpu = process.gpus.empty() && process.key.task.value % 3 == 0;
-    if (news.of_gpu) counts_.count(Fault::GpuNotGiven);
+    if (news.of_gpu) world_.counts.count(Fault::GpuNotGiven);
   }
   if (process.out_of_gpu) {
     news.out_of_memory = "RuntimeError: CUDA out of memory";
@@ -258,18 +251,18 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
     if (unheard_.erase(news.key) == 0) return;
     tell(news);
     if (twice) {
-      counts_.count(Fault::DuplicateNews);
+      world_.counts.count(Fault::DuplicateNews);
       tell(news);
     }
     if (!again) return;
-    at(now_ + *again, [this, news] {
-      counts_.count(Fault::OldNews);
+    at(now() + *again, [this, news] {
+      world_.counts.count(Fault::OldNews);
       tell(model::AttemptStarted{.key = news.key, .pid = 1, .capped_by = "torch"});
       tell(news);
     });
   };
   if (after > Duration{0}) {
-    at(now_ + after, std::move(tell_it));
+    at(now() + after, std::move(tell_it));
   } else {
     tell_it();
   }
@@ -277,7 +270,7 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
 
 model::Sampled MadeUpMachine::read() {
   kill_for_memory();
-  if (!unheard_.empty()) counts_.count(Fault::EndHeardLate);
+  if (!unheard_.empty()) world_.counts.count(Fault::EndHeardLate);
   model::Sampled reading{
       .memory_available = std::max(Bytes{}, workload_.capacity.memory - memory_taken()),
       .cpu_used_by_others = cpu_of_others_,
@@ -286,15 +279,15 @@ model::Sampled MadeUpMachine::read() {
   for (auto& [task, process] : processes_) {
     if (!process.since) continue;
     const Behaviour& behaviour = process.behaviour;
-    const Bytes memory = behaviour.memory_after(now_ - *process.since);
+    const Bytes memory = behaviour.memory_after(now() - *process.since);
     process.peak = std::max(process.peak, memory);
     if (behaviour.says_started) reading.tasks.push_back({.key = process.key, .memory = memory});
     if (process.late_seen || memory < behaviour.memory_most) continue;
     process.late_seen = true;
-    if (behaviour.curve == Curve::Late) counts_.count(Fault::LateAllocation);
-    if (behaviour.curve == Curve::Spike) counts_.count(Fault::Spike);
+    if (behaviour.curve == Curve::Late) world_.counts.count(Fault::LateAllocation);
+    if (behaviour.curve == Curve::Spike) world_.counts.count(Fault::Spike);
     const model::Request& asked = shape_of(task).terms.request;
-    if (memory > asked.memory) counts_.count(Fault::OverPromise);
+    if (memory > asked.memory) world_.counts.count(Fault::OverPromise);
   }
   return reading;
 }
@@ -309,13 +302,13 @@ void MadeUpMachine::sample() {
     if (random_.one_in(2))
       tell(model::Progressed{.key = process.key, .fraction = 0.5, .values = {}});
   }
-  at(now_ + kSampleEvery, [this] { sample(); });
+  at(now() + kSampleEvery, [this] { sample(); });
 }
 
 Bytes MadeUpMachine::memory_taken() {
   Bytes taken = memory_of_others_;
   for (const auto& [task, process] : processes_) {
-    if (process.since) taken += process.behaviour.memory_after(now_ - *process.since);
+    if (process.since) taken += process.behaviour.memory_after(now() - *process.since);
   }
   return taken;
 }
@@ -324,11 +317,11 @@ void MadeUpMachine::kill_for_memory() {
   while (memory_taken() > workload_.capacity.memory) {
     const auto size = [this](const auto& entry) {
       const Process& process = entry.second;
-      return process.since ? process.behaviour.memory_after(now_ - *process.since) : Bytes{};
+      return process.since ? process.behaviour.memory_after(now() - *process.since) : Bytes{};
     };
     const auto largest = std::ranges::max_element(processes_, {}, size);
     if (largest == processes_.end() || size(*largest) == Bytes{}) return;
-    counts_.count(Fault::MemoryExhausted);
+    world_.counts.count(Fault::MemoryExhausted);
     die(largest->first, largest->second.number,
         model::KilledBy{.signal = kSigkill, .out_of_memory = true});
   }
@@ -339,7 +332,7 @@ void MadeUpMachine::for_a_while(const Trouble& trouble, Step begin, Step end) {
   at(trouble.at,
      [this, lasts = trouble.lasts, begin = std::move(begin), end = std::move(end)]() mutable {
        begin();
-       at(now_ + lasts, std::move(end));
+       at(now() + lasts, std::move(end));
      });
 }
 
@@ -350,7 +343,7 @@ void MadeUpMachine::plan(const Trouble& trouble) {
       return for_a_while(
           trouble,
           [this, trouble] {
-            counts_.count(Fault::MemoryLost);
+            world_.counts.count(Fault::MemoryLost);
             memory_of_others_ += trouble.memory;
           },
           [this, trouble] { memory_of_others_ -= trouble.memory; });
@@ -361,7 +354,7 @@ void MadeUpMachine::plan(const Trouble& trouble) {
           trouble,
           [this, trouble] {
             if (trouble.cpu_share >= workload_.policy.cpu_utilization_max) {
-              counts_.count(Fault::OthersUseCpu);
+              world_.counts.count(Fault::OthersUseCpu);
             }
             cpu_of_others_ = trouble.cpu_share;
           },
@@ -372,8 +365,8 @@ void MadeUpMachine::plan(const Trouble& trouble) {
       return count_for_a_while(trouble, Fault::DiskFull, disk_full_);
     case JumpClock:
       return at(trouble.at, [this, trouble] {
-        counts_.count(Fault::ClockJump);
-        now_ = now_ + trouble.lasts;
+        world_.counts.count(Fault::ClockJump);
+        world_.agenda.pass_to(now() + trouble.lasts);
       });
     case LoseGpu:
       return at(trouble.at, [this, trouble] { lose_gpu(trouble); });
@@ -391,7 +384,7 @@ void MadeUpMachine::plan(const Trouble& trouble) {
       return for_a_while(
           trouble,
           [this] {
-            counts_.count(Fault::KeeperSilent);
+            world_.counts.count(Fault::KeeperSilent);
             if (!keeper_is_replaced_) tell(model::KeeperSilent{.silent = true});
           },
           [this] {
@@ -410,14 +403,14 @@ void MadeUpMachine::count_for_a_while(const Trouble& trouble, Fault fault, int& 
   for_a_while(
       trouble,
       [this, fault, &how_many] {
-        counts_.count(fault);
+        world_.counts.count(fault);
         ++how_many;
       },
       [&how_many] { --how_many; });
 }
 
 void MadeUpMachine::squeeze_memory(Duration lasts) {
-  counts_.count(Fault::MemoryLost);
+  world_.counts.count(Fault::MemoryLost);
   // The oldest has more than it said, as it may: it is in nobody's way until memory is short.
   for (auto& [task, process] : processes_) {
     Behaviour& behaviour = process.behaviour;
@@ -434,56 +427,20 @@ void MadeUpMachine::take_free_memory(Duration lasts) {
   const Bytes left{workload_.policy.memory_remain.count / 4 * 3};
   const Bytes amount = std::max(Bytes{}, workload_.capacity.memory - memory_taken() - left);
   memory_of_others_ += amount;
-  at(now_ + lasts, [this, amount] { memory_of_others_ -= amount; });
+  at(now() + lasts, [this, amount] { memory_of_others_ -= amount; });
   constexpr Duration kAgain{700};
   const Duration rest = lasts - kAgain;
-  if (rest > Duration{0}) at(now_ + kAgain, [this, rest] { take_free_memory(rest); });
+  if (rest > Duration{0}) at(now() + kAgain, [this, rest] { take_free_memory(rest); });
 }
 
 void MadeUpMachine::kill_many() {
   constexpr std::size_t kMany = 100;
-  if (processes_.size() >= kMany) counts_.count(Fault::ManyDeaths);
+  if (processes_.size() >= kMany) world_.counts.count(Fault::ManyDeaths);
   while (!processes_.empty()) {
     Process& first = processes_.begin()->second;
     first.behaviour.news_takes = Duration{0};
     die(first.key.task, first.number, model::KilledBy{.signal = kSigkill});
   }
-}
-
-void MadeUpMachine::ask_to_kill(const Trouble& trouble) {
-  const auto tasks = static_cast<std::uint32_t>(workload_.plan.tasks.size());
-  model::TaskIndex task{static_cast<std::uint32_t>(random_.below(tasks + (tasks / 4)))};
-  if (!processes_.empty() && trouble.memory.count % 3 == 0) {
-    task =
-        std::next(processes_.begin(), static_cast<std::ptrdiff_t>(random_.below(processes_.size())))
-            ->first;
-  }
-  tell(model::KillAsked{.task = task, .request = next_request_++});
-  if (random_.one_in(6)) tell(model::KillAsked{.task = task, .request = next_request_++});
-  // Another one is kept from starting for a while, or is to go before or after the others.
-  const model::TaskIndex other{static_cast<std::uint32_t>(random_.below(tasks))};
-  if (random_.one_in(2)) {
-    tell(model::HoldAsked{.task = other, .request = next_request_++});
-    at(now_ + Duration{random_.between(0, 30'000)}, [this, other] {
-      tell(model::HoldAsked{.task = other, .request = next_request_++, .hold = false});
-    });
-  } else {
-    tell(model::PriorityAsked{.task = other,
-                              .request = next_request_++,
-                              .priority = static_cast<int>(random_.between(-2, 2))});
-  }
-  if (random_.one_in(2)) return;
-  // Who asked for its end comes to want it after all, some time later.
-  const Duration later{random_.one_in(4) ? 0 : random_.between(1, 40'000)};
-  at(now_ + later, [this, task] { ask_to_retry(task); });
-}
-
-void MadeUpMachine::ask_to_retry(model::TaskIndex task) {
-  model::RetryAsked asked{.task = task, .request = next_request_++};
-  if (random_.one_in(3)) asked.memory = Bytes{random_.between(1, 2048) << 20};
-  if (random_.one_in(3)) asked.gpu_memory = Bytes{random_.between(1, 8192) << 20};
-  if (random_.one_in(4)) asked.time_limit = Duration{random_.between(1, 60'000)};
-  tell(asked);
 }
 
 }  // namespace trainyard::sim

@@ -1,6 +1,7 @@
 // A machine that is made up: tasks take random times and memory, things go wrong, and none of it
-// takes any real time. It plays its part as run/local_machine.h does; whether the yard plays its
-// own is for sim/checkers.h to say, which sees every command and every wait first.
+// takes any real time. It plays its part as run/local_machine.h does: of the yard, or at the end of
+// an agent's stream (sim/made_up_agent.h). Whether the yard plays its own is for the watcher to
+// say, which sees every command and every wait first.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +20,35 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "run/machine.h"
+#include "sim/agenda.h"
 #include "sim/behaviour.h"
-#include "sim/checkers.h"
 #include "sim/faults.h"
 #include "sim/random.h"
+#include "sim/watcher.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {
 
+/// What all that takes part in a made-up run has in common.
+struct World {
+  Watcher& watcher;
+  FaultCounts& counts;
+  Agenda& agenda;
+};
+
+/// What part a machine plays in its run.
+struct Part {
+  std::uint64_t number = 0;  ///< Among the machines of the run: each has luck of its own.
+  bool joins = true;         ///< Tasks run there.
+  /// Is told what happens there, where it is not the yard's: the agent that looks after it. Then
+  /// nothing of the yard is there: no batches, no people.
+  std::function<void(model::What)> agent = nullptr;
+};
+
 class MadeUpMachine final : public run::Machine {
  public:
-  /// `workload` and `checkers` must outlive it.
-  MadeUpMachine(std::uint64_t seed, const Workload& workload, Checkers& checkers,
-                FaultCounts& counts);
+  /// `workload` and what the world refers to must outlive it.
+  MadeUpMachine(std::uint64_t seed, const Workload& workload, World world, Part part = {});
 
   void carry_out(const model::Command& command) override;
   std::vector<model::Event> wait(std::optional<Instant> until) override;
@@ -41,6 +58,23 @@ class MadeUpMachine final : public run::Machine {
   [[nodiscard]] bool disk_full() const { return disk_full_ > 0; }
   /// How many processes there are.
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
+
+  // Of a machine that is one of several.
+
+  /// The yard hears of something that was not here.
+  void hear_of(model::What what) { inbox_.push_back({.at = now(), .what = std::move(what)}); }
+  /// While the yard is stopped: until when.
+  [[nodiscard]] std::optional<Instant> stopped_until() const { return stopped_until_; }
+  /// Whether an attempt at it runs here, or begins when the keeper is there again.
+  [[nodiscard]] bool has(model::TaskIndex task) const;
+  /// Does what the agent was told to.
+  void ask(const model::Command& command);
+  /// Tells what a machine tells when it joins, but that it does.
+  void look_first();
+  /// All processes are killed, each within that time from now.
+  void end_all(Duration within);
+  /// Another agent begins, where nothing runs any more.
+  void begin_anew();
 
  private:
   struct Process {
@@ -61,11 +95,10 @@ class MadeUpMachine final : public run::Machine {
     /// Things on the agenda for an older number of the process are void.
     std::uint64_t number = 0;
   };
-  using Step = std::move_only_function<void()>;
+  using Step = Agenda::Step;
 
-  // The agenda: what will happen, by when and in the order it was put there.
-  void at(Instant when, Step step);
-  void do_next();
+  [[nodiscard]] Instant now() const { return world_.agenda.now(); }
+  void at(Instant when, Step step) { world_.agenda.at(when, std::move(step)); }
   void add_batch();
 
   // Processes.
@@ -129,16 +162,13 @@ class MadeUpMachine final : public run::Machine {
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return workload_.plan.shape_of(task);
   }
-  void tell(model::What what) { inbox_.push_back({.at = now_, .what = std::move(what)}); }
+  void tell(model::What what);
 
   const Workload& workload_;
-  Checkers& checkers_;
-  FaultCounts& counts_;
+  World world_;
+  Part part_;
   std::uint64_t seed_;
   Random random_;
-  Instant now_;
-  std::map<std::pair<Instant, std::uint64_t>, Step> agenda_;
-  std::uint64_t next_number_ = 1;
   std::vector<model::Event> inbox_;
   std::map<model::TaskIndex, Process> processes_;
   std::set<model::AttemptKey> unheard_;  ///< Gone, and its end is still to be told.
@@ -162,6 +192,8 @@ class MadeUpMachine final : public run::Machine {
   int disk_full_ = 0;
   Bytes disk_left_;  ///< What those have written that have ended: somebody clears it up.
   bool keeper_gone_ = false;
+  std::uint64_t agents_ = 0;  ///< How often another agent has begun.
+  std::optional<Instant> stopped_until_;
   bool keeper_is_replaced_ = false;   ///< Soon: the one that was there has died.
   std::vector<model::Command> held_;  ///< For the one that takes its place.
   std::size_t added_ = 0;             ///< How many batches.

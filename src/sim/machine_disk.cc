@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "sim/checkers.h"
 #include "sim/machine.h"
+#include "sim/watcher.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {
@@ -14,7 +14,7 @@ namespace trainyard::sim {
 Bytes MadeUpMachine::written_by(const Process& process) const {
   constexpr Duration kTakes{20'000};
   if (!process.since) return {};
-  const Duration lived = std::min(now_ - *process.since, kTakes);
+  const Duration lived = std::min(now() - *process.since, kTakes);
   const std::int64_t half = process.disk.count / 2;
   return Bytes{half + (process.disk.count - half) / kTakes.count() * lived.count()};
 }
@@ -22,7 +22,7 @@ Bytes MadeUpMachine::written_by(const Process& process) const {
 Bytes MadeUpMachine::disk_free() {
   Bytes free = kDiskOfAll - disk_left_;
   for (const auto& [task, process] : processes_) free -= written_by(process);
-  if (free < Bytes{}) checkers_.complain("a task finds no room on the disk that it asked for");
+  if (free < Bytes{}) world_.watcher.complain("a task finds no room on the disk that it asked for");
   return free;
 }
 
@@ -31,7 +31,7 @@ void MadeUpMachine::leave_on_disk(const Process& process) {
   const Bytes left = written_by(process);
   if (left == Bytes{}) return;
   disk_left_ += left;
-  at(now_ + kStays, [this, left] { disk_left_ -= left; });
+  at(now() + kStays, [this, left] { disk_left_ -= left; });
 }
 
 }  // namespace trainyard::sim

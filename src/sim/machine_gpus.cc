@@ -21,7 +21,7 @@ namespace trainyard::sim {
 void MadeUpMachine::give_gpus(Process& process, const std::vector<model::GpuIndex>& gpus) {
   if (gpus.empty()) return;
   process.gpus = gpus;
-  process.gpus_since = now_;
+  process.gpus_since = now();
 }
 
 /// On each of its GPUs.
@@ -30,7 +30,7 @@ Bytes MadeUpMachine::gpu_use(const Process& process) const {
   if (process.gpus.empty() || !process.since) return {};
   const std::int64_t whole = std::max<std::int64_t>(1, behaviour.runs.count());
   const Instant from = std::max(process.gpus_since, *process.since);
-  const std::int64_t done = (now_ - from).count() * 1000 / whole;
+  const std::int64_t done = (now() - from).count() * 1000 / whole;
   if (done < behaviour.gpu_after_share) return {};
   const bool makes_do = behaviour.makes_do && process.gpu_memory_max > Bytes{};
   return makes_do ? std::min(behaviour.gpu_need, process.gpu_memory_max) : behaviour.gpu_need;
@@ -42,7 +42,7 @@ Bytes MadeUpMachine::used_on(model::GpuIndex gpu) const {
     if (std::ranges::find(process.gpus, gpu) != process.gpus.end()) used += gpu_use(process);
   }
   for (const Leftover& left : leftovers_) {
-    if (left.gpu == gpu && left.until > now_) used += left.memory;
+    if (left.gpu == gpu && left.until > now()) used += left.memory;
   }
   return used;
 }
@@ -56,7 +56,7 @@ void MadeUpMachine::end_those_at_their_caps() {
     if (capped && gpu_use(process) > most) over.push_back(task);
   }
   for (const model::TaskIndex task : over) {
-    counts_.count(Fault::AtItsCap);
+    world_.counts.count(Fault::AtItsCap);
     Process& process = processes_.at(task);
     process.gpu_peak = std::max(process.gpu_peak, process.gpu_memory_max);
     run_out_of_gpu(task);
@@ -89,7 +89,7 @@ void MadeUpMachine::fill_gpus() {
 }
 
 void MadeUpMachine::run_out_of_gpu(model::TaskIndex task) {
-  counts_.count(Fault::GpuOutOfMemory);
+  world_.counts.count(Fault::GpuOutOfMemory);
   Process& process = processes_.at(task);
   if (process.killed) return die(task, process.number, model::KilledBy{.signal = kSigkill});
   const model::Shape& shape = shape_of(task);
@@ -98,9 +98,9 @@ void MadeUpMachine::run_out_of_gpu(model::TaskIndex task) {
     return die(task, process.number, model::ExitedWith{1});
   }
   // What was planned for it before does not happen.
-  process.number = next_number_++;
+  process.number = world_.agenda.number();
   // It gives back what it has until it trains again.
-  process.gpus_since = now_ + Duration{1'000'000'000};
+  process.gpus_since = now() + Duration{1'000'000'000};
   tell(model::StageReported{.key = process.key,
                             .said = model::Said::OutOfMemory,
                             .message = "CUDA out of memory",
@@ -115,16 +115,16 @@ void MadeUpMachine::leave_gpus(const Process& process) {
   look_at_gpus_after(Duration{static_cast<std::int64_t>(20 + random_.below(300))});
   const Duration lingers = process.behaviour.gpu_lingers;
   if (had == Bytes{} || lingers == Duration{0}) return;
-  counts_.count(lingers > workload_.policy.gpu_linger_max ? Fault::GpuMemoryStays
-                                                          : Fault::GpuMemoryLingers);
+  world_.counts.count(lingers > workload_.policy.gpu_linger_max ? Fault::GpuMemoryStays
+                                                                : Fault::GpuMemoryLingers);
   for (const model::GpuIndex gpu : process.gpus) {
-    leftovers_.push_back({.gpu = gpu, .memory = had, .until = now_ + lingers});
+    leftovers_.push_back({.gpu = gpu, .memory = had, .until = now() + lingers});
   }
   look_at_gpus_after(lingers);
 }
 
 void MadeUpMachine::look_at_gpus_after(Duration after) {
-  at(now_ + after, [this] {
+  at(now() + after, [this] {
     if (samples_delayed_ == 0) tell(read_gpus());
   });
 }
@@ -134,15 +134,15 @@ model::GpusSampled MadeUpMachine::read_gpus() {
   if (random_.one_in(2)) {
     fill_gpus();
   } else {
-    at(now_ + Duration{1}, [this] { fill_gpus(); });
+    at(now() + Duration{1}, [this] { fill_gpus(); });
   }
-  std::erase_if(leftovers_, [this](const Leftover& it) { return it.until <= now_; });
+  std::erase_if(leftovers_, [this](const Leftover& it) { return it.until <= now(); });
   model::GpusSampled reading;
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
-    const bool late = now_ < workload_.answer_at[index].value_or(now_);
+    const bool late = now() < workload_.answer_at[index].value_or(now());
     const bool there = cards_[index].gone == 0 && !late;
     if (there && workload_.gpus[index].late && !std::exchange(cards_[index].found, true)) {
-      counts_.count(Fault::GpuLate);
+      world_.counts.count(Fault::GpuLate);
       reading.found.push_back({.gpu = {index}, .what = workload_.gpus[index]});
     }
     // Others may have more than there is for a moment, as far as this goes; the driver has not.
@@ -176,9 +176,9 @@ void MadeUpMachine::lose_gpu_memory(const Trouble& trouble) {
   for_a_while(
       trouble,
       [this, which, lost, computes] {
-        counts_.count(Fault::GpuLost);
+        world_.counts.count(Fault::GpuLost);
         cards_[which].of_others += lost;
-        if (computes) counts_.count(Fault::GpuOfOthers);
+        if (computes) world_.counts.count(Fault::GpuOfOthers);
         if (computes) ++cards_[which].other_users;
       },
       [this, which, lost, computes] {
@@ -188,7 +188,7 @@ void MadeUpMachine::lose_gpu_memory(const Trouble& trouble) {
 }
 
 void MadeUpMachine::lose_gpu(const Trouble& trouble) {
-  counts_.count(Fault::GpuGone);
+  world_.counts.count(Fault::GpuGone);
   const auto on = [this](std::size_t which) {
     const model::GpuIndex gpu{static_cast<std::uint32_t>(which)};
     std::vector<model::TaskIndex> there;
@@ -222,7 +222,7 @@ void MadeUpMachine::lose_gpu(const Trouble& trouble) {
   }
   // Some are gone for good.
   if (trouble.memory.count % 2 == 0) return;
-  at(now_ + trouble.lasts, [this, which] { --cards_[which].gone; });
+  at(now() + trouble.lasts, [this, which] { --cards_[which].gone; });
 }
 
 }  // namespace trainyard::sim

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <set>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/check.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "sim/behaviour.h"
 #include "sim/faults.h"
 #include "sim/machine.h"
 
@@ -28,10 +31,12 @@ std::set<model::AttemptKey> MadeUpMachine::end_what_runs() {
 /// What is asked of it from now on waits for the one that takes its place.
 void MadeUpMachine::lose_keeper(Duration for_so_long) {
   if (keeper_gone_ || keeper_is_replaced_) return;
-  counts_.count(Fault::KeeperDies);
+  world_.counts.count(Fault::KeeperDies);
   keeper_is_replaced_ = true;
   tell(model::KeeperSilent{.silent = true});
-  at(now_ + for_so_long, [this, vanished = end_what_runs()] { replace_keeper(vanished); });
+  at(now() + for_so_long, [this, vanished = end_what_runs(), agents = agents_] {
+    if (agents == agents_) replace_keeper(vanished);
+  });
 }
 
 void MadeUpMachine::replace_keeper(const std::set<model::AttemptKey>& vanished) {
@@ -40,14 +45,15 @@ void MadeUpMachine::replace_keeper(const std::set<model::AttemptKey>& vanished) 
   for (const model::AttemptKey& key : vanished) {
     tell(model::AttemptEnded{.key = key, .end = model::Vanished{"the keeper died"}});
   }
-  tell(model::KeeperSilent{.silent = false, .another = static_cast<std::int64_t>(next_number_++)});
+  tell(model::KeeperSilent{.silent = false,
+                           .another = static_cast<std::int64_t>(world_.agenda.number())});
   for (const model::Command& command : std::exchange(held_, {})) do_what_was_asked(command);
 }
 
 void MadeUpMachine::lose_guard() {
   // Had the keeper just died, what ran is told of by that.
   if (keeper_gone_ || keeper_is_replaced_) return;
-  counts_.count(Fault::GuardDies);
+  world_.counts.count(Fault::GuardDies);
   keeper_gone_ = true;
   for (const model::AttemptKey& key : end_what_runs()) {
     tell(model::AttemptEnded{.key = key, .end = model::Vanished{"the guard died"}});
@@ -57,17 +63,50 @@ void MadeUpMachine::lose_guard() {
 
 /// All goes on meanwhile. When the yard does, it looks first, and hears of the rest then.
 void MadeUpMachine::stop_yard(Duration lasts) {
-  counts_.count(Fault::YardStopped);
-  const Instant until = now_ + lasts;
+  world_.counts.count(Fault::YardStopped);
+  const Instant until = now() + lasts;
   std::vector<model::Event> heard = std::exchange(inbox_, {});
   ++samples_delayed_;
-  while (agenda_.begin()->first.first <= until) do_next();
+  stopped_until_ = until;
+  while (world_.agenda.next() <= until) world_.agenda.do_next();
   --samples_delayed_;
-  now_ = std::max(now_, until);
+  stopped_until_.reset();
+  world_.agenda.pass_to(until);
   std::vector<model::Event> news = std::exchange(inbox_, {});
   inbox_ = std::move(heard);
-  tell(read());
+  if (part_.joins) tell(read());
   for (model::Event& event : news) tell(std::move(event.what));
+}
+
+bool MadeUpMachine::has(model::TaskIndex task) const {
+  return processes_.contains(task) || std::ranges::any_of(held_, [task](const auto& command) {
+           const auto* const start = std::get_if<model::StartAttempt>(&command);
+           return start != nullptr && start->key.task == task;
+         });
+}
+
+void MadeUpMachine::look_first() {
+  if (!cards_.empty()) tell(read_gpus());
+  tell(read());
+}
+
+void MadeUpMachine::end_all(Duration within) {
+  held_.clear();
+  for (auto& [task, process] : processes_) {
+    process.killed = true;
+    end_at(now() + random_.between(Duration{0}, within), process,
+           model::KilledBy{.signal = kSigkill});
+  }
+}
+
+void MadeUpMachine::begin_anew() {
+  check(processes_.empty(), "another agent has seen to the end of what ran");
+  ++agents_;
+  unheard_.clear();
+  held_.clear();
+  keeper_gone_ = false;
+  keeper_is_replaced_ = false;
+  for (CardState& card : cards_) card.found = false;
 }
 
 }  // namespace trainyard::sim

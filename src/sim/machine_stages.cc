@@ -45,35 +45,35 @@ void MadeUpMachine::say(const Process& process, model::Said said, std::string me
 void MadeUpMachine::begin_loading(const Process& process) {
   // A process that is about to be killed for its memory is killed whatever it does.
   const auto* const kill = std::get_if<model::KilledBy>(&process.behaviour.end);
-  if (kill != nullptr) end_at(now_ + process.behaviour.runs, process, process.behaviour.end);
+  if (kill != nullptr) end_at(now() + process.behaviour.runs, process, process.behaviour.end);
   say(process, model::Said::Loading);
-  next(now_ + process.behaviour.loads, process, &MadeUpMachine::end_loading);
+  next(now() + process.behaviour.loads, process, &MadeUpMachine::end_loading);
 }
 
 void MadeUpMachine::end_loading(model::TaskIndex task, std::uint64_t number) {
   Process& process = *living(task, number);
   const Behaviour& behaviour = process.behaviour;
   if (behaviour.hungry_stage == Stage::Load && behaviour.need > process.promise) {
-    counts_.count(Fault::LoadOutOfMemory);
+    world_.counts.count(Fault::LoadOutOfMemory);
     process.peak = std::max(process.peak, process.promise);
     say(process, model::Said::OutOfMemory, "MemoryError");
-    return end_at(now_ + kLeaving, process, model::ExitedWith{1});
+    return end_at(now() + kLeaving, process, model::ExitedWith{1});
   }
   switch (behaviour.mishap) {
     case Mishap::FailsToLoad:
-      counts_.count(Fault::StageFails);
+      world_.counts.count(Fault::StageFails);
       say(process, model::Said::Failed, "ValueError: no such file");
-      return end_at(now_ + kLeaving, process, model::ExitedWith{1});
+      return end_at(now() + kLeaving, process, model::ExitedWith{1});
     case Mishap::Nonsense:
-      counts_.count(Fault::Nonsense);
+      world_.counts.count(Fault::Nonsense);
       // Both kinds: what is no word, and what is one at the wrong moment.
       return say(process, random_.one_in(2) ? model::Said::Nonsense : model::Said::Trained,
                  "gibberish");
     case Mishap::NeverTrains:
-      counts_.count(Fault::NeverTrains);
-      return end_at(now_ + kLeaving, process, model::ExitedWith{0});
+      world_.counts.count(Fault::NeverTrains);
+      return end_at(now() + kLeaving, process, model::ExitedWith{0});
     case Mishap::DiesWaiting:
-      end_at(now_ + Duration{5}, process, model::KilledBy{.signal = kSigsegv});
+      end_at(now() + Duration{5}, process, model::KilledBy{.signal = kSigsegv});
       break;
     default:
       break;
@@ -89,52 +89,52 @@ void MadeUpMachine::grant(const model::GrantDevice& command) {
   if (found == processes_.end() || found->second.key != command.key) return;
   Process& process = found->second;
   if (!std::exchange(process.waits, false)) {
-    checkers_.complain("a task is told to train that does not wait for it");
+    world_.watcher.complain("a task is told to train that does not wait for it");
     return;
   }
   process.promise = command.promise.memory;
-  give_gpus(process, command.gpus);
+  give_gpus(process, command.site.gpus);
   process.gpu_memory_max = command.gpu_memory_max;
   if (process.behaviour.end_tells) say(process, model::Said::Training);
-  next(now_ + process.behaviour.runs, process, &MadeUpMachine::end_training);
+  next(now() + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }
 
 /// Of several ranks one said that it ran out of memory: all of them end, some of them when they are
 /// told to.
 void MadeUpMachine::start_over(const Process& process) {
-  counts_.count(Fault::RanksStartOver);
-  if (!random_.one_in(4)) end_at(now_ + kLeaving, process, model::ExitedWith{1});
+  world_.counts.count(Fault::RanksStartOver);
+  if (!random_.one_in(4)) end_at(now() + kLeaving, process, model::ExitedWith{1});
 }
 
 void MadeUpMachine::end_training(model::TaskIndex task, std::uint64_t number) {
   Process& process = *living(task, number);
   const Behaviour& behaviour = process.behaviour;
   if (behaviour.hungry_stage == Stage::Train && behaviour.need > process.promise) {
-    counts_.count(Fault::TrainOutOfMemory);
+    world_.counts.count(Fault::TrainOutOfMemory);
     say(process, model::Said::OutOfMemory, "CUDA out of memory");
     if (shape_of(task).terms.ranks > 0) return start_over(process);
     process.waits = true;
     // Nobody made it wait for its device: it may as well leave, and has not trained then.
     if (behaviour.end_tells && random_.one_in(2)) {
-      end_at(now_ + (random_.one_in(2) ? kLeaving : Duration{0}), process, model::ExitedWith{0});
+      end_at(now() + (random_.one_in(2) ? kLeaving : Duration{0}), process, model::ExitedWith{0});
     }
     return;
   }
   if (behaviour.mishap == Mishap::FailsToTrain) {
-    counts_.count(Fault::StageFails);
+    world_.counts.count(Fault::StageFails);
     say(process, model::Said::Failed, "RuntimeError: loss is nan");
-    return end_at(now_ + kLeaving, process, model::ExitedWith{1});
+    return end_at(now() + kLeaving, process, model::ExitedWith{1});
   }
   if (behaviour.end_tells) {
-    counts_.count(Fault::EndTells);
-    return end_at(now_ + kLeaving, process, behaviour.end);
+    world_.counts.count(Fault::EndTells);
+    return end_at(now() + kLeaving, process, behaviour.end);
   }
   say(process, model::Said::Trained);
   if (behaviour.mishap == Mishap::Lingers) {
-    counts_.count(Fault::Lingers);
+    world_.counts.count(Fault::Lingers);
     return;
   }
-  end_at(now_ + kLeaving, process, behaviour.end);
+  end_at(now() + kLeaving, process, behaviour.end);
 }
 
 }  // namespace trainyard::sim

@@ -120,7 +120,7 @@ void Outside::grant(const model::StartAttempt& command, Instant at) {
   } else {
     it->second.trains_since = at;
   }
-  gpus.promise(command.key.task, command.gpus, command.promise);
+  gpus.promise(command.key.task, command.site.gpus, command.promise);
   waiting.erase(command.key.task);
   SeenTask& seen = task(command.key.task);
   seen.again = false;
@@ -152,7 +152,7 @@ void Outside::train(const model::GrantDevice& command, Instant at) {
   SeenAttempt& attempt = running.at(index);
   stop_waiting_for_device(index);
   if (gpus.shares_of(index).empty()) {
-    gpus.promise(index, command.gpus, command.promise);
+    gpus.promise(index, command.site.gpus, command.promise);
   }
   attempt.promise = command.promise;
   attempt.ahead = false;

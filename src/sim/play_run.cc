@@ -21,6 +21,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/machine_rooms.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
@@ -36,32 +37,41 @@ namespace {
 /// Nothing has happened for so long: nothing will.
 constexpr Duration kStill{30LL * 86'400'000};
 
-class PlayedMachine final : public run::Machine {
+class PlayedMachines final : public run::Machine {
  public:
-  PlayedMachine(const model::Plan& plan, const model::Capacity& capacity,
-                const std::vector<Course>& courses, const PlayOptions& options, PlayedRun& run)
+  PlayedMachines(const model::Plan& plan, const std::vector<model::NamedMachine>& machines,
+                 const std::vector<Course>& courses, const PlayOptions& options, PlayedRun& run)
       : plan_(plan),
-        capacity_(capacity),
         courses_(courses),
         sample_every_(options.sample_every),
-        others_(options.others),
         on_finished_(options.on_finished),
         run_(run),
-        used_(capacity.gpus.size()),
-        memory_free_(capacity.memory),
-        shares_(capacity.gpus.size(), options.crowding) {
-    others_.resize(used_.size());
+        shares_(count_gpus(machines), options.crowding) {
     run_.tasks.resize(plan.tasks.size());
     next_sample_ = Instant{sample_every_};
-    if (!used_.empty()) tell(read_gpus());
-    tell(read());
+    std::uint32_t first_card = 0;
+    for (const model::NamedMachine& machine : machines) {
+      const model::MachineIndex index{static_cast<std::uint32_t>(machines_.size())};
+      const std::size_t gpus = machine.capacity.gpus.size();
+      Host host{.capacity = machine.capacity,
+                .used = std::vector<Bytes>(gpus),
+                .memory_free = machine.capacity.memory,
+                .first_card = first_card};
+      if (machines_.empty()) host.others = options.others;
+      host.others.resize(gpus);
+      first_card += static_cast<std::uint32_t>(gpus);
+      machines_.push_back(std::move(host));
+      tell(model::MachineJoined{
+          .machine = index, .name = machine.name, .capacity = machine.capacity});
+      look_at(index);
+    }
     tell(model::BatchAdded{.plan = std::make_shared<model::Plan>(plan)});
   }
 
   void carry_out(const model::Command& command) override {
     match(
         command, [this](const model::StartAttempt& it) { start(it); },
-        [this](const model::GrantDevice& it) { train(it.key.task, it.gpus); },
+        [this](const model::GrantDevice& it) { train(it.key.task, it.site); },
         [](const model::SignalAttempt&) {},
         [this](const model::StopAttempt& it) {
           end(it.key.task, model::KilledBy{.signal = 15}, false);
@@ -102,13 +112,26 @@ class PlayedMachine final : public run::Machine {
     std::uint32_t attempt = 0;
     friend auto operator<=>(const Happening&, const Happening&) = default;
   };
+  struct Host {
+    model::Capacity capacity;
+    std::vector<Bytes> used;                ///< Of each GPU.
+    std::vector<model::GpuReading> others;  ///< By GPU.
+    Bytes memory_free;
+    std::uint32_t first_card = 0;  ///< The number of its first GPU among those of all machines.
+  };
   struct Process {
     model::AttemptKey key;
-    std::vector<model::GpuIndex> gpus;
+    model::Site site;
     Bytes on_gpus;                   ///< That it has on each.
     std::optional<Instant> trained;  ///< When it will have trained, as things are now.
   };
 
+  static std::size_t count_gpus(const std::vector<model::NamedMachine>& machines) {
+    std::size_t count = 0;
+    for (const model::NamedMachine& machine : machines) count += machine.capacity.gpus.size();
+    return count;
+  }
+  Host& host_of(const Process& process) { return machines_[process.site.machine.value]; }
   const Course& course_of(model::TaskIndex task) const { return courses_[task.value]; }
   const model::Shape& shape_of(model::TaskIndex task) const { return plan_.shape_of(task); }
   void tell(model::What what) {
@@ -125,33 +148,35 @@ class PlayedMachine final : public run::Machine {
 
   void start(const model::StartAttempt& command) {
     const model::TaskIndex task = command.key.task;
-    Process& process = processes_[task] = {.key = command.key, .gpus = {}, .on_gpus = {}};
-    memory_free_ -= course_of(task).memory;
+    Process& process = processes_[task] = {.key = command.key, .site = command.site, .on_gpus = {}};
+    host_of(process).memory_free -= course_of(task).memory;
     PlayedTask& played = run_.tasks[task.value];
     played.started = now_;
+    played.machine = command.site.machine;
     ++played.attempts;
     tell(model::AttemptStarted{.key = command.key, .pid = static_cast<std::int64_t>(next_number_)});
     if (shape_of(task).terms.two_phase) {
       tell(model::StageReported{.key = command.key, .said = model::Said::Loading});
       plan(course_of(task).load, Step::Loaded, process);
     } else {
-      train(task, command.gpus);
+      train(task, command.site);
     }
   }
 
-  void train(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus) {
+  void train(model::TaskIndex task, const model::Site& site) {
     Process& process = processes_.at(task);
     const Course& course = course_of(task);
-    process.gpus = gpus;
+    process.site = site;
     run_.tasks[task.value].trains = now_;
-    run_.tasks[task.value].gpus = gpus;
-    if (!gpus.empty() && course.gpu_memory > Bytes{}) {
+    run_.tasks[task.value].gpus = site.gpus;
+    if (!site.gpus.empty() && course.gpu_memory > Bytes{}) {
       plan(course.gpu_after, Step::Allocates, process);
     }
     const Duration load = shape_of(task).terms.two_phase ? Duration{0} : course.load;
     std::vector<std::uint32_t> cards;
-    cards.reserve(gpus.size());
-    for (const model::GpuIndex gpu : gpus) cards.push_back(gpu.value);
+    cards.reserve(site.gpus.size());
+    const std::uint32_t first_card = host_of(process).first_card;
+    for (const model::GpuIndex gpu : site.gpus) cards.push_back(first_card + gpu.value);
     time_anew(
         shares_.begin(task.value, cards, course.gpu_share, load + course.train, now_.since_start));
   }
@@ -186,25 +211,27 @@ class PlayedMachine final : public run::Machine {
 
   void allocate(Process& process) {
     const Bytes wanted = course_of(process.key.task).gpu_memory;
-    const bool fits = std::ranges::all_of(process.gpus, [&](model::GpuIndex gpu) {
-      return others_[gpu.value].used + used_[gpu.value] + wanted <=
-             capacity_.gpus[gpu.value].memory;
+    Host& host = host_of(process);
+    const bool fits = std::ranges::all_of(process.site.gpus, [&](model::GpuIndex gpu) {
+      return host.others[gpu.value].used + host.used[gpu.value] + wanted <=
+             host.capacity.gpus[gpu.value].memory;
     });
     if (!fits) {
       ++run_.out_of_memory;
       return end(process.key.task, model::ExitedWith{1}, true);
     }
-    for (const model::GpuIndex gpu : process.gpus) used_[gpu.value] += wanted;
+    for (const model::GpuIndex gpu : process.site.gpus) host.used[gpu.value] += wanted;
     process.on_gpus = wanted;
   }
 
   void end(model::TaskIndex task, model::End how, bool out_of_gpu) {
     auto node = processes_.extract(task);
     if (node.empty()) return;
-    const Process& process = node.mapped();
+    Process& process = node.mapped();
     time_anew(shares_.leave(task.value, now_.since_start));
-    memory_free_ += course_of(task).memory;
-    for (const model::GpuIndex gpu : process.gpus) used_[gpu.value] -= process.on_gpus;
+    Host& host = host_of(process);
+    host.memory_free += course_of(task).memory;
+    for (const model::GpuIndex gpu : process.site.gpus) host.used[gpu.value] -= process.on_gpus;
     PlayedTask& played = run_.tasks[task.value];
     played.ended = now_;
     played.finished = how == model::End(model::ExitedWith{0});
@@ -217,14 +244,13 @@ class PlayedMachine final : public run::Machine {
                              .out_of_memory = out_of_gpu ? "CUDA out of memory" : "",
                              .of_gpu = out_of_gpu});
     // The driver is quick here.
-    if (!process.gpus.empty()) tell(read_gpus());
+    if (!process.site.gpus.empty()) tell(read_gpus(process.site.machine));
   }
 
   void look_again() {
     const Instant news = last_news_;
     next_sample_ = now_ + sample_every_;
-    tell(read());
-    if (!used_.empty()) tell(read_gpus());
+    for (std::uint32_t machine = 0; machine < machines_.size(); ++machine) look_at({machine});
     last_news_ = news;
     // Nothing runs, and nothing is going to: whoever waits waits in vain.
     if (agenda_.empty() && now_ - last_news_ > kStill) {
@@ -233,20 +259,31 @@ class PlayedMachine final : public run::Machine {
     }
   }
 
-  [[nodiscard]] model::Sampled read() const {
-    model::Sampled reading{.memory_available = memory_free_, .cpu_used_by_others = 0, .tasks = {}};
+  /// At the GPUs first, without which nothing starts on a machine that has some.
+  void look_at(model::MachineIndex machine) {
+    if (!machines_[machine.value].used.empty()) tell(read_gpus(machine));
+    tell(read(machine));
+  }
+
+  [[nodiscard]] model::Sampled read(model::MachineIndex machine) const {
+    model::Sampled reading{.memory_available = machines_[machine.value].memory_free,
+                           .cpu_used_by_others = 0,
+                           .tasks = {},
+                           .machine = machine};
     for (const auto& [task, process] : processes_) {
+      if (process.site.machine != machine) continue;
       reading.tasks.push_back({.key = process.key, .memory = course_of(task).memory});
     }
     return reading;
   }
 
-  [[nodiscard]] model::GpusSampled read_gpus() const {
-    model::GpusSampled reading{.gpus = others_, .uses = {}};
-    for (std::size_t i = 0; i < used_.size(); ++i) reading.gpus[i].used += used_[i];
+  [[nodiscard]] model::GpusSampled read_gpus(model::MachineIndex machine) const {
+    const Host& host = machines_[machine.value];
+    model::GpusSampled reading{.gpus = host.others, .uses = {}, .machine = machine};
+    for (std::size_t i = 0; i < host.used.size(); ++i) reading.gpus[i].used += host.used[i];
     for (const auto& [task, process] : processes_) {
-      if (process.on_gpus == Bytes{}) continue;
-      for (const model::GpuIndex gpu : process.gpus) {
+      if (process.on_gpus == Bytes{} || process.site.machine != machine) continue;
+      for (const model::GpuIndex gpu : process.site.gpus) {
         reading.uses.push_back({.key = process.key, .gpu = gpu, .memory = process.on_gpus});
       }
     }
@@ -254,10 +291,9 @@ class PlayedMachine final : public run::Machine {
   }
 
   const model::Plan& plan_;
-  const model::Capacity& capacity_;
   const std::vector<Course>& courses_;
   Duration sample_every_;
-  std::vector<model::GpuReading> others_;
+  std::vector<Host> machines_;  ///< By MachineIndex.
   const std::function<void(std::size_t)>& on_finished_;
   std::size_t finished_ = 0;
   PlayedRun& run_;
@@ -265,8 +301,6 @@ class PlayedMachine final : public run::Machine {
   Instant last_news_;
   Instant next_sample_;
   std::uint64_t next_number_ = 1;
-  std::vector<Bytes> used_;  ///< Of each GPU.
-  Bytes memory_free_;
   schedule::CardShares shares_;
   std::map<model::TaskIndex, Process> processes_;
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> agenda_;
@@ -281,18 +315,20 @@ class WaitsKeeper final : public journal::Recorder {
 
   Result<void> commit(const model::Turn& turn) override {
     for (std::size_t i = 0; i < turn.events.size(); ++i) {
+      rooms_.hear(turn.events[i].what);
       // Their numbers come behind them.
       for (const model::Change& change : turn.decisions[i].changes) {
         if (const auto* const seen = std::get_if<model::HeadroomSeen>(&change))
-          room_ = seen->headroom;
+          rooms_.see(seen->machine, seen->headroom);
       }
       for (const model::Change& change : turn.decisions[i].changes) {
         const auto* const told = std::get_if<model::ReasonChanged>(&change);
         if (told == nullptr) continue;
-        run_.waits.push_back({.at = turn.events[i].at,
-                              .shape = told->shape,
-                              .reason = model::reason_text(told->reason, room_),
-                              .brief = model::brief_reason_text(told->reason, room_)});
+        run_.waits.push_back(
+            {.at = turn.events[i].at,
+             .shape = told->shape,
+             .reason = rooms_.reason_text(told->reason),
+             .brief = model::brief_reason_text(told->reason, rooms_.room_of(told->reason))});
       }
     }
     return {};
@@ -300,18 +336,18 @@ class WaitsKeeper final : public journal::Recorder {
 
  private:
   PlayedRun& run_;
-  model::Headroom room_;
+  model::MachineRooms rooms_;
 };
 
 }  // namespace
 
 Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
-                           const model::Capacity& capacity, const std::vector<Course>& courses,
-                           const PlayOptions& options) {
+                           const std::vector<model::NamedMachine>& machines,
+                           const std::vector<Course>& courses, const PlayOptions& options) {
   PlayedRun run;
-  PlayedMachine machine(plan, capacity, courses, options, run);
+  PlayedMachines machine(plan, machines, courses, options, run);
   WaitsKeeper keeper(run);
-  schedule::Scheduler scheduler(policy, capacity);
+  schedule::Scheduler scheduler(policy);
   std::vector<run::Observer> observers;
   const Result<void> driven = run::drive(scheduler, machine, keeper, observers);
   if (!driven) return std::unexpected(driven.error());

@@ -1,4 +1,4 @@
-// Plays a run through in no time: the real scheduler and the real loop on a machine where tasks
+// Plays a run through in no time: the real scheduler and the real loop on machines where tasks
 // load, train and end as they are expected to, and nothing else goes wrong. What `trainyard plan`
 // forecasts with.
 #pragma once
@@ -37,7 +37,8 @@ struct PlayedTask {
   Instant started;  ///< Of the last attempt, as the two below.
   Instant trains;
   Instant ended;
-  std::vector<model::GpuIndex> gpus;
+  model::MachineIndex machine;
+  std::vector<model::GpuIndex> gpus;  ///< Of that machine.
   int attempts = 0;
   bool finished = false;
 };
@@ -58,8 +59,9 @@ struct PlayedRun {
 };
 
 struct PlayOptions {
-  Duration sample_every{60'000};  ///< How often the machine is looked at.
-  /// By GPU: what is there now that is none of the run's, and stays. Empty: nothing is.
+  Duration sample_every{60'000};  ///< How often the machines are looked at.
+  /// By GPU of the first machine: what is there now that is none of the run's, and stays. Empty:
+  /// nothing is.
   std::vector<model::GpuReading> others;
   /// What a GPU that is wanted by more than it is loses by each task beyond the first, in
   /// thousandths of what it could do (schedule/card_shares.h).
@@ -68,10 +70,10 @@ struct PlayOptions {
   std::function<void(std::size_t)> on_finished;
 };
 
-/// `courses` are by task. An error when the run does not end, as when a task waits for what it
-/// never gets.
+/// `courses` are by task, and there is one machine at least. An error when the run does not end, as
+/// when a task waits for what it never gets.
 Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
-                           const model::Capacity& capacity, const std::vector<Course>& courses,
-                           const PlayOptions& options = {});
+                           const std::vector<model::NamedMachine>& machines,
+                           const std::vector<Course>& courses, const PlayOptions& options = {});
 
 }  // namespace trainyard::sim

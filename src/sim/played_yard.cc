@@ -78,11 +78,12 @@ PlayedYard::PlayedYard(SharedWorld& world, std::size_t index, std::uint64_t its_
       index_(index),
       tasks_(std::move(tasks)),
       ended_(tasks_.size()),
-      scheduler_(policy_of_all(), capacity_of(cards)) {
+      scheduler_(policy_of_all()) {
   ledger_ = std::make_unique<run::SharedLedger>(world.board_of(*this), capacity_of(cards),
                                                 run::SharedLedger::Options{.ticket = ticket});
   observers_.emplace_back([this](const model::Turn& turn) { see(turn); });
   loop_ = std::make_unique<run::Loop>(scheduler_, *this, recorder_, observers_);
+  tell(model::MachineJoined{.machine = {}, .name = "made-up", .capacity = capacity_of(cards)});
   look_at_others();
   read_machine();
   auto plan = std::make_shared<model::Plan>();
@@ -118,7 +119,9 @@ void PlayedYard::carry_out(const model::Command& command) {
   if (dead) return;
   match(
       command,
-      [this](const model::StartAttempt& it) { world_.start(*this, it.key, it.promise, it.gpus); },
+      [this](const model::StartAttempt& it) {
+        world_.start(*this, it.key, it.promise, it.site.gpus);
+      },
       [](const model::GrantDevice&) {},
       [this](const model::StopAttempt& it) { world_.stop(*this, it.key); },
       [](const model::SignalAttempt&) {}, [](const model::Answer&) {});

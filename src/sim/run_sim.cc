@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -12,9 +14,14 @@
 #include "model/turn.h"
 #include "run/drive.h"
 #include "schedule/scheduler.h"
+#include "sim/agenda.h"
 #include "sim/checkers.h"
+#include "sim/fleet_rules.h"
+#include "sim/fleet_workload.h"
 #include "sim/machine.h"
+#include "sim/made_up_fleet.h"
 #include "sim/turn_text.h"
+#include "sim/watcher.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {
@@ -23,15 +30,15 @@ namespace {
 /// A journal that keeps the last turns, if any, and cannot write while the made-up disk is full.
 class WatchedRecorder final : public journal::Recorder {
  public:
-  WatchedRecorder(const MadeUpMachine& machine, Checkers& checkers, std::size_t keep)
-      : machine_(machine), checkers_(checkers), keep_(keep) {}
+  WatchedRecorder(std::function<bool()> disk_full, Watcher& watcher, std::size_t keep)
+      : disk_full_(std::move(disk_full)), watcher_(watcher), keep_(keep) {}
 
   Result<void> commit(const model::Turn& turn) override {
-    const bool writes = !machine_.disk_full();
-    if (keep_ > 0 && !checkers_.complaint()) remember(turn, writes);
-    checkers_.offered(turn, writes);
+    const bool writes = !disk_full_();
+    if (keep_ > 0 && !watcher_.complaint()) remember(turn, writes);
+    watcher_.offered(turn, writes);
     // This is how a run that broke a rule is ended.
-    if (!writes || checkers_.complaint()) return std::unexpected(Error{"no space left on device"});
+    if (!writes || watcher_.complaint()) return std::unexpected(Error{"no space left on device"});
     events_ += turn.events.size();
     return {};
   }
@@ -52,28 +59,44 @@ class WatchedRecorder final : public journal::Recorder {
     if (kept_.size() > keep_) kept_.pop_front();
   }
 
-  const MadeUpMachine& machine_;
-  Checkers& checkers_;
+  std::function<bool()> disk_full_;
+  Watcher& watcher_;
   std::size_t keep_;
   std::size_t offered_ = 0;
   std::uint64_t events_ = 0;
   std::deque<std::string> kept_;
 };
 
-std::deque<std::string> run(std::uint64_t seed, std::size_t keep, Outcome& outcome) {
-  const Workload workload = make_workload(seed);
-  Checkers checkers(workload, outcome.faults);
-  MadeUpMachine machine(seed, workload, checkers, outcome.faults);
-  WatchedRecorder recorder(machine, checkers, keep);
-  schedule::Scheduler scheduler(workload.policy, workload.capacity);
+/// On whatever machine the workload has, or on several.
+template <class MadeUp>
+std::deque<std::string> run(const Workload& workload, MadeUp& machine, Watcher& watcher,
+                            std::size_t keep, Outcome& outcome) {
+  WatchedRecorder recorder([&machine] { return machine.disk_full(); }, watcher, keep);
+  schedule::Scheduler scheduler(workload.policy);
   std::vector<run::Observer> observers;
   const Result<void> done = run::drive(scheduler, machine, recorder, observers,
                                        {.patience = workload.patience, .tell = {}});
-  checkers.over(!done.has_value(), machine.processes());
-  outcome.broken = checkers.complaint();
+  watcher.over(!done.has_value(), machine.processes());
+  outcome.broken = watcher.complaint();
   outcome.events = recorder.events();
   outcome.tasks = workload.plan.tasks.size();
   return recorder.kept();
+}
+
+std::deque<std::string> run(std::uint64_t seed, std::size_t keep, Outcome& outcome) {
+  Agenda agenda;
+  if (machines_of(seed) > 1) {
+    const FleetWorkload workload = make_fleet_workload(seed);
+    FleetRules rules(workload.yard.plan, workload.yard.policy, outcome.faults);
+    MadeUpFleet fleet(seed, workload,
+                      {.watcher = rules, .counts = outcome.faults, .agenda = agenda});
+    return run(workload.yard, fleet, rules, keep, outcome);
+  }
+  const Workload workload = make_workload(seed);
+  Checkers checkers(workload, outcome.faults);
+  MadeUpMachine machine(seed, workload,
+                        {.watcher = checkers, .counts = outcome.faults, .agenda = agenda});
+  return run(workload, machine, checkers, keep, outcome);
 }
 
 }  // namespace

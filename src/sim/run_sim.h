@@ -1,4 +1,5 @@
-// One simulated run: the real scheduler and the real loop on a made-up machine, watched.
+// One simulated run: the real scheduler and the real loop on made-up machines, one in most,
+// watched.
 #pragma once
 
 #include <cstdint>

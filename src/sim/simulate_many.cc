@@ -37,24 +37,26 @@ namespace {
 constexpr Duration kPlayedSampleEvery{1000};
 const model::Capacity kMachine{.memory = gb(256), .cpus = model::cpus(64)};
 
-/// Starts at once what it is told to, and ends it half a second to one and a half later.
-class SmoothMachine final : public run::Machine {
+/// They start at once what they are told to, and end it half a second to one and a half later.
+class SmoothMachines final : public run::Machine {
  public:
-  explicit SmoothMachine(const model::Plan& plan) {
-    inbox_.push_back({.at = now_, .what = read()});
-    inbox_.push_back(
-        {.at = now_, .what = model::BatchAdded{.plan = std::make_shared<model::Plan>(plan)}});
+  SmoothMachines(const model::Plan& plan, std::uint32_t machines) : machines_(machines) {
+    for (std::uint32_t index = 0; index < machines; ++index) {
+      tell(model::MachineJoined{.machine = {index}, .name = "made-up", .capacity = kMachine});
+      tell(read({index}));
+    }
+    tell(model::BatchAdded{.plan = std::make_shared<model::Plan>(plan)});
   }
 
   void carry_out(const model::Command& command) override {
     const auto* const start = std::get_if<model::StartAttempt>(&command);
     check(start != nullptr, "nothing is stopped where nothing goes wrong");
-    inbox_.push_back(
-        {.at = now_, .what = model::AttemptStarted{.key = start->key, .pid = ++last_pid_}});
+    tell(model::AttemptStarted{.key = start->key, .pid = ++last_pid_});
     const Instant end = now_ + random_.between(Duration{500}, Duration{1500});
-    agenda_.push({.at = end, .key = start->key});
-    running_.emplace(start->key.task, *start);
-    memory_free_ -= start->promise.memory;
+    agenda_.push({.at = end, .key = start->key, .machine = start->site.machine});
+    Smooth& machine = machines_[start->site.machine.value];
+    machine.running.emplace(start->key.task, *start);
+    machine.memory_free -= start->promise.memory;
   }
 
   std::vector<model::Event> wait(std::optional<Instant> until) override {
@@ -64,42 +66,52 @@ class SmoothMachine final : public run::Machine {
     if (!agenda_.empty()) now_ = std::min(now_, agenda_.top().at);
     while (!agenda_.empty() && agenda_.top().at <= now_) end_first();
     if (now_ == next_sample_) {
-      inbox_.push_back({.at = now_, .what = read()});
+      for (std::uint32_t index = 0; index < machines_.size(); ++index) tell(read({index}));
       next_sample_ = now_ + kPlayedSampleEvery;
     }
-    if (inbox_.empty()) inbox_.push_back({.at = now_, .what = model::TimePassed{}});
+    if (inbox_.empty()) tell(model::TimePassed{});
     return std::exchange(inbox_, {});
   }
 
   [[nodiscard]] Instant now() const { return now_; }
 
  private:
+  struct Smooth {
+    Bytes memory_free = kMachine.memory;
+    std::map<model::TaskIndex, model::StartAttempt> running;
+  };
   struct End {
     Instant at;
     model::AttemptKey key;
+    model::MachineIndex machine;
     friend auto operator<=>(const End&, const End&) = default;
   };
 
+  void tell(model::What what) { inbox_.push_back({.at = now_, .what = std::move(what)}); }
+
   void end_first() {
-    const model::AttemptKey key = agenda_.top().key;
+    const End end = agenda_.top();
     agenda_.pop();
-    const auto it = running_.find(key.task);
+    Smooth& machine = machines_[end.machine.value];
+    const auto it = machine.running.find(end.key.task);
     const Bytes memory = it->second.promise.memory;
-    running_.erase(it);
-    memory_free_ += memory;
-    inbox_.push_back(
-        {.at = now_,
-         .what = model::AttemptEnded{.key = key,
-                                     .end = model::ExitedWith{0},
-                                     .usage = {.memory_peak = memory, .cpu_time = Duration{1000}},
-                                     .result = R"({"accuracy": 0.9751})",
-                                     .warning = {}}});
+    machine.running.erase(it);
+    machine.memory_free += memory;
+    tell(model::AttemptEnded{.key = end.key,
+                             .end = model::ExitedWith{0},
+                             .usage = {.memory_peak = memory, .cpu_time = Duration{1000}},
+                             .result = R"({"accuracy": 0.9751})",
+                             .warning = {}});
   }
 
-  [[nodiscard]] model::Sampled read() const {
-    model::Sampled reading{.memory_available = memory_free_, .cpu_used_by_others = 0, .tasks = {}};
-    reading.tasks.reserve(running_.size());
-    for (const auto& [task, start] : running_) {
+  [[nodiscard]] model::Sampled read(model::MachineIndex index) const {
+    const Smooth& machine = machines_[index.value];
+    model::Sampled reading{.memory_available = machine.memory_free,
+                           .cpu_used_by_others = 0,
+                           .tasks = {},
+                           .machine = index};
+    reading.tasks.reserve(machine.running.size());
+    for (const auto& [task, start] : machine.running) {
       reading.tasks.push_back({.key = start.key, .memory = start.promise.memory});
     }
     return reading;
@@ -108,9 +120,8 @@ class SmoothMachine final : public run::Machine {
   Instant now_;
   Instant next_sample_{kPlayedSampleEvery};
   Random random_{1};
-  Bytes memory_free_ = kMachine.memory;
+  std::vector<Smooth> machines_;
   std::int64_t last_pid_ = 0;
-  std::map<model::TaskIndex, model::StartAttempt> running_;
   std::priority_queue<End, std::vector<End>, std::greater<>> agenda_;
   std::vector<model::Event> inbox_;
 };
@@ -122,6 +133,7 @@ class RowCounter final : public journal::Recorder {
 
   Result<void> commit(const model::Turn& turn) override {
     ++counts_.turns;
+    counts_.events += turn.events.size();
     for (std::size_t i = 0; i < turn.events.size(); ++i) count(turn.events[i], turn.decisions[i]);
     return also_ != nullptr ? also_->commit(turn) : Result<void>();
   }
@@ -168,9 +180,10 @@ model::Plan make_many(std::size_t tasks, std::size_t shapes) {
   return plan;
 }
 
-Result<ManyCounts> simulate_many(const model::Plan& plan, journal::Recorder* also) {
-  schedule::Scheduler scheduler(model::Policy{}, kMachine);
-  SmoothMachine machine(plan);
+Result<ManyCounts> simulate_many(const model::Plan& plan, std::uint32_t machines,
+                                 journal::Recorder* also) {
+  schedule::Scheduler scheduler(model::Policy{});
+  SmoothMachines machine(plan, machines);
   RowCounter counter(also);
   std::vector<run::Observer> observers;
   Result<void> driven = run::drive(scheduler, machine, counter, observers);

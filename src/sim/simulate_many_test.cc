@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/recorder.h"
+#include "model/plan.h"
 #include "model/turn.h"
 
 namespace trainyard::sim {
@@ -22,6 +23,15 @@ TEST(SimulateMany, RunsEveryTaskToItsEndWithRowsAndReasons) {
   EXPECT_GT(counts->ended, Instant{});
 }
 
+TEST(SimulateMany, TakesLessTimeOnMoreMachines) {
+  const model::Plan plan = make_many(1'000, 20);
+  const auto one = simulate_many(plan);
+  const auto three = simulate_many(plan, 3);
+  ASSERT_TRUE(one.has_value() && three.has_value());
+  EXPECT_EQ(three->finished, 1'000U);
+  EXPECT_LT(three->ended.since_start * 2, one->ended.since_start) << "a third of it, and the rest";
+}
+
 TEST(SimulateMany, SaysWhenTheRecorderCouldNotWrite) {
   class Full final : public journal::Recorder {
    public:
@@ -29,7 +39,7 @@ TEST(SimulateMany, SaysWhenTheRecorderCouldNotWrite) {
       return std::unexpected(Error{"no space left on device"});
     }
   } full;
-  const auto counts = simulate_many(make_many(3, 2), &full);
+  const auto counts = simulate_many(make_many(3, 2), 1, &full);
   ASSERT_FALSE(counts.has_value());
   EXPECT_EQ(counts.error().message, "the journal cannot be written: no space left on device");
 }

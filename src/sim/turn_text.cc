@@ -41,7 +41,16 @@ std::string words(const model::End& end) {
 
 std::string words(const model::What& what) {
   return match(
-      what, [](const model::AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
+      what,
+      [](const model::MachineJoined& it) {
+        return fmt::format(
+            "machine {} joins as {}{}", it.name, it.machine.value,
+            it.until ? fmt::format(" until {} ms", it.until->since_start.count()) : std::string());
+      },
+      [](const model::MachineGone& it) {
+        return fmt::format("machine {} is gone: {}", it.machine.value, it.why);
+      },
+      [](const model::AttemptStarted& it) { return fmt::format("{} started", name(it.key)); },
       [](const model::StageReported& it) {
         return fmt::format("{} says {} {}", name(it.key), model::to_text(it.said), it.message);
       },
@@ -108,6 +117,9 @@ std::string words(const model::What& what) {
         return fmt::format("limits: {} GPUs, {} drained", it.gpus_max.value_or(-1),
                            it.drained.size());
       },
+      [](const model::AttemptFound& it) {
+        return fmt::format("{} is found on machine {}", name(it.key), it.site.machine.value);
+      },
       [](const model::CodeFound& it) {
         return fmt::format("code {} of {} attempts", it.code ? model::to_text(*it.code) : "unknown",
                            it.attempts.size());
@@ -173,12 +185,12 @@ std::string words(const model::Command& command) {
       [](const model::StartAttempt& it) {
         return fmt::format("start {} with {} and {} mCPU{}", name(it.key),
                            to_text(it.promise.memory), it.promise.cpus.milli,
-                           words(it.promise, it.gpus));
+                           words(it.promise, it.site.gpus));
       },
       [](const model::GrantDevice& it) {
         return fmt::format("train {} with {} and {} mCPU{}", name(it.key),
                            to_text(it.promise.memory), it.promise.cpus.milli,
-                           words(it.promise, it.gpus));
+                           words(it.promise, it.site.gpus));
       },
       [](const model::SignalAttempt& it) {
         return fmt::format("signal {} {}", it.signal, name(it.key));

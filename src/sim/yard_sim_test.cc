@@ -1,16 +1,20 @@
-// Whole runs, made up from seeds: the real scheduler and the real loop, a made-up machine, and
+// Whole runs, made up from seeds: the real scheduler and the real loop, made-up machines, and
 // checkers that watch from outside. A seed that fails is named, and fails the same way every time.
 //
 // TRAINYARD_SIM_SEEDS=n runs the seeds 0 to n-1 instead of 2,000, TRAINYARD_SIM_SEED=k only that.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "model/resources.h"
 #include "sim/faults.h"
+#include "sim/fleet_workload.h"
 #include "sim/run_sim.h"
 #include "sim/workload.h"
 
@@ -65,11 +69,31 @@ TEST(Yard, KeepsEveryRuleWhateverTheMachineDoes) {
 }
 
 TEST(Yard, IsSimulatedTheSameWayEveryTime) {
-  for (const std::uint64_t seed : {1U, 7U, 1'000U}) {
+  // One machine, one, several.
+  for (const std::uint64_t seed : {1U, 7U, 11U}) {
     const std::string once = last_turns(seed, 1'000'000);
     EXPECT_FALSE(once.empty());
     EXPECT_EQ(once, last_turns(seed, 1'000'000)) << "seed " << seed;
   }
+}
+
+TEST(Fleet, HasAMachineThatStaysOnWhichAllOfItsTasksFit) {
+  std::map<std::uint64_t, int> of_machines;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const std::uint64_t count = machines_of(seed);
+    ++of_machines[count];
+    if (count == 1) continue;
+    const FleetWorkload fleet = make_fleet_workload(seed);
+    const model::Capacity first = make_workload(seed).capacity;
+    EXPECT_EQ(fleet.remotes.size() + (fleet.local_joins ? 1 : 0), count) << "seed " << seed;
+    const bool is_local = fleet.local_joins && fleet.yard.capacity == first;
+    const bool is_remote = std::ranges::any_of(fleet.remotes, [&](const FleetMember& it) {
+      return it.workload.capacity == first && !it.leaves_at && !it.changes;
+    });
+    EXPECT_TRUE(is_local || is_remote) << "seed " << seed;
+  }
+  EXPECT_GT(of_machines[1], 400) << "most seeds have one machine";
+  for (const std::uint64_t count : {2U, 3U, 4U}) EXPECT_GT(of_machines[count], 5);
 }
 
 TEST(Workload, HasThirtyTasksInThreeGroupsAtLeast) {

@@ -13,6 +13,10 @@
 
 namespace trainyard::sys {
 
+Descriptor Descriptor::duplicate(int descriptor) {
+  return Descriptor(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+}
+
 void Descriptor::close() {
   // An error of close() on a descriptor that was only read, or whose writes were checked, tells
   // nothing that anybody could act on.

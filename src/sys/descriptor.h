@@ -25,6 +25,9 @@ class Descriptor {
   }
   ~Descriptor() { close(); }
 
+  /// Another one of the same file, which is closed by itself. Not open: it could not be made.
+  static Descriptor duplicate(int descriptor);
+
   [[nodiscard]] int get() const { return value_; }
   [[nodiscard]] bool is_open() const { return value_ >= 0; }
   /// Hands the descriptor to somebody who will close it.

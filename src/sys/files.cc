@@ -68,7 +68,9 @@ Result<void> sync_directory_of(const std::string& path) {
   return {};
 }
 
-std::string lock_path(const std::string& run_directory) { return run_directory + "/lock"; }
+std::string lock_path(const std::string& directory, const char* name) {
+  return directory + "/" + name;
+}
 
 /// Without waiting for anybody, whatever stands there. An error when it is no plain file.
 Result<Descriptor> open_lock(const std::string& path, int flags) {
@@ -322,8 +324,8 @@ std::string host_name() {
   return name.data();
 }
 
-Result<RunLock> RunLock::take(const std::string& run_directory) {
-  const std::string path = lock_path(run_directory);
+Result<RunLock> RunLock::take(const std::string& run_directory, const char* name) {
+  const std::string path = lock_path(run_directory, name);
   Result<Descriptor> opened = open_lock(path, O_RDWR | O_CREAT);
   if (!opened) return std::unexpected(std::move(opened).error());
   Descriptor file = std::move(*opened);
@@ -348,7 +350,7 @@ Result<RunLock> RunLock::take(const std::string& run_directory) {
 }
 
 std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
-  const Result<Descriptor> file = open_lock(lock_path(run_directory), O_RDONLY);
+  const Result<Descriptor> file = open_lock(lock_path(run_directory, "lock"), O_RDONLY);
   if (!file) return std::nullopt;
   struct flock lock = whole_file_lock();
   // Whether a lock for reading could be had: for writing, the file would have to be writable.

@@ -97,11 +97,11 @@ Result<std::string> current_directory();
 std::string host_name();
 
 /// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
-/// The file <run-dir>/lock stays.
+/// The file <run-dir>/lock, or of another name, stays.
 class RunLock {
  public:
   /// The directory must be there. An error says which process holds it.
-  static Result<RunLock> take(const std::string& run_directory);
+  static Result<RunLock> take(const std::string& run_directory, const char* name = "lock");
 
   /// Which process holds it now; nothing when none does. 0 for one that cannot be named: it took
   /// the lock only just, or on another machine. Takes no lock, so it disturbs nobody.

@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "sys/descriptor.h"
+#include "sys/exec_arguments.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::sys {
@@ -45,12 +46,7 @@ Result<pid_t> spawn(const HelperCommand& command, const Descriptor& output) {
   // A group of its own, so that it can be killed with what it has started.
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
 
-  std::vector<char*> arguments;
-  arguments.reserve(command.arguments.size() + 1);
-  for (const std::string& argument : command.arguments) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers_to(command.arguments);
   pid_t pid = 0;
   const int error =
       ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);

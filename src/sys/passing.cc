@@ -48,6 +48,8 @@ Result<std::pair<Descriptor, Descriptor>> pair_of(int type) {
 Result<std::pair<Descriptor, Descriptor>> socket_pair() { return pair_of(SOCK_STREAM); }
 Result<std::pair<Descriptor, Descriptor>> packet_pair() { return pair_of(SOCK_SEQPACKET); }
 
+void shut_down(const Descriptor& socket) { ::shutdown(socket.get(), SHUT_RDWR); }
+
 ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags) {
   if (descriptors.empty()) return ::send(socket, bytes.data(), bytes.size(), flags);
   check(descriptors.size() <= wire::kDescriptorsMax, "few descriptors at once");

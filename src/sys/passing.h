@@ -22,6 +22,9 @@ Result<std::pair<Descriptor, Descriptor>> socket_pair();
 /// The same of one that keeps apart what was sent in one go (SOCK_SEQPACKET).
 Result<std::pair<Descriptor, Descriptor>> packet_pair();
 
+/// Nothing comes or goes any more, also for who waits for that in another thread.
+void shut_down(const Descriptor& socket);
+
 /// As send(2) with these flags, and the descriptors with the first byte; at most
 /// wire::kDescriptorsMax. They stay open here.
 ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags);

@@ -67,5 +67,18 @@ TEST(Passing, AllComeThatASenderCanPassAtOnce) {
   EXPECT_THAT(received, SizeIs(kPassedMax));
 }
 
+TEST(Passing, IsOverForBothWhenOneOfThemShutsItDownByAnotherDescriptor) {
+  const auto ends = socket_pair().value();
+  const Descriptor other = Descriptor::duplicate(ends.first.get());
+  ASSERT_TRUE(other.is_open());
+  EXPECT_NE(other.get(), ends.first.get());
+  shut_down(other);
+  std::array<char, 8> bytes{};
+  std::vector<Descriptor> received;
+  EXPECT_EQ(receive_with(ends.first.get(), bytes, received, 0), 0);
+  EXPECT_EQ(receive_with(ends.second.get(), bytes, received, 0), 0);
+  EXPECT_FALSE(Descriptor::duplicate(-1).is_open());
+}
+
 }  // namespace
 }  // namespace trainyard::sys

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -19,6 +18,7 @@
 
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/exec_arguments.h"
 #include "sys/pidfd.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
@@ -30,14 +30,6 @@ namespace {
 constexpr const char* kOwnProgram = "/proc/self/exe";
 constexpr int kRefused = 2;
 
-std::vector<char*> program_pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 [[noreturn]] void refuse(const std::string& what, int error) {
   write_standard_error(fmt::format("trainyard: {}\n", system_error(what, error).message));
   ::_exit(kRefused);
@@ -45,10 +37,7 @@ std::vector<char*> program_pointers(const std::vector<std::string>& texts) {
 
 /// In the fork.
 [[noreturn]] void become_program(const ProgramToStart& program, const Descriptor& log, int words) {
-  for (int signal = 1; signal <= SIGRTMAX; ++signal) ::signal(signal, SIG_DFL);
-  sigset_t none{};
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  make_signals_default();
   ::setsid();
   print_to(log);
   const int nowhere = ::open("/dev/null", O_RDONLY);
@@ -62,8 +51,7 @@ std::vector<char*> program_pointers(const std::vector<std::string>& texts) {
   }
   std::vector<std::string> arguments{"trainyard"};
   arguments.insert(arguments.end(), program.arguments.begin(), program.arguments.end());
-  ::execve(kOwnProgram, program_pointers(arguments).data(),
-           program_pointers(program.environment).data());
+  ::execve(kOwnProgram, pointers_to(arguments).data(), pointers_to(program.environment).data());
   refuse("cannot start the run", errno);
 }
 

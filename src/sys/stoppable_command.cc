@@ -25,22 +25,17 @@
 
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/exec_arguments.h"
 #include "sys/held_signals.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::sys {
 namespace {
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  return pointers;
-}
-
 /// Ours, less those that the command has.
 std::vector<char*> environment_of(const StoppableCommand& command) {
   std::vector<char*> environment = pointers_to(command.environment);
+  environment.pop_back();
   const auto name_of = [](std::string_view variable) {
     return variable.substr(0, variable.find('='));
   };
@@ -56,8 +51,7 @@ std::vector<char*> environment_of(const StoppableCommand& command) {
 }
 
 Result<pid_t> spawn_apart(const StoppableCommand& command) {
-  std::vector<char*> arguments = pointers_to(command.arguments);
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers_to(command.arguments);
   std::vector<char*> environment = environment_of(command);
   posix_spawn_file_actions_t actions{};
   ::posix_spawn_file_actions_init(&actions);

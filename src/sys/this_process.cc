@@ -17,12 +17,14 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/exec_arguments.h"
 
 namespace trainyard::sys {
 namespace {
@@ -96,11 +98,25 @@ void print_to(const Descriptor& log) {
 
 void end_with_parent() { ::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 
+Result<void> allow_open_files(std::uint64_t count) {
+  struct rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) {
+    return std::unexpected(system_error("cannot read how many files may be open", errno));
+  }
+  if (files.rlim_cur >= count) return {};
+  if (files.rlim_max < count) {
+    return std::unexpected(Error{fmt::format(
+        "{} open files are needed, and {} are allowed (ulimit -Hn)", count, files.rlim_max)});
+  }
+  files.rlim_cur = count;
+  if (::setrlimit(RLIMIT_NOFILE, &files) != 0) {
+    return std::unexpected(system_error("cannot allow more open files", errno));
+  }
+  return {};
+}
+
 Error become(const std::vector<std::string>& command) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& each : command) arguments.push_back(const_cast<char*>(each.c_str()));
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers_to(command);
   ::execvp(arguments[0], arguments.data());
   return system_error(fmt::format("cannot run '{}'", command[0]), errno);
 }

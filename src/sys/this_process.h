@@ -37,6 +37,10 @@ void print_to(const Descriptor& log);
 /// This process is killed when its parent has ended. Not when the parent has already.
 void end_with_parent();
 
+/// So many descriptors may be open here from now on, and more where more may be already. An error
+/// says how many the administrator allows.
+Result<void> allow_open_files(std::uint64_t count);
+
 /// Becomes the program, looked up on PATH, with its arguments; keeps no descriptor that is closed
 /// by exec. Returns only when it cannot, with the reason.
 Error become(const std::vector<std::string>& command);

@@ -33,7 +33,7 @@ std::vector<Sight> RunWatch::see(const model::Turn& turn) {
       if (const auto* const task = std::get_if<model::TaskChanged>(&change)) see(*task, sights);
       if (const auto* const group = std::get_if<model::GroupChanged>(&change)) see(*group, sights);
       if (const auto* const room = std::get_if<model::HeadroomSeen>(&change))
-        room_ = room->headroom;
+        rooms_.see(room->machine, room->headroom);
       if (const auto* const waits = std::get_if<model::ReasonChanged>(&change)) {
         reasons_[waits->shape] = waits->reason;
         if (waits->reason.cause == model::Cause::None) reasons_.erase(waits->shape);
@@ -45,6 +45,7 @@ std::vector<Sight> RunWatch::see(const model::Turn& turn) {
 }
 
 void RunWatch::see(const model::Event& event) {
+  rooms_.hear(event.what);
   if (const auto* const batch = std::get_if<model::BatchAdded>(&event.what)) add(*batch);
   if (const auto* const started = std::get_if<model::AttemptStarted>(&event.what)) {
     running_.insert(started->key);
@@ -119,7 +120,7 @@ std::optional<NothingRuns> RunWatch::idle() {
 std::string RunWatch::reason() const {
   if (reasons_.empty()) return {};
   const model::Reason& reason = reasons_.begin()->second;
-  return model::reason_text(reason, room_, reason.first ? name_of_(*reason.first) : std::string());
+  return rooms_.reason_text(reason, reason.first ? name_of_(*reason.first) : std::string());
 }
 
 Counts RunWatch::counts() const {

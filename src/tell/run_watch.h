@@ -16,6 +16,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/machine_rooms.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
@@ -61,7 +62,7 @@ class RunWatch {
   std::map<model::Verdict, int> ended_;
   std::set<model::AttemptKey> running_;
   std::map<model::ShapeIndex, model::Reason> reasons_;
-  model::Headroom room_;
+  model::MachineRooms rooms_;
   bool begun_ = false;
   bool failure_told_ = false;
   bool idle_told_ = false;

@@ -13,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include <curl/curl.h>
 #include <curl/easy.h>
 #include <curl/multi.h>
@@ -24,6 +22,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "sys/environment.h"
+#include "sys/loaded_library.h"
 #include "tell/mail_text.h"
 #include "tell/outbox.h"
 
@@ -61,36 +60,31 @@ struct Curl {
   decltype(&::curl_multi_cleanup) multi_cleanup = nullptr;
 };
 
-template <class Function>
-bool find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 std::optional<Curl> functions_of(void* library) {
   Curl curl;
-  const bool all = find(library, "curl_global_init", curl.global_init) &&
-                   find(library, "curl_easy_init", curl.easy_init) &&
-                   find(library, "curl_easy_setopt", curl.easy_setopt) &&
-                   find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
-                   find(library, "curl_easy_cleanup", curl.easy_cleanup) &&
-                   find(library, "curl_easy_strerror", curl.easy_strerror) &&
-                   find(library, "curl_slist_append", curl.slist_append) &&
-                   find(library, "curl_slist_free_all", curl.slist_free_all) &&
-                   find(library, "curl_mime_init", curl.mime_init) &&
-                   find(library, "curl_mime_addpart", curl.mime_addpart) &&
-                   find(library, "curl_mime_data", curl.mime_data) &&
-                   find(library, "curl_mime_type", curl.mime_type) &&
-                   find(library, "curl_mime_filename", curl.mime_filename) &&
-                   find(library, "curl_mime_encoder", curl.mime_encoder) &&
-                   find(library, "curl_mime_free", curl.mime_free) &&
-                   find(library, "curl_multi_init", curl.multi_init) &&
-                   find(library, "curl_multi_add_handle", curl.multi_add_handle) &&
-                   find(library, "curl_multi_remove_handle", curl.multi_remove_handle) &&
-                   find(library, "curl_multi_perform", curl.multi_perform) &&
-                   find(library, "curl_multi_poll", curl.multi_poll) &&
-                   find(library, "curl_multi_info_read", curl.multi_info_read) &&
-                   find(library, "curl_multi_cleanup", curl.multi_cleanup);
+  const bool all =
+      sys::find_function(library, "curl_global_init", curl.global_init) &&
+      sys::find_function(library, "curl_easy_init", curl.easy_init) &&
+      sys::find_function(library, "curl_easy_setopt", curl.easy_setopt) &&
+      sys::find_function(library, "curl_easy_getinfo", curl.easy_getinfo) &&
+      sys::find_function(library, "curl_easy_cleanup", curl.easy_cleanup) &&
+      sys::find_function(library, "curl_easy_strerror", curl.easy_strerror) &&
+      sys::find_function(library, "curl_slist_append", curl.slist_append) &&
+      sys::find_function(library, "curl_slist_free_all", curl.slist_free_all) &&
+      sys::find_function(library, "curl_mime_init", curl.mime_init) &&
+      sys::find_function(library, "curl_mime_addpart", curl.mime_addpart) &&
+      sys::find_function(library, "curl_mime_data", curl.mime_data) &&
+      sys::find_function(library, "curl_mime_type", curl.mime_type) &&
+      sys::find_function(library, "curl_mime_filename", curl.mime_filename) &&
+      sys::find_function(library, "curl_mime_encoder", curl.mime_encoder) &&
+      sys::find_function(library, "curl_mime_free", curl.mime_free) &&
+      sys::find_function(library, "curl_multi_init", curl.multi_init) &&
+      sys::find_function(library, "curl_multi_add_handle", curl.multi_add_handle) &&
+      sys::find_function(library, "curl_multi_remove_handle", curl.multi_remove_handle) &&
+      sys::find_function(library, "curl_multi_perform", curl.multi_perform) &&
+      sys::find_function(library, "curl_multi_poll", curl.multi_poll) &&
+      sys::find_function(library, "curl_multi_info_read", curl.multi_info_read) &&
+      sys::find_function(library, "curl_multi_cleanup", curl.multi_cleanup);
   if (!all) return std::nullopt;
   return curl;
 }
@@ -98,7 +92,7 @@ std::optional<Curl> functions_of(void* library) {
 Result<Curl> load() {
   // Debian has it twice, by whose TLS it uses; both have the same functions.
   for (const char* const name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
-    void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void* const library = sys::load_library(name);
     if (library == nullptr) continue;
     std::optional<Curl> curl = functions_of(library);
     if (curl && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return *curl;

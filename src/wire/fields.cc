@@ -1,6 +1,7 @@
 #include "wire/fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <expected>
 #include <string>
@@ -38,6 +39,11 @@ bool nests_within(const nlohmann::json& value, int levels) {
   return levels > 0 && std::ranges::all_of(value, [levels](const nlohmann::json& member) {
            return nests_within(member, levels - 1);
          });
+}
+
+bool has_only_numbers_of_json(const nlohmann::json& value) {
+  if (value.is_number_float()) return std::isfinite(value.get<double>());
+  return !value.is_structured() || std::ranges::all_of(value, has_only_numbers_of_json);
 }
 
 Result<std::string> text_field(const nlohmann::json& fields, const char* name) {

@@ -33,6 +33,9 @@ std::string fields_text(const nlohmann::json& fields);
 /// [] is 1.
 bool nests_within(const nlohmann::json& value, int levels);
 
+/// JSON has no word for NaN, nor for infinities. As deep as the value is.
+bool has_only_numbers_of_json(const nlohmann::json& value);
+
 /// A member that must be there and be text.
 Result<std::string> text_field(const nlohmann::json& fields, const char* name);
 

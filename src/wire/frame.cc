@@ -1,5 +1,6 @@
 #include "wire/frame.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -19,12 +20,22 @@ constexpr std::string_view kMagic = "TYRD";
 constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kSharedBytes = 24;
 
-template <class Number>
-void append(std::string& bytes, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i) {
-    bytes += static_cast<char>((static_cast<std::uint64_t>(number) >> (8 * i)) & 0xFFU);
+/// Puts numbers one behind the other, little-endian.
+class Writer {
+ public:
+  explicit Writer(char* at) : at_(at) {}
+
+  template <class Number>
+  void number(Number number) {
+    for (std::size_t i = 0; i < sizeof number; ++i) {
+      *at_++ = static_cast<char>((static_cast<std::uint64_t>(number) >> (8 * i)) & 0xFFU);
+    }
   }
-}
+  void bytes(std::string_view bytes) { at_ = std::ranges::copy(bytes, at_).out; }
+
+ private:
+  char* at_;
+};
 
 /// Takes numbers off the front of bytes that are known to be enough.
 class Cursor {
@@ -53,18 +64,11 @@ class Cursor {
 
 bool is_kind(std::uint8_t kind) {
   return kind >= static_cast<std::uint8_t>(FrameKind::Hello) &&
-         kind <= static_cast<std::uint8_t>(FrameKind::Release);
+         kind <= static_cast<std::uint8_t>(FrameKind::Event);
 }
 
-struct Announced {
-  std::size_t fields_bytes = 0;
-  std::size_t buffers = 0;
-  std::uint64_t buffers_bytes = 0;
-  std::size_t shared = 0;
-};
-
 /// What is announced, against what may be.
-Result<void> within(const Announced& announced, const FrameLimits& limits) {
+Result<void> within(const FramePrefix& announced, const FrameLimits& limits) {
   const auto over = [](std::string_view what, std::uint64_t is, std::size_t max) {
     return std::unexpected(
         Error{fmt::format("a frame with {} {}, at most {} are allowed", is, what, max)});
@@ -87,37 +91,46 @@ Result<void> within(const Announced& announced, const FrameLimits& limits) {
 }  // namespace
 
 Result<std::string> encode(const Frame& frame, const FrameLimits& limits) {
-  std::uint64_t buffers_bytes = 0;
-  for (const std::string& buffer : frame.buffers) buffers_bytes += buffer.size();
-  auto fits = within({.fields_bytes = frame.fields.size(),
-                      .buffers = frame.buffers.size(),
-                      .buffers_bytes = buffers_bytes,
-                      .shared = frame.shared.size()},
-                     limits);
-  if (!fits) return std::unexpected(std::move(fits.error()));
   std::string bytes;
-  bytes.reserve(kPrefixBytes + (frame.buffers.size() * kLengthBytes) +
-                (frame.shared.size() * kSharedBytes) + frame.fields.size() + buffers_bytes);
-  bytes += kMagic;
-  append(bytes, kProtocolVersion);
-  append(bytes, static_cast<std::uint8_t>(frame.kind));
-  append(bytes, std::uint16_t{0});  // flags
-  append(bytes, frame.topic);
-  append(bytes, frame.sequence);
-  append(bytes, frame.origin);
-  append(bytes, static_cast<std::uint32_t>(frame.fields.size()));
-  append(bytes, static_cast<std::uint32_t>(frame.buffers.size()));
-  append(bytes, static_cast<std::uint32_t>(frame.shared.size()));
-  append(bytes, buffers_bytes);
-  for (const std::string& buffer : frame.buffers) append(bytes, std::uint64_t{buffer.size()});
-  for (const SharedBuffer& buffer : frame.shared) {
-    append(bytes, buffer.arena);
-    append(bytes, buffer.offset);
-    append(bytes, buffer.bytes);
-  }
-  bytes += frame.fields;
-  for (const std::string& buffer : frame.buffers) bytes += buffer;
+  const Result<void> done = encode_behind(bytes, frame, limits);
+  if (!done) return std::unexpected(done.error());
   return bytes;
+}
+
+Result<void> encode_behind(std::string& bytes, const Frame& frame, const FrameLimits& limits) {
+  FramePrefix prefix{.fields_bytes = frame.fields.size(),
+                     .buffers = frame.buffers.size(),
+                     .shared = frame.shared.size()};
+  for (const std::string& buffer : frame.buffers) prefix.buffers_bytes += buffer.size();
+  if (Result<void> fits = within(prefix, limits); !fits) return fits;
+  const std::size_t before = bytes.size();
+  bytes.resize(before + prefix.bytes());
+  Writer writer(bytes.data() + before);
+  writer.bytes(kMagic);
+  writer.number(kProtocolVersion);
+  writer.number(static_cast<std::uint8_t>(frame.kind));
+  writer.number(frame.flags);
+  writer.number(frame.topic);
+  writer.number(frame.sequence);
+  writer.number(frame.origin);
+  writer.number(static_cast<std::uint32_t>(prefix.fields_bytes));
+  writer.number(static_cast<std::uint32_t>(prefix.buffers));
+  writer.number(static_cast<std::uint32_t>(prefix.shared));
+  writer.number(std::uint64_t{prefix.buffers_bytes});
+  for (const std::string& buffer : frame.buffers) writer.number(std::uint64_t{buffer.size()});
+  for (const SharedBuffer& buffer : frame.shared) {
+    writer.number(buffer.arena);
+    writer.number(buffer.offset);
+    writer.number(buffer.bytes);
+  }
+  writer.bytes(frame.fields);
+  for (const std::string& buffer : frame.buffers) writer.bytes(buffer);
+  return {};
+}
+
+std::size_t FramePrefix::bytes() const {
+  return kPrefixBytes + (buffers * kLengthBytes) + (shared * kSharedBytes) + fields_bytes +
+         buffers_bytes;
 }
 
 void FrameReader::add(std::string_view bytes) {
@@ -132,20 +145,13 @@ void FrameReader::add(std::string_view bytes) {
 Result<std::optional<Frame>> FrameReader::next() {
   if (error_) return std::unexpected(*error_);
   const std::string_view rest = std::string_view(bytes_).substr(taken_);
-  // A stranger is turned away at the first wrong byte, not after 48 of them.
-  if (!rest.starts_with(kMagic.substr(0, rest.size()))) {
-    return fail("this is not trainyard's protocol");
-  }
-  if (rest.size() < kPrefixBytes) return std::nullopt;
-  auto prefix = read_prefix(rest.substr(0, kPrefixBytes));
-  if (!prefix) return fail(std::move(prefix.error().message));
-  const std::size_t body_bytes = (prefix->buffers * kLengthBytes) +
-                                 (prefix->shared * kSharedBytes) + prefix->fields_bytes +
-                                 prefix->buffers_bytes;
-  if (rest.size() - kPrefixBytes < body_bytes) return std::nullopt;
-  auto frame = read_body(std::move(*prefix), rest.substr(kPrefixBytes, body_bytes));
+  auto begun = read_prefix(rest, limits_);
+  if (!begun) return fail(std::move(begun.error().message));
+  const std::optional<FramePrefix>& prefix = *begun;
+  if (!prefix || rest.size() < prefix->bytes()) return std::nullopt;
+  auto frame = read_frame(*prefix, rest.substr(0, prefix->bytes()));
   if (!frame) return fail(std::move(frame.error().message));
-  taken_ += kPrefixBytes + body_bytes;
+  taken_ += prefix->bytes();
   if (taken_ == bytes_.size()) {
     // A large frame's memory is not kept for the small ones that follow.
     bytes_ = {};
@@ -161,7 +167,12 @@ Result<std::optional<Frame>> FrameReader::fail(std::string what) {
   return std::unexpected(*error_);
 }
 
-Result<FrameReader::Prefix> FrameReader::read_prefix(std::string_view bytes) const {
+Result<std::optional<FramePrefix>> read_prefix(std::string_view bytes, const FrameLimits& limits) {
+  // A stranger is turned away at the first wrong byte, not after 48 of them.
+  if (!bytes.starts_with(kMagic.substr(0, bytes.size()))) {
+    return std::unexpected(Error{"this is not trainyard's protocol"});
+  }
+  if (bytes.size() < kPrefixBytes) return std::nullopt;
   Cursor cursor(bytes.substr(kMagic.size()));
   const auto version = cursor.number<std::uint8_t>();
   if (version != kProtocolVersion) {
@@ -171,32 +182,34 @@ Result<FrameReader::Prefix> FrameReader::read_prefix(std::string_view bytes) con
   const auto kind = cursor.number<std::uint8_t>();
   if (!is_kind(kind))
     return std::unexpected(Error{fmt::format("a frame of unknown kind {}", kind)});
-  const auto flags = cursor.number<std::uint16_t>();
-  if (flags != 0)
-    return std::unexpected(Error{fmt::format("a frame with unknown flags {}", flags)});
-  Prefix prefix;
-  prefix.frame.kind = static_cast<FrameKind>(kind);
-  prefix.frame.topic = cursor.number<std::uint64_t>();
-  prefix.frame.sequence = cursor.number<std::uint64_t>();
-  prefix.frame.origin = cursor.number<std::uint32_t>();
+  FramePrefix prefix;
+  prefix.kind = static_cast<FrameKind>(kind);
+  prefix.flags = cursor.number<std::uint16_t>();
+  if (prefix.flags != 0 && (prefix.kind != FrameKind::Event || prefix.flags != kRetainedFlag)) {
+    return std::unexpected(Error{fmt::format("a frame with unknown flags {}", prefix.flags)});
+  }
+  prefix.topic = cursor.number<std::uint64_t>();
+  prefix.sequence = cursor.number<std::uint64_t>();
+  prefix.origin = cursor.number<std::uint32_t>();
   prefix.fields_bytes = cursor.number<std::uint32_t>();
   prefix.buffers = cursor.number<std::uint32_t>();
   prefix.shared = cursor.number<std::uint32_t>();
-  const auto buffers_bytes = cursor.number<std::uint64_t>();
-  auto fits = within({.fields_bytes = prefix.fields_bytes,
-                      .buffers = prefix.buffers,
-                      .buffers_bytes = buffers_bytes,
-                      .shared = prefix.shared},
-                     limits_);
-  if (!fits) return std::unexpected(std::move(fits.error()));
-  prefix.buffers_bytes = static_cast<std::size_t>(buffers_bytes);
+  prefix.buffers_bytes = cursor.number<std::uint64_t>();
+  if (Result<void> fits = within(prefix, limits); !fits) {
+    return std::unexpected(std::move(fits.error()));
+  }
   return prefix;
 }
 
-Result<Frame> FrameReader::read_body(Prefix prefix, std::string_view body) {
+Result<Frame> read_frame(const FramePrefix& prefix, std::string_view bytes) {
+  const std::string_view body = bytes.substr(kPrefixBytes);
   Cursor lengths(body.substr(0, prefix.buffers * kLengthBytes));
   Cursor rest(body.substr(prefix.buffers * kLengthBytes));
-  Frame frame = std::move(prefix.frame);
+  Frame frame{.kind = prefix.kind,
+              .flags = prefix.flags,
+              .topic = prefix.topic,
+              .origin = prefix.origin,
+              .sequence = prefix.sequence};
   frame.shared.reserve(prefix.shared);
   for (std::size_t i = 0; i < prefix.shared; ++i) {
     const auto arena = rest.number<std::uint64_t>();
@@ -216,6 +229,23 @@ Result<Frame> FrameReader::read_body(Prefix prefix, std::string_view body) {
   }
   if (left > 0) return std::unexpected(Error{"a frame whose buffers are shorter than announced"});
   return frame;
+}
+
+namespace {
+
+std::size_t place_of_arena(const FramePrefix& prefix, std::size_t index) {
+  return kPrefixBytes + (prefix.buffers * kLengthBytes) + (index * kSharedBytes);
+}
+
+}  // namespace
+
+std::uint64_t arena_at(std::string_view frame, const FramePrefix& prefix, std::size_t index) {
+  return Cursor(frame.substr(place_of_arena(prefix, index))).number<std::uint64_t>();
+}
+
+void set_arena_at(std::string& bytes, std::size_t frame_at, const FramePrefix& prefix,
+                  std::size_t index, std::uint64_t arena) {
+  Writer(bytes.data() + frame_at + place_of_arena(prefix, index)).number(arena);
 }
 
 }  // namespace trainyard::wire

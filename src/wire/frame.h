@@ -29,7 +29,11 @@ enum class FrameKind : std::uint8_t {
   Report = 6,   ///< What a task says of itself (wire/task.h). Not answered.
   Order = 7,    ///< What a task is told. Not answered.
   Release = 8,  ///< A buffer in the arena `topic` is not read any more. Not answered.
+  Event = 9,    ///< From one worker to those who want its topic (wire/worker.h). Not answered.
 };
+
+/// Of an Event: who wants its topic later gets the last one, too. No other frame has flags.
+constexpr std::uint16_t kRetainedFlag = 1;
 
 /// How many descriptors may come at once.
 constexpr std::size_t kDescriptorsMax = 16;
@@ -45,6 +49,7 @@ struct SharedBuffer {
 
 struct Frame {
   FrameKind kind = FrameKind::Request;
+  std::uint16_t flags = 0;
   std::uint64_t topic = 0;     ///< 0: none. Control connections have none.
   std::uint32_t origin = 0;    ///< Who sent it, where there are many; 0 on control connections.
   std::uint64_t sequence = 0;  ///< Chosen by the sender of a request.
@@ -76,6 +81,33 @@ constexpr FrameLimits kRequestLimits{.fields_bytes_max = std::size_t{64} << 10,
 
 /// The bytes of a frame. An error says which limit it is over.
 Result<std::string> encode(const Frame& frame, const FrameLimits& limits = {});
+/// The same, behind what is there already; an error adds nothing.
+Result<void> encode_behind(std::string& bytes, const Frame& frame, const FrameLimits& limits = {});
+
+/// What the first 48 bytes of a frame say: all that a hub needs to pass it on.
+struct FramePrefix {
+  FrameKind kind = FrameKind::Request;
+  std::uint16_t flags = 0;
+  std::uint64_t topic = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t origin = 0;
+  std::size_t fields_bytes = 0;
+  std::size_t buffers = 0;
+  std::size_t shared = 0;
+  std::size_t buffers_bytes = 0;
+
+  /// Of the frame, with its prefix.
+  [[nodiscard]] std::size_t bytes() const;
+};
+/// Nothing when more bytes are needed. An error: no frame begins here, or one over a limit.
+Result<std::optional<FramePrefix>> read_prefix(std::string_view bytes, const FrameLimits& limits);
+/// The frame that has this prefix, of all its bytes.
+Result<Frame> read_frame(const FramePrefix& prefix, std::string_view bytes);
+
+/// Of a whole frame with shared buffers: their arenas as others know them.
+std::uint64_t arena_at(std::string_view frame, const FramePrefix& prefix, std::size_t index);
+void set_arena_at(std::string& bytes, std::size_t frame_at, const FramePrefix& prefix,
+                  std::size_t index, std::uint64_t arena);
 
 /// Takes bytes as they come and gives frames. The first thing that is no frame is the end: the same
 /// error from then on. Holds no more than what came, at most one frame and the last bytes added:
@@ -97,18 +129,7 @@ class FrameReader {
   [[nodiscard]] bool in_frame() const { return !error_ && taken_ < bytes_.size(); }
 
  private:
-  /// What the prefix announces.
-  struct Prefix {
-    Frame frame;
-    std::size_t fields_bytes = 0;
-    std::size_t buffers = 0;
-    std::size_t shared = 0;
-    std::size_t buffers_bytes = 0;
-  };
-
   Result<std::optional<Frame>> fail(std::string what);
-  [[nodiscard]] Result<Prefix> read_prefix(std::string_view bytes) const;
-  [[nodiscard]] static Result<Frame> read_body(Prefix prefix, std::string_view body);
 
   FrameLimits limits_;
   std::string bytes_;

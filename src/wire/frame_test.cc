@@ -157,7 +157,7 @@ TEST(FrameReader, TurnsAStrangerAwayAtTheFirstWrongByte) {
 TEST(FrameReader, SaysWhatIsWrongWithAPrefix) {
   EXPECT_EQ(read_all(spoiled(4, 7)).error, "version 7 of the protocol is spoken there, 1 here");
   EXPECT_EQ(read_all(spoiled(5, 0)).error, "a frame of unknown kind 0");
-  EXPECT_EQ(read_all(spoiled(5, 9)).error, "a frame of unknown kind 9");
+  EXPECT_EQ(read_all(spoiled(5, 10)).error, "a frame of unknown kind 10");
   EXPECT_EQ(read_all(spoiled(7, 1)).error, "a frame with unknown flags 256");
 }
 
@@ -212,6 +212,47 @@ TEST(Encode, RefusesWhatNobodyWouldRead) {
             "a frame with 4 bytes of buffers, at most 3 are allowed");
   EXPECT_EQ(encode({.buffers = {""}}, kControlLimits).error().message,
             "a frame with 1 buffers, at most 0 are allowed");
+}
+
+TEST(FramePrefix, TellsAHubAllThatItNeeds) {
+  const Frame frame{.kind = FrameKind::Event,
+                    .flags = kRetainedFlag,
+                    .topic = 0x1122334455667788,
+                    .origin = 7,
+                    .sequence = 9,
+                    .fields = "{}",
+                    .buffers = {"abc"},
+                    .shared = {{.arena = 1, .offset = 2, .bytes = 3}, {.arena = 4}}};
+  std::string bytes = encode(frame).value();
+  EXPECT_FALSE(
+      read_prefix(std::string_view(bytes).substr(0, kPrefixBytes - 1), {}).value().has_value());
+  const FramePrefix prefix = read_prefix(bytes, {}).value().value();
+  EXPECT_EQ(prefix.bytes(), bytes.size());
+  EXPECT_EQ(prefix.topic, frame.topic);
+  EXPECT_EQ(prefix.origin, 7U);
+  EXPECT_EQ(prefix.flags, kRetainedFlag);
+  EXPECT_EQ(read_frame(prefix, bytes).value(), frame);
+  EXPECT_EQ(arena_at(bytes, prefix, 1), 4U);
+  set_arena_at(bytes, 0, prefix, 1, 99);
+  Frame other = frame;
+  other.shared[1].arena = 99;
+  EXPECT_EQ(read_frame(prefix, bytes).value(), other);
+}
+
+TEST(Frame, HasFlagsOnlyWhereItIsAnEvent) {
+  Frame frame{.kind = FrameKind::Report, .flags = kRetainedFlag};
+  EXPECT_EQ(read_prefix(encode(frame).value(), {}).error().message, "a frame with unknown flags 1");
+  frame = {.kind = FrameKind::Event, .flags = 2};
+  EXPECT_EQ(read_prefix(encode(frame).value(), {}).error().message, "a frame with unknown flags 2");
+}
+
+TEST(Frame, IsEncodedBehindWhatIsThere) {
+  std::string bytes = "before";
+  EXPECT_TRUE(encode_behind(bytes, {.fields = "{}"}));
+  EXPECT_EQ(bytes, "before" + encode({.fields = "{}"}).value());
+  const std::string same = bytes;
+  EXPECT_FALSE(encode_behind(bytes, {.fields = "{}"}, {.fields_bytes_max = 1}));
+  EXPECT_EQ(bytes, same);
 }
 
 }  // namespace

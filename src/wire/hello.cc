@@ -20,7 +20,8 @@
 namespace trainyard::wire {
 namespace {
 
-constexpr std::array<Role, 4> kRoles{Role::Control, Role::Task, Role::Helper, Role::Rank};
+constexpr std::array<Role, 5> kRoles{Role::Control, Role::Task, Role::Helper, Role::Rank,
+                                     Role::Worker};
 /// Names and tokens that somebody sends are cut or refused beyond this.
 constexpr std::size_t kNameBytesMax = 256;
 
@@ -28,9 +29,9 @@ Result<Role> parse_role(const std::string& text) {
   for (const Role role : kRoles) {
     if (to_text(role) == text) return role;
   }
-  return std::unexpected(
-      Error{fmt::format("'role': unknown role '{}'; there are control, task, helper and rank",
-                        utf8_prefix(text, kNameBytesMax))});
+  return std::unexpected(Error{
+      fmt::format("'role': unknown role '{}'; there are control, task, helper, rank and worker",
+                  utf8_prefix(text, kNameBytesMax))});
 }
 
 /// A member that may be missing.
@@ -105,6 +106,8 @@ std::string_view to_text(Role role) {
       return "helper";
     case Role::Rank:
       return "rank";
+    case Role::Worker:
+      return "worker";
   }
   return "unknown";
 }

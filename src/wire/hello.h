@@ -17,6 +17,7 @@ enum class Role : std::uint8_t {
   Task,     ///< The first connection of an attempt.
   Helper,   ///< A further one: a data loader, a command within a task.
   Rank,     ///< One of the processes of a task that has several.
+  Worker,   ///< One of the processes of a parallel run (wire/worker.h).
 };
 
 std::string_view to_text(Role role);

@@ -34,7 +34,7 @@ TEST(Hello, SaysWhatIsWrong) {
   EXPECT_EQ(hello_error("[]"), "hello: fields must be an object, not array");
   EXPECT_EQ(hello_error(R"({"role":1})"), "hello: 'role' must be text");
   EXPECT_EQ(hello_error(R"({"role":"boss"})"),
-            "hello: 'role': unknown role 'boss'; there are control, task, helper and rank");
+            "hello: 'role': unknown role 'boss'; there are control, task, helper, rank and worker");
   EXPECT_EQ(hello_error(R"({"role":"control"})"), "hello: 'version' is missing");
   EXPECT_EQ(hello_error(R"({"role":"control","version":"1"})"),
             "hello: 'version' must be a whole number");

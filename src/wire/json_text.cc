@@ -101,7 +101,10 @@ class Scanner {
 
   Step begin_container(bool object) {
     if (open_.size() == static_cast<std::size_t>(kJsonDepthMax)) {
-      return fault(fmt::format("nested deeper than {}", kJsonDepthMax));
+      JsonFault deep = place(at_, fmt::format("nested deeper than {}", kJsonDepthMax));
+      deep.path = path();
+      fault_ = std::move(deep);
+      return Step::Fault;
     }
     open_.push_back({.object = object, .first_member = members_.size()});
     take();

@@ -15,6 +15,8 @@ struct JsonFault {
   int line = 1;    ///< From 1.
   int column = 1;  ///< From 1, in characters.
   std::string what;
+  /// The value that is too deep: "val.history[3]". Empty for any other fault, and for the whole.
+  std::string path = {};
 
   friend bool operator==(const JsonFault&, const JsonFault&) = default;
 };

@@ -146,6 +146,13 @@ TEST(JsonText, StopsAtItsDepth) {
   EXPECT_EQ(compact(std::string(1'000'000, '[')), "fault at 1:65: nested deeper than 64");
 }
 
+TEST(JsonText, NamesWhatIsTooDeep) {
+  const JsonFault deep = compact_json(R"({"val":[0,)" + std::string(100, '[')).error();
+  EXPECT_EQ(deep.path.substr(0, 12), "val[1][0][0]");
+  EXPECT_EQ(deep.what, "nested deeper than 64");
+  EXPECT_EQ(compact_json(R"({"val":x)").error().path, "");
+}
+
 TEST(JsonText, TakesManyEqualKeysInReasonableTime) {
   std::string text = "{";
   for (int round = 0; round < 2; ++round) {

@@ -48,9 +48,24 @@ std::string readable(std::string_view line) {
   return std::string(utf8_prefix(text, kBytesMax));
 }
 
+/// "worker 2 failed: ValueError: no such data"; empty where nothing says that of any.
+std::string_view failed_worker(std::string_view errors) {
+  constexpr std::string_view kBegin = "trainyard parallel: ";
+  while (!errors.empty()) {
+    std::string_view line = take_last_line(errors);
+    if (!line.starts_with(kBegin)) continue;
+    line.remove_prefix(kBegin.size());
+    if (line.starts_with("worker ") && line.contains(" failed: ")) return line;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string last_words(std::string_view errors) {
+  if (const std::string_view worker = failed_worker(errors); !worker.empty()) {
+    return readable(worker);
+  }
   if (const auto traceback = last_traceback(errors)) return readable(traceback->exception);
   while (!errors.empty()) {
     std::string line = readable(take_last_line(errors));

@@ -7,10 +7,11 @@
 
 namespace trainyard::wire {
 
-/// The exception of the last Python traceback in the text; without one, the last line that has a
-/// letter or a digit. Empty when there is none. At most 300 bytes of valid UTF-8 in one line,
-/// without colours; of a line that was written over, as a progress bar is, what was last to be
-/// seen.
+/// Which worker of a parallel run has failed and how, as `trainyard parallel` says it: tracebacks
+/// may be those of the others, which it ended. Else the exception of the last Python traceback in
+/// the text; without one, the last line that has a letter or a digit. Empty when there is none. At
+/// most 300 bytes of valid UTF-8 in one line, without colours; of a line that was written over, as
+/// a progress bar is, what was last to be seen.
 std::string last_words(std::string_view errors);
 
 }  // namespace trainyard::wire

@@ -61,5 +61,18 @@ TEST(LastWords, CanBeShown) {
   EXPECT_EQ(last_words(std::string(1000, 'x')), std::string(300, 'x'));
 }
 
+TEST(LastWords, NameTheWorkerThatFailedWhateverTheOthersPrinted) {
+  EXPECT_EQ(last_words("trainyard parallel: worker 0 failed, and begins again in 200 ms: exited\n"
+                       "[2] Traceback (most recent call last):\n"
+                       "[2] ValueError: no such data\n"
+                       "[1] Traceback (most recent call last):\n"
+                       "[1] WorkerError: worker 2 failed: ValueError: no such data\n"
+                       "trainyard parallel: worker 2 failed: ValueError: no such data\n"),
+            "worker 2 failed: ValueError: no such data");
+  EXPECT_EQ(last_words("trainyard parallel: worker 0 failed, and begins again in 200 ms: exited\n"),
+            "trainyard parallel: worker 0 failed, and begins again in 200 ms: exited");
+  EXPECT_EQ(last_words("[1] trainyard parallel: worker 2 failed: x\nlast\n"), "last");
+}
+
 }  // namespace
 }  // namespace trainyard::wire

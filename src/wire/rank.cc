@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <limits>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/utf8.h"
+#include "wire/field_reader.h"
 #include "wire/fields.h"
 
 namespace trainyard::wire {
@@ -67,135 +67,76 @@ void write(ObjectWriter& to, const Payload& payload) {
   to.raw("buffers", fields_text(buffers));
 }
 
-// --- reading: the first fault is kept, what is read after it means nothing ---
+// --- reading ---
 
-class ObjectReader {
- public:
-  explicit ObjectReader(std::string_view text) {
-    auto parsed = parse_fields(text);
-    if (parsed) {
-      fields_ = std::move(*parsed);
-    } else {
-      error_ = std::move(parsed.error());
-    }
-  }
+/// As JSON again; empty: it is not there, or an object without members.
+std::string object_of(FieldReader& from, const char* name) {
+  const json* const member = from.find(name);
+  if (member == nullptr || (member->is_object() && member->empty())) return {};
+  if (!member->is_object()) return from.fail(name, "an object"), std::string();
+  return fields_text(*member);
+}
 
-  std::string text(const char* name) {
-    const json* const member = find(name);
-    if (member == nullptr) return {};
-    if (!member->is_string()) return fail(name, "text"), std::string();
-    return member->get<std::string>();
-  }
-  /// A member that must be there.
-  std::string needed_text(const char* name) {
-    if (!error_ && !fields_.contains(name)) error_ = Error{fmt::format("'{}' is missing", name)};
-    return text(name);
-  }
-  std::optional<int> number(const char* name) {
-    const json* const member = find(name);
-    if (member == nullptr) return std::nullopt;
-    if (!member->is_number_integer() || *member < 0 || *member > kNumberMax) {
-      return fail(name, "a whole number"), std::nullopt;
-    }
-    return member->get<int>();
-  }
-  bool flag(const char* name, bool otherwise = false) {
-    const json* const member = find(name);
-    if (member == nullptr) return otherwise;
-    if (!member->is_boolean()) return fail(name, "true or false"), otherwise;
-    return member->get<bool>();
-  }
-  /// As JSON again.
-  std::string object(const char* name) {
-    const json* const member = find(name);
-    if (member == nullptr || (member->is_object() && member->empty())) return {};
-    if (!member->is_object()) return fail(name, "an object"), std::string();
-    return fields_text(*member);
-  }
-  std::string list(const char* name) {
-    const json* const member = find(name);
-    if (member == nullptr) return "[]";
-    if (!member->is_array()) return fail(name, "a list"), std::string();
-    return fields_text(*member);
-  }
-  std::string anything(const char* name) {
-    const json* const member = find(name);
-    return member == nullptr || member->is_null() ? std::string() : fields_text(*member);
-  }
-  std::vector<std::string> texts(const char* name) {
-    const json* const member = find(name);
-    std::vector<std::string> read;
-    if (member == nullptr) return read;
-    if (!member->is_array()) return fail(name, "a list"), read;
-    for (const json& each : *member) {
-      if (!each.is_string()) return fail(name, "a list of texts"), read;
-      read.push_back(each.get<std::string>());
-    }
-    return read;
-  }
-  std::vector<NamedBuffer> buffers() {
-    const json* const member = find("buffers");
-    std::vector<NamedBuffer> read;
-    if (member == nullptr) return read;
-    if (!member->is_array()) return fail("buffers", "a list"), read;
-    for (const json& each : *member) {
-      auto buffer = buffer_of(each);
-      if (!buffer) return fail("buffers", "a list of {name, dtype, shape}"), read;
-      read.push_back(*std::move(buffer));
-    }
-    return read;
-  }
-  void fail(const char* name, std::string_view what) {
-    if (!error_) error_ = Error{fmt::format("'{}' must be {}", name, what)};
-  }
+std::string list_of(FieldReader& from, const char* name) {
+  const json* const member = from.find(name);
+  if (member == nullptr) return "[]";
+  if (!member->is_array()) return from.fail(name, "a list"), std::string();
+  return fields_text(*member);
+}
 
-  /// What was read, unless something was wrong.
-  template <class Value>
-  Result<Value> give(Value value, const char* what) && {
-    if (error_) return std::unexpected(std::move(*error_).in(what));
-    return value;
-  }
+std::string anything_of(const FieldReader& from, const char* name) {
+  const json* const member = from.find(name);
+  return member == nullptr ? std::string() : fields_text(*member);
+}
 
- private:
-  const json* find(const char* name) const {
-    if (error_) return nullptr;
-    const auto member = fields_.find(name);
-    return member == fields_.end() ? nullptr : &*member;
-  }
+std::optional<int> small_number(FieldReader& from, const char* name) {
+  return from.number(name, kNumberMax).transform([](std::int64_t it) {
+    return static_cast<int>(it);
+  });
+}
 
-  static std::optional<NamedBuffer> buffer_of(const json& from) {
-    if (!from.is_object()) return std::nullopt;
-    const auto name = from.find("name");
-    const auto dtype = from.find("dtype");
-    const auto shape = from.find("shape");
-    if (name == from.end() || !name->is_string() || dtype == from.end() || !dtype->is_string() ||
-        shape == from.end() || !shape->is_array() || shape->size() > kDimensionsMax) {
+std::optional<NamedBuffer> buffer_of(const json& from) {
+  if (!from.is_object()) return std::nullopt;
+  const auto name = from.find("name");
+  const auto dtype = from.find("dtype");
+  const auto shape = from.find("shape");
+  if (name == from.end() || !name->is_string() || dtype == from.end() || !dtype->is_string() ||
+      shape == from.end() || !shape->is_array() || shape->size() > kDimensionsMax) {
+    return std::nullopt;
+  }
+  NamedBuffer read{
+      .name = name->get<std::string>(), .dtype = dtype->get<std::string>(), .shape = {}};
+  for (const json& size : *shape) {
+    if (!size.is_number_integer() || size < 0 ||
+        (size.is_number_unsigned() &&
+         size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))) {
       return std::nullopt;
     }
-    NamedBuffer read{
-        .name = name->get<std::string>(), .dtype = dtype->get<std::string>(), .shape = {}};
-    for (const json& size : *shape) {
-      if (!size.is_number_integer() || size < 0 ||
-          (size.is_number_unsigned() &&
-           size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))) {
-        return std::nullopt;
-      }
-      read.shape.push_back(size.get<std::int64_t>());
-    }
-    const auto shared = from.find("shared");
-    read.shared = shared != from.end() && shared->is_boolean() && shared->get<bool>();
-    return read;
+    read.shape.push_back(size.get<std::int64_t>());
   }
+  const auto shared = from.find("shared");
+  read.shared = shared != from.end() && shared->is_boolean() && shared->get<bool>();
+  return read;
+}
 
-  json fields_;
-  std::optional<Error> error_;
-};
+std::vector<NamedBuffer> buffers_of(FieldReader& from) {
+  const json* const member = from.find("buffers");
+  std::vector<NamedBuffer> read;
+  if (member == nullptr) return read;
+  if (!member->is_array()) return from.fail("buffers", "a list"), read;
+  for (const json& each : *member) {
+    auto buffer = buffer_of(each);
+    if (!buffer) return from.fail("buffers", "a list of {name, dtype, shape}"), read;
+    read.push_back(*std::move(buffer));
+  }
+  return read;
+}
 
-Payload payload_of(ObjectReader& from) {
-  return {.headers = from.object("headers"),
-          .cookies = from.object("cookies"),
-          .values = from.object("values"),
-          .buffers = from.buffers()};
+Payload payload_of(FieldReader& from) {
+  return {.headers = object_of(from, "headers"),
+          .cookies = object_of(from, "cookies"),
+          .values = object_of(from, "values"),
+          .buffers = buffers_of(from)};
 }
 
 std::string fields_of(const InitialiseRequest& request) {
@@ -276,58 +217,56 @@ bool hears(const std::vector<std::string>& listens, std::string_view event) {
 }
 
 Result<RankRequest> read_rank_request(std::string_view fields) {
-  ObjectReader from(fields);
+  FieldReader from(fields);
   const std::string what = from.needed_text("do");
   RankRequest request = CloseRequest{};
   if (what == "initialise") {
     request = InitialiseRequest{
-        .components = from.list("components"),
+        .components = list_of(from, "components"),
         .executor = from.needed_text("executor"),
-        .rank = from.number("rank").value_or(0),
-        .ranks = from.number("ranks").value_or(1),
+        .rank = small_number(from, "rank").value_or(0),
+        .ranks = small_number(from, "ranks").value_or(1),
         .result_wanted = from.flag("result"),
-        .event_ms = from.number("event_ms").value_or(InitialiseRequest().event_ms),
-        .context = from.object("context")};
+        .event_ms = small_number(from, "event_ms").value_or(InitialiseRequest().event_ms),
+        .context = object_of(from, "context")};
   } else if (what == "execute") {
     request = ExecuteRequest{.task = from.needed_text("task"),
                              .payload = payload_of(from),
-                             .context = from.object("context")};
+                             .context = object_of(from, "context")};
   } else if (what != "close") {
-    from.fail("do", fmt::format("initialise, execute or close, not '{}'",
-                                utf8_prefix(what, kShownBytesMax)));
+    from.fail_unknown("do", "initialise, execute or close", what);
   }
   return std::move(from).give(std::move(request), "request");
 }
 
 Result<RankReply> read_rank_reply(std::string_view fields) {
-  ObjectReader from(fields);
+  FieldReader from(fields);
   RankReply reply{.outcome = {.code = from.needed_text("code"),
                               .message = from.text("message"),
                               .traceback = from.text("traceback")},
                   .listens = from.texts("listens"),
                   .payload = payload_of(from),
-                  .context = from.object("context")};
+                  .context = object_of(from, "context")};
   return std::move(from).give(std::move(reply), "reply");
 }
 
 Result<RankWord> read_rank_word(std::string_view fields) {
-  ObjectReader from(fields);
+  FieldReader from(fields);
   const std::string what = from.needed_text("say");
   RankWord word = StopWord{};
   if (what == "event") {
     word = EventWord{.name = from.needed_text("name"),
-                     .data = from.anything("data"),
-                     .context = from.object("context"),
-                     .depth = from.number("depth").value_or(0),
-                     .from_rank = from.number("from_rank"),
+                     .data = anything_of(from, "data"),
+                     .context = object_of(from, "context"),
+                     .depth = small_number(from, "depth").value_or(0),
+                     .from_rank = small_number(from, "from_rank"),
                      .to_group = from.flag("to_group")};
   } else if (what == "event-done") {
-    word = EventDone{.errors = from.texts("errors"), .context = from.object("context")};
+    word = EventDone{.errors = from.texts("errors"), .context = object_of(from, "context")};
   } else if (what == "stop") {
     word = StopWord{.reason = from.text("reason")};
   } else {
-    from.fail("say", fmt::format("event, event-done or stop, not '{}'",
-                                 utf8_prefix(what, kShownBytesMax)));
+    from.fail_unknown("say", "event, event-done or stop", what);
   }
   return std::move(from).give(std::move(word), "word");
 }

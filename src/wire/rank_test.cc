@@ -70,7 +70,7 @@ TEST(RankRequest, ThatMakesNoSenseIsAnErrorThatNamesTheMember) {
   EXPECT_EQ(error(R"({"do":"execute","task":"t","values":[1]})"),
             "request: 'values' must be an object");
   EXPECT_EQ(error(R"({"do":"initialise","executor":"e","rank":-1})"),
-            "request: 'rank' must be a whole number");
+            "request: 'rank' must be a whole number from 0 to 1000000000");
   for (const char* shape : {"[-1]", "[1.5]", "7", R"(["a"])", "[18446744073709551615]"}) {
     EXPECT_EQ(
         error((std::string(R"({"do":"execute","task":"t","buffers":[{"name":"w","dtype":"f",)") +

@@ -30,12 +30,13 @@ struct Word {
   model::Said said;
   std::string_view text;
 };
-constexpr std::array<Word, 6> kWords{{{.said = model::Said::Loading, .text = "loading"},
-                                      {.said = model::Said::Loaded, .text = "loaded"},
-                                      {.said = model::Said::Training, .text = "training"},
-                                      {.said = model::Said::Trained, .text = "trained"},
-                                      {.said = model::Said::OutOfMemory, .text = "out-of-memory"},
-                                      {.said = model::Said::Failed, .text = "failed"}}};
+constexpr std::array<Word, 6> kSaidWords{
+    {{.said = model::Said::Loading, .text = "loading"},
+     {.said = model::Said::Loaded, .text = "loaded"},
+     {.said = model::Said::Training, .text = "training"},
+     {.said = model::Said::Trained, .text = "trained"},
+     {.said = model::Said::OutOfMemory, .text = "out-of-memory"},
+     {.said = model::Said::Failed, .text = "failed"}}};
 
 /// A member that may be missing. Of what is no text nothing is kept.
 std::string text_or_nothing(const nlohmann::json& fields, const char* name) {
@@ -54,7 +55,7 @@ std::string values_or_nothing(const nlohmann::json& fields) {
 StageWord word_of(const nlohmann::json& fields) {
   const auto say = text_field(fields, "say");
   if (!say) return {.said = model::Said::Nonsense, .message = say.error().message, .traceback = {}};
-  for (const Word& word : kWords) {
+  for (const Word& word : kSaidWords) {
     if (word.text != *say) continue;
     return {
         .said = word.said,
@@ -91,7 +92,7 @@ nlohmann::json values_of(const std::string& values) {
 
 std::string task_fields(const StageWord& word) {
   nlohmann::json fields{{"say", "nonsense"}};
-  for (const Word& known : kWords) {
+  for (const Word& known : kSaidWords) {
     if (known.said == word.said) fields["say"] = known.text;
   }
   if (!word.message.empty()) fields["message"] = utf8_prefix(word.message, kMessageBytesMax);

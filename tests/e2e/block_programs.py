@@ -1,7 +1,7 @@
 """What stands around the C++ of the pages, so that it is a program: tests/e2e/test_blocks.py."""
 from pages import DOCS
 
-LIBRARY, PIPELINE, RANKS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "ranks"))
+LIBRARY, PIPELINE, RANKS, WORKERS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "ranks", "workers"))
 # What a reader has, and the pages do not: it stands behind the headers that a block names.
 MINE = {
     (LIBRARY, 0): """#include <vector>
@@ -33,6 +33,21 @@ void add_steps(trainyard::Pipeline<Train>&);
 """,
     (RANKS, 0): "",
     (RANKS, 1): "",
+    (WORKERS, 0): "",
+    (WORKERS, 2): "",
+    (WORKERS, 3): "",
+    (WORKERS, 1): """#include <cstdint>
+#include <string>
+#include <vector>
+namespace role = trainyard::role;
+struct Train : trainyard::Context {
+  std::int64_t env_step = 0;
+  std::int64_t train_iter = 0;
+  std::vector<std::string> trajectories;
+  trainyard::Buffer weights;
+  static constexpr auto kept = trainyard::keep<&Train::env_step, &Train::train_iter, &Train::weights>;
+};
+""",
 }
 # Makes the components of a file in two ranks and has them execute one task.
 COMPONENTS = """
@@ -80,9 +95,14 @@ add_executable(cartpole cartpole.cc)
 {pipeline}
 add_executable(trainer trainer.cc)
 add_executable(components components.cc)
+add_executable(together together.cc)
+add_executable(pool pool.cc)
 find_package(trainyard REQUIRED COMPONENTS ranks)
 target_link_libraries(trainer PRIVATE trainyard::ranks)
 target_link_libraries(components PRIVATE trainyard::ranks)
+find_package(trainyard REQUIRED COMPONENTS workers)
+target_link_libraries(together PRIVATE trainyard::workers)
+target_link_libraries(pool PRIVATE trainyard::workers)
 add_library(others OBJECT {others})
 target_link_libraries(others PRIVATE trainyard::trainyard)
 """

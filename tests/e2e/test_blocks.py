@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 import unittest
 
-from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, RANKS
+from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, RANKS, WORKERS
 from pages import DOCS, TRIED, TRIED_ELSEWHERE, blocks, pages
 from servers import WebServer
 from yard import CLIENT, YardTest, json, os, pathlib, subprocess
@@ -110,48 +110,54 @@ class Jobs(BlockTest):
         self.assertLessEqual({"0", "1", "2", "3"}, set(os.listdir(self.directory / "runs/job/train/ddp")))
 
     @tries(JOBS, "yaml", 7)
-    def test_preload_names_modules_beside_the_script(self):
+    def test_workers_are_one_task_for_each_cell(self):
         tasks = self.shown(self.yaml(7))
+        self.assertEqual(list(tasks), ["dqn-0", "dqn-1", "dqn-2"])
+        self.assertEqual(tasks["dqn-2"]["workers"], {"count": 3, "roles": ["learner", "collector", "collector"]})
+
+    @tries(JOBS, "yaml", 8)
+    def test_preload_names_modules_beside_the_script(self):
+        tasks = self.shown(self.yaml(8))
         self.assertEqual(len(tasks), 200)
         self.assertEqual(tasks["lr=1e-2,seed=0"]["preload"], ["numpy", "mydata"])
 
-    @tries(JOBS, "yaml", 8)
+    @tries(JOBS, "yaml", 9)
     def test_a_matrix_has_its_lists_and_ranges(self):
-        self.job(self.yaml(8))
+        self.job(self.yaml(9))
         self.assertEqual(json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
                          ["task_count"], 3 * 100 * 5)
 
-    @tries(JOBS, "yaml", 9)
+    @tries(JOBS, "yaml", 10)
     def test_include_makes_the_tasks_that_the_page_lists(self):
         text = JOBS.read_text()
         (listed,) = re.findall(r"^makes six tasks: (.*?)\.$", text, re.S | re.M)
-        self.assertEqual(list(self.shown(self.yaml(9))), re.findall(r"`([^`]+)`", listed))
+        self.assertEqual(list(self.shown(self.yaml(10))), re.findall(r"`([^`]+)`", listed))
 
-    @tries(JOBS, "yaml", 10)
+    @tries(JOBS, "yaml", 11)
     def test_a_request_may_come_from_the_matrix(self):
-        tasks = self.shown(self.yaml(10))
+        tasks = self.shown(self.yaml(11))
         self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
                          {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
 
-    @tries(JOBS, "yaml", 11)
+    @tries(JOBS, "yaml", 12)
     def test_a_pattern_finds_what_is_printed(self):
         self.write("train.py", "import sys\nprint('epoch 1 loss: 0.5')\nprint('epoch 2 loss: 0.' + sys.argv[2])\n")
-        results = self.run_job(self.yaml(11), {f"train/seed={seed}": "FINISHED" for seed in range(3)})
+        results = self.run_job(self.yaml(12), {f"train/seed={seed}": "FINISHED" for seed in range(3)})
         self.assertEqual(results, {f"seed={seed}": {"loss": seed / 10} for seed in range(3)})
 
-    @tries(JOBS, "yaml", 12)
+    @tries(JOBS, "yaml", 13)
     def test_a_task_asks_for_disk(self):
-        tasks = self.shown(self.yaml(12))
+        tasks = self.shown(self.yaml(13))
         self.assertEqual({id: task["disk_bytes"] for id, task in tasks.items()}, {f"seed={seed}": 20 * 10**9 for seed in range(8)})
 
-    @tries(JOBS, "yaml", 13)
+    @tries(JOBS, "yaml", 14)
     def test_the_best_tasks_keep_what_they_hold(self):
         self.write("train.py", "import json, os, sys\nlr, seed, out = sys.argv[2], sys.argv[4], sys.argv[6]\n"
                    "open(out + '/model.pt', 'w').write(lr)\n"
                    "json.dump({'acc': int(seed) / 10 + float(lr)}, open(os.environ['TRAINYARD_RESULT'], 'w'))\n")
         self.write("eval.py", "import sys\nopen(sys.argv[1]).read()\n")
         cells = [f"lr={lr},seed={seed}" for lr in ("1e-2", "1e-3") for seed in range(5)]
-        self.run_job(self.yaml(13), {f"{group}/{cell}": "FINISHED" for group in ("train", "eval") for cell in cells})
+        self.run_job(self.yaml(14), {f"{group}/{cell}": "FINISHED" for group in ("train", "eval") for cell in cells})
         self.assertEqual([cell for cell in cells if (self.directory / f"runs/job/train/{cell}/model.pt").exists()],
                          ["lr=1e-2,seed=3", "lr=1e-2,seed=4", "lr=1e-3,seed=4"])
 
@@ -359,10 +365,17 @@ groups:
         self.assertIn("\nrun,lr,batch,seed,status,time,acc\nruns/sweep,1e-4,8,0,FINISHED,", shown)
 
     @tries(JOURNAL, "sh", 0)
+    def test_a_run_that_is_recorded_is_played_again(self):
+        self.job("name: sweep\ngroups: [{name: g, tasks: [{id: a, cpus: 0, memory: 10MB, command: 'true'}]}]\n", "sweep.yaml")
+        shown = self.shell(blocks(JOURNAL, "sh")[0]).splitlines()
+        self.assertRegex(shown[-2], r"^execution 1 of runs/sweep: \d+ events until \d+\.\d s, 1 starts: the same decisions$")
+        self.assertIn('"attempt_ended":', shown[-1])
+
+    @tries(JOURNAL, "sh", 1)
     def test_the_journal_is_opened_read_only(self):
         self.job("name: mnist\ngroups: [{name: g, tasks: [{id: a, memory: 10MB, command: 'true'}]}]\n")
         self.trainyard("run", "job.yaml", expect=0)
-        (text,) = blocks(JOURNAL, "sh")
+        text = blocks(JOURNAL, "sh")[1]
         (queries,) = blocks(JOURNAL, "sql")
         self.assertIn("a|", self.shell(text, stdin=None, input=queries))
 
@@ -373,7 +386,8 @@ class Programs(BlockTest):
     def setUpClass(cls):
         cls.place = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-blocks-"))
         cls.addClassCleanup(shutil.rmtree, cls.place)
-        whole = {(LIBRARY, 0): "folds", (PIPELINE, 0): "cartpole", (RANKS, 0): "trainer"}
+        whole = {(LIBRARY, 0): "folds", (PIPELINE, 0): "cartpole", (RANKS, 0): "trainer", (WORKERS, 0): "together",
+                 (WORKERS, 3): "pool"}
         others = []
         for (page, number), mine in MINE.items():
             name = whole.get((page, number), f"{page.stem}_{number}") + ".cc"
@@ -406,6 +420,7 @@ class Programs(BlockTest):
 
     @tries(PIPELINE, "cpp", 1, 2, 3)
     @tries(RANKS, "cpp", 1)
+    @tries(WORKERS, "cpp", 1, 2)
     def test_name_the_headers_of_all_that_they_use(self):
         """They have been compiled above, each by itself."""
 
@@ -418,6 +433,17 @@ class Programs(BlockTest):
     @tries(PIPELINE, "cmake", 0)
     def test_of_pipelines_run(self):
         self.assertEqual(self.output_of("cartpole"), "")
+
+    @tries(WORKERS, "cpp", 0)
+    def test_of_workers_run(self):
+        done = subprocess.run([self.place / "build/together"], cwd=self.directory, env=self.environment,
+                              capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(set(done.stderr.split()), {"0.5"})
+
+    @tries(WORKERS, "cpp", 3)
+    def test_of_pools_run(self):
+        self.assertEqual(self.output_of("pool"), "1\n2\n3.5\n2.5\n")
 
     @tries(RANKS, "cpp", 0)
     def test_of_ranks_run_where_there_are_fewer_cpus_than_ranks(self):

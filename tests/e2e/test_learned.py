@@ -95,7 +95,8 @@ groups:
             self.write(f"go{attempt}", "")
         done = self.trainyard("run", "--resume", "runs/job", expect=1)
         self.assertIn("out of memory in 3 of 3 tries", done.stderr)
-        self.assertEqual(self.rows()["a"]["attempt"], 4, "one spent, one lost with the yard, and two that were left")
+        self.assertEqual(self.rows()["a"]["attempt"], 4,
+                         "one spent, one lost with the yard, and two that were left\n" + done.stderr)
         self.trainyard("run", "--resume", "runs/job", expect=1)
         self.assertEqual(self.rows()["a"]["attempt"], 7, "it had failed: all of them once more")
 

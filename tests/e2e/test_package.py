@@ -158,7 +158,7 @@ class Package(unittest.TestCase):
     def test_a_component_that_is_not_there_is_named_with_those_that_are(self):
         done = self.configure([], "find_package(trainyard REQUIRED COMPONENTS pipelines)")
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("there is no component 'pipelines' of trainyard, there are: pipeline, ranks, library",
+        self.assertIn("there is no component 'pipelines' of trainyard, there are: pipeline, ranks, workers, library",
                       " ".join(done.stderr.split()))
 
     def test_one_that_is_only_wished_for_is_left_out(self):

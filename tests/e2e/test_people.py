@@ -80,7 +80,7 @@ groups:
         followers = [self.start("logs", "a", "-f", "--stdout") for _ in range(2)]
         watchers = [self.start("status", "--watch") for _ in range(2)]
         for watcher in watchers:
-            self.assertIn("job: ", watcher.stdout.readline())
+            self.assertIn("job: ", self.next_line(watcher.stdout))
         self.trainyard("kill", "b", expect=0)
         self.finish(expect=1)
         for follower in followers:

@@ -43,6 +43,23 @@ class Plan(YardTest):
         self.assertIn("needs 10 GB of memory on a GPU, the largest here can give 3.6 GB", text)
         self.assertRegex(text, r"compared:\n  4GB, .* cannot run it\n  24GB, .* 21:00\n  2x24GB, .* 11:00  1\.91 x as fast")
 
+    def test_a_run_is_played_through_on_several_machines(self):
+        self.job(SWEEP)
+        text = self.plan("--machines", "2x(1x12GB, 8 CPUs, 64GB)", "1x(1x12GB, 8 CPUs, 64GB)+1x(1 CPU, 16GB)", expect=0).stdout
+        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21:00\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     at work", text)
+        self.assertIn("  1x(1 CPU, 16GB): tasks ran on 0 of 1 machine\n", text)
+        self.assertRegex(text, r"compared:\n.* 21:00\n.* 41:00  0\.51 x as fast\n")
+        said = json.loads(self.plan("--machines", "2x(1x12GB)", "--json", expect=0).stdout)["runs"][0]
+        self.assertEqual([task["machine"] for task in said["tasks"][:4]], [0, 1, 0, 1])
+        self.assertEqual((said["kinds"][0]["kind"], said["kinds"][0]["used"]), ("2x(1x12GB)", 2))
+
+    def test_machines_that_are_made_up_have_no_names(self):
+        self.job(SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 10GB\n    where: {machine: lab1, gpu: H100}"))
+        text = self.plan("--machines", "2x(1x12GB)", expect=0).stdout
+        self.assertIn("'where' is not looked at on machines that are made up: they have no names\n", text)
+        self.assertIn("5 tasks in 21:00", text)
+        self.assertIn("where: no machine is called 'lab1' and has a GPU", self.plan(expect=2).stderr)
+
     def test_the_page_has_a_timeline(self):
         self.job(SWEEP)
         self.plan("--gpus", "24GB", "--html", "plan.html", expect=0)
@@ -55,6 +72,8 @@ class Plan(YardTest):
         for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "is not like 4x24GB"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here can give 3.6 GB"),
                            (("--gpus", "0"), "needs a GPU, this machine has none"),
+                           (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here can give 7.2 GB"),
+                           (("--machines", "2x(24GB, 4 CPU s)"), "--machines: at 10 of '2x(24GB, 4 CPU s)': "),
                            (("--gpus", "24GB", "--memory", "64gb"), "--memory: ")):
             with self.subTest(words):
                 self.assertIn(why, self.plan(*words, expect=2).stderr)

@@ -256,7 +256,7 @@ class Following(QueueTest):
         self.assertEqual(lines[1], f"{held} RUNNING 0 of 1 finished, 1 running {self.directory}/runs/holds".split())
         self.assertEqual(lines[2], f"{next} QUEUED needs {held} {self.directory}/runs/true".split())
         watch = self.start("status", next, "--watch")
-        self.until("its first line", lambda: "waits in your queue" in watch.stdout.readline())
+        self.until("its first line", lambda: "waits in your queue" in self.next_line(watch.stdout))
         self.open_gate()
         self.assertIn("FINISHED", self.end_of(watch, expect=0)[0])
 
@@ -458,7 +458,7 @@ class Faults(QueueTest):
         self.assertEqual(self.told, f"trainyard: the submission waits: {stopped}\n")
         self.assertEqual(self.living()[int(number)]["reason"], stopped)
         waiting = self.start("wait", number)
-        self.assertEqual(waiting.stderr.readline(), f"trainyard: {stopped}\n")
+        self.assertEqual(self.next_line(waiting.stderr), f"trainyard: {stopped}\n")
         os.kill(self.server(), signal.SIGCONT)
         self.end_of(waiting, expect=0)
         self.until("it is down", lambda: self.trainyard("down", expect=0).stdout == "your queue was not up\n")

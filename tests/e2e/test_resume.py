@@ -129,8 +129,8 @@ groups:
             settings = [json.loads(text) for text, in journal.execute("SELECT settings FROM executions")]
         self.assertEqual([re.findall(r"(?m)^scheduler\.(?:max-process|train-nretry): (\d+)", text) for text in rows],
                          [["3", "7"], ["5", "7"], ["5", "7"]])
-        self.assertEqual(settings[0], ["scheduler.max-process=3", "smtp.user=me", *SETTINGS[1:]])
-        self.assertEqual(settings[2], ["smtp.user=me", "scheduler.max-process=5", *SETTINGS[1:]])
+        self.assertEqual(settings[0], ["scheduler.max-process=3", "smtp.user=me", *SETTINGS[1::2]])
+        self.assertEqual(settings[2], ["smtp.user=me", "scheduler.max-process=5", *SETTINGS[1::2]])
         (self.directory / "other.yaml").unlink()
         self.assertIn("say another with --config", self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 

@@ -16,10 +16,25 @@ import unittest
 TRAINYARD = os.environ.get("TRAINYARD", "trainyard")
 # The folder of the Python client.
 CLIENT = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
-# Other tests run at the same time: what they use of the CPUs must not hold this yard up.
-SETTINGS = ["--set", "utilization-limit.cpu=100%"]
+# Other tests run at the same time: what they use of the CPUs must not hold this yard up. And each run is recorded, to
+# be played again when its test has ended.
+SETTINGS = ["--set", "utilization-limit.cpu=100%", "--set", "journal.record=full"]
 # A bound, for what comes in milliseconds on an idle machine: others may compute beside the tests.
 PATIENCE_S = 240
+
+
+def is_recorded(path):
+    """False, too, of what is no journal, as tests leave it: a pipe, say."""
+    if not path.is_file():
+        return False
+    try:
+        journal = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return journal.execute("SELECT policy FROM executions ORDER BY number DESC LIMIT 1").fetchone()[0] != ""
+        finally:
+            journal.close()
+    except (sqlite3.Error, TypeError):
+        return False
 
 
 class YardTest(unittest.TestCase):
@@ -43,7 +58,19 @@ class YardTest(unittest.TestCase):
                 process.kill()
             process.communicate()
         subprocess.run(["chmod", "-R", "u+rwX", self.directory], check=False)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        try:
+            self.replay_all()
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def replay_all(self):
+        """Whatever became of a run: its scheduler decides the same again."""
+        for journal in self.directory.rglob("journal.db"):
+            if not is_recorded(journal):
+                continue
+            done = subprocess.run([TRAINYARD, "replay", journal.parent], capture_output=True, text=True,
+                                  timeout=PATIENCE_S, env=self.environment)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def write(self, name, text, mode=0o644):
         path = self.directory / name
@@ -77,6 +104,13 @@ class YardTest(unittest.TestCase):
         self.started.append(process)
         return process
 
+    def next_line(self, stream):
+        """One line and no more: what a stream has read ahead would be missing in end_of()."""
+        line = b""
+        while not line.endswith(b"\n") and (byte := os.read(stream.fileno(), 1)):
+            line += byte
+        return line.decode()
+
     def end_of(self, process, expect=None):
         output, errors = process.communicate(timeout=PATIENCE_S)
         if expect is not None:
@@ -106,13 +140,13 @@ class YardTest(unittest.TestCase):
 
     def keep_opening_gate(self, yard):
         """Lets everybody who comes to read the fifo `gate` go on, until the yard has ended."""
-        def opened():
-            try:
-                os.close(os.open(self.directory / "gate", os.O_WRONLY | os.O_NONBLOCK))
-            except OSError:
-                pass  # Nobody reads it just now.
-            return yard.poll() is not None
-        self.until("the end of the run", opened, patience=PATIENCE_S)
+        self.until("the end of the run", lambda: self.open_gate_if_read() or yard.poll() is not None)
+
+    def open_gate_if_read(self):
+        try:
+            os.close(os.open(self.directory / "gate", os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:
+            pass  # Nobody reads it just now.
 
     def status(self, run="runs/job", tasks=True):
         done = self.trainyard("status", run, "--json", *(["--all"] if tasks else []), expect=0)

@@ -89,9 +89,9 @@ BUGS = [
      "  if (!somebody_waits(shape)) clear_reason(shape, out);\n",
      "  if (somebody_waits(shape)) clear_reason(shape, out);\n"),
     ("a_task_trains_without_its_cpus", "state_start.cc",
-     "  const model::Request request = within_gpus(lane.request, lane.shape);\n"
-     "  if (request.cpus > ledger_.cpus_free()) return model::Cause::Cpus;\n",
-     "  const model::Request request = within_gpus(lane.request, lane.shape);\n"),
+     "  const model::Request request = device_of(lane);\n"
+     "  if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;\n",
+     "  const model::Request request = device_of(lane);\n"),
     ("what_an_ended_task_had_on_a_gpu_is_free_at_once", "gpu_ledger.cc",
      "    lingering_.push_back(\n"
      "        {.gpu = share.gpu, .memory = memory, .seen = share.memory, .until = at + linger_max_});\n",
@@ -127,14 +127,14 @@ BUGS = [
      "std::pair(over(it), it.started)",
      "std::pair(over(it) - over(it), it.started)"),
     ("nothing_starts_while_others_use_the_cpus", "state_start.cc",
-     "others_use_the_cpus() && one_runs_on_the_cpus()",
-     "others_use_the_cpus() && (one_runs_on_the_cpus() || running_.empty())"),
+     "others_use_the_cpus(book) && one_runs_on_the_cpus()",
+     "others_use_the_cpus(book) && (one_runs_on_the_cpus() || running_.empty())"),
     ("a_silent_keeper_is_asked_to_start", "state_start.cc",
-     "  if (keeper_silent) return model::Cause::KeeperSilent;\n",
+     "  if (book.keeper_silent) return model::Cause::KeeperSilent;\n",
      ""),
     ("what_is_free_is_told_before_it_is_given", "scheduler.cc",
      "      state_->start_what_fits(event.at, out);\n",
-     "      state_->tell_headroom(event.at, true, out);\n"
+     "      state_->tell_headroom(event.at, model::MachineIndex{}, out);\n"
      "      state_->start_what_fits(event.at, out);\n"),
     ("a_gpu_on_which_another_user_computes_is_taken", "gpu_room.cc",
      "  if (!room.present || room.avoided || room.whole) return false;\n",
@@ -143,8 +143,8 @@ BUGS = [
      "      if (whole && others_of_a != others_of_b) return others_of_a < others_of_b;\n",
      "      static_cast<void>(whole && others_of_a != others_of_b);\n"),
     ("a_gpu_that_was_not_given_takes_memory_of_the_host", "state_tries.cc",
-     "  return running.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;\n",
-     "  return running.gpus.empty() ? Lack::HostMemory : Lack::GpuMemory;\n"),
+     "  return running.site.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;\n",
+     "  return running.site.gpus.empty() ? Lack::HostMemory : Lack::GpuMemory;\n"),
     ("loading_and_training_count_their_tries_together", "another_try.cc",
      "      add_one(stage == Stage::Load ? load_out_of_memory : train_out_of_memory);\n",
      "      static_cast<void>(stage);\n      add_one(load_out_of_memory);\n"
@@ -194,8 +194,8 @@ BUGS = [
     ("two_begin_at_once_on_a_tight_gpu", "startup_gate.cc",
      "std::max(cards_[i], request.gpu_memory)",
      "std::min(cards_[i], request.gpu_memory - request.gpu_memory)"),
-    ("a_younger_one_begins_in_the_place_of_who_waits_to", "state_gate.cc",
-     "  take(beside, request, gpus);\n",
+    ("a_younger_one_begins_in_the_place_of_who_waits_to", "machine_book.cc",
+     "  take(beside, request, gpus_there);\n",
      ""),
     ("a_late_gpu_is_given_to_who_does_not_see_it", "gpu_room.cc",
      "  if (request.listed_only && cards_[index].late) return false;\n",
@@ -261,6 +261,58 @@ BUGS = [
     ("a_task_begins_anew_though_what_it_needs_has_failed", "state_retry.cc",
      "  if (is_not_to_run(task)) return false;\n",
      ""),
+    ("what_runs_on_a_silent_machine_is_started_elsewhere", "state_machines.cc",
+     "  machines_.at(event.machine.value).keeper_silent = event.silent;\n",
+     "  machines_.at(event.machine.value).keeper_silent = event.silent;\n"
+     "  for (const auto& [task, running] : running_) {\n"
+     "    if (!event.silent || event.machine.value == 0) break;\n"
+     "    if (running.site.machine == event.machine) wait_for_room(task, running.promise.memory);\n"
+     "  }\n"),
+    ("what_vanished_with_its_machine_waits_nowhere", "state_tries.cc",
+     "  wait_for_room(task, memory);\n}\n\nvoid",
+     "  const bool lost = book_of(running).keeper_silent && running.site.machine.value > 0;\n"
+     "  if (!lost) wait_for_room(task, memory);\n}\n\nvoid"),
+    ("the_end_of_what_another_machine_had_is_not_heard", "state.cc",
+     "  const model::TaskIndex task = event.key.task;\n"
+     "  if (!found->second.seen && !std::holds",
+     "  const model::TaskIndex task = event.key.task;\n"
+     "  if (book_of(found->second).keeper_silent && found->second.site.machine.value > 0) return;\n"
+     "  if (!found->second.seen && !std::holds"),
+    ("a_machine_that_is_gone_is_one_that_answers", "state_machines.cc",
+     "  machines_.at(event.machine.value).is_gone = true;\n",
+     "  machines_.at(event.machine.value).keeper_silent = false;\n"),
+    ("a_machine_that_comes_back_is_what_it_was", "state_machines.cc",
+     "  book = MachineBook(event, policy_, at);\n",
+     "  book.is_gone = book.keeper_silent = false;\n"),
+    ("the_first_machine_has_the_memory_of_all", "state_start.cc",
+     "  if (request.memory > book.ledger.memory_free()) return model::Cause::Memory;\n",
+     "  if (request.memory > machines_.front().ledger.memory_free()) return model::Cause::Memory;\n"),
+    ("the_first_machine_has_the_cpus_of_all", "state_start.cc",
+     "  if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;\n"
+     "  if (request.memory",
+     "  if (request.cpus > machines_.front().ledger.cpus_free()) return model::Cause::Cpus;\n"
+     "  if (request.memory"),
+    ("the_gpus_of_other_machines_are_not_in_the_books", "state_paces.cc",
+     "site.gpus, request.gpu_memory, request.sharing);\n",
+     "site.gpus,\n      site.machine.value > 0 ? Bytes{1} : request.gpu_memory, request.sharing);\n"),
+    ("one_of_two_phases_loads_where_it_never_trains", "state_asking.cc",
+     "  if (whole.cpus > book.capacity.cpus) return model::Cause::Cpus;\n",
+     ""),
+    ("what_no_machine_has_is_waited_for", "state_asking.cc",
+     "  return std::ranges::none_of(\n      machines_, [&](",
+     "  return machines_.empty() && std::ranges::none_of(\n      machines_, [&]("),
+    ("a_task_begins_on_a_machine_that_is_taken_away", "state_start.cc",
+     "  if (!has_time_for(shape, book, round.at)) return model::Cause::NoTime;\n",
+     ""),
+    ("a_task_runs_on_until_its_machine_is_taken_away", "state_time.cc",
+     "    stop(running, StopCause::TimeOver, at, out);\n",
+     "    if (task.value % 2 == 0) stop(running, StopCause::TimeOver, at, out);\n"),
+    ("a_run_is_over_though_a_task_waits_for_its_machine", "state_tries.cc",
+     "  send_back(running, std::move(ending), out);\n",
+     "  if (book_of(running).keeper_silent && running.site.machine.value > 0) {\n"
+     "    tasks.conclude(task, model::Verdict::Failed);\n"
+     "  }\n"
+     "  send_back(running, std::move(ending), out);\n"),
 ]
 
 

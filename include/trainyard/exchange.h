@@ -1,0 +1,366 @@
+// Steps that carry members of the context, and models, between workers of different roles
+// (DI-engine `ContextExchanger`, `ModelExchanger`, `PeriodicalModelExchanger`):
+//
+//   loop.use("exchange", trainyard::Exchange<Train>(worker, loop)
+//                            .append<&Train::trajectories>(role::kCollector)
+//                            .add<&Train::env_step>(role::kCollector)
+//                            .set<&Train::train_iter>(role::kLearner)
+//                            .waits_for(role::kLearner, role::kCollector, 60s));
+//   loop.use("send model", trainyard::SendModel<Train>(worker, loop, "policy", weights_of));
+//   loop.use("use model", trainyard::UseModel<Train>(worker, loop, "policy", set_weights));
+//
+// On the way forward what has come is merged into the context, on the way back the context's is
+// sent. A worker hears the roles that it does not have. Alone, and in a worker of no role, they do
+// nothing. What belongs to one iteration of a sender arrives together. Waits end when the run is to
+// end; a deadline fails the step and says who was waited for.
+//
+// Steps: of the thread of their pipeline. Includes all of nlohmann/json.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "trainyard/buffer.h"
+#include "trainyard/context.h"
+#include "trainyard/context_json.h"
+#include "trainyard/detail/codec.h"
+#include "trainyard/detail/inbox.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+#include "trainyard/worker.h"
+
+namespace trainyard {
+
+namespace detail {
+
+template <class T>
+inline constexpr bool kIsNumbers = false;
+template <class T>
+inline constexpr bool kIsNumbers<std::vector<T>> =
+    std::is_arithmetic_v<T> && !std::is_same_v<T, bool>;
+
+/// Numbers go as buffers, all else as JSON.
+template <class T>
+void put_member(std::string_view name, const T& value, nlohmann::json& object, Bundle& bundle) {
+  if constexpr (std::is_same_v<T, Buffer> || kIsNumbers<T>) {
+    object[std::string(name)] = bundle.buffers.size();
+    if constexpr (std::is_same_v<T, Buffer>) {
+      bundle.buffers.push_back(value);
+    } else {
+      using Number = typename T::value_type;
+      bundle.buffers.push_back(Buffer::copy_of<Number>({static_cast<std::int64_t>(value.size())},
+                                                       std::span<const Number>(value)));
+    }
+  } else if constexpr (std::is_floating_point_v<T>) {
+    object[std::string(name)] = number_to_json(static_cast<double>(value));  // Infinity, too.
+  } else {
+    object[std::string(name)] = value;
+  }
+}
+
+template <class T>
+T get_member(const nlohmann::json& value, const Bundle& bundle) {
+  if constexpr (std::is_same_v<T, Buffer>) {
+    return bundle.buffers.at(value.get<std::size_t>());
+  } else if constexpr (kIsNumbers<T>) {
+    const auto numbers =
+        bundle.buffers.at(value.get<std::size_t>()).template as<typename T::value_type>();
+    return T(numbers.begin(), numbers.end());
+  } else if constexpr (std::is_floating_point_v<T>) {
+    const auto number = number_from_json(value);
+    if (!number) throw std::runtime_error("what came is no number");
+    return static_cast<T>(*number);
+  } else {
+    return value.get<T>();
+  }
+}
+
+/// One role of a worker is what it is here: it sends as that.
+inline bool sends_as(const Worker& worker, Role role) {
+  return !worker.is_alone() && !worker.roles().empty() && worker.has_role(role);
+}
+
+inline bool hears_of(const Worker& worker, Role role) {
+  return !worker.is_alone() && !worker.roles().empty() && !worker.has_role(role);
+}
+
+}  // namespace detail
+
+template <ContextType C>
+class Exchange {
+ public:
+  /// `name` where one pipeline has several.
+  Exchange(Worker worker, PipelineBase& loop, std::string name = "exchange")
+      : worker_(std::move(worker)), loop_(&loop), name_(std::move(name)) {}
+
+  /// The list of a worker of that role is appended to those of the others, and is empty in the next
+  /// iteration as its context makes it anew.
+  template <auto Member>
+  Exchange&& append(Role from) && {
+    return std::move(append<Member>(from));
+  }
+  template <auto Member>
+  Exchange& append(Role from) & {
+    using T = detail::MemberOf<Member>;
+    add_member({.name = detail::member_name<Member>(),
+                .put = put_whole<Member>,
+                .merge =
+                    [](C& context, const nlohmann::json& value, const detail::Bundle& bundle) {
+                      T more = detail::get_member<T>(value, bundle);
+                      T& to = context.*Member;
+                      to.insert(to.end(), std::make_move_iterator(more.begin()),
+                                std::make_move_iterator(more.end()));
+                    }},
+               from);
+    return *this;
+  }
+  /// By how much the number has grown is added to those of the others.
+  template <auto Member>
+  Exchange&& add(Role from) && {
+    return std::move(add<Member>(from));
+  }
+  template <auto Member>
+  Exchange& add(Role from) & {
+    using T = detail::MemberOf<Member>;
+    static_assert(std::is_arithmetic_v<T>, "what is added is a number");
+    add_member({.name = detail::member_name<Member>(),
+                .put =
+                    [](C& context, nlohmann::json& last, std::string_view name,
+                       nlohmann::json& object, detail::Bundle&) {
+                      const T now = context.*Member;
+                      object[std::string(name)] =
+                          static_cast<T>(now - (last.is_null() ? T{} : last.get<T>()));
+                      last = now;
+                    },
+                .merge = [](C& context, const nlohmann::json& value,
+                            const detail::Bundle&) { context.*Member += value.get<T>(); }},
+               from);
+    return *this;
+  }
+  /// The last value takes the place of those of the others.
+  template <auto Member>
+  Exchange&& set(Role from) && {
+    return std::move(set<Member>(from));
+  }
+  template <auto Member>
+  Exchange& set(Role from) & {
+    using T = detail::MemberOf<Member>;
+    add_member({.name = detail::member_name<Member>(),
+                .put = put_whole<Member>,
+                .merge =
+                    [](C& context, const nlohmann::json& value, const detail::Bundle& bundle) {
+                      context.*Member = detail::get_member<T>(value, bundle);
+                    }},
+               from);
+    return *this;
+  }
+  /// A worker of the first role goes on when something has come of one with the other.
+  Exchange&& waits_for(Role who, Role from, std::chrono::milliseconds within) && {
+    return std::move(waits_for(who, from, within));
+  }
+  Exchange& waits_for(Role who, Role from, std::chrono::milliseconds within) & {
+    if (!detail::sends_as(worker_, who)) return *this;
+    for (Side& side : sides_) {
+      if (side.role == from) side.within = within;
+    }
+    return *this;
+  }
+
+  void forward(C& context) {
+    for (Side& side : sides_) {
+      if (!detail::hears_of(worker_, side.role)) continue;
+      if (side.within.count() > 0 && !side.inbox.wait(side.within, loop_->ending()) &&
+          !loop_->ending().stop_requested()) {
+        throw std::runtime_error("nothing has come of a worker with the role '" +
+                                 std::string(side.role.name) + "'");
+      }
+      for (const detail::Bundle& bundle : side.inbox.take()) merge(side, context, bundle);
+    }
+  }
+
+  void backward(C& context) {
+    for (Side& side : sides_) {
+      if (!detail::sends_as(worker_, side.role)) continue;
+      detail::Bundle bundle;
+      nlohmann::json object = nlohmann::json::object();
+      for (Member& each : side.members) each.put(context, each.last, each.name, object, bundle);
+      bundle.json = detail::json_text_of(object);
+      detail::emit_bundle(loop_->events(), event_of(side.role), bundle, false);
+    }
+  }
+
+ private:
+  struct Member {
+    std::string_view name;
+    std::function<void(C&, nlohmann::json& last, std::string_view name, nlohmann::json& object,
+                       detail::Bundle&)>
+        put;
+    std::function<void(C&, const nlohmann::json& value, const detail::Bundle&)> merge;
+    nlohmann::json last = nullptr;  ///< What was sent before.
+  };
+  /// What one role sends.
+  struct Side {
+    Role role;
+    std::vector<Member> members = {};
+    detail::Inbox inbox = {};
+    std::chrono::milliseconds within{0};
+  };
+
+  [[nodiscard]] std::string event_of(Role role) const {
+    return name_ + "." + std::string(role.name);
+  }
+
+  template <auto Whole>
+  static void put_whole(C& context, nlohmann::json& /*last*/, std::string_view name,
+                        nlohmann::json& object, detail::Bundle& bundle) {
+    detail::put_member(name, context.*Whole, object, bundle);
+  }
+
+  void add_member(Member member, Role from) {
+    for (Side& side : sides_) {
+      if (side.role == from) return side.members.push_back(std::move(member));
+    }
+    Side& side = sides_.emplace_back(Side{.role = from});
+    side.members.push_back(std::move(member));
+    if (detail::hears_of(worker_, from)) {
+      side.inbox.listen(loop_->events(), event_of(from), false);
+    }
+  }
+
+  static void merge(Side& side, C& context, const detail::Bundle& bundle) {
+    const nlohmann::json object = detail::json_of({.json = bundle.json});
+    for (const Member& each : side.members) {
+      const auto value = object.find(std::string(each.name));
+      if (value != object.end()) each.merge(context, *value, bundle);
+    }
+  }
+
+  Worker worker_;
+  PipelineBase* loop_;
+  std::string name_;
+  std::vector<Side> sides_;
+};
+
+struct SendModelOptions {
+  Role from = role::kLearner;
+  /// Every so many iterations, the first time in the first.
+  std::uint64_t period = 1;
+};
+
+/// Sends a model on the way back, retained: who comes later has the last one.
+template <ContextType C>
+class SendModel {
+ public:
+  using Weights = std::function<Buffer(C&)>;
+  SendModel(Worker worker, PipelineBase& loop, std::string name, Weights weights,
+            SendModelOptions options = {})
+      : worker_(std::move(worker)),
+        loop_(&loop),
+        name_("model." + std::move(name)),
+        weights_(std::move(weights)),
+        options_(options) {}
+
+  void forward(C&) {}
+  void backward(C& context) {
+    if (!detail::sends_as(worker_, options_.from)) return;
+    if (options_.period > 1 && context.total_step % options_.period != 0) return;
+    const nlohmann::json about{{"version", ++version_}, {"made_ms", detail::wall_clock_ms()}};
+    detail::emit_bundle(loop_->events(), name_,
+                        {.json = detail::json_text_of(about), .buffers = {weights_(context)}},
+                        true);
+  }
+
+ private:
+  Worker worker_;
+  PipelineBase* loop_;
+  std::string name_;
+  Weights weights_;
+  SendModelOptions options_;
+  std::uint64_t version_ = 0;
+};
+
+struct UseModelOptions {
+  Role from = role::kLearner;
+  /// For so many iterations it goes on with the same model; 0: it waits for a new one in each but
+  /// the first, and is in step with who sends.
+  std::uint64_t max_lag = 0;
+  /// One that was made longer ago is not used, if it is not 0: it waits for another.
+  std::chrono::milliseconds max_age{0};
+  /// Before a model that it waits for fails the step.
+  std::chrono::milliseconds within = std::chrono::seconds(60);
+};
+
+/// Uses the newest model on the way forward.
+template <ContextType C>
+class UseModel {
+ public:
+  using Use = std::function<void(C&, const Buffer&)>;
+  UseModel(Worker worker, PipelineBase& loop, std::string name, Use use,
+           UseModelOptions options = {})
+      : worker_(std::move(worker)),
+        loop_(&loop),
+        name_("model." + std::move(name)),
+        use_(std::move(use)),
+        options_(options) {
+    if (detail::hears_of(worker_, options_.from)) inbox_.listen(loop.events(), name_, true);
+  }
+
+  void forward(C& context) {
+    if (!detail::hears_of(worker_, options_.from)) return;
+    const bool is_first = std::exchange(first_, false);
+    if (take_new(context) || is_first) return;
+    if (++lag_ <= options_.max_lag) return;
+    const auto until = std::chrono::steady_clock::now() + options_.within;
+    while (!take_new(context)) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          until - std::chrono::steady_clock::now());
+      if (left.count() > 0 && inbox_.wait(left, loop_->ending())) continue;
+      if (loop_->ending().stop_requested()) return;
+      throw std::runtime_error("no new model '" + name_.substr(6) + "' has come of the " +
+                               std::string(options_.from.name));
+    }
+  }
+  void backward(C&) {}
+
+  /// Of the model in use; 0: none yet.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+
+ private:
+  bool take_new(C& context) {
+    bool used = false;
+    for (const detail::Bundle& bundle : inbox_.take()) {
+      const nlohmann::json about = detail::json_of({.json = bundle.json});
+      const auto age = detail::wall_clock_ms() - about.at("made_ms").get<std::int64_t>();
+      if (options_.max_age.count() > 0 && age > options_.max_age.count()) continue;
+      use_(context, bundle.buffers.at(0));
+      version_ = about.at("version").get<std::uint64_t>();
+      lag_ = 0;
+      used = true;
+    }
+    return used;
+  }
+
+  Worker worker_;
+  PipelineBase* loop_;
+  std::string name_;
+  Use use_;
+  UseModelOptions options_;
+  detail::Inbox inbox_;
+  std::uint64_t version_ = 0;
+  std::uint64_t lag_ = 0;
+  bool first_ = true;
+};
+
+}  // namespace trainyard

@@ -1,0 +1,1 @@
+"""What a Worker is made of (../worker.py)."""

@@ -1,0 +1,45 @@
+"""The names of events, by their numbers."""
+import functools
+
+_NAME_BYTES_MAX = 256
+
+
+@functools.lru_cache(maxsize=4096)
+def topic_of(name):
+    """The number of a name, as everybody calculates it (FNV-1a of 64 bits)."""
+    text = name.encode("utf-8")
+    if not 0 < len(text) <= _NAME_BYTES_MAX:
+        raise ValueError("the name of an event has 1 to %d bytes, not %d" % (_NAME_BYTES_MAX, len(text)))
+    number = 0xcbf29ce484222325
+    for byte in text:
+        number = (number ^ byte) * 0x100000001b3 & 0xffffffffffffffff
+    return number
+
+
+class Topics:
+    """What a connection knows of names: their types, and how often each was sent and heard. Dictionaries
+    alone, each operation on which is whole: any thread."""
+
+    def __init__(self):
+        self.known = {}  # number: (name, type)
+        self.told = set()  # Of those numbers, the ones that we have told the router.
+        self.sent = {}  # number: how many
+        self._heard = {}  # (number, origin): the sequence of the last one
+
+    def check(self, number, name, kind):
+        if self.known.setdefault(number, (name, kind)) != (name, kind):
+            raise TypeError("event '%s' carries %s, and event '%s' %s" % (self.known[number] + (name, kind)))
+
+    def is_new(self, frame):
+        """Whether this event has not come before."""
+        key = (frame.topic, frame.origin)
+        if frame.sequence <= self._heard.get(key, 0):
+            return False
+        self._heard[key] = frame.sequence
+        return True
+
+    def forget(self, matches):
+        """What is wanted again later may come again: the value that was retained."""
+        for key in list(self._heard):
+            if matches(self.known[key[0]][0]):
+                self._heard.pop(key, None)

@@ -1,0 +1,205 @@
+#include "cli/agent_words.h"
+
+#include <expected>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/value_kinds.h"
+#include "cli/version.h"
+#include "hardware/this_machine.h"
+#include "link/control_socket.h"
+#include "link/private_socket.h"
+#include "model/resources.h"
+#include "process/keeper.h"
+#include "run/agent_server.h"
+#include "run/machine_keys.h"
+#include "run/machine_look.h"
+#include "settings/machine_entries.h"
+#include "settings/setting_value.h"
+#include "sys/depart.h"
+#include "sys/descriptor.h"
+#include "sys/private_directory.h"
+#include "sys/pump.h"
+#include "sys/remove_below.h"
+#include "sys/terminal.h"
+#include "sys/this_process.h"
+#include "wire/agent.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// Where the agents of this user listen: the first place that will do, and that does not go when
+/// the user has logged out, as agents last longer.
+Result<std::string> directory_of_agents() {
+  std::string why;
+  for (const std::string& parent : link::socket_parents()) {
+    if (parent.starts_with("/run/user/")) continue;
+    std::string path = fmt::format("{}/trainyard-agents-{}", parent, sys::own_user());
+    const Result<void> made = sys::make_own_directory(path);
+    if (made) return path;
+    why += (why.empty() ? "" : "; ") + made.error().message;
+  }
+  return std::unexpected(Error{"no place for the socket of an agent: " + why});
+}
+
+struct AgentService {
+  bool ends_with_stream = false;
+  hardware::MachineLimits limits;
+};
+
+/// A run's directory that was this machine's alone, and the one above it where it was the last.
+void forget(const std::filesystem::path& directory) {
+  const std::filesystem::path above = directory.parent_path();
+  static_cast<void>(sys::remove_below(
+      {.root = above.string(), .directory = directory.filename().string(), .kept = {}}));
+  std::error_code ignored;
+  std::filesystem::remove(directory, ignored);
+  std::filesystem::remove(above, ignored);
+}
+
+/// The process that lasts, until the yard is over with it.
+ExitCode serve(const std::string& path, const AgentService& service, sys::Departure departure) {
+  if (service.ends_with_stream) sys::end_with_parent();
+  // First of all: the keeper must not inherit a socket or a thread.
+  Result<process::Keeper> keeper = process::Keeper::fork({});
+  if (!keeper) return fail(keeper.error());
+  hardware::ThisMachine machine = hardware::find_this_machine(service.limits);
+  Result<sys::Descriptor> listener = link::listen_privately(path);
+  if (!listener) return fail(listener.error());
+  const Result<sys::Descriptor> log = sys::open_log(path + ".log", sys::IfThere::Append);
+  if (!log) return fail(log.error());
+  // As which `ps` shows it: what has typed its words is gone before long.
+  sys::rename_process("trainyard-agent");
+  departure.begun("listens", *log);
+  std::string not_needed;
+  {
+    run::AgentServer agent({.keeper = std::move(*keeper),
+                            .machine = std::move(machine),
+                            .listener = std::move(*listener),
+                            .program = kProgram});
+    agent.run();
+    not_needed = agent.directory_to_forget();
+  }
+  if (!not_needed.empty()) forget(not_needed);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  std::filesystem::remove(path + ".log", ignored);
+  return ExitCode::Success;
+}
+
+/// What is between its standard input and output and the agent: when the stream is cut this ends,
+/// and the agent lasts.
+ExitCode pump_to(const sys::Descriptor& socket) {
+  // What a shell has greeted with may not have ended its line.
+  if (const ExitCode said = answer("\n"); said != ExitCode::Success) return said;
+  sys::pump({.from = sys::kStandardInput, .to = socket.get()},
+            {.from = socket.get(), .to = sys::kStandardOutput});
+  return ExitCode::Success;
+}
+
+ExitCode agent_command(const std::string& key, const AgentService& service) {
+  const Result<std::string> directory = directory_of_agents();
+  if (!directory) return fail(directory.error());
+  const std::string path = fmt::format("{}/{}", *directory, key);
+  if (const Result<sys::Descriptor> socket = link::connect_privately(path)) return pump_to(*socket);
+  Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
+  if (!departed) return fail(departed.error());
+  if (auto* const departure = std::get_if<sys::Departure>(&*departed)) {
+    return serve(path, service, std::move(*departure));
+  }
+  const auto& heard = std::get<sys::Departed>(*departed);
+  if (heard.word.empty()) return static_cast<ExitCode>(heard.exit_code);
+  const Result<sys::Descriptor> socket = link::connect_privately(path);
+  return socket ? pump_to(*socket) : fail(socket.error());
+}
+
+Result<hardware::MachineLimits> limits_of(const std::string& cpus, const std::string& memory,
+                                          const std::string& gpus) {
+  hardware::MachineLimits limits;
+  if (!cpus.empty()) {
+    const Result<model::Cpus> said = settings::parse_cpus(cpus);
+    if (!said) return std::unexpected(Error(said.error()).in("--cpus"));
+    limits.cpus = *said;
+  }
+  if (!memory.empty()) {
+    const Result<Bytes> said = parse_bytes(memory);
+    if (!said) return std::unexpected(Error(said.error()).in("--memory"));
+    limits.memory = *said;
+  }
+  if (gpus == "none") limits.gpus.emplace();
+  if (gpus.empty() || gpus == "all" || gpus == "none") return limits;
+  Result<std::vector<std::string>> cards = settings::parse_cards(gpus);
+  if (!cards) return std::unexpected(std::move(cards.error()).in("--gpus"));
+  limits.gpus = std::move(*cards);
+  return limits;
+}
+
+/// One question about this machine, a line, and the answer: see run/agent_looker.h.
+ExitCode answer_one_question() {
+  std::string line;
+  std::getline(std::cin, line);
+  const Result<wire::YardSays> said = wire::yard_says(line);
+  const auto* const look = said ? std::get_if<wire::AgentLook>(&said->what) : nullptr;
+  if (look == nullptr) return fail(said ? "it is no question what is here" : said.error().message);
+  return answer(wire::to_line(wire::AgentSays{.what = run::look_at_machine(*look)}) + "\n");
+}
+
+}  // namespace
+
+AgentWords::AgentWords(CLI::App& app) {
+  agent_ = app.add_subcommand("agent", "Look after this machine for a yard on another one");
+  agent_->add_flag("--stdio", stdio_, "Speak with it over standard input and output");
+  agent_->add_option("--key", key_, "Which yard it is: letters and digits, the same each time")
+      ->type_name(value_kinds::kKey);
+  agent_->add_flag(
+      "--step", step_,
+      "It is a step of a Slurm job: it goes with its stream, so that Slurm finds all of "
+      "it");
+  agent_->add_option("--cpus", cpus_, "So many of the CPUs are counted at most")
+      ->type_name(value_kinds::kNumber);
+  agent_->add_option("--memory", memory_, "So much of the memory is counted at most")
+      ->type_name(value_kinds::kSize);
+  agent_->add_option("--gpus", gpus_, "Which cards may be used: all, none, or 0,1")
+      ->type_name(value_kinds::kCards);
+  agent_->add_flag("--look", look_,
+                   "Answer one question about this machine that is on standard input, and end");
+  agent_->footer(
+      "'trainyard run --on lab1' starts it by ssh; nobody has to type it. It lasts as long as the\n"
+      "run, also when the connection is cut: see docs/machines.md.\n"
+      "\n"
+      "Examples:\n"
+      "  trainyard run --on lab1,lab2 sweep.yaml\n"
+      "  trainyard agent --stdio --key a1b2");
+}
+
+std::optional<ExitCode> AgentWords::run() const {
+  if (!agent_->parsed()) return std::nullopt;
+  if (look_) return answer_one_question();
+  if (!stdio_) {
+    return fail(
+        "an agent speaks with a yard: 'trainyard run --on <host>' starts it there with "
+        "'trainyard agent --stdio'");
+  }
+  if (!run::is_machine_key(key_)) {
+    return fail(
+        fmt::format("'--key {}': wants 1 to {} letters and digits", key_, run::kMachineKeyMax));
+  }
+  const Result<hardware::MachineLimits> limits = limits_of(cpus_, memory_, gpus_);
+  if (!limits) return fail(limits.error());
+  return agent_command(key_, {.ends_with_stream = step_, .limits = *limits});
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,63 @@
+#include "cli/earlier_machines.h"
+
+#include <algorithm>
+#include <expected>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/find_run.h"
+#include "cli/run_machines.h"
+#include "journal/reader.h"
+#include "run/begun.h"
+#include "run/remote_machine.h"
+#include "run/remote_machines.h"
+#include "settings/configuration.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/terminal.h"
+
+namespace trainyard::cli {
+Duration time_after(const journal::ExecutionRow& execution) {
+  const auto configuration = settings::load_configuration({.config_file = execution.config_file,
+                                                           .settings = execution.settings,
+                                                           .current_directory = "/"});
+  return (configuration ? *configuration : settings::Configuration())
+             .duration(settings::Setting::AgentLease) +
+         run::RemoteMachine::kEndMax;
+}
+
+Result<void> wait_for_earlier_machines(const std::string& run_directory, const RunMachines& here) {
+  const Result<bool> begun = run::has_begun(run_directory);
+  if (!begun || !*begun) return {};
+  Result<journal::JournalReader> reader = open_run(run_directory);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(executions.error());
+  if (executions->empty() || executions->back().ended) return {};
+  const Result<std::vector<journal::MachineRow>> machines = reader->machines();
+  if (!machines) return std::unexpected(machines.error());
+  std::vector<std::string> left;
+  for (const journal::MachineRow& machine : *machines) {
+    const bool is_named = std::ranges::find(here.names, machine.name) != here.names.end();
+    const bool was_local = machine.name == executions->back().host;
+    if (!is_named && !was_local) left.push_back(machine.name);
+  }
+  if (left.empty()) return {};
+  // Nobody knows when it died: it may have been a moment ago.
+  const Duration most = time_after(executions->back());
+  sys::write_standard_error(fmt::format(
+      "trainyard: what the last execution has left on {} may run there for {} yet, and is not "
+      "started again before: waiting (with --on {} it would be ended there)\n",
+      fmt::join(left, ", "), trainyard::to_text(most), fmt::join(left, ",")));
+  here.remotes ? here.remotes->let_pass(most) : sys::let_pass(most);
+  return {};
+}
+
+}  // namespace trainyard::cli

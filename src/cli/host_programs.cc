@@ -1,0 +1,89 @@
+#include "cli/host_programs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "run/file_mover.h"
+#include "sys/stream_program.h"
+#include "sys/terminal.h"
+
+namespace trainyard::cli {
+namespace {
+
+struct AtWork {
+  std::string host;
+  sys::StreamProgram program;
+  std::optional<int> exit_code = std::nullopt;
+};
+
+void say_who_is_waited_for(std::string_view what, const std::vector<AtWork>& all) {
+  for (const AtWork& each : all) {
+    if (each.exit_code) continue;
+    sys::write_standard_error(
+        fmt::format("trainyard: {}: {} is being brought there\n", each.host, what));
+  }
+}
+
+/// What they say and nobody reads would hold them up one day.
+void wait_for(std::string_view what, std::vector<AtWork>& all) {
+  constexpr Duration kPause{50};
+  constexpr std::chrono::seconds kSayEvery{5};
+  auto next = std::chrono::steady_clock::now() + kSayEvery;
+  const auto is_at_work = [](const AtWork& it) { return !it.exit_code; };
+  while (std::ranges::any_of(all, is_at_work)) {
+    for (AtWork& each : all) {
+      if (each.exit_code) continue;
+      static_cast<void>(each.program.last_errors());
+      each.exit_code = each.program.exit_code(kPause);
+    }
+    if (std::chrono::steady_clock::now() < next) continue;
+    next += kSayEvery;
+    say_who_is_waited_for(what, all);
+  }
+}
+
+}  // namespace
+
+std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgram>& programs) {
+  std::vector<AtWork> all;
+  std::vector<NotBrought> wrong;
+  for (const HostProgram& each : programs) {
+    Result<sys::StreamProgram> program = sys::StreamProgram::start(each.command);
+    if (program) {
+      all.push_back({.host = each.host, .program = std::move(*program)});
+    } else {
+      wrong.push_back({.host = each.host, .what = what, .why = program.error().message});
+    }
+  }
+  wait_for(what, all);
+  for (AtWork& each : all) {
+    // Of rsync: a file was deleted while it looked, as editors do.
+    constexpr int kSomeVanished = 24;
+    const int code = each.exit_code.value_or(0);
+    if (code == 0 || code == kSomeVanished) continue;
+    wrong.push_back({.host = each.host,
+                     .what = what,
+                     .why = run::why_it_moved_nothing(each.program.last_errors(), code)});
+  }
+  return wrong;
+}
+
+std::string told_of(const std::vector<NotBrought>& not_brought) {
+  std::string text;
+  for (const NotBrought& each : not_brought) {
+    text += fmt::format("{}{}: {} could not be brought there: {}", text.empty() ? "" : "\n",
+                        each.host, each.what, each.why);
+  }
+  return text;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,28 @@
+// Programs that bring something to several hosts, at work at once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::cli {
+
+struct HostProgram {
+  std::string host;
+  std::vector<std::string> command;
+};
+
+/// A host to which something could not be brought.
+struct NotBrought {
+  std::string host;
+  std::string_view what;  ///< "the code"
+  std::string why;        ///< As its program says it, for people.
+};
+
+/// Runs them until all have ended, and says every few seconds for which it waits.
+std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgram>& programs);
+
+/// "lab1: the code could not be brought there: no such file", a line each.
+std::string told_of(const std::vector<NotBrought>& not_brought);
+
+}  // namespace trainyard::cli

@@ -1,0 +1,89 @@
+#include "cli/machine_words.h"
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/value_kinds.h"
+#include "sys/environment.h"
+#include "trainyard/parallel.h"
+
+namespace trainyard::cli {
+namespace {
+
+constexpr int kElsewhereMax = 65'535;
+constexpr double kLostAfterLeast = 0.001;
+constexpr double kLostAfterMost = 86'400;
+
+}  // namespace
+
+void MachineWords::add_to(CLI::App& command) {
+  command
+      .add_option(
+          "--attach", servers_,
+          "Meet other machines of the run at this server of NATS, as nats://host:4222; more "
+          "than once: the servers of a cluster")
+      ->type_name("URL")
+      ->allow_extra_args(false);
+  command.add_option("--run", run_, "The name of the run there, the same on all its machines")
+      ->type_name(value_kinds::kName);
+  command
+      .add_option("--elsewhere", elsewhere_,
+                  "Begin that run; so many workers are on other machines, all together")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(1, kElsewhereMax));
+  command.add_flag("--join", joins_, "Join that run, which another machine begins");
+  command
+      .add_option("--lost-after", lost_after_,
+                  "End when a machine or all servers are silent for so many seconds (default: 60)")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(kLostAfterLeast, kLostAfterMost));
+  command
+      .add_option("--nats-ca", ca_file_,
+                  "Whose certificates are trusted, of tls:// (default: as this machine does)")
+      ->type_name(value_kinds::kFile);
+  command
+      .add_option("--nats-host", host_name_,
+                  "The name in the server's certificate, where it is not the host of the address")
+      ->type_name(value_kinds::kName);
+  command.add_option("--nats-nkey", nkey_, "The public nkey of a user there")
+      ->type_name(value_kinds::kName);
+  command.add_option("--nats-seed", seed_file_, "The file with the seed of that nkey")
+      ->type_name(value_kinds::kFile);
+}
+
+std::optional<std::string> MachineWords::put_into(ParallelOptions& options) const {
+  if (servers_.empty()) {
+    const bool is_nats =
+        !nkey_.empty() || !seed_file_.empty() || !ca_file_.empty() || !host_name_.empty();
+    if (is_nats) return "--nats-*: which servers? '--attach nats://host:4222'";
+    if (joins_ || elsewhere_ > 0 || !run_.empty()) {
+      return "--run, --elsewhere and --join are about other machines: where are they met? "
+             "'--attach nats://host:4222'";
+    }
+    return std::nullopt;
+  }
+  if (run_.empty()) return "--attach: which run? '--run NAME', the same on all its machines";
+  if (joins_ == (elsewhere_ > 0)) {
+    return "--attach: one machine begins the run with '--elsewhere N', the workers of all others; "
+           "the others '--join' it";
+  }
+  options.attach_to = servers_;
+  options.run = run_;
+  options.joins = joins_;
+  options.workers_elsewhere = elsewhere_;
+  options.nats = {.token = sys::variable("TRAINYARD_NATS_TOKEN").value_or(""),
+                  .user = sys::variable("TRAINYARD_NATS_USER").value_or(""),
+                  .password = sys::variable("TRAINYARD_NATS_PASSWORD").value_or(""),
+                  .nkey = nkey_,
+                  .nkey_seed_file = seed_file_,
+                  .ca_file = ca_file_,
+                  .host_name = host_name_,
+                  .lost_after = std::chrono::duration_cast<std::chrono::milliseconds>(
+                      std::chrono::duration<double>(lost_after_))};
+  return std::nullopt;
+}
+
+}  // namespace trainyard::cli

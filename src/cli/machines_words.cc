@@ -1,0 +1,192 @@
+#include "cli/machines_words.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "cli/checked_job.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/host_programs.h"
+#include "cli/load_options.h"
+#include "cli/machine_checks.h"
+#include "cli/run_machines.h"
+#include "cli/seen_machines.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
+#include "job/job.h"
+#include "journal/reader.h"
+#include "model/resources.h"
+#include "report/machine_text.h"
+#include "report/terminal_text.h"
+#include "run/remote_machine.h"
+#include "settings/configuration.h"
+#include "sys/terminal.h"
+#include "text/mistake.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// As the journal of a run would have it.
+journal::MachineRow row_of(const SeenMachine& seen) {
+  journal::MachineRow row{.name = seen.name,
+                          .cpus = seen.capacity.cpus,
+                          .memory = seen.capacity.memory,
+                          .joined = {},
+                          .gone = {},
+                          .why = {},
+                          .gpus = {}};
+  for (const model::Gpu& gpu : seen.capacity.gpus) {
+    row.gpus.push_back(
+        {.machine = seen.name, .label = gpu.label(), .name = gpu.name, .memory = gpu.memory});
+  }
+  return row;
+}
+
+std::string painted(MachineCheck::State state, bool colours) {
+  const std::string_view word = word_of(state);
+  if (!colours) return std::string(word);
+  using enum MachineCheck::State;
+  const char* const colour = state == Good ? "32" : state == Warning ? "33" : "31";
+  return fmt::format("\x1b[{}m{}\x1b[0m", colour, word);
+}
+
+std::string table_of_machines(const std::vector<SeenMachine>& all, bool colours) {
+  std::size_t width = 0;
+  for (const SeenMachine& seen : all) width = std::max(width, seen.name.size());
+  std::string text;
+  for (const SeenMachine& seen : all) {
+    const std::string words =
+        seen.wrong.empty()
+            ? fmt::format("{}, {}, {}", seen.host, report::machine_text(row_of(seen)), seen.program)
+            : seen.wrong;
+    text += fmt::format(
+        "{:<{}}  {}  {}\n", seen.name, width,
+        painted(seen.will_do() ? MachineCheck::State::Good : MachineCheck::State::Bad, colours),
+        report::plain(words));
+    for (const MachineCheck& check : seen.checks) {
+      text += fmt::format("  {:<9}  {}  {}\n", check.name, painted(check.state, colours),
+                          report::plain(check.says));
+    }
+  }
+  return text;
+}
+
+nlohmann::json json_of_checks(const SeenMachine& seen) {
+  nlohmann::json checks = nlohmann::json::array();
+  for (const MachineCheck& check : seen.checks) {
+    using enum MachineCheck::State;
+    const char* const state = check.state == Good      ? "ok"
+                              : check.state == Warning ? "warning"
+                                                       : "no";
+    checks.push_back({{"check", check.name}, {"state", state}, {"says", check.says}});
+  }
+  return checks;
+}
+
+std::string json_of_machines(const std::vector<SeenMachine>& all) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const SeenMachine& seen : all) {
+    if (!seen.wrong.empty()) {
+      list.push_back({{"name", seen.name}, {"ok", false}, {"wrong", seen.wrong}});
+      continue;
+    }
+    nlohmann::json gpus = nlohmann::json::array();
+    for (const model::Gpu& gpu : seen.capacity.gpus) {
+      gpus.push_back({{"name", gpu.name}, {"memory_bytes", gpu.memory.count}});
+    }
+    list.push_back({{"name", seen.name},
+                    {"ok", seen.will_do()},
+                    {"host", seen.host},
+                    {"program", seen.program},
+                    {"cpus", model::as_number(seen.capacity.cpus)},
+                    {"memory_bytes", seen.capacity.memory.count},
+                    {"gpus", std::move(gpus)},
+                    {"disk_free_bytes", seen.disk_free.count},
+                    {"clock_ahead_ms", seen.clock_ahead.count()},
+                    {"checks", json_of_checks(seen)}});
+  }
+  return nlohmann::json{{"machines", std::move(list)}}.dump(2) + "\n";
+}
+
+/// The job as it would be made for these machines. What fits on none of them is told with them.
+std::expected<job::Job, text::Mistakes> job_for(const MachineLookout& lookout,
+                                                job::LoadOptions load) {
+  load.only_shown = true;
+  load.machines = lookout.machines();
+  return job::Job::load(load, lookout.capacity());
+}
+
+/// Without a job file that of any run that is started here.
+std::expected<JobGround, text::Mistakes> ground_for(const job::LoadOptions& load) {
+  if (!load.job_file.empty()) return ground_of_job({}, load);
+  auto configuration = settings::load_configuration({.config_file = load.config_file,
+                                                     .settings = load.settings,
+                                                     .current_directory = load.current_directory});
+  if (!configuration) return std::unexpected(std::move(configuration.error()));
+  return JobGround{.configuration = std::move(*configuration), .directory = load.current_directory};
+}
+
+}  // namespace
+
+MachinesWords::MachinesWords(CLI::App& app) {
+  machines_ = app.add_subcommand("machines", "Look at the machines that a run would have");
+  machines_->add_option("job", job_file_, "A job file: whether they have what its tasks need")
+      ->type_name(value_kinds::kJobFile);
+  machines_->add_option("--on", on_, "These, as of run: lab1,me@lab2,local")
+      ->type_name(value_kinds::kHosts);
+  machines_->add_flag("--json", json_, "For programs");
+  add_configuration(*machines_, config_file_, settings_);
+  machines_->footer(
+      "For each what it has, and a line for each check: ok, !! for what may do, or NO and why:\n"
+      "its directory, the programs of the tasks and what their group preloads, GPUs, the disk, "
+      "the\n"
+      "clock. Starts nothing that stays; where 'machines' says so it brings the code there.\n"
+      "\n"
+      "Examples:\n"
+      "  trainyard machines\n"
+      "  trainyard machines --on lab1,me@lab2,local\n"
+      "  trainyard machines sweep.yaml --on lab1,me@lab2\n"
+      "\n"
+      "Exit codes: 0 a run could have all of them, 2 it could not.");
+}
+
+std::optional<ExitCode> MachinesWords::run() const {
+  if (!machines_->parsed()) return std::nullopt;
+  std::vector<std::string> said = settings_;
+  if (!on_.empty()) said.push_back("machines=" + on_);
+  Result<job::LoadOptions> load = load_options(job_file_, config_file_, said);
+  if (!load) return fail(load.error());
+  const std::expected<JobGround, text::Mistakes> ground = ground_for(*load);
+  if (!ground) return fail(ground.error());
+  Result<std::vector<run::RemoteMachine::Options>> ways = ways_to_machines(*ground);
+  if (!ways) return fail(ways.error());
+  if (asks_slurm(ground->configuration)) {
+    sys::write_standard_error("trainyard: slurm: nodes are asked for when a run begins\n");
+  }
+  const Result<std::vector<NotBrought>> not_brought = equip_machines(*ground);
+  if (!not_brought) return fail(not_brought.error());
+  MachineLookout lookout(std::move(*ways), runs_here(ground->configuration));
+  std::optional<job::Job> job;
+  if (!job_file_.empty()) {
+    std::expected<job::Job, text::Mistakes> read = job_for(lookout, std::move(*load));
+    if (!read) return fail(read.error());
+    job.emplace(std::move(*read));
+  }
+  const std::vector<SeenMachine> all = lookout.look(job ? &*job : nullptr, *ground, *not_brought);
+  const bool colours = sys::takes_colour(sys::kStandardOutput);
+  const ExitCode told = answer(json_ ? json_of_machines(all) : table_of_machines(all, colours));
+  return std::ranges::all_of(all, &SeenMachine::will_do) ? told : ExitCode::Usage;
+}
+
+}  // namespace trainyard::cli

@@ -1,0 +1,375 @@
+#include "cli/parallel_words.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/nearest.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/value_kinds.h"
+#include "cli/with_command.h"
+#include "job/workers_text.h"
+#include "model/terms.h"
+#include "ranks/command_ranks.h"
+#include "run/run_directory.h"
+#include "settings/setting_value.h"
+#include "sys/environment.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "trainyard/parallel.h"
+#include "trainyard/step_options.h"
+#include "workers/parallel_look.h"
+#include "workers/parallel_options.h"
+#include "workers/parallel_run.h"
+
+namespace trainyard::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kSecondsMax = 86'400;
+constexpr Duration kAnswerWithin{2'000};
+/// Between the two looks that a rate is made of.
+constexpr Duration kRateTime{500};
+
+const std::vector<std::pair<std::string_view, Topology>>& topologies() {
+  static const std::vector<std::pair<std::string_view, Topology>> all{
+      {"mesh", Topology::Mesh}, {"star", Topology::Star}, {"alone", Topology::Alone}};
+  return all;
+}
+
+const std::vector<std::pair<std::string_view, WhenFull>>& policies() {
+  static const std::vector<std::pair<std::string_view, WhenFull>> all{
+      {"block", WhenFull::Block}, {"drop-oldest", WhenFull::DropOldest}, {"fail", WhenFull::Fail}};
+  return all;
+}
+
+/// What was meant; or what is wrong with it.
+template <class Value>
+std::optional<std::string> read_word(const std::string& option, const std::string& word,
+                                     const std::vector<std::pair<std::string_view, Value>>& all,
+                                     Value& value) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, meaning] : all) {
+    if (name == word) {
+      value = meaning;
+      return std::nullopt;
+    }
+    names.push_back(name);
+  }
+  const auto meant = nearest(word, names);
+  return fmt::format("{}: there is no '{}', there are {}{}", option, word, fmt::join(names, ", "),
+                     meant ? fmt::format(". Did you mean '{}'?", *meant) : "");
+}
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text) {
+    if (letter == at) {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
+  return parts;
+}
+
+/// As job files take them: what a role or a label may be called.
+std::optional<std::string> wrong_name(const std::string& name) {
+  if (job::is_role(name)) return std::nullopt;
+  return fmt::format("'{}' is no name: letters, digits, '_', '-' and '.' make one", name);
+}
+
+/// "4,7": numbers from 0 on.
+std::optional<std::string> read_numbers(const std::string& option, const std::string& text,
+                                        std::vector<int>& numbers) {
+  if (text.empty()) return std::nullopt;
+  for (const std::string& part : split(text, ',')) {
+    const Result<int> number = settings::parse_count(part);
+    if (!number) {
+      return fmt::format("{}: '{}' is no number; several are written as 4,5,6", option, part);
+    }
+    numbers.push_back(*number);
+  }
+  return std::nullopt;
+}
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+/// Those that answer, and {"process", "stopped": true} for each that cannot.
+std::vector<json> looks() {
+  std::vector<json> all;
+  const workers::ParallelLook look = workers::look_at_parallel_runs(kAnswerWithin);
+  all.reserve(look.answers.size() + look.silent.size());
+  for (const std::string& text : look.answers) {
+    all.push_back(json::parse(text, nullptr, /*allow_exceptions=*/false));
+  }
+  for (const std::int64_t process : look.silent) {
+    all.push_back({{"process", process}, {"stopped", true}});
+  }
+  return all;
+}
+
+/// From two looks at one worker.
+void add_rates(json& worker, const json& old, double seconds) {
+  // Of one that is not connected here nothing is known.
+  if (old["node"] != worker["node"] || !worker.contains("events_in")) return;
+  if (old.value("life", 0) != worker.value("life", 0)) return;
+  for (const char* const count : {"events_in", "events_out", "bytes_in", "bytes_out"}) {
+    const double more = worker.value(count, 0.0) - old.value(count, 0.0);
+    worker[std::string(count) + "_per_s"] = more / seconds;
+  }
+}
+
+/// Adds the rates of each worker.
+std::vector<json> looks_with_rates() {
+  const std::vector<json> before = looks();
+  if (before.empty()) return {};
+  sys::let_pass(kRateTime);
+  std::vector<json> now = looks();
+  const double seconds = std::chrono::duration<double>(kRateTime).count();
+  for (json& run : now) {
+    const auto same = std::ranges::find_if(
+        before, [&](const json& it) { return it["process"] == run["process"]; });
+    if (same == before.end() || !run.contains("parallel") || !same->contains("parallel")) continue;
+    for (json& worker : run["parallel"]["workers"]) {
+      for (const json& old : (*same)["parallel"]["workers"]) add_rates(worker, old, seconds);
+    }
+  }
+  return now;
+}
+
+std::string worker_line(const json& worker) {
+  const auto roles = worker.value("roles", std::vector<std::string>());
+  const auto waits = worker.value("waits_for", std::vector<int>());
+  if (!worker.contains("events_in")) {
+    return fmt::format("{:>6}  {:<12} {}\n", worker.value("node", 0),
+                       roles.empty() ? "-" : fmt::format("{}", fmt::join(roles, ",")),
+                       worker.value("presence", ""));
+  }
+  std::string line = fmt::format(
+      "{:>6}  {:<12} {:<9} {:>4}  {:>10.0f}/s {:>10.0f}/s  {:>7}  {:>8} {:>8}",
+      worker.value("node", 0), roles.empty() ? "-" : fmt::format("{}", fmt::join(roles, ",")),
+      worker.value("presence", ""), worker.value("life", 0), worker.value("events_in_per_s", 0.0),
+      worker.value("events_out_per_s", 0.0), worker.value("queued_events", 0U),
+      worker.value("dropped", 0U), worker.value("refused", 0U));
+  if (!waits.empty()) line += fmt::format("  waits for {}", fmt::join(waits, ", "));
+  return line + "\n";
+}
+
+std::string machine_line(const json& machine) {
+  return fmt::format("machine {}: workers {}, heard of {} ms ago, {} events queued\n",
+                     machine.value("host", ""),
+                     fmt::join(machine.value("nodes", std::vector<int>()), ", "),
+                     machine.value("heard_ms", 0), machine.value("queued_events", 0U));
+}
+
+std::string table_of(const json& run) {
+  if (!run.contains("parallel")) {
+    return fmt::format(
+        "process {0}: a run that is stopped, as by Ctrl-Z, and cannot answer; 'kill -CONT {0}' "
+        "lets "
+        "it go on\n",
+        run.value("process", 0));
+  }
+  const json& parallel = run["parallel"];
+  std::string text =
+      fmt::format("process {}: {}, {}\n", run.value("process", 0), parallel.value("topology", ""),
+                  parallel.value("open", false) ? "all are ready" : "not all are ready yet");
+  text += fmt::format("{:>6}  {:<12} {:<9} {:>4}  {:>12} {:>12}  {:>7}  {:>8} {:>8}\n", "worker",
+                      "roles", "presence", "life", "sends", "gets", "queued", "dropped", "refused");
+  for (const json& worker : parallel["workers"]) text += worker_line(worker);
+  for (const json& machine : parallel["machines"]) text += machine_line(machine);
+  for (const json& barrier : parallel["barriers"]) {
+    text += fmt::format("barrier '{}': {} wait for {}\n", barrier.value("name", ""),
+                        fmt::join(barrier.value("arrived", std::vector<int>()), ", "),
+                        fmt::join(barrier.value("missing", std::vector<int>()), ", "));
+  }
+  return text;
+}
+
+std::string usual_logs_of_workers() {
+  return run::workers_directory(usual_logs(), ranks::own_attempt());
+}
+
+}  // namespace
+
+ParallelWords::ParallelWords(CLI::App& app) {
+  parallel_ = app.add_subcommand("parallel", "Run a program as workers that hear each other");
+  parallel_->add_option("-n,--workers", count_, "How many")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(1, model::kWorkersMax));
+  parallel_->add_option("--topology", topology_, "Who hears whom (default: mesh)")
+      ->type_name("mesh|star|alone");
+  parallel_
+      ->add_option("--roles", roles_,
+                   "Of each worker, in order: learner,collector,collector; several with +")
+      ->type_name(value_kinds::kName);
+  parallel_->add_option("--label", labels_, "A label of all of them; more than once")
+      ->type_name(value_kinds::kName)
+      ->allow_extra_args(false);
+  parallel_->add_option("--node-ids", nodes_, "Their numbers (default: from 0); one: from it on")
+      ->type_name("NUMBER,...");
+  parallel_->add_option("--ports", ports_, "A port for each (default: from 50515); one: from it on")
+      ->type_name("NUMBER,...");
+  parallel_->add_option("--queue", queue_, "Events that may wait for one worker (default: 8192)")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
+  parallel_->add_option("--when-full", when_full_, "What then (default: block, so none is lost)")
+      ->type_name("block|drop-oldest|fail");
+  parallel_
+      ->add_option("--retries", retries_, "A worker that fails begins again so often (default: 0)")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(0, 60'000));
+  parallel_
+      ->add_option("--retry-delay", retry_delay_,
+                   "Seconds before that, doubled each time up to 30 (default: 0.2)")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(0.0, kSecondsMax));
+  parallel_
+      ->add_option("--grace", grace_,
+                   "Seconds from asking all to end to KILL; TERM at half (default: 10)")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::Range(0.0, kSecondsMax));
+  parallel_
+      ->add_option("--logs", logs_,
+                   "Where worker-0.log and so on go (default: the task's directory, else here)")
+      ->type_name(value_kinds::kFile);
+  machines_.add_to(*parallel_);
+  parallel_->add_flag("--status", status_,
+                      "Show the parallel runs that are at work, and run nothing");
+  parallel_->add_flag("--json", json_, "With --status: as JSON");
+  takes_command(*parallel_);
+  parallel_->footer(
+      "A program joins by trainyard::Worker::from_environment() in C++, trainyard.Worker in "
+      "Python;\n"
+      "one that does not is run all the same. What they print goes to their logs and, behind the\n"
+      "number of the worker, to standard error. When one fails all are ended.\n"
+      "A job file says the same with 'workers: {learner: 1, collector: 2}'.\n"
+      "Examples:\n"
+      "  trainyard parallel -n 4 -- ./train\n"
+      "  trainyard parallel -n 3 --roles learner,collector,collector --topology star -- ./dqn\n"
+      "  trainyard parallel -n 4 --retries 3 -- python3 collect.py\n"
+      "  trainyard parallel --status\n"
+      "On two machines, the first of which begins the run (secrets: TRAINYARD_NATS_TOKEN, or\n"
+      "TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD):\n"
+      "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --elsewhere 2 -- ./dqn\n"
+      "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "
+      "./dqn\n"
+      "Exit codes: 0 all workers ended well, 1 one failed or could not go on, 2 nothing was run,\n"
+      "130 interrupted, here or on another machine.");
+}
+
+std::optional<int> ParallelWords::run() {
+  if (!parallel_->parsed()) return std::nullopt;
+  if (status_) return static_cast<int>(show_status());
+  return run_them();
+}
+
+std::optional<std::string> ParallelWords::read_options(ParallelOptions& options) {
+  if (auto wrong = read_word("--topology", topology_, topologies(), options.topology)) return wrong;
+  if (auto wrong = read_word("--when-full", when_full_, policies(), options.queue.when_full)) {
+    return wrong;
+  }
+  if (json_) return "--json is of --status";
+  for (const auto& [option, value] :
+       {std::pair("--retry-delay", retry_delay_), std::pair("--grace", grace_)}) {
+    if (!std::isfinite(value)) return fmt::format("{}: a number of seconds", option);
+  }
+  options.workers = count_;
+  if (auto wrong = read_numbers("--node-ids", nodes_, options.node_ids)) return wrong;
+  if (auto wrong = read_numbers("--ports", ports_, options.ports)) return wrong;
+  for (const std::string& label : labels_) {
+    if (const auto wrong = wrong_name(label)) return fmt::format("--label: {}", *wrong);
+  }
+  options.labels = labels_;
+  options.queue.events_max = queue_;
+  options.auto_recover = retries_ > 0;
+  options.max_retries = retries_;
+  options.retry_delay = milliseconds(retry_delay_);
+  options.stop_grace = milliseconds(grace_);
+  if (auto wrong = machines_.put_into(options)) return wrong;
+  if (roles_.empty()) return std::nullopt;
+  const std::vector<std::string> of_each = split(roles_, ',');
+  if (std::cmp_not_equal(of_each.size(), count_)) {
+    return fmt::format("--roles: there are {} workers, and roles of {}: say those of each, as {}",
+                       count_, of_each.size(), "learner,collector,collector");
+  }
+  for (const std::string& of_one : of_each) {
+    std::vector<Role>& roles = options.roles.emplace_back();
+    for (const std::string& role : split(of_one, '+')) {
+      if (role.empty()) return fmt::format("--roles: a role without a name in '{}'", roles_);
+      if (const auto wrong = wrong_name(role)) return fmt::format("--roles: {}", *wrong);
+      roles.push_back(Role{role_names_.emplace_back(role)});
+    }
+  }
+  return std::nullopt;
+}
+
+int ParallelWords::run_them() {
+  const auto command = typed_command(*parallel_);
+  if (!command) return static_cast<int>(fail(command.error()));
+  if (count_ == 0) {
+    return static_cast<int>(
+        fail("how many workers? 'trainyard parallel -n 4 -- python3 train.py'"));
+  }
+  ParallelOptions options;
+  if (const auto wrong = read_options(options)) return static_cast<int>(fail(*wrong));
+  const auto here = sys::current_directory();
+  if (!here) return static_cast<int>(fail(here.error()));
+  options.directory = sys::absolute_path(logs_.empty() ? usual_logs_of_workers() : logs_, *here);
+  options.show = true;
+  options.note = [](std::string_view what) {
+    std::cerr << "trainyard parallel: " << what << '\n' << std::flush;
+  };
+  auto plan = workers::plan_workers(options);
+  if (!plan) return static_cast<int>(fail(plan.error()));
+  // Before TERM they come to each process of a task, and are for the workers alone.
+  for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  workers::ParallelRun run(options, *std::move(plan));
+  const ParallelResult result =
+      run.run({.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});
+  for (const WorkerFailure& each : result.failures) {
+    std::cerr << fmt::format("trainyard parallel: worker {} failed: {}\n", each.node, each.what);
+  }
+  std::cerr << std::flush;
+  if (!result.error.empty()) {
+    const ExitCode usage = fail(result.error);
+    return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
+  }
+  if (!result && !result.started) return static_cast<int>(ExitCode::Usage);
+  if (result.stopped) return static_cast<int>(ExitCode::Interrupted);
+  return static_cast<int>(result ? ExitCode::Success : ExitCode::TaskFailed);
+}
+
+ExitCode ParallelWords::show_status() const {
+  const std::vector<json> runs = looks_with_rates();
+  if (json_) return answer(json(runs).dump(1) + "\n");
+  if (runs.empty()) return answer("no parallel run is at work\n");
+  std::string text;
+  for (const json& run : runs) text += (text.empty() ? "" : "\n") + table_of(run);
+  return answer(text);
+}
+
+}  // namespace trainyard::cli

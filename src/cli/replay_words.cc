@@ -1,0 +1,115 @@
+#include "cli/replay_words.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/find_run.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
+#include "journal/recording.h"
+#include "run/replay.h"
+#include "run/run_directory.h"
+#include "text/readable_json.h"
+
+namespace trainyard::cli {
+namespace {
+
+using Row = journal::RecordingReader::Row;
+
+double seconds_into(Instant at) { return static_cast<double>(at.since_start.count()) / 1000; }
+
+std::string replay_json(const std::string& run, std::int64_t execution,
+                        const run::Replayed& played) {
+  nlohmann::ordered_json all{{"run", run},
+                             {"execution", execution},
+                             {"events", played.events},
+                             {"starts", played.starts},
+                             {"until_s", seconds_into(played.until)},
+                             {"same", !played.difference},
+                             {"difference", nullptr}};
+  if (const auto& it = played.difference) {
+    // As they were recorded, so that a program compares what it likes.
+    all["difference"] = {{"event", it->event},
+                         {"at_s", seconds_into(it->at)},
+                         {"heard", it->heard},
+                         {"decided_then", it->decided_then},
+                         {"decided_now", it->decided_now}};
+  }
+  return text::readable_json(all);
+}
+
+std::string replay_text(const std::string& run, std::int64_t execution,
+                        const run::Replayed& played) {
+  if (const auto& it = played.difference) {
+    return fmt::format(
+        "execution {} of {}: at event {}, {:.1f} s after the run began, the scheduler decides "
+        "otherwise than it did\n  heard         {}\n  decided then  {}\n  decides now   {}\n",
+        execution, run, it->event, seconds_into(it->at), it->heard, it->decided_then,
+        it->decided_now);
+  }
+  return fmt::format(
+      "execution {} of {}: {} events until {:.1f} s, {} starts: the same decisions\n", execution,
+      run, played.events, seconds_into(played.until), played.starts);
+}
+
+}  // namespace
+
+ReplayWords::ReplayWords(CLI::App& app)
+    : replay_(app.add_subcommand("replay", "Play a run again that was recorded, for a bug")) {
+  add_run_name(*replay_, run_);
+  replay_
+      ->add_option("--execution", execution_,
+                   "Which, of a run that was resumed (default: the last)")
+      ->type_name(value_kinds::kNumber)
+      ->check(CLI::PositiveNumber);
+  replay_->add_flag("--events", events_, "Print what was heard and what was decided, a line each");
+  replay_->add_flag("--json", json_, "For programs");
+  replay_->footer(
+      "With 'journal: {record: full}' in trainyard.yaml, or --set journal.record=full, a run keeps "
+      "all\n"
+      "that its scheduler hears. Here another scheduler hears it, and should decide the same.\n"
+      "Nothing is run.\n"
+      "Examples:\n"
+      "  trainyard run sweep.yaml --set journal.record=full\n"
+      "  trainyard replay\n"
+      "  trainyard replay 46 --events | grep attempt_ended\n"
+      "Exit codes: 0 the same decisions, 1 others, 2 the run was not recorded.");
+}
+
+std::optional<ExitCode> ReplayWords::run() const {
+  if (!replay_->parsed()) return std::nullopt;
+  return replay();
+}
+
+ExitCode ReplayWords::replay() const {
+  const Result<std::string> run = find_run(run_);
+  if (!run) return fail(run.error());
+  Result<journal::RecordingReader> recording = journal::RecordingReader::open(
+      run::journal_path(*run), execution_ > 0 ? std::optional(execution_) : std::nullopt);
+  const std::string shown = seen_from_here(*run);
+  if (!recording) return fail(std::move(recording.error()).in(shown));
+  Printer printer;
+  const Result<run::Replayed> played =
+      events_ ? run::replay(*recording,
+                            [&printer](const Row& row) {
+                              printer.print(row.event + '\n' + row.decision + '\n');
+                            })
+              : run::replay(*recording);
+  if (!played) return fail(Error(played.error()).in(shown));
+  const ExitCode code = played->difference ? ExitCode::TaskFailed : ExitCode::Success;
+  const bool told = print(json_ ? replay_json(shown, recording->execution(), *played)
+                                : replay_text(shown, recording->execution(), *played));
+  return told && printer.works() ? code : ExitCode::TaskFailed;
+}
+
+}  // namespace trainyard::cli

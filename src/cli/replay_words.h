@@ -1,0 +1,33 @@
+// `trainyard replay`: plays a run again that was recorded.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/exit_code.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
+class App;
+}
+
+namespace trainyard::cli {
+
+class ReplayWords {
+ public:
+  explicit ReplayWords(CLI::App& app);
+
+  /// Nothing where another command was typed.
+  [[nodiscard]] std::optional<ExitCode> run() const;
+
+ private:
+  [[nodiscard]] ExitCode replay() const;
+
+  CLI::App* replay_;
+  std::string run_;
+  std::int64_t execution_ = 0;  ///< 0: the last one.
+  bool events_ = false;
+  bool json_ = false;
+};
+
+}  // namespace trainyard::cli

@@ -1,0 +1,297 @@
+#include "cli/run_machines.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/agent_copy.h"
+#include "cli/code_sync.h"
+#include "cli/host_programs.h"
+#include "cli/machine_checks.h"
+#include "cli/slurm_nodes.h"
+#include "cli/ssh_words.h"
+#include "cli/version.h"
+#include "job/job.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "report/terminal_text.h"
+#include "run/allocated_machines.h"
+#include "run/granted_nodes.h"
+#include "run/remote_machine.h"
+#include "run/remote_machines.h"
+#include "settings/configuration.h"
+#include "settings/machine_entries.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/terminal.h"
+#include "sys/this_process.h"
+#include "sys/token.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::cli {
+namespace {
+
+std::string agent_line(const std::string& program, const std::string& key) {
+  return fmt::format("exec {} agent --stdio --key {}", program, key);
+}
+
+/// What the agent is told to use of its machine at most.
+std::string limit_words(const settings::MachineEntry& machine) {
+  std::string words;
+  if (machine.cpus) {
+    words += fmt::format(" --cpus {:.12g}", model::as_number(*machine.cpus));
+  }
+  if (machine.memory) words += fmt::format(" --memory {}B", machine.memory->count);
+  if (!machine.gpus.empty()) words += fmt::format(" --gpus {}", machine.gpus);
+  return words;
+}
+
+/// The same shell does it, so that what it sets the agent finds, and all its tasks. Nothing that it
+/// prints is for the yard, nor is what that says for it; however it ends the shell, that is told.
+std::string with_setup(const settings::MachineEntry& machine, const std::string& directory,
+                       const std::string& agent) {
+  if (machine.setup.empty()) return agent;
+  constexpr int kFailed = run::RemoteMachine::kSetupFailed;
+  return fmt::format(
+      "trap 'exit {}' 0; cd {} >&2 || exit; eval {} < /dev/null >&2 || exit; trap - 0; {}", kFailed,
+      text::shell_word(directory), text::shell_word(machine.setup), agent);
+}
+
+/// What leads to the agent of one.
+std::vector<std::string> words_to_agent(const settings::MachineEntry& machine,
+                                        const std::string& agent, const JobGround& ground) {
+  std::vector<std::string> command = words_of_ssh(ground.configuration);
+  command.push_back(machine.host);
+  const std::string& directory = machine.directory.empty() ? ground.directory : machine.directory;
+  command.push_back(with_setup(machine, directory, agent + limit_words(machine)));
+  return command;
+}
+
+/// What others have said, a line each, does nothing to a terminal.
+Error as_shown(const Error& error) {
+  std::istringstream lines(error.message);
+  std::string shown;
+  for (std::string line; std::getline(lines, line);) {
+    shown += (shown.empty() ? "" : "\n") + report::plain(line);
+  }
+  return Error{std::move(shown)};
+}
+
+/// With the key of an agent of its own, or of that which an execution has left that died.
+run::RemoteMachine::Options way_to(const std::string& name, const JobGround& ground) {
+  const auto known = ground.keys.find(name);
+  return {.name = name,
+          .key = known == ground.keys.end() ? sys::random_token() : known->second,
+          .command = {},
+          .program = kProgram,
+          .lease = ground.configuration.duration(settings::Setting::AgentLease)};
+}
+
+run::RemoteMachine::Options way_by_ssh(const settings::MachineEntry& machine,
+                                       const std::string& program, const JobGround& ground) {
+  run::RemoteMachine::Options way = way_to(machine.host, ground);
+  way.command = words_to_agent(machine, agent_line(program, way.key), ground);
+  if (machine.directory.empty()) return way;
+  way.unshared = {.rsync = words_of_rsync(ground.configuration),
+                  .host = machine.host,
+                  .directory = machine.directory,
+                  .here = ground.directory};
+  return way;
+}
+
+/// To an agent on this machine.
+Result<run::RemoteMachine::Options> way_here(const JobGround& ground) {
+  const Result<std::string> program = sys::own_program();
+  if (!program) return std::unexpected(program.error());
+  run::RemoteMachine::Options way = way_to(sys::host_name(), ground);
+  way.command = {*program, "agent", "--stdio", "--key", way.key};
+  return way;
+}
+
+run::RemoteMachine::Options way_by_srun(const std::string& node, const std::string& allocation,
+                                        const settings::Configuration& configuration) {
+  run::RemoteMachine::Options way = way_to(node, {.configuration = configuration, .directory = {}});
+  way.command = words_of_srun(node, allocation);
+  way.command.insert(
+      way.command.end(),
+      {"/bin/sh", "-c",
+       agent_line(configuration.text(settings::Setting::AgentProgram), way.key) + " --step"});
+  return way;
+}
+
+/// Before people see the run.
+void say_of_slurm(const std::string& text) {
+  sys::write_standard_error(fmt::format("trainyard: slurm: {}\n", report::plain(text)));
+}
+
+Result<run::AllocatedMachines::Options> asked_of_slurm(
+    const settings::Configuration& configuration) {
+  Result<std::vector<std::string>> ask =
+      words_of_salloc(settings::words(configuration, settings::Setting::SlurmOptions));
+  if (!ask) return std::unexpected(std::move(ask.error()));
+  return run::AllocatedMachines::Options{
+      .each = {.ask = std::move(*ask), .see_its_end = words_that_see_its_end},
+      .count = configuration.count(settings::Setting::SlurmAllocations),
+      .lead =
+          [configuration](const std::string& node, const std::string& allocation) {
+            return way_by_srun(node, allocation, configuration);
+          },
+      .note = say_of_slurm};
+}
+
+bool names(const settings::Configuration& configuration, std::string_view host) {
+  return std::ranges::any_of(
+      settings::machines(configuration),
+      [host](const settings::MachineEntry& machine) { return machine.host == host; });
+}
+
+}  // namespace
+
+std::vector<std::string> RunMachines::keys_of_others() const {
+  return remotes ? remotes->keys_of_others() : std::vector<std::string>();
+}
+
+model::Capacity RunMachines::capacity(const model::Capacity& here) const {
+  return remotes ? model::most_of(runs_here ? here : model::Capacity{}, all(here)) : here;
+}
+
+std::vector<model::NamedMachine> RunMachines::all(const model::Capacity& here) const {
+  std::vector<model::NamedMachine> found;
+  if (runs_here || !remotes) found.push_back({.name = sys::host_name(), .capacity = here});
+  if (!remotes) return found;
+  const std::vector<model::Capacity> theirs = remotes->capacities();
+  // Those that Slurm grants later are none of those that a job is made for.
+  for (std::size_t i = 0; i < std::min(theirs.size(), names.size()); ++i) {
+    found.push_back({.name = names[i], .capacity = theirs[i]});
+  }
+  return found;
+}
+
+bool asks_slurm(const settings::Configuration& configuration) {
+  return names(configuration, kSlurm) && !inside_slurm() &&
+         !settings::words(configuration, settings::Setting::SlurmOptions).empty();
+}
+
+bool runs_here(const settings::Configuration& configuration) {
+  return names(configuration, kLocal) && !configuration.flag(settings::Setting::AgentLocal);
+}
+
+Result<std::vector<NotBrought>> equip_machines(const JobGround& ground) {
+  Result<std::vector<NotBrought>> not_brought = copy_agents(ground.configuration);
+  if (not_brought) std::ranges::move(sync_code(ground), std::back_inserter(*not_brought));
+  return not_brought;
+}
+
+bool takes_more_than_a_look(const settings::Configuration& configuration) {
+  return asks_slurm(configuration) || syncs(configuration) ||
+         configuration.flag(settings::Setting::AgentCopy);
+}
+
+Result<std::vector<run::RemoteMachine::Options>> ways_to_machines(const JobGround& ground) {
+  const settings::Configuration& configuration = ground.configuration;
+  const Result<std::string> program = agent_program(configuration);
+  if (!program) return std::unexpected(program.error());
+  std::vector<run::RemoteMachine::Options> machines;
+  for (const settings::MachineEntry& machine : settings::machines(configuration)) {
+    if (machine.host == kLocal && runs_here(configuration)) continue;
+    if (machine.host == kLocal) {
+      Result<run::RemoteMachine::Options> here = way_here(ground);
+      if (!here) return std::unexpected(std::move(here.error()));
+      machines.push_back(*std::move(here));
+      continue;
+    }
+    if (machine.is_reached_by_ssh()) {
+      machines.push_back(way_by_ssh(machine, *program, ground));
+      continue;
+    }
+    if (asks_slurm(configuration)) continue;
+    const Result<run::GrantedNodes> granted = slurm_nodes();
+    if (!granted) return std::unexpected(granted.error());
+    const Duration now = sys::EventLoop::now();
+    const std::optional<Duration> left = granted->left;
+    for (const std::string& node : granted->nodes) {
+      machines.push_back(way_by_srun(node, /*allocation=*/{}, configuration));
+      if (left) machines.back().until = now + *left;
+    }
+  }
+  return machines;
+}
+
+Result<RunMachines> reach_machines(const JobGround& ground,
+                                   const std::function<bool()>& is_wanted) {
+  const settings::Configuration& configuration = ground.configuration;
+  RunMachines found;
+  found.runs_here = runs_here(configuration);
+  const bool asks = asks_slurm(configuration);
+  Result<std::vector<run::RemoteMachine::Options>> machines = ways_to_machines(ground);
+  if (!machines) return std::unexpected(std::move(machines.error()));
+  if (machines->empty() && !asks) return found;
+  const Result<std::vector<NotBrought>> not_brought = equip_machines(ground);
+  if (!not_brought) return std::unexpected(not_brought.error());
+  if (!not_brought->empty()) return std::unexpected(as_shown(Error{told_of(*not_brought)}));
+  found.remotes = std::make_unique<run::RemoteMachines>();
+  if (asks) {
+    Result<run::AllocatedMachines::Options> asked = asked_of_slurm(configuration);
+    if (!asked) return std::unexpected(std::move(asked.error()));
+    say_of_slurm("asks for nodes: " + configuration.text(settings::Setting::SlurmOptions));
+    found.allocated = std::make_unique<run::AllocatedMachines>(*found.remotes, std::move(*asked));
+    const Result<void> granted = found.allocated->wait_for_the_first(is_wanted);
+    if (!granted) return std::unexpected(as_shown(Error(granted.error()).in("slurm")));
+  }
+  const Result<void> reached = found.remotes->connect(std::move(*machines));
+  if (!reached) return std::unexpected(as_shown(reached.error()));
+  for (std::size_t i = 0; i < found.remotes->count(); ++i) {
+    found.names.push_back(found.remotes->at(i).name());
+  }
+  return found;
+}
+
+Result<void> check_machines(const RunMachines& machines, const job::Job& job,
+                            const model::Capacity& here) {
+  if (!machines.remotes) return {};
+  const bool is_one = machines.all(here).size() == 1 && !machines.allocated;
+  for (const model::Shape& shape : job.plan().shapes) {
+    if (is_one || !shape.terms.request.gpu) continue;
+    return std::unexpected(
+        Error{fmt::format("group {}: its 'device' names one GPU, and a run on several machines has "
+                          "several of that number",
+                          job.plan().groups.at(shape.group.value).name)});
+  }
+  return look_before_run(machines, job, here);
+}
+
+Result<void> begin_on_machines(const RunMachines& machines, const job::Job& job) {
+  if (!machines.remotes) return {};
+  for (std::size_t i = 0; job.code_copy() && i < machines.remotes->count(); ++i) {
+    if (!machines.remotes->at(i).has_own_directories()) continue;
+    return std::unexpected(Error{
+        fmt::format("{}: the run works in a copy of the code (--snapshot), which is not there: it "
+                    "has a 'directory' of its own",
+                    machines.remotes->at(i).name())});
+  }
+  const Result<void> begun =
+      machines.remotes->begin({.run_directory = job.paths().run_directory,
+                               .proof = {},
+                               .token = {},
+                               .sample_every = settings::sample_interval(job.configuration()),
+                               .log_max = settings::log_max(job.configuration())});
+  if (!begun) return std::unexpected(as_shown(begun.error()));
+  return {};
+}
+
+}  // namespace trainyard::cli

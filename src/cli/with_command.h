@@ -1,0 +1,29 @@
+// Commands of ours that another command follows: `trainyard ranks -n 4 -- python3 train.py`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
+class App;
+}
+
+namespace trainyard::cli {
+
+/// Its help says that a command follows.
+void takes_command(CLI::App& app);
+
+/// The command line, without the -- between the options of these commands and what follows.
+std::vector<const char*> without_separator(const CLI::App& app, std::span<const char* const> words);
+
+/// The command that was typed behind the options. An error: there is none, or an option stands in
+/// its place that is not known.
+Result<std::vector<std::string>> typed_command(const CLI::App& app);
+
+/// Where the logs of what they start go: beside the other files of a task, or where we are.
+std::string usual_logs();
+
+}  // namespace trainyard::cli

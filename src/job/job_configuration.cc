@@ -1,0 +1,93 @@
+#include "job/job_configuration.h"
+
+#include <cstddef>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "job/job.h"
+#include "settings/configuration.h"
+#include "settings/configuration_reader.h"
+#include "text/file_name.h"
+#include "text/mistake.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+/// What is submitted runs by the settings of the run: its own may only be about its own tasks.
+void refuse_settings_of_the_run(const settings::Configuration& configuration,
+                                const settings::Configuration& of_the_run,
+                                text::MistakeList& mistakes) {
+  for (std::size_t i = 0; i < settings::kSettingCount; ++i) {
+    const auto setting = static_cast<settings::Setting>(i);
+    const std::string_view key = settings::settings()[i].key;
+    if (key.starts_with("task.") || configuration.origin(setting) == of_the_run.origin(setting)) {
+      continue;
+    }
+    mistakes.add(configuration.mistake(
+        setting, fmt::format("{}: is set for the whole run, and a submission cannot change it; it "
+                             "may set what begins with 'task.'",
+                             key)));
+  }
+}
+
+/// What it says of its own configuration: `config`, and `machines`, which is a key of that as well.
+void apply_job_file(settings::Configuration& configuration, const text::YamlDocument& document,
+                    const std::string& directory, text::MistakeList& mistakes) {
+  const text::YamlNode* const config = document.root()->find("config");
+  const text::YamlNode* const machines = document.root()->find("machines");
+  if (config != nullptr) {
+    settings::apply_mapping(configuration, document, *config, directory, mistakes);
+  }
+  if (machines == nullptr) return;
+  const bool twice = config != nullptr && config->kind == text::YamlKind::Mapping &&
+                     config->find("machines") != nullptr;
+  if (twice) {
+    mistakes.add(document.mistake(*machines, "machines: is said under 'config', too"));
+  } else {
+    settings::apply_machines(configuration, document, *machines, mistakes);
+  }
+}
+
+}  // namespace
+
+settings::Configuration layered(const LoadOptions& options, const text::YamlDocument& document,
+                                const std::string& directory, text::MistakeList& mistakes) {
+  const settings::ConfigurationSources sources{.config_file = options.config_file,
+                                               .settings = options.settings,
+                                               .current_directory = options.current_directory};
+  settings::Configuration configuration;
+  const auto& submission = options.submission;
+  if (submission) {
+    configuration = *submission->configuration;
+  } else {
+    settings::apply_config_file(configuration, sources, mistakes);
+  }
+  if (document.root() != nullptr && document.root()->kind == text::YamlKind::Mapping) {
+    apply_job_file(configuration, document, directory, mistakes);
+  }
+  settings::apply_settings(configuration, sources, mistakes);
+  if (submission) {
+    refuse_settings_of_the_run(configuration, *submission->configuration, mistakes);
+  }
+  return configuration;
+}
+
+std::expected<settings::Configuration, text::Mistakes> Job::configuration_of(
+    const std::string& text, const LoadOptions& options) {
+  text::MistakeList mistakes;
+  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const text::YamlDocument document(text, options.job_file);
+  mistakes.add(document.mistakes());
+  settings::Configuration configuration =
+      layered(options, document, std::filesystem::path(path).parent_path().string(), mistakes);
+  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+  return configuration;
+}
+
+}  // namespace trainyard::job

@@ -1,0 +1,29 @@
+// What a task asks for that there is not, and which of its keys says so. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "job/task_keys.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard::job {
+
+struct Lack {
+  TaskKey key;      ///< At which it is told; of GPUs it is their memory.
+  std::string why;  ///< "needs 64 GB of memory, this machine can give 22 GB"
+};
+
+/// Where a task may run.
+struct LackBasis {
+  const model::Policy& policy;
+  const model::Capacity& capacity;                   ///< Most of everything.
+  const std::vector<model::NamedMachine>& machines;  ///< None: `capacity`, whatever it is called.
+};
+
+/// Nothing where it can run.
+std::optional<Lack> find_lack(const model::Request& request, const LackBasis& basis);
+
+}  // namespace trainyard::job

@@ -1,0 +1,133 @@
+// `where`: what may be written, what is told of what may not, and where a job is refused for it.
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "job/job.h"
+#include "job/test_job.h"
+#include "job/test_task_keys.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/site_wish.h"
+#include "text/mistake.h"
+
+namespace trainyard::job {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> mistakes_of_keys(std::string_view keys) {
+  return mistakes_of(fmt::format("groups:\n- name: g\n  tasks: [{{{}, command: x}}]\n", keys));
+}
+
+/// Of the first task.
+model::SiteWish where_in(std::string_view text) {
+  return job_of(text, in_job_directory(), examples_machine())
+      .plan()
+      .shape_of({0})
+      .terms.request.where;
+}
+
+std::vector<std::string> mistakes_where(std::string_view text,
+                                        std::vector<model::NamedMachine> machines) {
+  LoadOptions options = in_job_directory();
+  options.machines = std::move(machines);
+  const auto job = Job::parse(text, options, examples_machine());
+  std::vector<std::string> texts;
+  if (job) return texts;
+  for (const text::Mistake& mistake : job.error()) texts.push_back(text::to_text(mistake));
+  return texts;
+}
+
+model::NamedMachine machine_called(std::string name) {
+  return {.name = std::move(name), .capacity = small_machine()};
+}
+
+TEST(Where, IsReadAsKeysOrAsOneText) {
+  EXPECT_EQ(
+      where_in("groups: [{tasks: [{command: x, gpus: 1, where: {machine: 'lab*', gpu: card}}]}]")
+          .machine,
+      "lab*");
+  for (const char* const where : {"{gpu: card, machine: lab7}", "'machine=lab7,gpu=card'"}) {
+    EXPECT_EQ(
+        where_in(fmt::format("groups: [{{tasks: [{{command: x, gpus: 1, where: {}}}]}}]", where)),
+        (model::SiteWish{.machine = "lab7", .gpu = "card"}));
+  }
+}
+
+TEST(Where, OfATaskCountsInThePlaceOfThatOfItsGroup) {
+  const Job job = job_of(
+      "groups: [{where: {machine: lab1}, matrix: {n: [2, 3]}, tasks: [{id: 'a{n}', command: x}, "
+      "{id: 'b{n}', command: x, where: {machine: 'lab{n}'}}]}]");
+  std::vector<std::string> machines;
+  for (const model::PlannedTask& task : job.plan().tasks) {
+    machines.push_back(job.plan().shapes[task.shape.value].terms.request.where.machine);
+  }
+  EXPECT_THAT(machines, ElementsAre("lab1", "lab2", "lab1", "lab3"));
+}
+
+TEST(Where, SaysNothingOfGpusToATaskWithoutOne) {
+  const Job job = job_of(
+      "groups: [{where: {machine: m, gpu: card}, tasks: [{id: a, command: x}, {id: b, command: x, "
+      "gpus: 1}]}]",
+      in_job_directory(), examples_machine());
+  EXPECT_EQ(job.plan().shape_of({0}).terms.request.where, (model::SiteWish{.machine = "m"}));
+  EXPECT_EQ(job.plan().shape_of({1}).terms.request.where,
+            (model::SiteWish{.machine = "m", .gpu = "card"}));
+  EXPECT_THAT(mistakes_of_keys("where: {gpu: card}"),
+              ElementsAre(HasSubstr("where: 'gpu' says which GPUs, and no GPU is asked for")));
+}
+
+TEST(Where, IsToldWhatWouldBeRight) {
+  EXPECT_THAT(mistakes_of_keys("where: {machin: a}"),
+              ElementsAre(HasSubstr("where: unknown key 'machin', did you mean 'machine'?")));
+  EXPECT_THAT(mistakes_of_keys("where: {rack: 7}"),
+              ElementsAre(HasSubstr("where: unknown key 'rack'")));
+  EXPECT_THAT(mistakes_of_keys("where: lab1"),
+              ElementsAre(HasSubstr("where: 'lab1' does not say of what it is a name")));
+  for (const char* const where : {"{}", "[lab1, lab2]", "null"}) {
+    EXPECT_THAT(mistakes_of_keys(fmt::format("where: {}", where)),
+                ElementsAre(HasSubstr("'where' wants names of machines or of GPUs")))
+        << where;
+  }
+  EXPECT_THAT(mistakes_of_keys("where: {machine: 'lab1,lab2'}"),
+              ElementsAre(HasSubstr("'machine' is one pattern, and in no name is a comma")));
+  EXPECT_THAT(mistakes_of_keys("where: {machine: ''}"),
+              ElementsAre(HasSubstr("where: 'machine' wants a name or a pattern")));
+  EXPECT_THAT(mistakes_of_keys("where: {machine: [a]}"),
+              ElementsAre(HasSubstr("wants a single value")));
+}
+
+TEST(Where, IsRefusedAtItsLineWhereNoMachineIsCalledSo) {
+  const std::string text =
+      "groups:\n- name: g\n  where: {machine: 'lab*'}\n  tasks: [{id: t, command: x}]\n";
+  EXPECT_THAT(mistakes_where(text, {machine_called("here"), machine_called("lab1")}), IsEmpty());
+  EXPECT_THAT(mistakes_where(text, {machine_called("here"), machine_called("big1")}),
+              ElementsAre("sweep.yaml:3:10: group 'g': task 't' can never run here: where: no "
+                          "machine is called 'lab*'; there are here, big1"));
+  EXPECT_THAT(mistakes_where(text, {}), IsEmpty()) << "nobody knows yet how they are called";
+}
+
+TEST(Where, IsLookedAtOnEachMachineOfARun) {
+  model::NamedMachine with_gpu = machine_called("lab2");
+  with_gpu.capacity.gpus = {{.name = "NVIDIA H100", .memory = gb(80)}};
+  const std::string text =
+      "groups:\n- name: g\n  tasks: [{id: t, command: x, gpu-memory: 60GB, where: {gpu: h100}}]\n";
+  EXPECT_THAT(mistakes_where(text, {machine_called("lab1"), with_gpu}), IsEmpty())
+      << "the machine with the most GPUs has other ones";
+  EXPECT_THAT(mistakes_where(text, {machine_called("lab1")}),
+              ElementsAre(HasSubstr("where: no machine has a GPU called 'h100'; there is lab1 (no "
+                                    "GPU)")));
+}
+
+}  // namespace
+}  // namespace trainyard::job

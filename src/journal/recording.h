@@ -1,0 +1,69 @@
+// All that the scheduler of an execution heard and what it decided, as rows of `recorded`: a run
+// that is recorded can be played again, by who looks for a bug.
+//
+// The rows grow with each look at the machine, by some fifty bytes for each task that runs and
+// a hundred for each GPU, and nothing thins them: a run is recorded where somebody asks for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "journal/sqlite.h"
+#include "model/plan.h"
+#include "model/turn.h"
+
+namespace trainyard::journal {
+
+/// Writes inside a transaction that somebody else begins and ends. One thread.
+class Recording {
+ public:
+  /// From here on an execution is recorded, by this policy.
+  static Result<Recording> begin(Database& database, std::int64_t execution,
+                                 const model::Policy& policy);
+
+  Result<void> add(const model::Turn& turn);
+
+ private:
+  Recording(std::int64_t execution, Statement insert)
+      : execution_(execution), insert_(std::move(insert)) {}
+
+  std::int64_t execution_;
+  Statement insert_;
+};
+
+/// Reads one, that of a living run included: what was there when it was opened. One thread.
+class RecordingReader {
+ public:
+  /// Of an execution; nothing: of the last one. An error where it was not recorded.
+  static Result<RecordingReader> open(const std::string& path,
+                                      std::optional<std::int64_t> execution);
+
+  [[nodiscard]] std::int64_t execution() const { return execution_; }
+  /// In the form of wire/policies.h.
+  [[nodiscard]] const std::string& policy() const { return policy_; }
+
+  /// What happened and what was decided, in the forms of wire/events.h and wire/decisions.h.
+  struct Row {
+    std::string event;
+    std::string decision;
+  };
+  /// The next; nothing when that was all.
+  Result<std::optional<Row>> next();
+
+ private:
+  RecordingReader(std::int64_t execution, std::string policy, Database database, Statement rows)
+      : execution_(execution),
+        policy_(std::move(policy)),
+        database_(std::move(database)),
+        rows_(std::move(rows)) {}
+
+  std::int64_t execution_;
+  std::string policy_;
+  Database database_;
+  Statement rows_;  // After the database.
+};
+
+}  // namespace trainyard::journal

@@ -1,0 +1,77 @@
+// Why tasks wait, where a run has several machines.
+#include "model/machine_rooms.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "model/waiting.h"
+
+namespace trainyard::model {
+namespace {
+
+constexpr MachineIndex kSecond{1};
+
+Reason lacks_memory(MachineIndex machine) {
+  return {.cause = Cause::Memory, .needs = {.memory = gb(5)}, .machine = machine};
+}
+
+TEST(MachineRooms, TellTheNumbersOfTheMachineThatAReasonNames) {
+  MachineRooms rooms;
+  rooms.join({}, "lab1");
+  rooms.join(kSecond, "lab2");
+  rooms.see({}, {.memory_free = gb(1)});
+  rooms.see(kSecond, {.memory_free = gb(4)});
+  EXPECT_EQ(rooms.reason_text(lacks_memory({})),
+            "on lab1: needs 5 GB of memory, 1 GB free, 0 tasks hold 0 B");
+  EXPECT_EQ(rooms.reason_text(lacks_memory(kSecond)),
+            "on lab2: needs 5 GB of memory, 4 GB free, 0 tasks hold 0 B");
+}
+
+TEST(MachineRooms, NameNoMachineWhereThereIsOne) {
+  MachineRooms rooms;
+  rooms.hear(MachineJoined{.machine = {}, .name = "lab1", .capacity = {}});
+  rooms.see({}, {.memory_free = gb(1)});
+  EXPECT_EQ(rooms.reason_text(lacks_memory({})),
+            "needs 5 GB of memory, 1 GB free, 0 tasks hold 0 B");
+  EXPECT_EQ(rooms.name_for(lacks_memory({})), "lab1");
+}
+
+TEST(MachineRooms, NameNoMachineForWhatIsOfTheRun) {
+  MachineRooms rooms;
+  rooms.join({}, "lab1");
+  rooms.join(kSecond, "lab2");
+  const Reason parallel{.cause = Cause::Parallel, .needs = {}, .parallel_max = 1};
+  EXPECT_EQ(rooms.reason_text(parallel), "max-parallel lets 1 task of its group run at once");
+  EXPECT_EQ(rooms.name_for(parallel), "");
+}
+
+TEST(MachineRooms, TellWhatIsOfTheRunByAMachineThatIsThereStill) {
+  MachineRooms rooms;
+  rooms.join({}, "lab1");
+  rooms.join(kSecond, "lab2");
+  rooms.see({}, {.ahead = 3, .waiting_max = 3});
+  rooms.see(kSecond, {.ahead = 4, .waiting_max = 4});
+  rooms.hear(MachineGone{.machine = {}, .why = ""});
+  const Reason ahead{.cause = Cause::Ahead, .needs = {}};
+  EXPECT_EQ(rooms.reason_text(ahead), "max-waiting lets 4 tasks be loaded ahead");
+}
+
+TEST(MachineRooms, NameThoseThatThereAreWhereNoneWillDo) {
+  MachineRooms rooms;
+  rooms.join({}, "lab1");
+  rooms.join(kSecond, "lab2");
+  rooms.see({}, {});
+  rooms.see(kSecond, {});
+  const Reason elsewhere{.cause = Cause::Elsewhere, .needs = {.where = {.machine = "big*"}}};
+  EXPECT_EQ(rooms.reason_text(elsewhere),
+            "where: no machine that is there is called 'big*'; there are lab1, lab2");
+  rooms.hear(MachineGone{.machine = {}, .why = ""});
+  EXPECT_EQ(rooms.reason_text(elsewhere),
+            "where: no machine that is there is called 'big*'; there is lab2");
+}
+
+}  // namespace
+}  // namespace trainyard::model

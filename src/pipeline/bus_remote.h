@@ -1,0 +1,48 @@
+// The way of a bus to other processes. What goes it belongs to workers/; the bus knows that there
+// is one.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+#include "trainyard/detail/codec.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
+
+namespace trainyard::detail {
+
+class BusState;
+
+/// Any thread may call anything; none of it with a lock of the bus.
+class BusRemote {
+ public:
+  BusRemote() = default;
+  BusRemote(const BusRemote&) = delete;
+  BusRemote& operator=(const BusRemote&) = delete;
+  virtual ~BusRemote() = default;
+
+  /// Somebody here listens to this name, or pattern, once more; and once less.
+  virtual void want(std::string_view name) = 0;
+  virtual void want_not(std::string_view name) = 0;
+  /// Throws when it cannot be encoded or sent.
+  virtual void send(const EventName& name, const Codec& codec, const void* payload,
+                    bool is_retained) = 0;
+  /// A thread is about to wait for an event: nothing may be held back for its sake.
+  virtual void will_wait() = 0;
+  /// It has waited so long for an event of this name; `came`: and has it.
+  virtual void waited(std::string_view name, std::chrono::nanoseconds took, bool came) = 0;
+  /// The bus has stopped: it calls nothing more.
+  virtual void bus_stopped(BusState& bus) = 0;
+};
+
+/// What a plain name carries.
+extern const Codec kJsonCodec;
+
+/// For who connects a bus.
+class BusAccess {
+ public:
+  static std::shared_ptr<BusState> state_of(EventBus& bus) { return bus.state_; }
+};
+
+}  // namespace trainyard::detail

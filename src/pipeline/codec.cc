@@ -1,0 +1,43 @@
+#include "trainyard/detail/codec.h"
+
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "trainyard/buffer.h"
+#include "wire/fields.h"
+#include "wire/json_text.h"
+#include "wire/rank.h"
+
+namespace trainyard::detail {
+
+std::string json_text_of(const nlohmann::json& value) {
+  if (!wire::nests_within(value, wire::kValueLevelsMax)) {
+    throw std::invalid_argument(fmt::format("it is nested deeper than {}", wire::kValueLevelsMax));
+  }
+  if (!wire::has_only_numbers_of_json(value)) {
+    throw std::invalid_argument(
+        "it holds NaN or an infinity, which JSON cannot carry: a Buffer can");
+  }
+  return value.dump();
+}
+
+nlohmann::json json_of(const RemotePayload& payload) {
+  if (payload.json.empty()) return {};
+  const auto compact = wire::compact_json(payload.json);
+  if (!compact) throw std::runtime_error("what came is no JSON: " + to_text(compact.error()));
+  if (!compact->mended.empty())
+    throw std::runtime_error("what came is no JSON: " + compact->mended);
+  return nlohmann::json::parse(compact->text);
+}
+
+const Buffer& the_buffer_of(const RemotePayload& payload) {
+  if (payload.buffers.size() != 1) {
+    throw std::runtime_error(fmt::format("{} buffers came, not one", payload.buffers.size()));
+  }
+  return payload.buffers.front();
+}
+
+}  // namespace trainyard::detail

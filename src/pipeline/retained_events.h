@@ -1,0 +1,62 @@
+// The last event of each name that was emitted to be heard by those, too, who begin to listen later
+// (Reach::retained), as one bus knows it; and what of that a new listener has yet to hear.
+//
+// RetainedEvents belongs to who locks it. LateEvents: any thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "trainyard/detail/codec.h"
+
+namespace trainyard::pipeline {
+
+struct RetainedEvent {
+  std::string type;  ///< As Codec::type.
+  detail::RemotePayload payload;
+  bool is_of_others = false;  ///< It came from another process.
+};
+
+class RetainedEvents {
+ public:
+  using All = std::map<std::string, std::shared_ptr<const RetainedEvent>, std::less<>>;
+
+  void keep(std::string_view name, RetainedEvent event);
+  /// Of this name; of a pattern those whose names match it.
+  [[nodiscard]] All matching(const std::string& name, bool is_pattern) const;
+  /// Those of others that nobody hears any more: what comes after them is not known here.
+  void forget_unheard(const std::function<bool(const std::string& name)>& is_heard);
+
+ private:
+  All all_;
+};
+
+/// Of one listener. What comes meanwhile is heard after what was there before, or instead of it.
+class LateEvents {
+ public:
+  /// Before anybody else knows the listener.
+  void expect(RetainedEvents::All events);
+  /// Calls `hear` for each of them that nothing newer has taken the place of.
+  using Hear = std::function<void(const std::string& name, const RetainedEvent& event)>;
+  void hear(const Hear& hear);
+  /// An event of this name is about to be heard: the one before it is none any more. Waits while
+  /// that one is being heard by another thread.
+  void is_overtaken(std::string_view name) {
+    if (any_.load(std::memory_order_acquire)) [[unlikely]]
+      drop(name);
+  }
+
+ private:
+  void drop(std::string_view name);
+
+  std::atomic<bool> any_ = false;
+  std::recursive_mutex mutex_;  ///< What hears one may emit another.
+  RetainedEvents::All events_;
+};
+
+}  // namespace trainyard::pipeline

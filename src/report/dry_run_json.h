@@ -1,0 +1,16 @@
+// What a run would do, without doing it, for programs: dry_run_text's facts as one JSON object.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "job/job.h"
+#include "report/dry_run.h"
+
+namespace trainyard::report {
+
+/// At most `tasks_max` tasks are written out, as by dry_run_text.
+std::string dry_run_json(const job::Job& job, std::int64_t tasks_max,
+                         const ResumedPlan* resumed = nullptr);
+
+}  // namespace trainyard::report

@@ -1,0 +1,88 @@
+// Nodes for a time, from a batch system: asked for by a program that holds them as long as it runs
+// (`salloc`), told of when they are granted, and given back when they are needed no more.
+//
+//   Asked ────────▶ Granted ────────▶ Ended ────────▶ Over
+//     │   a line of      the program       what sees to
+//     │  granted_nodes.h    ends           that says so
+//     └──────────────────────────────────▶ (never granted: there is nothing to be over)
+//
+// Between Ended and Over what ran there may run yet: the batch system is ending it.
+//
+// Belongs to the thread of its loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "run/granted_nodes.h"
+#include "sys/event_loop.h"
+#include "sys/line_stream.h"
+#include "sys/stream_program.h"
+
+namespace trainyard::run {
+
+class Allocation {
+ public:
+  struct Options {
+    /// What asks. It says what it was granted on its standard output, in one line, and holds it
+    /// until its standard input ends.
+    std::vector<std::string> ask;
+    /// What says a line, whatever it is, once nothing of an allocation runs any more.
+    std::function<std::vector<std::string>(const std::string& allocation)> see_its_end;
+  };
+  /// None of them may destroy the allocation.
+  struct Ears {
+    std::function<void(const GrantedNodes&)> granted;
+    std::function<void(const std::string& why)> ended;        ///< Granted or not.
+    std::function<void(const std::string& allocation)> over;  ///< Of one that was granted.
+    std::function<void(const std::string& line)> said;        ///< By what asks, for people.
+  };
+
+  Allocation(sys::EventLoop& loop, Options options, Ears ears);
+  Allocation(Allocation&&) = delete;
+  Allocation& operator=(Allocation&&) = delete;
+  /// Gives back what is held, or is asked for, and waits some seconds for that at most.
+  ~Allocation();
+
+  /// Once.
+  void ask();
+  /// What it holds is not needed any more: it ends, and `ended` is called before this returns.
+  void give_back();
+  /// Nothing comes of it any more.
+  [[nodiscard]] bool is_over() const {
+    return phase_ == Phase::Over || (phase_ == Phase::Ended && !nodes_);
+  }
+  /// What was granted, also when it has ended.
+  [[nodiscard]] const std::optional<GrantedNodes>& nodes() const { return nodes_; }
+
+ private:
+  enum class Phase : std::uint8_t { Asked, Granted, Ended, Over };
+
+  Result<void> listen_to(const std::vector<std::string>& words, sys::LineStream::OnLine on_line,
+                         sys::LineStream::OnEnd on_end);
+  void hear(std::string_view line);
+  void tell_what_it_says();
+  void plan_to_tell();
+  void end(const std::string& why);
+  void see_to_the_end(const std::string& number);
+
+  sys::EventLoop& loop_;
+  Options options_;
+  Ears ears_;
+  Phase phase_ = Phase::Asked;
+  std::optional<GrantedNodes> nodes_;
+  std::optional<sys::StreamProgram> program_;  ///< What asks and holds, then what sees to the end.
+  std::unique_ptr<sys::LineStream> stream_;
+  std::size_t told_ = 0;  ///< Of what it has said on standard error.
+  std::optional<sys::EventLoop::TimerId> timer_;
+};
+
+}  // namespace trainyard::run

@@ -1,0 +1,58 @@
+#include "run/found_attempts.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "journal/options.h"
+#include "model/ids.h"
+#include "run/noted_ends.h"
+#include "run/remote_machines.h"
+#include "wire/agent.h"
+
+namespace trainyard::run {
+
+std::vector<journal::FoundAttempt> found_attempts(const RemoteMachines* machines) {
+  std::vector<journal::FoundAttempt> found;
+  if (machines == nullptr) return found;
+  for (const wire::AgentRun& run : machines->found()) {
+    if (!run.two_phase) found.push_back({.row = run.journal_number, .key = run.command.key});
+  }
+  return found;
+}
+
+Result<void> keep_attempts(RemoteMachines* machines, const std::set<model::AttemptKey>& go_on) {
+  if (machines == nullptr || machines->found().empty()) return {};
+  return machines->keep(go_on);
+}
+
+std::vector<std::string> told_of_found(const RemoteMachines* machines,
+                                       const std::set<model::AttemptKey>& go_on) {
+  if (machines == nullptr) return {};
+  int running = 0;
+  int ended = 0;
+  int others = 0;
+  for (const wire::AgentRun& run : machines->found()) {
+    const bool goes_on = go_on.contains(run.command.key);
+    running += goes_on && !run.ended ? 1 : 0;
+    ended += goes_on && run.ended ? 1 : 0;
+    others += !goes_on && !run.ended ? 1 : 0;
+  }
+  std::vector<std::string> told;
+  const auto tell = [&told](int count, std::string_view of_one, std::string_view of_several) {
+    if (count == 1) told.push_back(fmt::format("1 task {}", of_one));
+    if (count > 1) told.push_back(fmt::format("{} tasks {}", count, of_several));
+  };
+  tell(running, "has run on without the yard, and goes on",
+       "have run on without the yard, and go on");
+  tell(others, "that has run on is ended, and begins anew",
+       "that have run on are ended, and begin anew");
+  if (ended > 0) told.push_back(told_of_ends(ended));
+  return told;
+}
+
+}  // namespace trainyard::run

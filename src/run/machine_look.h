@@ -1,0 +1,21 @@
+// What is on a machine of what a run needs there: its directory, the programs of its tasks, room on
+// the disk. Said beforehand, so that nobody hears of it by tasks that fail.
+//
+// Starts shells and Pythons, which end before it does, and nothing of the tasks. Blocks the calling
+// thread: an agent has it done by another process (run/agent_looker.h).
+#pragma once
+
+#include "base/time.h"
+#include "wire/agent.h"
+
+namespace trainyard::run {
+
+/// How long a Python may take to say what it would find.
+constexpr Duration kImportsMax{10'000};
+/// How long all of a look may take.
+constexpr Duration kLookMax{30'000};
+
+/// Looks here, on the machine that it is called on.
+wire::AgentSeen look_at_machine(const wire::AgentLook& look);
+
+}  // namespace trainyard::run

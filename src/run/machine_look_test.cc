@@ -1,0 +1,100 @@
+#include "run/machine_look.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/fingerprint.h"
+#include "sys/test_directory.h"
+#include "wire/agent.h"
+
+namespace trainyard::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class MachineLook : public testing::Test {
+ protected:
+  wire::FoundProgram look_for(wire::SoughtProgram sought) const {
+    if (sought.directory.empty()) sought.directory = directory_.path();
+    return look_at_machine({.directory = directory_.path(), .programs = {std::move(sought)}})
+        .programs.at(0);
+  }
+  void make_program(const std::string& name, std::filesystem::perms permissions) const {
+    directory_.write(name, "#!/bin/sh\n");
+    std::filesystem::permissions(directory_ / name, permissions);
+  }
+
+  sys::TemporaryDirectory directory_;
+};
+
+TEST_F(MachineLook, FindsAProgramWhereItsTaskWould) {
+  make_program("mine", std::filesystem::perms::owner_all);
+  EXPECT_EQ(look_for({.name = "sh"}), wire::FoundProgram{});
+  EXPECT_EQ(look_for({.name = "./mine"}), wire::FoundProgram{});
+  EXPECT_EQ(look_for({.name = "mine", .environment = {"PATH=" + directory_.path()}}),
+            wire::FoundProgram{});
+  EXPECT_EQ(look_for({.name = "mine"}).why_not,
+            "cannot run 'mine': no such program on PATH; did you mean './mine'?");
+  EXPECT_EQ(look_for({.name = "sh", .environment = {"PATH=/nowhere"}}).why_not,
+            "cannot run 'sh': no such program on PATH");
+}
+
+TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
+  make_program("train.sh", std::filesystem::perms::owner_read);
+  EXPECT_THAT(look_for({.name = "./train.sh"}).why_not, HasSubstr("chmod +x ./train.sh"));
+  EXPECT_THAT(look_for({.name = "./other.sh"}).why_not, HasSubstr("no such file"));
+  EXPECT_EQ(look_for({.name = "sh", .directory = "/nowhere"}).why_not,
+            "the directory '/nowhere' is not there");
+}
+
+TEST_F(MachineLook, TakesWhatOnlyAShellKnowsWhereOneReadsTheCommand) {
+  EXPECT_EQ(look_for({.name = "exit", .by_shell = true}), wire::FoundProgram{});
+  EXPECT_NE(look_for({.name = "exit"}).why_not, "");
+  EXPECT_NE(look_for({.name = "no-such-program", .by_shell = true}).why_not, "");
+}
+
+TEST_F(MachineLook, NamesModulesThatAPythonWouldNotFindAndImportsNone) {
+  directory_.write("loud.py", "import sys; sys.exit('imported')\n");
+  directory_.make("empty");
+  wire::SoughtProgram sought{.name = "/usr/bin/python3",
+                             .modules = {"json.tool", "loud", "nope"},
+                             .import_directory = directory_ / "empty"};
+  EXPECT_THAT(look_for(sought).missing, ElementsAre("loud", "nope"));
+  sought.import_directory = directory_.path();
+  EXPECT_THAT(look_for(sought).missing, ElementsAre("nope"));
+  sought.name = "/bin/false";
+  EXPECT_THAT(look_for(sought).cannot_ask, HasSubstr("exit code 1"));
+}
+
+TEST_F(MachineLook, WritesWhereTheRunWillAndLeavesNothing) {
+  const wire::AgentSeen seen = look_at_machine({.directory = directory_.path()});
+  EXPECT_EQ(seen.no_directory, "");
+  EXPECT_GT(seen.disk_free, Bytes{});
+  EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
+  EXPECT_THAT(look_at_machine({.directory = directory_ / "gone"}).no_directory,
+              HasSubstr("is not there"));
+  directory_.write("file", "");
+  EXPECT_THAT(look_at_machine({.directory = directory_ / "file"}).no_directory,
+              HasSubstr("is no directory"));
+}
+
+TEST_F(MachineLook, TellsTheSameFileFromAnotherOne) {
+  directory_.write("job.yaml", "groups: []\n");
+  Fingerprint print;
+  print.add("groups: []\n");
+  wire::AgentLook look{.directory = directory_.path(), .file = directory_ / "job.yaml"};
+  EXPECT_THAT(look_at_machine(look).no_file, HasSubstr("is another file there"));
+  look.file_print = print.value();
+  EXPECT_EQ(look_at_machine(look).no_file, "");
+  look.file = directory_ / "gone.yaml";
+  EXPECT_THAT(look_at_machine(look).no_file, HasSubstr("gone.yaml"));
+}
+
+}  // namespace
+}  // namespace trainyard::run

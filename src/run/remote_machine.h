@@ -1,0 +1,274 @@
+// A machine of the run that an agent looks after, as its yard sees it: what is to be done there is
+// said to the agent, what it tells is told on as events of that machine.
+//
+//                 hello, ready                        stream ends, or is silent
+//   Connecting ───────────────▶ Open ◀───────────────────────────────────▶ Cut
+//       │                        ▲            the same agent answers        │
+//       ▼                        │ another answers                          │ lease and grace over,
+//     Failed                     └───────────────── Lost ◀──────────────────┘ or another answers
+//
+// While it is cut its tasks run on, and it is told to be silent: nothing is started there. When
+// nobody can run there any more - the lease that the agent has is over, or another agent has begun
+// in its place, which ends what was left - its attempts are told to have vanished and the machine
+// to be gone. It goes on trying to reach it, and when it answers it joins again.
+//
+// What an attempt says that was told to have vanished is dropped: results count with the number of
+// their attempt. Belongs to the thread of its loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "model/resources.h"
+#include "run/event_check.h"
+#include "run/unshared_files.h"
+#include "sys/event_loop.h"
+#include "sys/line_stream.h"
+#include "sys/stream_program.h"
+#include "wire/agent.h"
+#include "wire/unheard_lines.h"
+
+namespace trainyard::run {
+
+class RemoteMachine {
+ public:
+  /// What may wait to be said to one that does not listen before its stream is cut.
+  static constexpr std::size_t kUnsentMax = std::size_t{64} << 20;
+  /// How long what runs there may take to end when the lease is over: the keeper's grace, and what
+  /// it takes to kill.
+  static constexpr Duration kEndMax{25'000};
+
+  /// By which the command that leads there says that what is to be done there first has failed.
+  static constexpr int kSetupFailed = 97;
+
+  struct Options {
+    std::string name;  ///< As people call it: "lab1".
+    /// Of its agent: that of the execution before, where this goes on with what that has left; else
+    /// another one for each.
+    std::string key;
+    std::vector<std::string> command;  ///< What leads to that: {"ssh", "lab1", ...}.
+    std::string program;               ///< Who asks: "trainyard 0.1.0".
+    Duration lease{60'000};            ///< How long its tasks run on when nothing is heard of us.
+    Duration end_max = kEndMax;
+    /// When it is taken away, on the clock of sys::EventLoop::now(); nothing: nobody knows.
+    std::optional<Duration> until = std::nullopt;
+    /// Between two tries to reach it again, at first; twice as long each time, up to 15 s.
+    Duration again_after{200};
+    /// It has no disk in common with ours. Nothing: the run's directory is the same there.
+    std::optional<UnsharedFiles::Options> unshared = std::nullopt;
+  };
+
+  RemoteMachine(sys::EventLoop& loop, Options options);
+  RemoteMachine(RemoteMachine&&) = delete;
+  RemoteMachine& operator=(RemoteMachine&&) = delete;
+  /// The stream is closed, whatever runs there.
+  ~RemoteMachine();
+
+  /// Once. What comes of it is seen by the next three, while the loop runs.
+  void connect();
+  /// What it has, once it has answered; null before.
+  [[nodiscard]] const wire::AgentHello* hello() const { return greeted_ ? &hello_ : nullptr; }
+  /// Whether it can start tasks, since begin().
+  [[nodiscard]] bool is_ready() const { return phase_ == Phase::Open && ready_; }
+  /// And has been looked at, so that it can start some as soon as it joins.
+  [[nodiscard]] bool has_been_looked_at() const;
+  /// Why it cannot be reached, or refuses, for people; empty: it may yet.
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+
+  /// Before begin(), also before its hello: what of this is there is seen(), once it has answered.
+  void look(wire::AgentLook look);
+  /// Null: it has not answered, or was not asked.
+  [[nodiscard]] const wire::AgentSeen* seen() const { return seen_ ? &*seen_ : nullptr; }
+  /// How much its clock on the wall is before ours, to some tenths of a second: since its hello.
+  [[nodiscard]] Duration clock_ahead() const { return clock_ahead_; }
+
+  /// Which run it is: after its hello. The key is that of the machine.
+  void begin(wire::AgentBegin begin);
+  /// Once it is ready: what an earlier execution, whose yard has died, has started there, and what
+  /// was not heard to have ended.
+  [[nodiscard]] const std::vector<wire::AgentRun>& found() const { return found_; }
+  /// Of that all others are ended, before it is ready again.
+  void keep(const std::set<model::AttemptKey>& goes_on);
+
+  struct Ears {
+    std::function<void(model::What)> tell;
+    std::function<void(const std::string&)> note;
+    std::function<Instant()> now;  ///< On the clock of the run.
+  };
+  /// It is ready, and joins the run as this machine.
+  void join(model::MachineIndex machine, Ears ears);
+  /// The run is at work, and it joins as soon as it is ready: `next` says as which machine. Until
+  /// then it is tried to be reached.
+  void join_when_ready(std::function<model::MachineIndex()> next, Ears ears);
+
+  /// After the batches have been added: tells of those that it has kept, `more_follow` of the last
+  /// one. And then, when that was told of all machines, what has become of them.
+  void tell_what_goes_on(bool more_follow);
+  void tell_what_became_of_it();
+  /// Whether a start that is asked for is that of such a one, which has run, and may have ended.
+  [[nodiscard]] bool has_started_before(model::AttemptKey key);
+  /// All that was told is written down: its agent needs to know it no more.
+  void is_written();
+
+  /// It is led to in another way from now on, to another agent: at the start of a run that has
+  /// begun, or after rest().
+  void lead_by(Options options);
+  /// Nothing leads there at present, and it is not tried to be reached.
+  void rest();
+  /// It is certain that nothing runs there any more, though it could not be heard of: what ran is
+  /// told to have vanished, and nothing is started in its place before that.
+  void lose(const std::string& why);
+
+  /// What runs is to end: says how long that may take where it cannot be told to.
+  void say_what_is_waited_for() const;
+
+  /// What it needs of our files is brought there first, where these are not the same.
+  void start(const model::StartAttempt& command, model::Launch launch);
+  [[nodiscard]] bool runs(model::AttemptKey key) const { return attempts_.contains(key); }
+  /// Of an attempt that runs there.
+  void carry_out(const model::Command& command);
+  /// Before leave(), where nothing runs there any more: files that are not here are brought.
+  void bring_the_rest();
+  /// They stay there.
+  void leave_the_rest();
+  /// Why files are left there that are not here; empty: none that anybody waits for.
+  [[nodiscard]] const std::string& left() const { return left_; }
+  /// Whether that goes on.
+  [[nodiscard]] bool is_bringing() const { return brings_ && phase_ == Phase::Open; }
+  /// The run is over: what still runs there is ended, and then the agent goes. Nothing more is told
+  /// of it.
+  void leave();
+  [[nodiscard]] bool has_left() const { return phase_ == Phase::Left && stream_ == nullptr; }
+
+  [[nodiscard]] const std::string& name() const { return options_.name; }
+  /// Of its agent.
+  [[nodiscard]] const std::string& key() const { return options_.key; }
+  /// It has no disk in common with ours.
+  [[nodiscard]] bool has_own_directories() const { return files_ != nullptr; }
+  /// As which it is in the run at present; nothing: it is not.
+  [[nodiscard]] std::optional<model::MachineIndex> index() const {
+    return joined_ ? std::optional(machine_) : std::nullopt;
+  }
+  /// When it is taken away, on the clock of sys::EventLoop::now(); nothing: nobody knows.
+  [[nodiscard]] const std::optional<Duration>& until() const { return options_.until; }
+  /// What an attempt is given there, but for its GPUs: all of these, as they are known by now.
+  [[nodiscard]] model::Grant grant() const;
+
+ private:
+  enum class Phase : std::uint8_t { Connecting, Open, Cut, Lost, Failed, Left };
+
+  void reach();
+  void hear(std::string_view line);
+  void hear_greeting(std::string_view line);
+  void take(wire::AgentHello hello);
+  void take(wire::AgentSeen seen);
+  void take(wire::AgentReady ready);
+  void take(const wire::AgentRefuses& refuses);
+  void take(wire::AgentTells tells);
+  void take(const wire::AgentNote& it);
+  void take(const wire::AgentLog& log);
+  void take(const wire::AgentHeard& heard);
+  void turn_away(const std::string& why);
+  void answers_again();
+  void another_answers();
+  void stream_ended(const std::string& why);
+  void fall_silent(const std::string& why);
+  bool tell_silence();
+  void tell_that_it_joins();
+  void look_whether_to_join();
+  /// What is in the way of it may pass.
+  [[nodiscard]] bool is_waited_for() const { return in_run_ || next_; }
+  void fail(std::string why);
+  void pulse();
+  void tell_until_when();
+  [[nodiscard]] std::uint64_t settled() const;
+  [[nodiscard]] bool is_of_another_execution() const;
+  [[nodiscard]] static bool is_of_attempt(const model::What& what);
+  [[nodiscard]] static bool outlasts_its_yard(const decltype(wire::AgentSays::what)& what);
+  void take_early(bool of_attempts);
+  void plan_pulse();
+  void plan_reach();
+  void say(decltype(wire::YardSays::what) what);
+  void say_at_once(decltype(wire::YardSays::what) what);
+  [[nodiscard]] bool take_in(model::What& what);
+  void tell(model::What what);
+  void tell_when_files_are_here(model::AttemptEnded ended);
+  void tell_what_is_left(const std::string& why) const;
+  void start_with_files(const wire::AgentStart& start, const Result<void>& brought);
+  void end_before_start(model::AttemptKey key, std::string why);
+  [[nodiscard]] std::string why_it_ended(const std::string& why);
+  void note(const std::string& text) const;
+  [[nodiscard]] Duration silence_max() const;
+
+  sys::EventLoop& loop_;
+  Options options_;
+  std::string failure_;
+
+  std::optional<sys::StreamProgram> program_;
+  std::unique_ptr<sys::LineStream> stream_;
+  std::size_t greeting_ = 0;  ///< So many bytes came before the agent spoke.
+  std::optional<sys::EventLoop::TimerId> pulse_timer_;
+  std::optional<sys::EventLoop::TimerId> reach_timer_;
+  Duration reach_after_;
+
+  wire::AgentHello hello_;  ///< The last one.
+  Duration clock_ahead_{0};
+  std::optional<wire::AgentSeen> seen_;
+  std::optional<wire::AgentBegin> begin_;
+  Ears ears_;
+  struct Early {
+    std::uint64_t line = 0;
+    wire::AgentTells tells;
+  };
+  std::vector<Early> early_;  ///< Of before it has joined, or what goes on there was told.
+  std::vector<wire::AgentRun> found_;
+  std::set<model::AttemptKey> started_before_;  ///< Of these, until their starts are asked for.
+  EventCheck check_;
+  std::vector<model::Gpu> gpus_;
+  std::set<model::AttemptKey> attempts_;  ///< That run there, as far as is known.
+  std::unique_ptr<UnsharedFiles> files_;  ///< Where they are not the same there.
+  /// What is to be done with attempts whose files are on their way there.
+  std::map<model::AttemptKey, std::vector<model::Command>> not_started_;
+
+  wire::UnheardLines unheard_;
+  std::uint64_t heard_ = 0;
+  std::uint64_t line_ = 0;       ///< The one that is taken in.
+  std::uint64_t of_others_ = 0;  ///< Up to this they were said to an earlier yard.
+  std::uint64_t written_ = 0;    ///< Up to which nothing need be said again, should this yard die.
+  std::map<model::AttemptKey, std::uint64_t> untold_ends_;  ///< In these lines; files are awaited.
+  Duration heard_at_{0};                                    ///< When anything was heard last.
+  Duration clock_{0};        ///< What its clock showed at least, as it said last.
+  Duration lease_heard_{0};  ///< When that was heard last of the agent that has what runs there.
+  Duration agents_time_{0};  ///< From the clock of its events to that of sys::EventLoop::now().
+
+  std::function<model::MachineIndex()> next_;  ///< It is to join when it is ready.
+  model::MachineIndex machine_;                ///< Since join().
+  Phase phase_ = Phase::Connecting;
+  bool spoken_ = false;   ///< The agent has, over this stream.
+  bool greeted_ = false;  ///< There was a hello.
+  bool ready_ = false;
+  bool in_run_ = false;   ///< Since join().
+  bool joined_ = false;   ///< And has not gone since.
+  bool silent_ = false;   ///< As was told of it.
+  bool refused_ = false;  ///< And that was told, too.
+  bool rests_ = false;
+  bool brings_ = false;   ///< The rest of the files.
+  std::string left_;      ///< Why some of them did not come; empty: all of them have.
+  bool forgets_ = false;  ///< All have, and are not needed there.
+};
+
+}  // namespace trainyard::run

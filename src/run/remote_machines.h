@@ -1,0 +1,98 @@
+// The machines of a run that are not the one its yard is on: reached together before the run
+// begins, so that it begins with all of them or not at all, and left together at its end. More may
+// be added while it is at work.
+//
+// Belongs to one thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "model/ids.h"
+#include "model/resources.h"
+#include "run/remote_machine.h"
+#include "sys/event_loop.h"
+#include "wire/agent.h"
+
+namespace trainyard::run {
+
+class RemoteMachines {
+ public:
+  /// How long all of them together may take to answer.
+  static constexpr Duration kConnectMax{40'000};
+
+  RemoteMachines() = default;
+  RemoteMachines(RemoteMachines&&) = delete;
+  RemoteMachines& operator=(RemoteMachines&&) = delete;
+  /// As leave().
+  ~RemoteMachines() { leave(); }
+
+  /// On which the run goes on afterwards.
+  [[nodiscard]] sys::EventLoop& loop() { return loop_; }
+
+  /// Reaches all of them. An error names each that cannot be, and why.
+  Result<void> connect(std::vector<RemoteMachine::Options> machines);
+
+  /// Has each look for what it is to have, one question for each in order, and waits for what they
+  /// have seen (RemoteMachine::seen()). An error names each that does not say it, and why.
+  Result<void> look(std::vector<wire::AgentLook> questions);
+
+  /// Tells all which run it is, and waits until they are ready. The proof is a file that is written
+  /// in the run's directory, and removed when the run is over. An error names each that is not.
+  Result<void> begin(wire::AgentBegin begin);
+
+  /// What an earlier execution has started there, whose yard has died.
+  [[nodiscard]] std::vector<wire::AgentRun> found() const;
+  /// Of that all others are ended: waits until they are.
+  Result<void> keep(const std::set<model::AttemptKey>& goes_on);
+  /// The keys of the agents with which that execution had begun.
+  [[nodiscard]] std::vector<std::string> keys_of_others() const;
+
+  /// All that there is of each, in order.
+  [[nodiscard]] std::vector<model::Capacity> capacities() const;
+
+  /// One more, also when the run has begun: it joins as soon as it is ready.
+  RemoteMachine& add(RemoteMachine::Options machine);
+  /// Told of each that is added from now on.
+  void on_added(std::function<void(RemoteMachine&)> told) { on_added_ = std::move(told); }
+
+  /// When the last of them is taken away; nothing where that is not known of one.
+  [[nodiscard]] std::optional<Duration> until() const;
+  /// Waits for so long; who is reached stays so.
+  void let_pass(Duration time);
+  /// The run is to end: says of each that is not reached how long it is waited for.
+  void say_what_is_waited_for() const;
+
+  [[nodiscard]] std::size_t count() const { return machines_.size(); }
+  [[nodiscard]] RemoteMachine& at(std::size_t index) const { return *machines_.at(index); }
+
+  /// The run is over: waits until all files are here that are on machines without our disk, or
+  /// cannot be brought, or are wanted no more. Once, before leave().
+  void bring_the_rest(const std::function<bool()>& is_wanted);
+
+  /// After that, of which machines some are left there: "lab1, lab2"; empty: none.
+  [[nodiscard]] std::string names_with_files_left() const;
+
+  /// What still runs there is ended. Waits until they have gone, as far as they are reached. A
+  /// second time there is nothing to do.
+  void leave();
+
+ private:
+  Result<void> wait_until_ready();
+  template <class Done>
+  Result<void> wait_for(Done done, const char* what);
+
+  sys::EventLoop loop_;
+  std::vector<std::unique_ptr<RemoteMachine>> machines_;
+  std::optional<wire::AgentBegin> begun_;
+  std::function<void(RemoteMachine&)> on_added_;
+};
+
+}  // namespace trainyard::run

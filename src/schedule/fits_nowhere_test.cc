@@ -1,0 +1,92 @@
+#include "schedule/fits_nowhere.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "model/plan.h"
+#include "model/resources.h"
+
+namespace trainyard::schedule {
+namespace {
+
+model::NamedMachine machine(std::string name, const std::vector<std::string>& gpus = {}) {
+  model::NamedMachine made{.name = std::move(name),
+                           .capacity = {.memory = gb(10), .cpus = model::cpus(8)}};
+  for (const std::string& gpu : gpus) {
+    made.capacity.gpus.push_back({.number = static_cast<int>(made.capacity.gpus.size()),
+                                  .name = gpu,
+                                  .memory = gpu.contains("H100") ? gb(80) : gb(40)});
+  }
+  return made;
+}
+
+const std::vector<model::NamedMachine> kLab{
+    machine("lab1"), machine("lab2", {"NVIDIA H100", "NVIDIA A100"}),
+    machine("big1", {"NVIDIA A100", "NVIDIA A100", "NVIDIA A100"})};
+
+std::string why(const model::Request& request,
+                const std::vector<model::NamedMachine>& machines = kLab) {
+  return fits_nowhere(request, {}, machines).value_or("");
+}
+
+TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
+  EXPECT_EQ(why({.memory = gb(10)}), "");
+  EXPECT_EQ(why({.cpus = model::cpus(9)}),
+            "fits on none of lab1, lab2, big1: needs 9 CPUs, this machine has 8");
+  EXPECT_EQ(why({.cpus = model::cpus(9)}, {machine("here")}), "needs 9 CPUs, this machine has 8");
+  EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70)}), "")
+      << "the machine with most GPUs is not the one with the largest";
+}
+
+TEST(FitsNowhere, NamesTheMachinesThatThereAreWhereNoneIsCalledSo) {
+  EXPECT_EQ(why({.where = {.machine = "lab*"}}), "");
+  EXPECT_EQ(why({.where = {.machine = "node*"}}),
+            "where: no machine is called 'node*'; there are lab1, lab2, big1");
+  EXPECT_EQ(why({.where = {.machine = "node*"}}, {machine("here")}),
+            "where: no machine is called 'node*'; there is here");
+  std::vector<model::NamedMachine> many;
+  for (int i = 0; i < 11; ++i) many.push_back(machine("m" + std::to_string(i)));
+  EXPECT_EQ(why({.where = {.machine = "node*"}}, many),
+            "where: no machine is called 'node*'; there are m0, m1, m2, m3, m4, m5, m6, m7 and 3 "
+            "more");
+}
+
+TEST(FitsNowhere, NamesTheirGpusWhereNoneIsCalledSo) {
+  EXPECT_EQ(why({.gpus = 1, .where = {.gpu = "h100"}}), "");
+  EXPECT_EQ(
+      why({.gpus = 1, .where = {.gpu = "H200"}}),
+      "where: no machine has a GPU called 'H200'; there are lab1 (no GPU), lab2 (NVIDIA A100, "
+      "NVIDIA H100), big1 (NVIDIA A100)");
+  EXPECT_EQ(why({.gpus = 1, .where = {.machine = "big*", .gpu = "H100"}}),
+            "where: no machine is called 'big*' and has a GPU called 'H100'; there are lab1 (no "
+            "GPU), lab2 (NVIDIA A100, NVIDIA H100), big1 (NVIDIA A100)");
+}
+
+TEST(FitsNowhere, CountsTheGpusThatAreCalledSoAndNoOthers) {
+  EXPECT_EQ(why({.gpus = 2, .where = {.gpu = "H100"}}),
+            "fits on none of lab2: needs 2 GPUs called 'H100', this machine has 1");
+  EXPECT_EQ(why({.gpus = 3, .where = {.gpu = "A100"}}), "");
+  EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70), .where = {.gpu = "A100"}}),
+            "fits on none of lab2, big1: needs 70 GB of memory on a GPU, the largest here can give "
+            "36 GB after what is kept free");
+}
+
+TEST(FitsNowhere, LooksAtNoNamesOfMachinesThatAreMadeUp) {
+  const std::vector<model::NamedMachine> made_up{machine(""), machine("", {"", ""})};
+  EXPECT_EQ(why({.gpus = 1, .where = {.machine = "lab*", .gpu = "H100"}}, made_up), "");
+  EXPECT_EQ(why({.cpus = model::cpus(9)}, made_up),
+            "fits on none of them: needs 9 CPUs, this machine has 8");
+}
+
+TEST(FitsNowhere, TakesAGpuThatHasNotAnsweredYetForWhatItMayBe) {
+  model::NamedMachine late = machine("late", {""});
+  late.capacity.gpus.front() = {.late = true};
+  EXPECT_EQ(why({.gpus = 1, .where = {.gpu = "H100"}}, {late}), "");
+}
+
+}  // namespace
+}  // namespace trainyard::schedule

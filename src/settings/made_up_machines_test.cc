@@ -1,0 +1,87 @@
+#include "settings/made_up_machines.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/resources.h"
+
+namespace trainyard::settings {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<MadeUpMachines> machines_in(std::string_view text) {
+  return parse_made_up_machines(text).value_or(std::vector<MadeUpMachines>{});
+}
+
+std::string why_not(std::string_view text) {
+  const auto machines = parse_made_up_machines(text);
+  return machines ? "" : machines.error().message;
+}
+
+TEST(MadeUpMachines, AreReadAsTheyAreWritten) {
+  EXPECT_THAT(
+      machines_in("8x(4x80GB)"),
+      ElementsAre(MadeUpMachines{.count = 8, .gpus = {4, gb(80)}, .cpus = {}, .memory = {}}));
+  const MadeUpMachines large{
+      .count = 8, .gpus = {2, gb(80)}, .cpus = model::cpus(64), .memory = gb(512)};
+  EXPECT_THAT(machines_in("8x(2x80GB, 64 CPUs, 512GB)"), ElementsAre(large));
+  EXPECT_THAT(machines_in(" 8 x ( 512 GB ,64CPUs, 2 x 80 GB ) "), ElementsAre(large))
+      << "in any order, and with any blanks";
+  EXPECT_THAT(
+      machines_in("(1 CPU)+2x(64 CPUs, 256GB)"),
+      ElementsAre(
+          MadeUpMachines{.count = 1, .gpus = {}, .cpus = model::cpus(1), .memory = {}},
+          MadeUpMachines{.count = 2, .gpus = {}, .cpus = model::cpus(64), .memory = gb(256)}));
+  EXPECT_THAT(machines_in("1x(1x80GB, 2x24GB)"),
+              ElementsAre(MadeUpMachines{
+                  .count = 1, .gpus = {gb(80), gb(24), gb(24)}, .cpus = {}, .memory = {}}));
+}
+
+TEST(MadeUpMachines, HaveATextThatIsReadAsTheSame) {
+  for (const std::string_view text :
+       {"8x(4x80GB)", "1x(1x80GB, 2x24GB, 0.5 CPUs, 512GB)", "1x(1 CPU)"}) {
+    const std::vector<MadeUpMachines> kinds = machines_in(text);
+    ASSERT_EQ(kinds.size(), 1U) << text;
+    EXPECT_EQ(to_text(kinds[0]), text);
+  }
+}
+
+TEST(MadeUpMachines, AreToldWhereTheyAreWrong) {
+  EXPECT_EQ(why_not("4x80GB"), "at 1 of '4x80GB': '4x80GB' is not like 8x(4x80GB, 64 CPUs, 512GB)");
+  EXPECT_EQ(why_not("8y(4x80GB)"), "at 1 of '8y(4x80GB)': '8y' is no number of machines, as 8x is");
+  EXPECT_EQ(why_not("0x(4x80GB)"), "at 1 of '0x(4x80GB)': '0x' is no number of machines, as 8x is");
+  EXPECT_EQ(why_not("8x(4x80GB"),
+            "at 3 of '8x(4x80GB': a ')' is missing behind what a machine has");
+  EXPECT_EQ(why_not("8x(4x80GB, 64 CPUs,)"),
+            "at 20 of '8x(4x80GB, 64 CPUs,)': GPUs (4x80GB), CPUs (64 CPUs) or memory (512GB) is "
+            "missing");
+  EXPECT_EQ(why_not("2x(four CPUs)"), "at 4 of '2x(four CPUs)': 'four' is not a number of CPUs");
+  EXPECT_EQ(why_not("2x(4y80GB)").substr(0, 22), "at 4 of '2x(4y80GB)': ");
+  EXPECT_EQ(why_not("2x(ax80GB)"), "at 4 of '2x(ax80GB)': 'ax80GB' is not like 4x80GB");
+  EXPECT_EQ(why_not("2x(1x80GB)+2x(4x80gb)").substr(0, 34), "at 17 of '2x(1x80GB)+2x(4x80gb)': ");
+  EXPECT_EQ(why_not("2x(80GB, 512GB)"),
+            "at 10 of '2x(80GB, 512GB)': its memory is said twice; a GPU is written as 1x512GB");
+  EXPECT_EQ(why_not("2x(1 CPU, 2 CPUs)"), "at 11 of '2x(1 CPU, 2 CPUs)': its CPUs are said twice");
+  EXPECT_EQ(why_not("1x(1x0)"), "at 6 of '1x(1x0)': a GPU without memory is none");
+  EXPECT_EQ(why_not(""), "at 1 of '': a machine is missing: 8x(4x80GB) is one kind");
+}
+
+TEST(MadeUpMachines, AreNotMoreThanCanBePlayed) {
+  EXPECT_EQ(machines_in("1000x(1 CPU)").size(), 1U);
+  EXPECT_EQ(why_not("1001x(1 CPU)"),
+            "at 1 of '1001x(1 CPU)': '1001x' is no number of machines, as 8x is");
+  EXPECT_EQ(why_not("600x(1 CPU)+600x(1 CPU)"),
+            "at 13 of '600x(1 CPU)+600x(1 CPU)': there may be 1000 machines in all, and no more");
+  EXPECT_EQ(why_not("1x(999x1GB, 2x1GB)"),
+            "at 13 of '1x(999x1GB, 2x1GB)': a machine may have 1000 GPUs, and no more");
+}
+
+}  // namespace
+}  // namespace trainyard::settings

@@ -1,0 +1,15 @@
+// What a fork needs on its way to becoming another program. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trainyard::sys {
+
+/// As execv(3) wants them: to the texts, which must stay where they are, and a null pointer.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts);
+
+/// All signals do what they do by default, and none is blocked. In a fork.
+void make_signals_default();
+
+}  // namespace trainyard::sys

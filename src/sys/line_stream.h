@@ -1,0 +1,60 @@
+// Lines of text over a stream, both ways, and nothing waits: what has come is told line by line,
+// what is sent goes as soon as it can.
+//
+// Does not bound what waits to be sent: who sends looks at unsent(). Belongs to the thread of its
+// loop.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/outgoing.h"
+
+namespace trainyard::sys {
+
+class LineStream {
+ public:
+  /// Told of each line without its end, in order. May destroy the stream.
+  using OnLine = std::move_only_function<void(std::string_view line)>;
+  /// Told once, last of all: nothing comes any more, and why. May destroy the stream.
+  using OnEnd = std::move_only_function<void(const std::string& why)>;
+
+  struct Options {
+    std::size_t line_max = 0;  ///< A longer line ends it.
+    OnLine on_line;
+    OnEnd on_end;
+  };
+
+  /// `socket` is one end of a stream socket. `loop` must outlive this.
+  LineStream(EventLoop& loop, Descriptor socket, Options options);
+  LineStream(LineStream&&) = delete;
+  LineStream& operator=(LineStream&&) = delete;
+  /// Closes the socket, whatever waits to be sent.
+  ~LineStream();
+
+  void send(std::string_view line);
+  [[nodiscard]] std::size_t unsent() const { return outgoing_.size(); }
+
+ private:
+  void read();
+  void write();
+  void end(const std::string& why);
+
+  EventLoop& loop_;
+  Descriptor socket_;
+  /// Shared, as what is called may destroy this: it is there until it has returned.
+  std::shared_ptr<Options> options_;
+  std::string incoming_;  ///< A line that has not ended yet.
+  Outgoing outgoing_;
+  bool waits_for_room_ = false;
+  bool ended_ = false;
+  /// Shared, so that it is seen that a line has destroyed this.
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+};
+
+}  // namespace trainyard::sys

@@ -1,0 +1,24 @@
+// Wakes an event loop from another thread: the loop watches its descriptor.
+//
+// Any thread may wake; one drains.
+#pragma once
+
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+class Waker {
+ public:
+  Waker();
+
+  /// Its descriptor can be read from now on. Again: no effect.
+  void wake() const;
+  /// It cannot, until somebody wakes again.
+  void drain() const;
+  [[nodiscard]] int descriptor() const { return event_.get(); }
+
+ private:
+  Descriptor event_;
+};
+
+}  // namespace trainyard::sys

@@ -1,0 +1,23 @@
+// What the scheduler wants done as text, and read again: what agents on other machines are told,
+// and what the journal keeps. All of a command survives it.
+//
+//   {"stop_attempt":{"key":{"task":7,"attempt":2},"kill":true}}
+//
+// In the form of events (wire/events.h); a command has no time. No state; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/command.h"
+
+namespace trainyard::wire {
+
+std::string to_text(const model::Command& command);
+
+/// From any text, as event_from_text(). Whether the run has the tasks and the GPUs that a command
+/// speaks of is not known here.
+Result<model::Command> command_from_text(std::string_view text);
+
+}  // namespace trainyard::wire

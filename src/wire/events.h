@@ -1,0 +1,33 @@
+// What happens to the yard as text, and read again: what agents on other machines tell of, what the
+// journal keeps, and what is played again. All of an event survives it.
+//
+//   {"at":61250,"sampled":{"memory_available":64000000000,"tasks":[{"key":{"task":7},"memory":9}]}}
+//
+// One JSON object on one line: when, and what, under its name. Members have the names that they
+// have in model/event.h; memory is in bytes, times are in milliseconds, CPUs in thousandths. What a
+// member says by default is left out: that is when, too, at the very start of a run. Text that is
+// no UTF-8 is an object with its bytes, {"hex":"ff61"}; numbers that JSON does not know are "nan",
+// "inf" and "-inf". A thing of which nothing is said is {}.
+//
+// No state; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/event.h"
+
+namespace trainyard::wire {
+
+std::string to_text(const model::Event& event);
+
+/// From any text, whoever wrote it. Members that nobody knows are skipped, and those that are
+/// missing are as they are by default. An error names what is wrong: "event:
+/// sampled.tasks[3].memory: must be a whole number from ...". The plan of a batch is there, and
+/// whole (wire/plan_check.h); whether the run has the tasks and the machines that an event speaks
+/// of is not known here. Costs no more than some hundred times the bytes of the text, which the
+/// caller bounds.
+Result<model::Event> event_from_text(std::string_view text);
+
+}  // namespace trainyard::wire

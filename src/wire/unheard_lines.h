@@ -1,0 +1,48 @@
+// What one side of a conversation has said that the other is not known to have heard: it is said
+// again when the stream between them has been cut (wire/agent.h). Lines are numbered from 1.
+//
+// Holds as much as is said and not heard, which whoever says it bounds: bytes(). One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+namespace trainyard::wire {
+
+class UnheardLines {
+ public:
+  /// The number of the line that is kept next.
+  [[nodiscard]] std::uint64_t next() const { return heard_ + lines_.size() + 1; }
+  const std::string& keep(std::string line) {
+    bytes_ += line.size();
+    return lines_.emplace_back(std::move(line));
+  }
+
+  /// Before anything is kept: the next one follows on this.
+  void go_on_after(std::uint64_t number) { heard_ = number; }
+  /// Up to which all were heard.
+  [[nodiscard]] std::uint64_t heard() const { return heard_; }
+
+  /// All up to that number were heard. What was never said, or was heard before, is left alone.
+  void heard(std::uint64_t up_to) {
+    while (heard_ < up_to && !lines_.empty()) {
+      bytes_ -= lines_.front().size();
+      lines_.pop_front();
+      ++heard_;
+    }
+  }
+
+  /// Those to be said again, in order.
+  [[nodiscard]] const std::deque<std::string>& lines() const { return lines_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::uint64_t heard_ = 0;
+  std::deque<std::string> lines_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace trainyard::wire

@@ -1,0 +1,172 @@
+// What the workers of a parallel run and its router say to each other, once a worker has said
+// hello.
+//
+// An event goes as a frame of kind Event, of which the router looks at nothing but the prefix: its
+// topic is the hash of its name, which its sender has told before; its origin is who sends it; its
+// sequence counts the events of that origin and topic, from 1. Its fields are the JSON that it
+// carries. Its first buffer, if it has any, says of which type and shape the others are.
+//
+// All else is words: from a worker Reports and Requests, from the router Orders and Replies. Plain
+// values and their fields; no sockets, no state, any thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/frame.h"
+
+namespace trainyard::wire {
+
+/// Of the connection of a worker.
+constexpr FrameLimits kWorkerLimits{.fields_bytes_max = std::size_t{8} << 20,
+                                    .buffers_max = 64,
+                                    .buffers_bytes_max = std::size_t{64} << 20,
+                                    .shared_max = kDescriptorsMax};
+constexpr std::size_t kEventNameBytesMax = 256;
+/// Of what a worker says of its end: the rest is cut off, as others tell it on with words of
+/// theirs.
+constexpr std::size_t kFinishWhyBytesMax = 16'000;
+
+/// The number of a name, as everybody calculates it (FNV-1a of 64 bits).
+std::uint64_t topic_of(std::string_view name);
+
+/// Who sends: a node, and which life of it, so that the count of the next life is another one.
+std::uint32_t origin_of(int node, std::uint32_t life);
+int node_of(std::uint32_t origin);
+constexpr int kNodesMax = 65'536;
+/// How long a request may wait: in milliseconds, at most a year, and never less than nothing.
+std::int64_t allowed_wait(std::chrono::milliseconds within);
+
+// --- both ways ---
+
+/// Before the first event of a topic goes over a connection.
+struct TopicWord {
+  std::string name;
+  std::string type;  ///< What it carries: "json", "buffer".
+
+  friend bool operator==(const TopicWord&, const TopicWord&) = default;
+};
+
+// --- from a worker ---
+
+/// From now on events of this name, or of names that match it as a pattern; and no more.
+struct WantWord {
+  std::string name;
+  bool wanted = true;
+
+  friend bool operator==(const WantWord&, const WantWord&) = default;
+};
+/// It listens to all that it wants from the beginning: what others send need not wait for it.
+struct SettledWord {
+  friend bool operator==(const SettledWord&, const SettledWord&) = default;
+};
+/// What it does has ended. Nothing is wanted any more.
+struct FinishWord {
+  std::string outcome;  ///< "max steps", "finished", "stopped", "failed".
+  std::string why;
+
+  friend bool operator==(const FinishWord&, const FinishWord&) = default;
+};
+/// It has waited for an event, in an exchange or by its name, and waits no more.
+struct WaitedWord {
+  std::string name;
+  std::int64_t ms = 0;
+  std::optional<int> from = {};  ///< Whose event ended that; nothing: none came.
+
+  friend bool operator==(const WaitedWord&, const WaitedWord&) = default;
+};
+/// Shorter waits are not worth a word.
+constexpr std::chrono::milliseconds kWaitedLeast{1};
+using WorkerReport = std::variant<TopicWord, WantWord, SettledWord, FinishWord, WaitedWord>;
+
+/// Answered when so many have settled.
+struct ReadyRequest {
+  int workers = 0;
+  std::int64_t within_ms = 0;
+
+  friend bool operator==(const ReadyRequest&, const ReadyRequest&) = default;
+};
+/// Answered when all that are to come have come.
+struct BarrierRequest {
+  std::string name;
+  std::vector<std::string> roles;  ///< Of those with one of these; empty: all.
+  std::int64_t within_ms = 0;
+
+  friend bool operator==(const BarrierRequest&, const BarrierRequest&) = default;
+};
+/// Answered at once: what the router knows.
+struct StatusRequest {
+  friend bool operator==(const StatusRequest&, const StatusRequest&) = default;
+};
+using WorkerRequest = std::variant<ReadyRequest, BarrierRequest, StatusRequest>;
+
+// --- from the router ---
+
+/// To a request: well, or who is missing.
+struct WorkerReply {
+  std::string error;                 ///< Empty: it went well.
+  std::vector<std::string> missing;  ///< "worker 2 (collector)"
+  std::string status;                ///< JSON, of a StatusRequest.
+
+  friend bool operator==(const WorkerReply&, const WorkerReply&) = default;
+};
+
+/// Another worker has come, or has gone.
+struct PeerWord {
+  int node = 0;
+  std::string change;  ///< "settled", "finished", "lost" (it comes again), "failed".
+  std::string outcome;
+  std::string why;
+  std::vector<std::string> roles;
+
+  friend bool operator==(const PeerWord&, const PeerWord&) = default;
+};
+/// Events did not reach somebody: they were dropped on the way to the one who is told, or those of
+/// the one who is told were refused.
+struct LostWord {
+  std::string name;
+  int node = 0;  ///< Whose they were, or who did not get them.
+  std::uint64_t count = 0;
+  bool refused = false;
+  std::string why = {};  ///< Of a refusal; empty: the queue was full.
+
+  friend bool operator==(const LostWord&, const LostWord&) = default;
+};
+/// It is to end.
+struct EndWord {
+  std::string why;
+
+  friend bool operator==(const EndWord&, const EndWord&) = default;
+};
+using WorkerOrder = std::variant<TopicWord, PeerWord, LostWord, EndWord>;
+
+/// To and from the fields of a frame. Members that nobody knows are skipped. An error says which
+/// member is wrong.
+std::string to_fields(const WorkerReport& report);
+std::string to_fields(const WorkerRequest& request);
+std::string to_fields(const WorkerReply& reply);
+std::string to_fields(const WorkerOrder& order);
+Result<WorkerReport> read_worker_report(std::string_view fields);
+Result<WorkerRequest> read_worker_request(std::string_view fields);
+Result<WorkerReply> read_worker_reply(std::string_view fields);
+Result<WorkerOrder> read_worker_order(std::string_view fields);
+
+/// Of which type and shape the buffers of an event are, as the first of its buffers says it.
+struct BufferShape {
+  std::uint8_t dtype = 0;  ///< The place of its type in trainyard/buffer.h.
+  bool shared = false;     ///< It is one of the shared buffers of the frame, and not a raw one.
+  std::vector<std::int64_t> shape;
+
+  friend bool operator==(const BufferShape&, const BufferShape&) = default;
+};
+std::string shapes_text(const std::vector<BufferShape>& shapes);
+Result<std::vector<BufferShape>> read_shapes(std::string_view bytes);
+
+}  // namespace trainyard::wire

@@ -1,0 +1,37 @@
+// Which machines a run has, as the one that began it knows them, and who is let in. Pure; one
+// thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "workers/datagram.h"
+#include "workers/machine_words.h"
+
+namespace trainyard::workers {
+
+class Admission {
+ public:
+  struct Options {
+    MachineEntry own;
+    std::string topology;
+    int elsewhere = 0;  ///< Workers that others bring, all together.
+  };
+  explicit Admission(Options options) : options_(std::move(options)) {}
+
+  /// The same answer to a machine that asks again because it has not heard it.
+  MachineWelcome ask(const MachineHello& hello);
+  /// Workers that nobody has brought yet.
+  [[nodiscard]] int awaited() const;
+  /// Whether it had been let in before it asked this time.
+  [[nodiscard]] bool knows(MachineId id) const;
+
+ private:
+  [[nodiscard]] std::string refusal(const MachineHello& hello) const;
+
+  Options options_;
+  std::vector<MachineEntry> joined_;  ///< In the order in which they came.
+};
+
+}  // namespace trainyard::workers

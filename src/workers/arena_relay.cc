@@ -1,0 +1,159 @@
+#include "workers/arena_relay.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "link/arena.h"
+#include "link/arena_exchange.h"
+#include "sys/descriptor.h"
+#include "wire/frame.h"
+
+namespace trainyard::workers {
+
+Result<void> ArenaRelay::take(End sender, sys::Descriptor descriptor) {
+  auto& unnamed = unnamed_[sender];
+  // Frames that wait until all are settled have named nothing yet.
+  if (unnamed.size() >= kKnownMax) {
+    return std::unexpected(Error{"more descriptors than frames have named"});
+  }
+  unnamed.push_back(std::move(descriptor));
+  return {};
+}
+
+Result<void> ArenaRelay::named(const Arena& arena, const std::vector<End>& receivers) {
+  auto found = known_.find(arena);
+  if (found == known_.end()) {
+    auto& unnamed = unnamed_[arena.sender];
+    if (unnamed.empty()) {
+      return std::unexpected(Error{fmt::format("arena {} was not handed over", arena.number)});
+    }
+    make_room(arena.sender);
+    found = known_.emplace(arena, Known{}).first;
+    found->second.descriptor = std::make_shared<const sys::Descriptor>(std::move(unnamed.front()));
+    unnamed.pop_front();
+  }
+  found->second.named = ++namings_;
+  if (receivers.empty()) {
+    releases_.push_back(arena);
+  } else {
+    found->second.namings.emplace_back(receivers.begin(), receivers.end());
+  }
+  return {};
+}
+
+void ArenaRelay::make_room(End sender) {
+  const auto first = known_.lower_bound({.sender = sender, .number = 0});
+  const auto last = known_.lower_bound({.sender = sender + 1, .number = 0});
+  if (static_cast<std::size_t>(std::distance(first, last)) < kKnownMax) return;
+  auto oldest = last;
+  for (auto it = first; it != last; ++it) {
+    if (!it->second.namings.empty()) continue;
+    if (oldest == last || it->second.named < oldest->second.named) oldest = it;
+  }
+  if (oldest != last) known_.erase(oldest);
+}
+
+ArenaRelay::Alias ArenaRelay::alias(const Arena& arena, End receiver) {
+  Receiver& to = receivers_[receiver];
+  const auto found = to.current.find(arena);
+  if (found != to.current.end()) {
+    to.aliases.at(found->second).named = ++namings_;
+    return {.number = found->second, .descriptor = nullptr};
+  }
+  make_room(to);
+  const std::uint64_t number = ++last_alias_;
+  to.current.emplace(arena, number);
+  to.aliases.emplace(number, Mapped{.arena = arena, .named = ++namings_});
+  return {.number = number, .descriptor = known_.at(arena).descriptor};
+}
+
+void ArenaRelay::make_room(Receiver& receiver) {
+  if (receiver.current.size() < kMappedMax) return;
+  receiver.current.erase(std::ranges::min_element(
+      receiver.current, {}, [&](const auto& it) { return receiver.aliases.at(it.second).named; }));
+  // What is not mapped may still be released; beyond this it is no honest receiver.
+  constexpr std::size_t kAliasesMax = 4'096;
+  if (receiver.aliases.size() <= kAliasesMax) return;
+  std::erase_if(receiver.aliases, [&](const auto& it) {
+    const auto current = receiver.current.find(it.second.arena);
+    return current == receiver.current.end() || current->second != it.first;
+  });
+}
+
+Result<std::span<const std::byte>> ArenaRelay::bytes_of(End sender,
+                                                        const wire::SharedBuffer& place) {
+  const auto found = known_.find({.sender = sender, .number = place.arena});
+  if (found == known_.end()) {
+    return std::unexpected(Error{fmt::format("arena {} is not there any more", place.arena)});
+  }
+  Known& known = found->second;
+  if (!known.view) {
+    auto view = link::ArenaView::map(*known.descriptor, link::ArenaExchange::kArenaBytesMax);
+    if (!view) return std::unexpected(std::move(view.error()));
+    known.view = std::make_shared<const link::ArenaView>(*std::move(view));
+  }
+  const std::span<const std::byte> all = known.view->bytes();
+  if (place.offset > all.size() || place.bytes > all.size() - place.offset) {
+    return std::unexpected(Error{"a buffer outside its arena"});
+  }
+  return all.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes));
+}
+
+void ArenaRelay::released(End receiver, std::uint64_t alias) {
+  const auto to = receivers_.find(receiver);
+  if (to == receivers_.end()) return;
+  const auto found = to->second.aliases.find(alias);
+  if (found != to->second.aliases.end()) released(receiver, found->second.arena);
+}
+
+void ArenaRelay::released(End holder, const Arena& arena) {
+  const auto known = known_.find(arena);
+  if (known == known_.end()) return;
+  auto& namings = known->second.namings;
+  for (auto naming = namings.begin(); naming != namings.end(); ++naming) {
+    const auto has = naming->find(holder);
+    if (has == naming->end()) continue;
+    naming->erase(has);
+    if (naming->empty()) {
+      namings.erase(naming);
+      releases_.push_back(arena);
+    }
+    return;
+  }
+}
+
+void ArenaRelay::forget_alias(End receiver, std::uint64_t alias) {
+  Receiver& to = receivers_[receiver];
+  const auto found = to.aliases.find(alias);
+  if (found == to.aliases.end()) return;
+  to.current.erase(found->second.arena);
+}
+
+void ArenaRelay::forget(End end) {
+  receivers_.erase(end);
+  unnamed_.erase(end);
+  std::erase_if(known_, [&](const auto& it) { return it.first.sender == end; });
+  for (auto& [arena, known] : known_) {
+    for (auto naming = known.namings.begin(); naming != known.namings.end();) {
+      naming->erase(end);
+      if (!naming->empty()) {
+        ++naming;
+        continue;
+      }
+      naming = known.namings.erase(naming);
+      releases_.push_back(arena);
+    }
+  }
+}
+
+}  // namespace trainyard::workers

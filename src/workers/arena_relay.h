@@ -1,0 +1,99 @@
+// Buffers that lie in memory of who sends them, on their way through the router: it passes the
+// descriptors on and touches nothing of what is in them.
+//
+// Whoever sends counts for each of its arenas how often it was named and not released. Here it is
+// remembered who still has each of those, and told to release when the last of them has. Each
+// receiver knows an arena by a number that only it has, a new one each time the descriptor goes.
+//
+// One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "link/arena.h"
+#include "sys/descriptor.h"
+#include "wire/frame.h"
+
+namespace trainyard::workers {
+
+class ArenaRelay {
+ public:
+  /// An end of a connection: a worker in one of its lives. What is retained has a number of its
+  /// own.
+  using End = std::uint64_t;
+  /// As whoever sends calls it.
+  struct Arena {
+    End sender = 0;
+    std::uint64_t number = 0;
+    auto operator<=>(const Arena&) const = default;
+  };
+  /// So many arenas of one sender are remembered, those that were named last.
+  static constexpr std::size_t kKnownMax = 64;
+  /// So many arenas a receiver is taken to have mapped (it has more, ArenaExchange::kMappedMax).
+  static constexpr std::size_t kMappedMax = 48;
+
+  /// A descriptor that came with a frame.
+  Result<void> take(End sender, sys::Descriptor descriptor);
+
+  /// A frame names it; all of these get it. An error: it did not come.
+  Result<void> named(const Arena& arena, const std::vector<End>& receivers);
+  /// What the receiver calls it, and the descriptor if that has to go with the frame.
+  struct Alias {
+    std::uint64_t number = 0;
+    std::shared_ptr<const sys::Descriptor> descriptor;
+  };
+  Alias alias(const Arena& arena, End receiver);
+
+  /// What lies there, for who passes on no descriptors. Good until the arena is forgotten, or the
+  /// sender writes there again. An error: it did not come, or there is no such place in it.
+  Result<std::span<const std::byte>> bytes_of(End sender, const wire::SharedBuffer& place);
+
+  /// The receiver has released what it calls so, or will not get it.
+  void released(End receiver, std::uint64_t alias);
+  /// One that has it and needs no name for it has released it.
+  void released(End holder, const Arena& arena);
+  /// The descriptor that was to go with a frame has not gone.
+  void forget_alias(End receiver, std::uint64_t alias);
+  /// It is gone: all that it has is released, and what it sent is nobody's.
+  void forget(End end);
+
+  /// What is to be told to senders since the last call: arenas that all have released.
+  std::vector<Arena> take_releases() { return std::exchange(releases_, {}); }
+
+ private:
+  struct Known {
+    std::shared_ptr<const sys::Descriptor> descriptor;
+    std::shared_ptr<const link::ArenaView> view;  ///< None: nobody has looked into it.
+    std::deque<std::multiset<End>> namings;       ///< Who still has each of them.
+    std::uint64_t named = 0;                      ///< When: a count of namings.
+  };
+  struct Mapped {
+    Arena arena;
+    std::uint64_t named = 0;
+  };
+  struct Receiver {
+    std::map<std::uint64_t, Mapped> aliases;  ///< All that it may still release.
+    std::map<Arena, std::uint64_t> current;   ///< What it is taken to have mapped.
+  };
+  void make_room(End sender);
+  void make_room(Receiver& receiver);
+
+  std::map<Arena, Known> known_;
+  std::map<End, std::deque<sys::Descriptor>> unnamed_;
+  std::map<End, Receiver> receivers_;
+  std::vector<Arena> releases_;
+  std::uint64_t namings_ = 0;
+  std::uint64_t last_alias_ = 0;
+};
+
+}  // namespace trainyard::workers

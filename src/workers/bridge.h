@@ -1,0 +1,42 @@
+// How the machines of a run reach each other: messages that arrive once, twice or not at all, and
+// from one machine to another in their order. Behind it stands NATS (workers/nats_bridge.h).
+//
+// One thread, that of the loop: what it tells it tells there, and not before start().
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "workers/datagram.h"
+
+namespace trainyard::workers {
+
+class Bridge {
+ public:
+  struct Listener {
+    std::function<void(std::string_view message)> on_message;
+    /// Nothing goes through now; or it does again, and what was sent may be lost.
+    std::function<void(bool is_up)> on_change;
+    /// It will not come back: why.
+    std::function<void(const std::string& why)> on_end;
+    /// Worth knowing: "3 messages came faster than they were read".
+    std::function<void(const std::string& what)> on_trouble;
+  };
+
+  Bridge() = default;
+  Bridge(Bridge&&) = delete;
+  Bridge& operator=(Bridge&&) = delete;
+  virtual ~Bridge() = default;
+
+  virtual void start(Listener listener) = 0;
+  virtual void send(MachineId to, std::string_view message) = 0;
+  /// To the machine that has begun the run, whoever that is.
+  virtual void send_to_hub(std::string_view message) = 0;
+  [[nodiscard]] virtual std::size_t message_bytes_max() const = 0;
+  /// "127.0.0.1:4222"
+  [[nodiscard]] virtual std::string name() const = 0;
+};
+
+}  // namespace trainyard::workers

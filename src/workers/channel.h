@@ -1,0 +1,139 @@
+// A worker's end of its connection to the router: what its buses emit goes out, what others emit
+// comes in, and what it asks is answered.
+//
+// A thread of its own reads, and calls the listeners for what came: one that does not return holds
+// up all others of this worker, and in the end, where the policy says so, whoever emits to it.
+// Sending is done by whoever emits. Any thread may call anything.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "link/frame_socket.h"
+#include "pipeline/bus_remote.h"
+#include "pipeline/bus_state.h"
+#include "ranks/shared_arenas.h"
+#include "trainyard/detail/codec.h"
+#include "wire/frame.h"
+#include "wire/worker.h"
+#include "workers/sender.h"
+
+namespace trainyard::workers {
+
+class Channel final : public detail::BusRemote, public std::enable_shared_from_this<Channel> {
+ public:
+  struct Options {
+    int node = 0;
+    std::uint32_t life = 1;
+    /// Told on the reading thread.
+    std::function<void(const wire::PeerWord&)> on_peer;
+    std::function<void(const wire::LostWord&)> on_lost;
+    /// The parent wants it to end, or is gone.
+    std::function<void(const std::string& why)> on_end;
+    /// The parent takes nothing more of it: what was not read yet is lost.
+    std::function<void(const std::string& why)> on_refused;
+    /// A bus that was connected has stopped; on the thread that stopped it.
+    std::function<void(const detail::BusState& bus)> on_bus_gone;
+  };
+
+  /// `socket` has been welcomed.
+  static std::shared_ptr<Channel> start(link::FrameSocket socket, Options options);
+  explicit Channel(link::FrameSocket socket, Options options);
+  Channel(Channel&&) = delete;
+  Channel& operator=(Channel&&) = delete;
+  ~Channel() override;
+
+  /// Nothing comes or goes any more.
+  void close();
+
+  void connect(const std::shared_ptr<detail::BusState>& bus);
+  /// It listens to all that it wants from the beginning. Again: no effect.
+  void settle();
+  /// An error in a listener: the answer would wait for it to return.
+  Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, const std::stop_token& stop);
+  void report(const wire::WorkerReport& report);
+
+  /// In memory that others can map: it goes to them without a copy.
+  ranks::SharedArenas& arenas() { return *arenas_; }
+
+  void want(std::string_view name) override;
+  void want_not(std::string_view name) override;
+  void send(const detail::EventName& name, const detail::Codec& codec, const void* payload,
+            bool is_retained) override;
+  void will_wait() override { settle(); }
+  void waited(std::string_view name, std::chrono::nanoseconds took, bool came) override;
+  void bus_stopped(detail::BusState& bus) override;
+
+ private:
+  class Lease;
+  void read();
+  void take(wire::Frame frame);
+  void take_order(const wire::Frame& frame);
+  void take_event(wire::Frame frame);
+  /// What it says where a buffer lies; the arena is released when nobody has it any more.
+  [[nodiscard]] Result<std::shared_ptr<detail::BufferMemory>> lease(
+      const wire::SharedBuffer& place);
+  void release(std::uint64_t arena);
+  /// An arena that is not read any more, here or there. Never waits: it may be the reading thread
+  /// that calls, which whoever sends may wait for.
+  struct Released {
+    std::uint64_t arena = 0;
+    bool here = false;
+  };
+  void add_released(Released it);
+  void pass_on_released();
+  /// Under the lock of the sender.
+  void pass_on(Released it, std::string& bytes);
+  /// False: it was over before.
+  bool end(const std::string& why);
+  Result<void> say(wire::FrameKind kind, std::uint64_t sequence, std::string fields);
+  /// The frame behind what is there, and before it of which type the event is, the first time.
+  Result<void> put_event(const detail::EventName& name, std::string_view type, wire::Frame& frame,
+                         std::string& bytes);
+
+  const Options options_;
+  const std::uint32_t origin_;
+  std::shared_ptr<ranks::SharedArenas> arenas_;
+
+  link::FrameSocket socket_;                          ///< Read by the reading thread alone.
+  std::map<std::uint64_t, std::uint64_t> sequences_;  ///< By topic; guarded by the sender.
+  link::ArenaExchange sent_;                          ///< The same: of what others have of ours.
+  std::atomic<bool> settled_ = false;
+  std::atomic<bool> over_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, int, std::less<>> wanted_;  ///< How often. Guarded, as all below.
+  std::vector<std::weak_ptr<detail::BusState>> buses_;
+  std::map<std::uint64_t, std::optional<wire::WorkerReply>> asked_;
+  std::uint64_t last_request_ = 0;
+  std::map<std::uint64_t, int> last_from_;  ///< Whose the last event of a topic was.
+  std::string why_over_;
+
+  std::mutex releasing_;
+  std::vector<Released> released_;  ///< Guarded by `releasing_`.
+  std::mutex passing_on_;           ///< Whoever has it passes on what was released.
+
+  // Of the reading thread.
+  std::map<std::uint64_t, wire::TopicWord> topics_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> heard_;
+
+  Sender sender_;
+  std::thread reader_;
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,96 @@
+#include "workers/child_home.h"
+
+#include <cstddef>
+#include <cstdio>
+#include <expected>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "link/control_socket.h"
+#include "link/frame_server.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/this_process.h"
+
+namespace trainyard::workers {
+namespace {
+
+/// As many as may begin at once, and some more.
+constexpr std::size_t kStrangersMax = 1'100;
+/// Of each child: its connection, what it prints, and what is on its way from one to another.
+constexpr std::size_t kFilesOfAChild = 3;
+constexpr std::size_t kFilesBeside = 128;
+
+}  // namespace
+
+Result<std::unique_ptr<ChildHome>> ChildHome::make(const Options& options, Body body) {
+  auto here = sys::current_directory();
+  if (!here) return std::unexpected(std::move(here.error()));
+  // What this program has not written yet its forks would write at their end, too.
+  std::cout.flush();
+  std::fflush(nullptr);
+  // Before there is a socket or a directory: its forks have nothing of them.
+  auto keeper = process::Keeper::fork(
+      {.body =
+           [body = std::move(body), back = *here](model::AttemptKey key, const model::Launch& it) {
+             std::error_code error;
+             std::filesystem::current_path(back, error);
+             return body(key, it);
+           },
+       .beside_threads = true,
+       .stop_grace = options.stop_grace,
+       .keeps_streams = true});
+  if (!keeper) return std::unexpected(std::move(keeper.error()));
+  const std::size_t files = kFilesBeside + (kFilesOfAChild * options.children);
+  if (Result<void> allowed = sys::allow_open_files(files); !allowed) {
+    return std::unexpected(
+        Error{fmt::format("{} processes: {}", options.children, allowed.error().message)});
+  }
+  std::unique_ptr<ChildHome> home(new ChildHome());
+  home->keeper_ = std::make_unique<process::Keeper>(std::move(*keeper));
+  if (options.directory.empty()) {
+    auto made = sys::make_private_directory(options.name_prefix);
+    if (!made) return std::unexpected(std::move(made.error()));
+    home->directory_ = *std::move(made);
+    home->is_private_ = true;
+    home->keeper_->remove_at_end(home->directory_);
+    return home;
+  }
+  home->directory_ = sys::absolute_path(options.directory, *here);
+  if (Result<void> made = sys::make_directories(home->directory_); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  return home;
+}
+
+ChildHome::~ChildHome() {
+  keeper_.reset();
+  std::error_code error;
+  // What it has of children that failed stands in what came of them.
+  if (is_private_) std::filesystem::remove_all(directory_, error);
+}
+
+Result<std::unique_ptr<link::FrameServer>> ChildHome::listen(
+    sys::EventLoop& loop, std::string program, std::function<void(std::string_view)> on_trouble) {
+  return link::FrameServer::listen(
+      loop, {.program = std::move(program),
+             .parents = link::socket_parents(),
+             .before_made =
+                 [keeper = keeper_.get()](const std::string& made) { keeper->remove_at_end(made); },
+             .on_trouble = std::move(on_trouble),
+             .strangers_max = kStrangersMax});
+}
+
+}  // namespace trainyard::workers

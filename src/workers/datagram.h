@@ -1,0 +1,48 @@
+// What one machine of a run sends to another at once, over whatever passes messages on between
+// them: a greeting, or a piece of the stream of frames from the one to the other.
+//
+// What passes it on may lose it, or give it twice: workers/machine_stream.h sees to that. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainyard::workers {
+
+/// A machine of a run in one of its lives: a random number.
+using MachineId = std::uint64_t;
+
+struct Datagram {
+  /// Of the datagram and of the frames in it: that of the protocol.
+  std::uint8_t version = 0;
+  enum class Kind : std::uint8_t {
+    Hello = 1,    ///< A machine asks to be let in.
+    Welcome = 2,  ///< The answer, good or bad.
+    Piece = 3,    ///< Of the stream; without bytes it only says what has come of the other one.
+  };
+  Kind kind = Kind::Piece;
+  MachineId from = 0;
+  MachineId to = 0;
+  std::uint64_t offset = 0;    ///< Of the first of the bytes, in the stream.
+  std::uint64_t received = 0;  ///< So much of the stream in the other direction has come.
+  std::uint64_t window = 0;    ///< And it may be sent up to there.
+  bool missing = false;        ///< What follows that has come, but not what is between.
+  std::string_view bytes;
+
+  friend bool operator==(const Datagram&, const Datagram&) = default;
+};
+
+constexpr std::size_t kDatagramHeadBytes = 48;
+
+/// With the version of here.
+std::string datagram_text(const Datagram& datagram);
+/// Over the first kDatagramHeadBytes of what has the bytes behind them.
+void write_datagram_head(const Datagram& datagram, std::string& text);
+/// Points into `text`. Nothing: it is none. Of another version only that, the kind and from whom to
+/// whom are told, as any version has them there.
+std::optional<Datagram> read_datagram(std::string_view text);
+
+}  // namespace trainyard::workers

@@ -1,0 +1,275 @@
+#include "trainyard/exchange.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "trainyard/buffer.h"
+#include "trainyard/detail/inbox.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/parallel.h"
+#include "trainyard/pipeline.h"
+#include "trainyard/worker.h"
+#include "workers/test_workers.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Shared : Context {
+  std::int64_t env_step = 0;
+  std::int64_t train_iter = 0;
+  std::vector<std::string> episodes;
+  std::vector<float> rewards;
+  static constexpr auto kept = keep<&Shared::env_step, &Shared::train_iter>;
+};
+
+ParallelOptions of_roles(std::vector<std::vector<Role>> roles) {
+  return {.workers = static_cast<int>(roles.size()), .roles = std::move(roles)};
+}
+
+Exchange<Shared> exchange_of(const Worker& worker, PipelineBase& loop) {
+  Exchange<Shared> exchange(worker, loop);
+  exchange.append<&Shared::episodes>(role::kCollector)
+      .append<&Shared::rewards>(role::kCollector)
+      .add<&Shared::env_step>(role::kCollector)
+      .set<&Shared::train_iter>(role::kLearner)
+      .waits_for(role::kLearner, role::kCollector, 60s);
+  return exchange;
+}
+
+/// Two collectors of 20 iterations each; what the learner has in the end is what both have made.
+TEST(Exchange, CarriesMembersBetweenRoles) {
+  const auto result = parallel(
+      of_roles({{role::kLearner}, {role::kCollector}, {role::kCollector}}), [](Worker& worker) {
+        constexpr std::int64_t kIterations = 20;
+        Pipeline<Shared> loop(worker.pipeline());
+        std::int64_t episodes = 0;
+        float rewards = 0;
+        std::int64_t seen_iter = 0;
+        loop.use("exchange", exchange_of(worker, loop));
+        loop.use("collect",
+                 [&](Shared& it) {
+                   it.episodes = {"a", "b"};
+                   it.rewards.assign(10'000, 0.5F);
+                   it.env_step += 5;
+                   seen_iter = it.train_iter;
+                 },
+                 {.roles = {role::kCollector}});
+        loop.use("learn",
+                 [&](Shared& it) {
+                   need(it.rewards.size() == it.episodes.size() * 5'000, "what belongs together");
+                   episodes += static_cast<std::int64_t>(it.episodes.size());
+                   for (const float each : it.rewards) rewards += each;
+                   ++it.train_iter;
+                   if (it.env_step == std::int64_t{2} * 5 * kIterations)
+                     loop.finish("all is learned");
+                 },
+                 {.roles = {role::kLearner}});
+        worker.connect(
+            loop, worker.has_role(role::kLearner) ? follow_nobody : follow_role(role::kLearner));
+        const bool collects = worker.has_role(role::kCollector);
+        const RunResult ended = collects ? loop.run({.max_steps = kIterations}) : loop.run();
+        need(static_cast<bool>(ended), ended.why);
+        if (!collects) {
+          need(episodes == std::int64_t{2} * 2 * kIterations, "all episodes");
+          need(rewards == 2 * kIterations * 5'000, "all rewards");
+        } else {
+          need(loop.context().env_step == 5 * kIterations, "its own steps alone");
+        }
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Exchange, WaitsNoLongerThanItsDeadlineAndSaysForWhom) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        Exchange<Shared> exchange(worker, loop);
+        exchange.append<&Shared::episodes>(role::kCollector)
+            .waits_for(role::kLearner, role::kCollector, 20ms);
+        loop.use("exchange", std::move(exchange));
+        worker.connect(loop, follow_nobody);
+        if (worker.has_role(role::kLearner)) {
+          need(loop.run({.max_steps = 1}).why ==
+                   "step 'exchange': std::runtime_error: nothing has come of a worker with "
+                   "the role 'collector'",
+               "a deadline");
+        }
+        const auto met = worker.barrier("end");
+        need(met.has_value(), "the others");
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Exchange, EndsItsWaitWhenTheOthersEnd) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        if (worker.has_role(role::kLearner)) loop.use("exchange", exchange_of(worker, loop));
+        loop.use("nothing", [](Shared&) {});
+        worker.connect(loop);
+        const RunResult ended =
+            worker.has_role(role::kLearner) ? loop.run() : loop.run({.max_steps = 3});
+        need(static_cast<bool>(ended), ended.why);
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+/// A learner that waits for what a collector sends, which is killed in its third iteration.
+ParallelResult learn_from_one_that_is_killed(ParallelOptions options) {
+  options.note = [](std::string_view) {};
+  const bool recovers = options.auto_recover;
+  return parallel(options, [recovers](Worker& worker) {
+    Pipeline<Shared> loop(worker.pipeline());
+    loop.use("exchange", exchange_of(worker, loop));
+    loop.use("collect",
+             [&](Shared& it) {
+               it.env_step += 5;
+               if (worker.life() == 1 && it.env_step == 15) std::raise(SIGKILL);
+             },
+             {.roles = {role::kCollector}});
+    loop.use("learn",
+             [&](Shared& it) {
+               ++it.train_iter;
+               if (it.env_step >= 50) loop.finish("all is learned");
+             },
+             {.roles = {role::kLearner}});
+    const bool learns = worker.has_role(role::kLearner);
+    worker.connect(loop, learns ? follow_nobody : follow_role(role::kLearner));
+    const RunResult ended = loop.run();
+    need(static_cast<bool>(ended), ended.why);
+    if (!learns) return;
+    need(ended.why == "all is learned" || !recovers, "its own end, and not " + ended.why);
+    const std::int64_t steps = loop.context().env_step;
+    need(steps % 5 == 0 && (recovers ? steps >= 50 : steps <= 10), "whole iterations");
+  });
+}
+
+TEST(Exchange, EndsItsWaitWhenACollectorIsKilled) {
+  const auto result =
+      learn_from_one_that_is_killed(of_roles({{role::kLearner}, {role::kCollector}}));
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_EQ(result.failures[0].what, "was killed by signal 9");
+}
+
+TEST(Exchange, GoesOnWithWhatACollectorSendsThatHasBegunAnew) {
+  ParallelOptions options = of_roles({{role::kLearner}, {role::kCollector}});
+  options.auto_recover = true;
+  options.retry_delay = 1ms;
+  const auto result = learn_from_one_that_is_killed(options);
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 1);
+}
+
+TEST(Exchange, DoesNotWaitInARunThatIsToEndAlready) {
+  EventBus bus;
+  detail::Inbox inbox;
+  inbox.listen(bus, "mine", false);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(inbox.wait(std::chrono::hours(1), stop.get_token()));
+}
+
+TEST(Exchange, DoesNothingAlone) {
+  Pipeline<Shared> loop;
+  const auto result = parallel({}, [&](Worker& worker) {
+    loop.use("exchange", exchange_of(worker, loop)).use("adds", [](Shared& it) {
+      it.env_step += 2;
+    });
+    need(static_cast<bool>(loop.run({.max_steps = 3})), "a run");
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(loop.context().env_step, 6);
+}
+
+TEST(ModelExchange, KeepsCollectorsInStepWithTheLearner) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        std::vector<float> seen;
+        loop.use("use", UseModel<Shared>(worker, loop, "policy", [&](Shared&, const Buffer& it) {
+                   seen.push_back(it.as<float>()[0]);
+                   if (seen.back() == 5) loop.finish("the last one");
+                 }));
+        loop.use("count", [](Shared& it) { ++it.train_iter; });
+        loop.use("send", SendModel<Shared>(worker, loop, "policy", [](Shared& it) {
+                   return Buffer::copy_of<float>(
+                       {20'000}, std::vector<float>(20'000, static_cast<float>(it.train_iter)));
+                 }));
+        worker.connect(loop, follow_nobody);
+        const bool learns = worker.has_role(role::kLearner);
+        // The collector goes on until it has the last one.
+        const RunResult ended = learns ? loop.run({.max_steps = 5}) : loop.run();
+        need(static_cast<bool>(ended), ended.why);
+        if (worker.has_role(role::kCollector)) {
+          need(seen.back() == 5 && std::ranges::is_sorted(seen) &&
+                   std::ranges::adjacent_find(seen) == seen.end(),
+               "a new one in each iteration");
+        }
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ModelExchange, GoesOnWithAnOldModelAsLongAsItMay) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        int used = 0;
+        loop.use("use",
+                 UseModel<Shared>(worker, loop, "policy", [&](Shared&, const Buffer&) { ++used; },
+                                  {.max_lag = 3, .within = 20ms}));
+        loop.use("send", SendModel<Shared>(worker, loop, "policy", [](Shared&) {
+                   return Buffer::copy_of<float>({1}, {1});
+                 }));
+        worker.connect(loop, follow_nobody);
+        const bool learns = worker.has_role(role::kLearner);
+        if (learns) need(static_cast<bool>(loop.run({.max_steps = 1})), "a run");
+        need(worker.barrier("sent").has_value(), "the other one");
+        if (learns) return;
+        const RunResult ended = loop.run({.max_steps = 10});
+        need(used == 1, "the one that was retained");
+        need(ended.steps == 4, "three more iterations and not " + std::to_string(ended.steps));
+        need(ended.why ==
+                 "step 'use': std::runtime_error: no new model 'policy' has come of "
+                 "the learner",
+             "why and not " + ended.why);
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ModelExchange, UsesNoModelThatIsTooOld) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        int used = 0;
+        loop.use("use",
+                 UseModel<Shared>(worker, loop, "policy", [&](Shared&, const Buffer&) { ++used; },
+                                  {.max_lag = 100, .max_age = 1ms}));
+        loop.use("nothing", [](Shared&) {});
+        worker.connect(loop, follow_nobody);
+        if (worker.has_role(role::kLearner)) {
+          detail::emit_bundle(loop.events(), "model.policy",
+                              {.json = R"({"version":1,"made_ms":5})",
+                               .buffers = {Buffer::copy_of<float>({1}, {1})}},
+                              true);
+        }
+        need(worker.barrier("sent").has_value(), "the other one");
+        need(static_cast<bool>(loop.run({.max_steps = 2})), "a run");
+        need(used == 0, "none");
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+}  // namespace
+}  // namespace trainyard::workers

@@ -1,0 +1,116 @@
+#include "trainyard/detail/inbox.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/bus_remote.h"
+#include "pipeline/bus_state.h"
+#include "trainyard/detail/codec.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
+
+namespace trainyard::detail {
+namespace {
+
+void encode_bundle(const void* payload, RemotePayload& to) {
+  const auto& bundle = *static_cast<const Bundle*>(payload);
+  to.json = bundle.json;
+  to.buffers = bundle.buffers;
+}
+
+void decode_bundle(const RemotePayload& from, const Deliver& deliver) {
+  const Bundle bundle{.json = from.json, .buffers = from.buffers};
+  deliver(&bundle);
+}
+
+constexpr Codec kBundleCodec{.type = "bundle",
+                             .payload = &kPayloadType<Bundle>,
+                             .encode = &encode_bundle,
+                             .decode = &decode_bundle};
+
+}  // namespace
+
+BundleEvent::BundleEvent(const std::string& text) : Event<Bundle>(text.c_str(), &kBundleCodec) {}
+
+struct Inbox::State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Bundle> waiting;
+  std::vector<Subscription> subscriptions;
+  std::weak_ptr<BusState> bus;  ///< Whose events come in.
+  std::string event;
+};
+
+Inbox::Inbox() : state_(std::make_shared<State>()) {}
+Inbox::Inbox(Inbox&&) noexcept = default;
+Inbox& Inbox::operator=(Inbox&&) noexcept = default;
+Inbox::~Inbox() = default;
+
+void Inbox::listen(EventBus& bus, const std::string& event, bool keeps_last) {
+  const std::weak_ptr<State> weak = state_;
+  state_->bus = BusAccess::state_of(bus);
+  state_->event = event;
+  state_->subscriptions.push_back(bus.on(BundleEvent(event), [weak,
+                                                              keeps_last](const Bundle& bundle) {
+    const auto state = weak.lock();
+    if (!state) return;
+    {
+      const std::scoped_lock lock(state->mutex);
+      if (keeps_last) state->waiting.clear();
+      if (state->waiting.size() >= kWaitingMax) {
+        throw std::runtime_error(fmt::format("more than {} of them wait to be taken", kWaitingMax));
+      }
+      state->waiting.push_back(bundle);
+    }
+    state->changed.notify_all();
+  }));
+}
+
+std::vector<Bundle> Inbox::take() {
+  const std::scoped_lock lock(state_->mutex);
+  return std::exchange(state_->waiting, {});
+}
+
+bool Inbox::wait(std::chrono::milliseconds within, const std::stop_token& stop) {
+  // Before the lock and after it: it is called at once where that was asked for before.
+  const std::stop_callback at_stop(stop, [this] {
+    const std::scoped_lock locked(state_->mutex);
+    state_->changed.notify_all();
+  });
+  const auto since = std::chrono::steady_clock::now();
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, within,
+                           [&] { return !state_->waiting.empty() || stop.stop_requested(); });
+  const bool there = !state_->waiting.empty();
+  lock.unlock();
+  const auto bus = state_->bus.lock();
+  const auto others = bus ? bus->remote() : nullptr;
+  if (others) others->waited(state_->event, std::chrono::steady_clock::now() - since, there);
+  return there;
+}
+
+void emit_bundle(EventBus& bus, const std::string& event, const Bundle& bundle, bool is_retained) {
+  BusAccess::state_of(bus)->emit({.name = EventName(event),
+                                  .type = kPayloadType<Bundle>,
+                                  .codec = &kBundleCodec,
+                                  .payload = &bundle},
+                                 {.here = false, .others = true, .retained = is_retained});
+}
+
+std::int64_t wall_clock_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace trainyard::detail

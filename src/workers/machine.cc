@@ -1,0 +1,131 @@
+#include "workers/machine.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/time.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/machine_stream.h"
+#include "workers/machine_words.h"
+#include "workers/outbox.h"
+
+namespace trainyard::workers {
+namespace {
+
+/// One message each. A larger one saves nothing, and holds up what is behind it.
+constexpr std::size_t kPieceBytesMax = std::size_t{128} << 10;
+/// What has come is said after so much, or so long.
+constexpr std::uint64_t kTellAfterBytes = MachineStream::kWindowBytes / 32;
+constexpr Duration kTellAfter{20};
+
+}  // namespace
+
+Machine::Machine(MachineEntry entry, Bridge& bridge, Options options)
+    : entry_(std::move(entry)),
+      bridge_(bridge),
+      options_(std::move(options)),
+      stream_(std::min(kPieceBytesMax, bridge.message_bytes_max() - kDatagramHeadBytes)),
+      heard_at_(options_.now),
+      shown_at_(options_.now) {}
+
+bool Machine::has(int node) const {
+  return std::ranges::any_of(entry_.nodes,
+                             [node](const MachineNode& it) { return it.node == node; });
+}
+
+std::string Machine::name() const {
+  std::vector<int> nodes;
+  nodes.reserve(entry_.nodes.size());
+  for (const MachineNode& each : entry_.nodes) nodes.push_back(each.node);
+  return fmt::format("{} ({} {})", entry_.host, nodes.size() == 1 ? "worker" : "workers",
+                     fmt::join(nodes, ", "));
+}
+
+std::uint64_t Machine::window() const {
+  return stream_.received() - std::min<std::uint64_t>(stream_.received(), options_.untaken()) +
+         MachineStream::kWindowBytes;
+}
+
+Datagram Machine::head(std::uint64_t offset, Duration now) {
+  const Datagram head{.kind = Datagram::Kind::Piece,
+                      .from = options_.own,
+                      .to = entry_.id,
+                      .offset = offset,
+                      .received = stream_.received(),
+                      .window = window(),
+                      .missing = stream_.is_missing(),
+                      .bytes = {}};
+  told_received_ = head.received;
+  told_window_ = head.window;
+  shown_at_ = now;
+  return head;
+}
+
+void Machine::say(Duration now) { bridge_.send(entry_.id, datagram_text(head(0, now))); }
+
+void Machine::send(MachineStream::Piece& piece, Duration now) {
+  write_datagram_head(head(piece.offset, now), piece.text);
+  bridge_.send(entry_.id, piece.text);
+}
+
+void Machine::send_again(Duration now) {
+  stream_.resent(now);
+  for (MachineStream::Piece& each : stream_.on_its_way()) send(each, now);
+}
+
+void Machine::send_from(Outbox& outbox, Duration now) {
+  if (!is_up_) return;
+  while (MachineStream::Piece* const piece = stream_.next(outbox, now)) send(*piece, now);
+}
+
+std::string_view Machine::take(const Datagram& datagram, Duration now) {
+  heard_at_ = now;
+  if (stream_.told(datagram.received, datagram.window, datagram.missing, now)) send_again(now);
+  const std::string_view fresh = stream_.take(datagram.offset, datagram.bytes);
+  if (stream_.is_missing() && now - missed_at_ >= MachineStream::kResendPause) {
+    missed_at_ = now;
+    say(now);
+  } else if (fresh.empty() && !datagram.bytes.empty()) {
+    told_received_ = 0;  // It does not know that this has come: it is told soon.
+  }
+  return fresh;
+}
+
+void Machine::show_room(Duration now) {
+  if (is_up_ && window() >= told_window_ + kTellAfterBytes) say(now);
+}
+
+Duration Machine::tick(Duration now, Duration show_every) {
+  if (!is_up_) return show_every;
+  if (stream_.is_overdue(now)) send_again(now);
+  const bool owes = stream_.received() != told_received_ || window() > told_window_;
+  const bool owes_much = stream_.received() >= told_received_ + kTellAfterBytes ||
+                         window() >= told_window_ + kTellAfterBytes ||
+                         (owes && now - shown_at_ >= kTellAfter);
+  if (owes_much || now - shown_at_ >= show_every) {
+    say(now);
+  } else if (owes) {
+    return kTellAfter;
+  }
+  return stream_.is_idle() ? show_every : std::min(show_every, MachineStream::kResendAfter);
+}
+
+void Machine::set_up(bool is_up, Duration now) {
+  if (is_up == is_up_) return;
+  is_up_ = is_up;
+  if (!is_up) return;
+  heard_at_ = now;
+  // What was sent last before it broke may be lost, or not.
+  send_again(now);
+}
+
+}  // namespace trainyard::workers

@@ -1,0 +1,74 @@
+// Another machine of the run: which workers it has, and the stream to it and back.
+//
+// Belongs to the thread of its loop. workers/machines.h has all of them, and gives each what comes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "base/time.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/machine_stream.h"
+#include "workers/machine_words.h"
+#include "workers/outbox.h"
+
+namespace trainyard::workers {
+
+class Machine {
+ public:
+  struct Options {
+    MachineId own = 0;
+    /// As a receiver of events it has a number below 0, which no worker has.
+    int number = 0;
+    Duration now{0};
+    /// So much of what has come has not been taken yet: there is no room for it.
+    std::function<std::size_t()> untaken;
+  };
+  Machine(MachineEntry entry, Bridge& bridge, Options options);
+
+  [[nodiscard]] MachineId id() const { return entry_.id; }
+  [[nodiscard]] int number() const { return options_.number; }
+  [[nodiscard]] const MachineEntry& entry() const { return entry_; }
+  [[nodiscard]] bool has(int node) const;
+  /// "host-b (workers 4, 5)"
+  [[nodiscard]] std::string name() const;
+
+  /// As much of what waits as may be on its way. While nothing goes through, nothing.
+  void send_from(Outbox& outbox, Duration now);
+  /// What of it is new and next.
+  std::string_view take(const Datagram& datagram, Duration now);
+  /// Says what has come, sends again what was lost, or only shows that it is there. When it is to
+  /// be called again at the latest.
+  Duration tick(Duration now, Duration show_every);
+  /// What had come was taken: says so where much was.
+  void show_room(Duration now);
+  /// Things go through from now on, or not.
+  void set_up(bool is_up, Duration now);
+  [[nodiscard]] bool is_drained() const { return stream_.is_idle(); }
+  [[nodiscard]] Duration heard_at() const { return heard_at_; }
+
+ private:
+  /// Says what has come.
+  void say(Duration now);
+  void send(MachineStream::Piece& piece, Duration now);
+  /// Of a datagram that says what has come, and where it has come to.
+  [[nodiscard]] Datagram head(std::uint64_t offset, Duration now);
+  void send_again(Duration now);
+  [[nodiscard]] std::uint64_t window() const;
+
+  MachineEntry entry_;
+  Bridge& bridge_;
+  Options options_;
+  MachineStream stream_;
+  bool is_up_ = true;
+  Duration heard_at_;
+  Duration shown_at_;
+  Duration missed_at_{0};  ///< When it was last told that something is missing.
+  std::uint64_t told_received_ = 0;
+  std::uint64_t told_window_ = MachineStream::kWindowBytes;
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,64 @@
+#include "workers/machine_stream.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "workers/datagram.h"
+#include "workers/outbox.h"
+
+namespace trainyard::workers {
+
+MachineStream::Piece* MachineStream::next(Outbox& outbox, Duration now) {
+  if (outbox.empty() || sent_ >= window_ || bytes_on_its_way_ >= kWindowBytes) return nullptr;
+  const auto room = std::min<std::uint64_t>(
+      {piece_bytes_max_, window_ - sent_, kWindowBytes - bytes_on_its_way_});
+  if (on_its_way_.empty()) moved_at_ = now;
+  Piece& piece = on_its_way_.emplace_back(Piece{.offset = sent_, .text = {}});
+  piece.text.reserve(kDatagramHeadBytes + std::min(room, outbox.bytes()));
+  piece.text.resize(kDatagramHeadBytes);
+  outbox.take(room, piece.text);
+  bytes_on_its_way_ += piece.bytes().size();
+  sent_ += piece.bytes().size();
+  return &piece;
+}
+
+bool MachineStream::told(std::uint64_t received, std::uint64_t window, bool missing, Duration now) {
+  // What never went cannot have come: it is no honest end, and is not believed.
+  if (received > sent_) return false;
+  window_ = std::max(window_, window);
+  while (!on_its_way_.empty() &&
+         on_its_way_.front().offset + on_its_way_.front().bytes().size() <= received) {
+    bytes_on_its_way_ -= on_its_way_.front().bytes().size();
+    on_its_way_.pop_front();
+    moved_at_ = now;
+    missing = missing && !on_its_way_.empty();
+  }
+  if (!missing || on_its_way_.empty() || now - moved_at_ < kResendPause) return false;
+  moved_at_ = now;
+  return true;
+}
+
+bool MachineStream::is_overdue(Duration now) {
+  if (on_its_way_.empty() || now - moved_at_ < kResendAfter) return false;
+  moved_at_ = now;
+  return true;
+}
+
+std::string_view MachineStream::take(std::uint64_t offset, std::string_view bytes) {
+  if (offset > received_) {
+    missing_ = true;
+    return {};
+  }
+  const std::uint64_t before = received_ - offset;
+  if (before >= bytes.size()) return {};
+  bytes.remove_prefix(static_cast<std::size_t>(before));
+  received_ += bytes.size();
+  missing_ = false;
+  return bytes;
+}
+
+}  // namespace trainyard::workers

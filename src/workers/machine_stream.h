@@ -1,0 +1,72 @@
+// The bytes that go from this machine to another one and back, whole and in order over something
+// that loses some: what was sent is kept until the other has it, and sent again where it was lost.
+//
+// What waits to be sent is not here but in an Outbox: what has not been sent can still be dropped
+// there, and be counted exactly. So much may be on its way as the other has room for.
+//
+// Pure; one thread; time is told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "workers/datagram.h"
+#include "workers/outbox.h"
+
+namespace trainyard::workers {
+
+class MachineStream {
+ public:
+  /// So much may be on its way, and so much may have come and not have been taken.
+  static constexpr std::size_t kWindowBytes = std::size_t{8} << 20;
+  static constexpr Duration kResendAfter{500};
+  /// What was sent again is not asked for again so soon.
+  static constexpr Duration kResendPause{50};
+
+  explicit MachineStream(std::size_t piece_bytes_max) : piece_bytes_max_(piece_bytes_max) {}
+
+  // --- what goes ---
+
+  /// With room for the head of a datagram before the bytes.
+  struct Piece {
+    std::uint64_t offset = 0;
+    std::string text;
+    [[nodiscard]] std::string_view bytes() const {
+      return std::string_view(text).substr(kDatagramHeadBytes);
+    }
+  };
+  /// The next one, which is on its way from now on; nullptr: there is none, or no room.
+  Piece* next(Outbox& outbox, Duration now);
+  /// What is on its way: sent, and not said to have come.
+  [[nodiscard]] std::deque<Piece>& on_its_way() { return on_its_way_; }
+  [[nodiscard]] bool is_idle() const { return on_its_way_.empty(); }
+  /// What the other end says. Whether all that is on its way is to be sent again.
+  bool told(std::uint64_t received, std::uint64_t window, bool missing, Duration now);
+  /// Nothing of it was said to have come for long: it is to be sent again.
+  bool is_overdue(Duration now);
+  /// It is sent again now, for another reason.
+  void resent(Duration now) { moved_at_ = now; }
+
+  // --- what comes ---
+
+  /// A piece: what of it is new and next. Nothing where it came before, or something is missing.
+  std::string_view take(std::uint64_t offset, std::string_view bytes);
+  [[nodiscard]] std::uint64_t received() const { return received_; }
+  [[nodiscard]] bool is_missing() const { return missing_; }
+
+ private:
+  const std::size_t piece_bytes_max_;
+  std::deque<Piece> on_its_way_;
+  std::size_t bytes_on_its_way_ = 0;
+  std::uint64_t sent_ = 0;
+  std::uint64_t window_ = kWindowBytes;
+  Duration moved_at_{0};  ///< When something was said to have come, or was sent again.
+  std::uint64_t received_ = 0;
+  bool missing_ = false;
+};
+
+}  // namespace trainyard::workers

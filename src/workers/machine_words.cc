@@ -1,0 +1,166 @@
+#include "workers/machine_words.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "wire/field_reader.h"
+#include "wire/fields.h"
+#include "wire/worker.h"
+#include "workers/datagram.h"
+
+namespace trainyard::workers {
+namespace {
+
+using nlohmann::json;
+using wire::FieldReader;
+
+constexpr std::size_t kMachinesMax = 1'024;
+
+int small_number(FieldReader& from, const char* name) {
+  return static_cast<int>(from.needed_number(name, wire::kNodesMax));
+}
+
+int node_in(FieldReader& from) {
+  return static_cast<int>(from.needed_number("node", wire::kNodesMax - 1));
+}
+
+MachineNode node_of(FieldReader& from, const json& object) {
+  FieldReader inner = FieldReader::of(object);
+  MachineNode node{.node = node_in(inner), .roles = inner.texts("roles")};
+  from.fail_as(inner);
+  return node;
+}
+
+MachineEntry machine_of(FieldReader& from, const json& object) {
+  FieldReader inner = FieldReader::of(object);
+  MachineEntry entry{.id = inner.needed_id("id"), .host = inner.needed_text("host"), .nodes = {}};
+  if (entry.id == 0) inner.fail("id", "a number above 0");
+  for (const json& each : inner.needed_list("nodes", wire::kNodesMax)) {
+    entry.nodes.push_back(node_of(inner, each));
+  }
+  from.fail_as(inner);
+  return entry;
+}
+
+/// The member `machine`.
+MachineEntry machine_in(FieldReader& from) {
+  const json* const object = from.find_needed("machine");
+  return object == nullptr ? MachineEntry{} : machine_of(from, *object);
+}
+
+json machine_json(const MachineEntry& machine) {
+  json nodes = json::array();
+  for (const MachineNode& each : machine.nodes) {
+    nodes.push_back({{"node", each.node}, {"roles", each.roles}});
+  }
+  return {{"id", machine.id}, {"host", machine.host}, {"nodes", std::move(nodes)}};
+}
+
+}  // namespace
+
+std::string to_fields(const MachineHello& hello) {
+  return wire::fields_text({{"machine", machine_json(hello.machine)},
+                            {"topology", hello.topology},
+                            {"begins", hello.begins}});
+}
+
+std::string to_fields(const MachineWelcome& welcome) {
+  json machines = json::array();
+  for (const MachineEntry& each : welcome.machines) machines.push_back(machine_json(each));
+  return wire::fields_text({{"error", welcome.error},
+                            {"machines", std::move(machines)},
+                            {"index", welcome.index},
+                            {"count", welcome.count},
+                            {"awaited", welcome.awaited}});
+}
+
+std::string to_fields(const MachineWord& word) {
+  return wire::fields_text(match(
+      word,
+      [](const CameWord& it) {
+        return json{
+            {"word", "came"}, {"machine", machine_json(it.machine)}, {"awaited", it.awaited}};
+      },
+      [](const LeaveWord& it) { return json{{"word", "leave"}, {"why", it.why}}; },
+      [](const NeedWord& it) {
+        return json{{"word", "need"}, {"node", it.node}, {"name", it.name}, {"wanted", it.wanted}};
+      },
+      [](const LastWord& it) {
+        return json{{"word", "last"}, {"of", it.of}, {"node", it.node}, {"name", it.name}};
+      },
+      [](const MarkWord& it) { return json{{"word", "mark"}, {"mark", it.mark}}; },
+      [](const OnlyWord& it) { return json{{"word", "only"}, {"node", it.node}}; }));
+}
+
+std::string to_fields(const ReplyNote& note) {
+  json marks = json::array();
+  for (const auto& [id, mark] : note.marks) marks.push_back({{"of", id}, {"mark", mark}});
+  return wire::fields_text({{"met", note.met}, {"marks", std::move(marks)}});
+}
+
+Result<MachineHello> read_machine_hello(std::string_view fields) {
+  FieldReader from(fields);
+  MachineHello hello{.machine = machine_in(from),
+                     .topology = from.needed_text("topology"),
+                     .begins = from.flag("begins")};
+  return std::move(from).give(std::move(hello), "greeting of a machine");
+}
+
+Result<MachineWelcome> read_machine_welcome(std::string_view fields) {
+  FieldReader from(fields);
+  MachineWelcome welcome{.error = from.text("error"),
+                         .machines = {},
+                         .index = small_number(from, "index"),
+                         .count = small_number(from, "count"),
+                         .awaited = small_number(from, "awaited")};
+  for (const json& each : from.needed_list("machines", kMachinesMax)) {
+    welcome.machines.push_back(machine_of(from, each));
+  }
+  if (welcome.error.empty() && welcome.machines.empty())
+    from.fail("machines", "those that are there");
+  return std::move(from).give(std::move(welcome), "welcome of a machine");
+}
+
+Result<MachineWord> read_machine_word(std::string_view fields) {
+  FieldReader from(fields);
+  const std::string word = from.needed_text("word");
+  MachineWord read = LeaveWord{};
+  if (word == "need") {
+    read = NeedWord{
+        .node = node_in(from), .name = from.event_name(), .wanted = from.needed_flag("wanted")};
+  } else if (word == "last") {
+    read = LastWord{.of = from.needed_id("of"), .node = node_in(from), .name = from.event_name()};
+  } else if (word == "mark") {
+    read = MarkWord{.mark = from.needed_id("mark")};
+  } else if (word == "only") {
+    read = OnlyWord{.node = node_in(from)};
+  } else if (word == "came") {
+    read = CameWord{.machine = machine_in(from), .awaited = small_number(from, "awaited")};
+  } else if (word == "leave") {
+    read = LeaveWord{.why = from.text("why")};
+  } else {
+    from.fail_unknown("word", "need, last, mark, only, came or leave", word);
+  }
+  return std::move(from).give(std::move(read), "word of a machine");
+}
+
+Result<ReplyNote> read_reply_note(std::string_view fields) {
+  FieldReader from(fields);
+  ReplyNote note{.met = from.needed_flag("met"), .marks = {}};
+  for (const json& each : from.needed_list("marks", kMachinesMax)) {
+    FieldReader inner = FieldReader::of(each);
+    const MachineId of = inner.needed_id("of");
+    note.marks.emplace_back(of, inner.needed_id("mark"));
+    from.fail_as(inner);
+  }
+  return std::move(from).give(std::move(note), "note beside a reply");
+}
+
+}  // namespace trainyard::workers

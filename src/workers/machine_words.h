@@ -1,0 +1,111 @@
+// What machines of one run say to each other, beside the events and words of their workers: how one
+// is let in, what its workers want, and when it leaves. Plain values and their JSON; pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "workers/datagram.h"
+
+namespace trainyard::workers {
+
+struct MachineNode {
+  int node = 0;
+  std::vector<std::string> roles;
+
+  friend bool operator==(const MachineNode&, const MachineNode&) = default;
+};
+struct MachineEntry {
+  MachineId id = 0;
+  std::string host;  ///< For people.
+  std::vector<MachineNode> nodes;
+
+  friend bool operator==(const MachineEntry&, const MachineEntry&) = default;
+};
+
+/// It asks to be let in, or begins the run: who has begun it already says so.
+struct MachineHello {
+  MachineEntry machine;
+  std::string topology;
+  bool begins = false;
+
+  friend bool operator==(const MachineHello&, const MachineHello&) = default;
+};
+struct MachineWelcome {
+  std::string error;                   ///< Why it is not let in; empty: it is.
+  std::vector<MachineEntry> machines;  ///< All others, the one that began the run first.
+  int index = 0;                       ///< Of its first worker.
+  int count = 0;                       ///< Of all workers.
+  int awaited = 0;                     ///< Workers that nobody has brought yet.
+
+  friend bool operator==(const MachineWelcome&, const MachineWelcome&) = default;
+};
+
+/// Another one has been let in; from the one that began the run.
+struct CameWord {
+  MachineEntry machine;
+  int awaited = 0;
+
+  friend bool operator==(const CameWord&, const CameWord&) = default;
+};
+/// It leaves. Its workers have ended, or it says why it leaves all the same.
+struct LeaveWord {
+  std::string why;
+
+  friend bool operator==(const LeaveWord&, const LeaveWord&) = default;
+};
+/// A worker of it wants events of this name, or pattern; or none of it does any more.
+struct NeedWord {
+  int node = 0;
+  std::string name;
+  bool wanted = true;
+
+  friend bool operator==(const NeedWord&, const NeedWord&) = default;
+};
+/// A worker of the machine `of` wants that, and this machine knows it now: what it had retained
+/// before is on its way to the one that began the run, which is told by this.
+struct LastWord {
+  MachineId of = 0;
+  int node = 0;
+  std::string name;
+
+  friend bool operator==(const LastWord&, const LastWord&) = default;
+};
+/// All that was sent before the request that has this mark has come.
+struct MarkWord {
+  std::uint64_t mark = 0;
+
+  friend bool operator==(const MarkWord&, const MarkWord&) = default;
+};
+/// The event, or the word, that comes next is for that worker alone.
+struct OnlyWord {
+  int node = 0;
+
+  friend bool operator==(const OnlyWord&, const OnlyWord&) = default;
+};
+using MachineWord = std::variant<CameWord, LeaveWord, NeedWord, LastWord, MarkWord, OnlyWord>;
+
+/// Beside the reply to a request of a worker.
+struct ReplyNote {
+  bool met = false;
+  /// By machine, its mark that is to have come first.
+  std::vector<std::pair<MachineId, std::uint64_t>> marks;
+
+  friend bool operator==(const ReplyNote&, const ReplyNote&) = default;
+};
+
+std::string to_fields(const MachineHello& hello);
+std::string to_fields(const MachineWelcome& welcome);
+std::string to_fields(const MachineWord& word);
+std::string to_fields(const ReplyNote& note);
+/// An error says what is wrong.
+Result<MachineHello> read_machine_hello(std::string_view fields);
+Result<MachineWelcome> read_machine_welcome(std::string_view fields);
+Result<MachineWord> read_machine_word(std::string_view fields);
+Result<ReplyNote> read_reply_note(std::string_view fields);
+
+}  // namespace trainyard::workers

@@ -1,0 +1,303 @@
+#include "workers/machines.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/time.h"
+#include "sys/event_loop.h"
+#include "wire/frame.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/machine.h"
+#include "workers/machine_words.h"
+#include "workers/router.h"
+
+namespace trainyard::workers {
+namespace {
+
+constexpr Duration kAskEvery{200};
+constexpr Duration kHeardEvery{2'000};
+/// Of the time after which one that is silent is lost.
+constexpr int kShowsInTime = 8;
+
+std::string seconds(Duration time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+}  // namespace
+
+Machines::Machines(sys::EventLoop& loop, std::unique_ptr<Bridge> bridge, Options options)
+    : loop_(loop),
+      bridge_(std::move(bridge)),
+      options_(std::move(options)),
+      admission_(
+          {.own = options_.own, .topology = options_.topology, .elsewhere = options_.elsewhere}),
+      joined_(!options_.joins),
+      began_at_(sys::EventLoop::now()) {}
+
+Machines::~Machines() {
+  if (timer_) loop_.cancel(*timer_);
+}
+
+Duration Machines::show_every() const {
+  return std::min(kHeardEvery, std::max(Duration(1), options_.lost_after / kShowsInTime));
+}
+
+void Machines::start() {
+  bridge_->start(
+      {.on_message = [this](std::string_view message) { take(message); },
+       .on_change = [this](bool is_up) { change(is_up); },
+       .on_end = [this](const std::string& why) { broken("NATS: " + why); },
+       .on_trouble = [this](const std::string& what) { options_.note("NATS: " + what); }});
+  // Somebody else may have begun it: who has says so.
+  if (!options_.joins) ask();
+  tick();
+}
+
+void Machines::set_router(Router& router) {
+  router_ = &router;
+  std::vector<Machine*> known;
+  known.reserve(machines_.size());
+  for (const auto& [id, machine] : machines_) known.push_back(machine.get());
+  std::ranges::sort(known, std::greater(), &Machine::number);
+  for (Machine* const each : known) {
+    router.admit(*each);
+    router.has_room(each->number());
+  }
+  tick();
+}
+
+Machine& Machines::add(const MachineEntry& entry) {
+  const int number = --last_number_;
+  auto machine = std::make_unique<Machine>(
+      entry, *bridge_,
+      Machine::Options{.own = options_.own.id,
+                       .number = number,
+                       .now = sys::EventLoop::now(),
+                       .untaken = [this, number] {
+                         return router_ == nullptr ? 0 : router_->untaken_of(number);
+                       }});
+  Machine& it = *machine;
+  machines_.emplace(entry.id, std::move(machine));
+  return it;
+}
+
+void Machines::broken(const std::string& why) {
+  if (std::exchange(is_broken_, true)) return;
+  // Before its workers are ended, who would be told of as if they had finished.
+  if (router_ != nullptr && !std::exchange(leaves_, true)) {
+    router_->say_to_machines(LeaveWord{.why = why});
+  }
+  options_.on_broken(why);
+}
+
+void Machines::stray(const std::string& what) {
+  // Whoever may speak to the servers can send anything there, and as often as he likes.
+  if (++strays_ > kStrayNotesMax) return;
+  options_.note(fmt::format("NATS: {} came for run '{}' and is ignored{}", what, options_.run,
+                            strays_ == kStrayNotesMax ? ", as are all that follow" : ""));
+}
+
+// --- what comes ---
+
+void Machines::take(std::string_view message) {
+  const auto datagram = read_datagram(message);
+  if (!datagram) return stray("a message that is none of trainyard");
+  if (datagram->version != wire::kProtocolVersion) {
+    const std::string why = fmt::format("version {} of the protocol is spoken there, {} here",
+                                        datagram->version, wire::kProtocolVersion);
+    if (datagram->kind == Datagram::Kind::Hello && !options_.joins) refuse(datagram->from, why);
+    // Whoever has begun the run speaks another one: there is nothing to join.
+    if (datagram->kind == Datagram::Kind::Welcome && !joined_ && datagram->to == options_.own.id) {
+      return broken(fmt::format("NATS: the run '{}' cannot be joined: {}", options_.run, why));
+    }
+    return stray(fmt::format("a message of another program ({})", why));
+  }
+  switch (datagram->kind) {
+    case Datagram::Kind::Hello:
+      return take_hello(*datagram);
+    case Datagram::Kind::Welcome:
+      return take_welcome(*datagram);
+    case Datagram::Kind::Piece:
+      return take_piece(*datagram);
+  }
+}
+
+void Machines::refuse(MachineId whom, const std::string& why) {
+  bridge_->send(whom, datagram_text({.kind = Datagram::Kind::Welcome,
+                                     .from = options_.own.id,
+                                     .to = whom,
+                                     .bytes = to_fields(MachineWelcome{.error = why})}));
+}
+
+void Machines::take_hello(const Datagram& datagram) {
+  if (options_.joins || router_ == nullptr || datagram.from == options_.own.id) return;
+  const auto hello = read_machine_hello(datagram.bytes);
+  if (!hello || hello->machine.id != datagram.from) return stray("a greeting that is none");
+  if (hello->begins) {
+    options_.note(fmt::format("{} begins a run '{}', too, and is refused", hello->machine.host,
+                              options_.run));
+    return refuse(datagram.from,
+                  fmt::format("{} has begun it already: give this one another name, or join it",
+                              options_.own.host));
+  }
+  if (leaves_) return refuse(datagram.from, "the run is at its end");
+  const bool is_new = !admission_.knows(datagram.from);
+  const MachineWelcome welcome = admission_.ask(*hello);
+  if (!welcome.error.empty()) {
+    options_.note(fmt::format("{} may not join: {}", hello->machine.host, welcome.error));
+    return refuse(datagram.from, welcome.error);
+  }
+  bridge_->send(datagram.from, datagram_text({.kind = Datagram::Kind::Welcome,
+                                              .from = options_.own.id,
+                                              .to = datagram.from,
+                                              .bytes = to_fields(welcome)}));
+  if (!is_new) return;
+  router_->say_to_machines(CameWord{.machine = hello->machine, .awaited = welcome.awaited});
+  router_->expect(welcome.awaited);
+  Machine& machine = add(hello->machine);
+  router_->admit(machine);
+  router_->has_room(machine.number());
+  tick();
+}
+
+void Machines::take_welcome(const Datagram& datagram) {
+  if ((joined_ && options_.joins) || datagram.to != options_.own.id) return;
+  const auto welcome = read_machine_welcome(datagram.bytes);
+  if (!welcome) return stray("a welcome that is none");
+  if (!welcome->error.empty()) {
+    return broken(fmt::format("NATS: the run '{}' cannot be {}: {}", options_.run,
+                              options_.joins ? "joined" : "begun", welcome->error));
+  }
+  if (!options_.joins) return stray("a welcome to a run that was begun here");
+  joined_ = true;
+  for (const MachineEntry& each : welcome->machines) add(each);
+  options_.on_joined(*welcome);
+}
+
+void Machines::take_piece(const Datagram& datagram) {
+  const auto found = machines_.find(datagram.from);
+  // What comes of one that is not known yet comes again.
+  if (datagram.to != options_.own.id || found == machines_.end() || router_ == nullptr) return;
+  Machine& machine = *found->second;
+  const Duration now = sys::EventLoop::now();
+  const int number = machine.number();
+  const std::string_view fresh = machine.take(datagram, now);
+  router_->has_room(number);
+  if (!fresh.empty()) router_->take(number, fresh);
+  // It may have left by what it said.
+  const auto still = machines_.find(datagram.from);
+  if (still != machines_.end()) tick_within(still->second->tick(now, show_every()));
+}
+
+void Machines::came(const CameWord& word) {
+  if (machines_.contains(word.machine.id) || word.machine.id == options_.own.id) return;
+  router_->expect(word.awaited);
+  router_->admit(add(word.machine));
+}
+
+void Machines::left(int number, const std::string& why) {
+  const auto found = std::ranges::find_if(
+      machines_, [number](const auto& it) { return it.second->number() == number; });
+  if (found == machines_.end()) return;
+  // Its end is not to wait for us.
+  found->second->tick(sys::EventLoop::now(), Duration(0));
+  const bool is_hub = options_.joins && number == -1;
+  const std::string name = found->second->name();
+  // First: its workers have failed by that, and not the other way round.
+  if (is_hub && !leaves_ && (!why.empty() || router_->is_anybody_here())) {
+    broken(
+        fmt::format("{} has begun the run, and is gone{}{}", name, why.empty() ? "" : ": ", why));
+  }
+  router_->forget_machine(number, why.empty() ? fmt::format("{} has left the run", name) : why);
+  machines_.erase(found);
+}
+
+void Machines::change(bool is_up) {
+  const Duration now = sys::EventLoop::now();
+  if (is_up) {
+    down_since_.reset();
+  } else if (!down_since_) {
+    down_since_ = now;
+    options_.note(fmt::format("NATS: the connection to {} is lost", bridge_->name()));
+  }
+  for (const auto& [id, machine] : machines_) machine->set_up(is_up, now);
+  if (is_up && router_ != nullptr) {
+    options_.note(fmt::format("NATS: connected again, to {}", bridge_->name()));
+    std::vector<int> numbers;
+    numbers.reserve(machines_.size());
+    for (const auto& [id, machine] : machines_) numbers.push_back(machine->number());
+    for (const int each : numbers) router_->has_room(each);
+  }
+  tick();
+}
+
+// --- what goes by itself ---
+
+void Machines::ask() {
+  bridge_->send_to_hub(datagram_text(
+      {.kind = Datagram::Kind::Hello,
+       .from = options_.own.id,
+       .bytes = to_fields(MachineHello{
+           .machine = options_.own, .topology = options_.topology, .begins = !options_.joins})}));
+}
+
+void Machines::tick_within(Duration delay) {
+  const Duration at = sys::EventLoop::now() + delay;
+  if (timer_ && tick_at_ <= at) return;
+  if (timer_) loop_.cancel(*timer_);
+  tick_at_ = at;
+  timer_ = loop_.after(std::max(Duration(1), delay), [this] {
+    timer_.reset();
+    tick();
+  });
+}
+
+void Machines::tick() {
+  const Duration now = sys::EventLoop::now();
+  if (is_broken_) return;
+  if (down_since_ && now - *down_since_ >= options_.lost_after) {
+    return broken(fmt::format("NATS: no server of {} answers for {}", bridge_->name(),
+                              seconds(options_.lost_after)));
+  }
+  Duration next = show_every();
+  if (down_since_) next = std::min(next, options_.lost_after - (now - *down_since_));
+  if (!joined_) {
+    if (now - began_at_ >= options_.lost_after) {
+      return broken(fmt::format("NATS: nobody at {} has begun the run '{}' in {}", bridge_->name(),
+                                options_.run, seconds(options_.lost_after)));
+    }
+    if (!down_since_) ask();
+    next = std::min(next, kAskEvery);
+  }
+  std::vector<std::pair<int, std::string>> silent;
+  for (const auto& [id, machine] : machines_) {
+    next = std::min(next, machine->tick(now, show_every()));
+    if (down_since_ || now - machine->heard_at() < options_.lost_after) continue;
+    silent.emplace_back(machine->number(),
+                        fmt::format("{} has not been heard of for {}", machine->name(),
+                                    seconds(options_.lost_after)));
+  }
+  if (router_ != nullptr) {
+    for (const auto& [number, why] : silent) left(number, why);
+  }
+  tick_within(next);
+}
+
+bool Machines::leave(const std::string& why) {
+  if (router_ == nullptr || machines_.empty() || is_broken_) return true;
+  if (!std::exchange(leaves_, true)) router_->say_to_machines(LeaveWord{.why = why});
+  return std::ranges::all_of(machines_, [this](const auto& it) {
+    return it.second->is_drained() && router_->is_drained(it.second->number());
+  });
+}
+
+}  // namespace trainyard::workers

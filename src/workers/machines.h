@@ -1,0 +1,93 @@
+// The other machines of a run: how they find each other, and what each has of the others. One of
+// them has begun the run and lets the others in; each then sends to each.
+//
+// Belongs to the thread of its loop, which it must not outlive, and goes after the router.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "sys/event_loop.h"
+#include "workers/admission.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/machine.h"
+#include "workers/machine_words.h"
+
+namespace trainyard::workers {
+
+class Router;
+
+class Machines {
+ public:
+  /// Of those that are no messages of ours so many are noted.
+  static constexpr int kStrayNotesMax = 8;
+
+  struct Options {
+    MachineEntry own;
+    std::string topology;
+    std::string run;
+    bool joins = false;
+    int elsewhere = 0;
+    Duration lost_after{60'000};
+    std::function<void(const std::string&)> note;
+    /// It was let in: what it needs to know.
+    std::function<void(const MachineWelcome&)> on_joined;
+    /// The run cannot go on: why.
+    std::function<void(const std::string&)> on_broken;
+  };
+  Machines(sys::EventLoop& loop, std::unique_ptr<Bridge> bridge, Options options);
+  Machines(Machines&&) = delete;
+  Machines& operator=(Machines&&) = delete;
+  ~Machines();
+
+  /// From now on it hears. One that joins asks to be let in until it is.
+  void start();
+  /// Whatever is told of others goes there. Those that are known already are admitted.
+  void set_router(Router& router);
+  /// What the router has of another one has come.
+  void came(const CameWord& word);
+  void left(int number, const std::string& why);
+
+  /// Says that it leaves, the first time. True when all have heard all that was sent to them.
+  bool leave(const std::string& why);
+
+ private:
+  void take(std::string_view message);
+  void take_hello(const Datagram& datagram);
+  void take_welcome(const Datagram& datagram);
+  void take_piece(const Datagram& datagram);
+  void stray(const std::string& what);
+  void ask();
+  void refuse(MachineId whom, const std::string& why);
+  Machine& add(const MachineEntry& entry);
+  void change(bool is_up);
+  void broken(const std::string& why);
+  void tick();
+  void tick_within(Duration delay);
+  [[nodiscard]] Duration show_every() const;
+
+  sys::EventLoop& loop_;
+  std::unique_ptr<Bridge> bridge_;
+  Options options_;
+  Admission admission_;
+  Router* router_ = nullptr;
+  std::map<MachineId, std::unique_ptr<Machine>> machines_;
+  int last_number_ = 0;
+  bool joined_ = false;
+  bool leaves_ = false;
+  bool is_broken_ = false;
+  int strays_ = 0;
+  Duration began_at_;
+  std::optional<Duration> down_since_;
+  std::optional<sys::EventLoop::TimerId> timer_;
+  Duration tick_at_{0};
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,107 @@
+// What workers wait for together: that so many are ready, and that all have come to a barrier.
+// Pure; one thread; time is told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "wire/parallel_record.h"
+#include "wire/worker.h"
+#include "workers/roll.h"
+
+namespace trainyard::workers {
+
+/// Who asked, with which number.
+struct Asker {
+  int node = 0;
+  std::uint64_t sequence = 0;
+};
+/// For what who asked has waited.
+struct MeetingWait {
+  wire::WaitKind kind = wire::WaitKind::Ready;
+  std::string name = {};
+  Duration since{0};
+  std::vector<int> whom = {};  ///< The last of those that were missing.
+};
+struct MeetingAnswer {
+  Asker to;
+  wire::WorkerReply reply;
+  bool met = false;  ///< At a barrier: what others sent before it is to come first.
+  /// By the number of a machine: its mark that is to have come first.
+  std::map<int, std::uint64_t> marks = {};
+  std::optional<MeetingWait> waited = {};
+};
+
+class Meetings {
+ public:
+  /// So many requests of one worker may wait.
+  static constexpr std::size_t kWaitingMax = 256;
+
+  explicit Meetings(const Roll& roll) : roll_(roll) {}
+
+  using Answers = std::vector<MeetingAnswer>;
+  Answers ask(Asker asker, const wire::ReadyRequest& request, Duration now);
+  Answers ask(Asker asker, const wire::BarrierRequest& request, Duration now);
+  /// The roll has changed. `gone`: whoever asked there waits no more.
+  Answers look(std::optional<int> gone = std::nullopt);
+  /// What has waited too long.
+  Answers overdue(Duration now);
+  [[nodiscard]] std::optional<Duration> next_deadline() const;
+
+  /// For people: who waits for whom at which barrier.
+  struct Waiting {
+    std::string barrier;
+    std::vector<int> arrived;
+    std::vector<int> missing;
+  };
+  [[nodiscard]] std::vector<Waiting> waiting() const;
+  /// All that goes on: who waits, and for whom.
+  [[nodiscard]] std::vector<std::pair<int, MeetingWait>> open_waits() const;
+
+ private:
+  struct Ready {
+    Asker asker;
+    int workers = 0;
+    Duration since{0};
+    Duration deadline{0};
+  };
+  struct Arrival {
+    std::uint64_t sequence = 0;
+    Duration since{0};
+    Duration deadline{0};
+  };
+  struct Barrier {
+    std::vector<std::string> roles;
+    std::map<int, Arrival> arrived;
+    std::vector<int> missing = {};  ///< When it was last looked at.
+  };
+  [[nodiscard]] std::vector<int> missing_at(const Barrier& barrier) const;
+  /// Who has failed and never comes to it.
+  [[nodiscard]] std::vector<int> failed_at(const Barrier& barrier) const;
+  /// What became of those that never will be ready; empty: so many still can.
+  [[nodiscard]] std::vector<std::string> never_ready(const Ready& ready) const;
+  [[nodiscard]] std::vector<int> not_ready() const;
+  [[nodiscard]] static MeetingWait wait_at(const std::string& name, const Barrier& barrier,
+                                           const Arrival& arrival);
+  [[nodiscard]] static MeetingAnswer answer_to(const std::string& name, const Barrier& barrier,
+                                               const std::pair<const int, Arrival>& arrival);
+  /// Whether nobody waits at it any more: all have come, or one never will.
+  bool is_over(const std::string& name, Barrier& barrier, Answers& answers) const;
+  [[nodiscard]] std::vector<std::string> names_of(const std::vector<int>& nodes) const;
+  /// And how many are missing of whom nobody knows yet.
+  [[nodiscard]] std::vector<std::string> missing_names(const std::vector<int>& nodes) const;
+  [[nodiscard]] std::size_t waiting_of(int node) const;
+  [[nodiscard]] wire::WorkerReply late(const Ready& ready) const;
+
+  const Roll& roll_;
+  std::vector<Ready> ready_;
+  std::vector<int> missing_;  ///< Those that were not ready when it was last looked.
+  std::map<std::string, Barrier> barriers_;
+};
+
+}  // namespace trainyard::workers

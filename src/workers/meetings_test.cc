@@ -1,0 +1,230 @@
+#include "workers/meetings.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+#include "wire/worker.h"
+#include "workers/roll.h"
+
+namespace trainyard::workers {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// Three workers, of which the first is a learner.
+struct Three {
+  Three() {
+    roll.add(0, {"learner"});
+    roll.add(1, {"collector"});
+    roll.add(2, {"collector"});
+  }
+  Meetings::Answers barrier(int node, std::uint64_t sequence, std::vector<std::string> roles = {}) {
+    return meetings.ask(
+        {.node = node, .sequence = sequence},
+        wire::BarrierRequest{.name = "b", .roles = std::move(roles), .within_ms = 100}, now);
+  }
+  Meetings::Answers ready(int node, int workers) {
+    return meetings.ask({.node = node, .sequence = 1},
+                        wire::ReadyRequest{.workers = workers, .within_ms = 100}, now);
+  }
+  Roll roll;
+  Meetings meetings{roll};
+  Duration now{1'000};
+};
+
+std::vector<int> nodes_of(const Meetings::Answers& answers) {
+  std::vector<int> nodes;
+  for (const MeetingAnswer& each : answers) nodes.push_back(each.to.node);
+  return nodes;
+}
+
+TEST(Ready, IsAnsweredWhenSoManyHaveSettled) {
+  Three it;
+  it.roll.set(0, Presence::Settled);
+  EXPECT_THAT(it.ready(0, 2), IsEmpty());
+  it.roll.set(1, Presence::Joined);
+  EXPECT_THAT(it.meetings.look(), IsEmpty());
+  it.roll.set(1, Presence::Settled);
+  EXPECT_THAT(nodes_of(it.meetings.look()), ElementsAre(0));
+  it.roll.set(1, Presence::Finished);
+  EXPECT_THAT(nodes_of(it.ready(0, 2)), ElementsAre(0)) << "one that has been there counts";
+}
+
+TEST(Ready, NamesThoseThatAreMissing) {
+  Three it;
+  it.roll.set(0, Presence::Settled);
+  EXPECT_THAT(it.ready(0, 0), IsEmpty());
+  EXPECT_EQ(it.meetings.next_deadline(), Duration(1'100));
+  EXPECT_THAT(it.meetings.overdue(Duration(1'099)), IsEmpty());
+  const auto late = it.meetings.overdue(Duration(1'100));
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].reply.error,
+            "1 of 3 workers are ready; missing: worker 1 (collector), worker 2 (collector)");
+  EXPECT_THAT(late[0].reply.missing, ElementsAre("worker 1 (collector)", "worker 2 (collector)"));
+  EXPECT_EQ(it.meetings.next_deadline(), std::nullopt);
+  EXPECT_EQ(it.ready(0, 4).at(0).reply.error, "4 workers are waited for, and there are 3");
+}
+
+TEST(Barrier, LetsAllGoWhenTheLastHasCome) {
+  Three it;
+  EXPECT_THAT(it.barrier(0, 7), IsEmpty());
+  EXPECT_THAT(it.barrier(1, 8), IsEmpty());
+  const auto gone = it.barrier(2, 9);
+  EXPECT_THAT(nodes_of(gone), ElementsAre(0, 1, 2));
+  EXPECT_EQ(gone[1].to.sequence, 8U);
+  EXPECT_TRUE(gone[0].met && gone[0].reply.error.empty());
+  EXPECT_THAT(it.barrier(0, 10), IsEmpty()) << "the next round is another one";
+}
+
+TEST(Barrier, CountsThoseWithARoleAlone) {
+  Three it;
+  EXPECT_THAT(it.barrier(1, 1, {"collector"}), IsEmpty());
+  EXPECT_EQ(it.barrier(0, 1, {"collector"}).at(0).reply.error,
+            "barrier 'b' is none of worker 0 (learner)");
+  EXPECT_EQ(it.barrier(2, 1).at(0).reply.error, "barrier 'b' is one of other roles: collector");
+  EXPECT_THAT(nodes_of(it.barrier(2, 1, {"collector"})), ElementsAre(1, 2));
+  EXPECT_THAT(it.barrier(0, 2), IsEmpty());
+  EXPECT_EQ(it.barrier(1, 2, {"collector"}).at(0).reply.error, "barrier 'b' is one of all workers");
+}
+
+TEST(Barrier, WaitsNoMoreForOneThatHasEnded) {
+  Three it;
+  EXPECT_THAT(it.barrier(0, 1), IsEmpty());
+  EXPECT_THAT(it.barrier(1, 1), IsEmpty());
+  it.roll.set(2, Presence::Finished);
+  EXPECT_THAT(nodes_of(it.meetings.look(2)), ElementsAre(0, 1));
+}
+
+TEST(Ready, IsAnErrorAtOnceWhereOneHasEndedThatNeverListened) {
+  Three it;
+  it.roll.set(0, Presence::Settled);
+  it.roll.set(2, Presence::Settled);
+  EXPECT_THAT(it.ready(0, 0), IsEmpty());
+  it.roll.set(1, Presence::Finished);
+  const auto late = it.meetings.look(1);
+  ASSERT_THAT(nodes_of(late), ElementsAre(0));
+  EXPECT_EQ(late[0].reply.error,
+            "2 of 3 workers are ready, and no more can be: worker 1 (collector) has ended");
+  EXPECT_THAT(late[0].reply.missing, ElementsAre("worker 1 (collector)"));
+  EXPECT_EQ(it.ready(0, 2).at(0).reply.error, "") << "two are";
+  it.roll.set(1, Presence::Failed);
+  EXPECT_EQ(it.ready(2, 3).at(0).reply.error,
+            "2 of 3 workers are ready, and no more can be: worker 1 (collector) has failed");
+}
+
+TEST(Barrier, IsNotPassedWhereOneHasFailed) {
+  Three it;
+  EXPECT_THAT(it.barrier(0, 1), IsEmpty());
+  EXPECT_THAT(it.barrier(1, 2), IsEmpty());
+  it.roll.set(2, Presence::Failed);
+  const auto failed = it.meetings.look(2);
+  ASSERT_THAT(nodes_of(failed), ElementsAre(0, 1));
+  for (const MeetingAnswer& each : failed) {
+    EXPECT_FALSE(each.met);
+    EXPECT_EQ(each.reply.error, "barrier 'b': worker 2 (collector) failed, and will not come");
+    EXPECT_THAT(each.reply.missing, ElementsAre("worker 2 (collector)"));
+  }
+  EXPECT_EQ(it.barrier(0, 3).at(0).reply.error,
+            "barrier 'b': worker 2 (collector) failed, and will not come")
+      << "nor the next one";
+  EXPECT_EQ(it.barrier(0, 4, {"learner"}).at(0).reply.error, "") << "it is none of that one";
+}
+
+TEST(Barrier, WaitsForOneThatBeginsAgain) {
+  Three it;
+  EXPECT_THAT(it.barrier(0, 1), IsEmpty());
+  EXPECT_THAT(it.barrier(2, 1), IsEmpty());
+  it.roll.set(2, Presence::Awaited);
+  EXPECT_THAT(it.meetings.look(2), IsEmpty()) << "it is gone from the barrier, too";
+  EXPECT_THAT(it.barrier(1, 1), IsEmpty());
+  EXPECT_THAT(nodes_of(it.barrier(2, 1)), ElementsAre(0, 1, 2));
+}
+
+TEST(Barrier, TellsOneThatWaitedTooLongWhoIsMissing) {
+  Three it;
+  EXPECT_THAT(it.barrier(1, 5), IsEmpty());
+  it.now = Duration(1'050);
+  EXPECT_THAT(it.barrier(2, 6), IsEmpty());
+  const auto late = it.meetings.overdue(Duration(1'100));
+  ASSERT_THAT(nodes_of(late), ElementsAre(1));
+  EXPECT_EQ(late[0].reply.error, "barrier 'b' waits for worker 0 (learner)");
+  const auto waiting = it.meetings.waiting();
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_THAT(waiting[0].arrived, ElementsAre(2));
+  EXPECT_THAT(waiting[0].missing, ElementsAre(0, 1));
+  EXPECT_EQ(it.barrier(2, 7).at(0).reply.error,
+            "worker 2 (collector) waits at barrier 'b' already");
+}
+
+/// "2 since 1000 for 1, 2", of each answer.
+std::vector<std::string> waits_in(const Meetings::Answers& answers) {
+  std::vector<std::string> waits;
+  for (const MeetingAnswer& each : answers) {
+    waits.push_back(fmt::format("{} since {} for {}", each.to.node, each.waited->since.count(),
+                                fmt::join(each.waited->whom, ", ")));
+  }
+  return waits;
+}
+
+TEST(Meetings, KnowForWhomEachHasWaitedInTheEnd) {
+  Three it;
+  it.barrier(0, 1);
+  const auto open = it.meetings.open_waits();
+  ASSERT_EQ(open.size(), 1U);
+  EXPECT_EQ(open[0].first, 0);
+  EXPECT_EQ(open[0].second.name, "b");
+  EXPECT_THAT(open[0].second.whom, ElementsAre(1, 2));
+  it.now += Duration(10);
+  it.barrier(2, 1);
+  it.now += Duration(10);
+  EXPECT_THAT(waits_in(it.barrier(1, 1)),
+              ElementsAre("0 since 1000 for 1", "1 since 1020 for 1", "2 since 1010 for 1"));
+  it.barrier(0, 2);
+  EXPECT_THAT(waits_in(it.meetings.overdue(it.now + Duration(1'000))),
+              ElementsAre("0 since 1020 for 1, 2"));
+  it.ready(0, 0);
+  it.roll.set(0, Presence::Settled);
+  it.roll.set(2, Presence::Settled);
+  EXPECT_THAT(it.meetings.look(), IsEmpty());
+  it.roll.set(1, Presence::Settled);
+  EXPECT_THAT(waits_in(it.meetings.look()), ElementsAre("0 since 1020 for 1"));
+  it.barrier(0, 3);
+  it.barrier(1, 3);
+  it.roll.set(2, Presence::Finished);
+  EXPECT_THAT(waits_in(it.meetings.look(2)),
+              ElementsAre("0 since 1020 for 2", "1 since 1020 for 2"));
+}
+
+TEST(Meetings, HaveABound) {
+  Three it;
+  for (std::size_t i = 0; i < Meetings::kWaitingMax; ++i) EXPECT_THAT(it.ready(1, 0), IsEmpty());
+  EXPECT_EQ(it.ready(1, 0).at(0).reply.error, "it waits for too much already");
+  EXPECT_EQ(it.barrier(1, 1).at(0).reply.error, "it waits for too much already");
+  EXPECT_THAT(it.ready(2, 0), IsEmpty()) << "another one may";
+}
+
+TEST(Roll, IsOpenWhenNobodyIsWaitedForAnyMore) {
+  Three it;
+  EXPECT_FALSE(it.roll.is_open());
+  it.roll.set(0, Presence::Settled);
+  it.roll.set(1, Presence::Finished);
+  EXPECT_FALSE(it.roll.is_open());
+  it.roll.set(2, Presence::Settled);
+  EXPECT_TRUE(it.roll.is_open());
+  it.roll.set(2, Presence::Awaited);
+  EXPECT_TRUE(it.roll.is_open()) << "one that begins again was there";
+}
+
+}  // namespace
+}  // namespace trainyard::workers

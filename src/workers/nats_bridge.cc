@@ -1,0 +1,390 @@
+#include "workers/nats_bridge.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nats/nats.h>
+#include <nats/status.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/passing.h"
+#include "sys/waker.h"
+#include "trainyard/parallel.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/nats_address.h"
+#include "workers/nats_library.h"
+
+namespace trainyard::workers {
+namespace {
+
+constexpr std::int64_t kConnectMs = 5'000;
+constexpr std::int64_t kWriteMs = 5'000;
+constexpr std::int64_t kReconnectMs = 100;
+constexpr std::int64_t kPingMs = 5'000;
+constexpr int kPingsOut = 2;
+/// Read at once: the largest record of TLS and more, as what is left of one in its buffer is not
+/// told.
+constexpr int kReadBytes = 256 << 10;
+
+struct WentDown {};
+struct CameBack {};
+struct Closed {
+  std::string why;
+};
+struct Trouble {
+  std::string what;
+};
+using News = std::variant<WentDown, CameBack, Closed, Trouble>;
+
+/// What the threads of the library, which connect and look whether the server is there, and the
+/// loop share.
+struct Shared {
+  const NatsLibrary library;
+  sys::Waker waker;
+  const std::thread::id loop_thread = std::this_thread::get_id();
+  std::atomic<bool> wants_to_write = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<News> news;                          ///< Guarded, as all below.
+  std::shared_ptr<const sys::Descriptor> socket;  ///< Of the connection, while there is one.
+  bool is_replaced = false;                       ///< It is another one, or there is none now.
+  bool is_open = false;                           ///< Something may still call.
+
+  void add(News it) {
+    {
+      const std::scoped_lock lock(mutex);
+      news.push_back(std::move(it));
+    }
+    waker.wake();
+  }
+  void replace(std::shared_ptr<const sys::Descriptor> by) {
+    {
+      const std::scoped_lock lock(mutex);
+      // The loop may be in the middle of a record of TLS whose rest never comes.
+      if (socket && !by) sys::shut_down(*socket);
+      socket = std::move(by);
+      is_replaced = true;
+    }
+    waker.wake();
+  }
+  void set_open(bool open) {
+    const std::scoped_lock lock(mutex);
+    is_open = open;
+    // With the lock: who waits for it takes all of this away then.
+    changed.notify_all();
+  }
+};
+
+Shared& shared_of(void* closure) { return *static_cast<Shared*>(closure); }
+
+void on_disconnected(natsConnection* /*it*/, void* closure) { shared_of(closure).add(WentDown{}); }
+void on_reconnected(natsConnection* /*it*/, void* closure) { shared_of(closure).add(CameBack{}); }
+
+void on_closed(natsConnection* it, void* closure) {
+  Shared& shared = shared_of(closure);
+  const char* why = nullptr;
+  static_cast<void>(shared.library.last_error_of(it, &why));
+  shared.add(Closed{why == nullptr ? "" : why});
+  shared.set_open(false);
+}
+
+void on_error(natsConnection* /*it*/, natsSubscription* /*by*/, natsStatus status, void* closure) {
+  Shared& shared = shared_of(closure);
+  shared.add(Trouble{shared.library.text(status)});
+}
+
+/// There is a new connection. Our own descriptor of its socket is watched: the library may close
+/// its own at any time, on any thread.
+natsStatus on_attach(void** user, void* loop, natsConnection* /*it*/, natsSock socket) {
+  auto own = std::make_shared<const sys::Descriptor>(sys::Descriptor::duplicate(socket));
+  if (!own->is_open()) return NATS_SYS_ERROR;
+  *user = loop;
+  shared_of(loop).replace(std::move(own));
+  return NATS_OK;
+}
+
+natsStatus on_read_wanted(void* user, bool wanted) {
+  if (!wanted) shared_of(user).replace(nullptr);
+  return NATS_OK;
+}
+
+natsStatus on_write_wanted(void* user, bool wanted) {
+  Shared& shared = shared_of(user);
+  shared.wants_to_write = wanted;
+  if (wanted && std::this_thread::get_id() != shared.loop_thread) shared.waker.wake();
+  return NATS_OK;
+}
+
+natsStatus on_detach(void* user) {
+  shared_of(user).replace(nullptr);
+  return NATS_OK;
+}
+
+class NatsBridge final : public Bridge {
+ public:
+  NatsBridge(sys::EventLoop& loop, const NatsLibrary& library, NatsBridgeOptions options)
+      : loop_(loop),
+        library_(library),
+        options_(std::move(options)),
+        shared_(new Shared{.library = library}) {}
+  NatsBridge(NatsBridge&&) = delete;
+  NatsBridge& operator=(NatsBridge&&) = delete;
+  ~NatsBridge() override { close(); }
+
+  std::expected<void, NoNats> connect();
+
+  void start(Listener listener) override {
+    listener_ = std::move(listener);
+    loop_.watch_readable(shared_->waker.descriptor(), [this] { take_news(); });
+    watched_ = true;
+    take_news();
+  }
+  void send(MachineId to, std::string_view message) override {
+    publish(subject_of_machine(options_.run, to), message);
+  }
+  void send_to_hub(std::string_view message) override {
+    publish(subject_of_hub(options_.run), message);
+  }
+  [[nodiscard]] std::size_t message_bytes_max() const override { return message_bytes_max_; }
+  [[nodiscard]] std::string name() const override {
+    std::vector<std::string> names;
+    names.reserve(options_.servers.size());
+    for (const NatsAddress& each : options_.servers) names.push_back(each.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+
+ private:
+  using Options = std::unique_ptr<natsOptions, void (*)(natsOptions*)>;
+  Result<void> set(natsOptions* to);
+  Result<void> set_credentials(natsOptions* to);
+  Result<void> subscribe(const std::string& subject);
+  void publish(const std::string& subject, std::string_view message);
+  void take_news();
+  void tell(const News& news);
+  void watch(std::shared_ptr<const sys::Descriptor> socket);
+  void read();
+  void take_messages(natsSubscription* of);
+  void write_what_waits();
+  void close();
+  /// The text of an error of the library, which is the calling thread's.
+  [[nodiscard]] Error error_of(natsStatus status) const;
+
+  sys::EventLoop& loop_;
+  const NatsLibrary library_;
+  NatsBridgeOptions options_;
+  std::unique_ptr<Shared> shared_;
+  Listener listener_;
+  natsConnection* connection_ = nullptr;
+  std::vector<natsSubscription*> subscriptions_;
+  std::size_t message_bytes_max_ = 0;
+  std::shared_ptr<const sys::Descriptor> socket_;  ///< That is watched.
+  bool watched_ = false;
+  bool waits_for_room_ = false;
+};
+
+Error NatsBridge::error_of(natsStatus status) const {
+  const char* const more = library_.last_error(nullptr);
+  std::string text = library_.text(status);
+  if (more != nullptr && *more != '\0' && text != more) text += fmt::format(" ({})", more);
+  return {fmt::format("NATS: {}: {}", name(), text)};
+}
+
+Result<void> NatsBridge::set_credentials(natsOptions* to) {
+  const NatsOptions& nats = options_.nats;
+  natsStatus status = NATS_OK;
+  if (!nats.token.empty()) status = library_.set_token(to, nats.token.c_str());
+  if (status == NATS_OK && !nats.user.empty()) {
+    status = library_.set_user_info(to, nats.user.c_str(), nats.password.c_str());
+  }
+  if (status == NATS_OK && !nats.nkey_seed_file.empty()) {
+    status = library_.set_nkey(to, nats.nkey.c_str(), nats.nkey_seed_file.c_str());
+  }
+  if (status == NATS_OK && options_.servers.front().is_secure) {
+    status = library_.set_secure(to, true);
+    if (status == NATS_OK && !nats.ca_file.empty()) {
+      status = library_.load_ca(to, nats.ca_file.c_str());
+    }
+    if (status == NATS_OK && !nats.host_name.empty()) {
+      status = library_.set_host_name(to, nats.host_name.c_str());
+    }
+  }
+  if (status != NATS_OK) return std::unexpected(error_of(status));
+  return {};
+}
+
+Result<void> NatsBridge::set(natsOptions* to) {
+  std::vector<const char*> servers;
+  servers.reserve(options_.servers.size());
+  for (const NatsAddress& each : options_.servers) servers.push_back(each.url.c_str());
+  void* const shared = shared_.get();
+  for (const natsStatus status :
+       {library_.set_servers(to, servers.data(), static_cast<int>(servers.size())),
+        library_.set_no_randomize(to, true), library_.set_name(to, "trainyard"),
+        library_.set_timeout(to, kConnectMs), library_.set_write_deadline(to, kWriteMs),
+        // Without it a thread of the library sends what is published a millisecond later.
+        library_.set_send_asap(to, true), library_.set_no_echo(to, true),
+        library_.set_buffer_size(to, kReadBytes),
+        library_.set_event_loop(to, shared, on_attach, on_read_wanted, on_write_wanted, on_detach),
+        library_.set_max_reconnect(to, -1), library_.set_reconnect_wait(to, kReconnectMs),
+        library_.set_ping_interval(to, kPingMs), library_.set_pings_out(to, kPingsOut),
+        library_.set_on_error(to, on_error, shared),
+        library_.set_on_disconnected(to, on_disconnected, shared),
+        library_.set_on_reconnected(to, on_reconnected, shared),
+        library_.set_on_closed(to, on_closed, shared)}) {
+    if (status != NATS_OK) return std::unexpected(error_of(status));
+  }
+  return set_credentials(to);
+}
+
+std::expected<void, NoNats> NatsBridge::connect() {
+  const auto failed = [](Error error, bool may_come = false) {
+    return std::unexpected(NoNats{.why = std::move(error.message), .may_come = may_come});
+  };
+  natsOptions* made = nullptr;
+  if (const natsStatus status = library_.options_create(&made); status != NATS_OK) {
+    return failed(error_of(status));
+  }
+  const Options options(made, library_.options_destroy);
+  if (Result<void> done = set(made); !done) return failed(std::move(done.error()));
+  if (const natsStatus status = library_.connect(&connection_, made); status != NATS_OK) {
+    connection_ = nullptr;
+    return failed(error_of(status), status == NATS_NO_SERVER || status == NATS_TIMEOUT);
+  }
+  shared_->set_open(true);
+  const std::int64_t payload = library_.max_payload(connection_);
+  message_bytes_max_ = static_cast<std::size_t>(payload > 0 ? payload : 0);
+  if (message_bytes_max_ < 2 * kDatagramHeadBytes) {
+    return failed(Error{
+        fmt::format("NATS: {} takes messages of at most {} bytes", name(), message_bytes_max_)});
+  }
+  Result<void> done = subscribe(subject_of_machine(options_.run, options_.own));
+  if (done && options_.is_hub) done = subscribe(subject_of_hub(options_.run));
+  if (!done) return failed(std::move(done.error()));
+  return {};
+}
+
+Result<void> NatsBridge::subscribe(const std::string& subject) {
+  natsSubscription* made = nullptr;
+  const natsStatus status = library_.subscribe(&made, connection_, subject.c_str());
+  if (status != NATS_OK) return std::unexpected(error_of(status));
+  subscriptions_.push_back(made);
+  return {};
+}
+
+void NatsBridge::publish(const std::string& subject, std::string_view message) {
+  // What does not go is sent again when the connection is there again.
+  static_cast<void>(library_.publish(connection_, subject.c_str(), message.data(),
+                                     static_cast<int>(message.size())));
+  write_what_waits();
+}
+
+void NatsBridge::take_news() {
+  shared_->waker.drain();
+  std::deque<News> news;
+  std::optional<std::shared_ptr<const sys::Descriptor>> fresh;
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    news.swap(shared_->news);
+    if (std::exchange(shared_->is_replaced, false)) fresh = shared_->socket;
+  }
+  if (fresh) watch(*std::move(fresh));
+  for (const News& each : news) tell(each);
+  write_what_waits();
+}
+
+void NatsBridge::tell(const News& news) {
+  match(
+      news, [this](const WentDown&) { listener_.on_change(false); },
+      [this](const CameBack&) { listener_.on_change(true); },
+      [this](const Closed& it) {
+        listener_.on_end(fmt::format("{} has ended the connection{}{}", name(),
+                                     it.why.empty() ? "" : ": ", it.why));
+      },
+      [this](const Trouble& it) { listener_.on_trouble(it.what); });
+}
+
+void NatsBridge::watch(std::shared_ptr<const sys::Descriptor> socket) {
+  if (socket_) loop_.unwatch(socket_->get());
+  waits_for_room_ = false;
+  socket_ = std::move(socket);
+  if (socket_) loop_.watch_readable(socket_->get(), [this] { read(); });
+}
+
+void NatsBridge::read() {
+  library_.process_read(connection_);
+  for (natsSubscription* const each : subscriptions_) take_messages(each);
+  // An answer to a ping, perhaps.
+  write_what_waits();
+}
+
+void NatsBridge::take_messages(natsSubscription* of) {
+  while (true) {
+    natsMsg* message = nullptr;
+    const natsStatus status = library_.next_message(&message, of, 0);
+    if (status == NATS_SLOW_CONSUMER) continue;  // What was too much comes again.
+    if (status != NATS_OK) return;
+    const std::unique_ptr<natsMsg, void (*)(natsMsg*)> own(message, library_.message_destroy);
+    const char* const data = library_.data(message);
+    const auto length = static_cast<std::size_t>(library_.data_length(message));
+    listener_.on_message(data == nullptr ? std::string_view() : std::string_view(data, length));
+  }
+}
+
+void NatsBridge::write_what_waits() {
+  if (waits_for_room_ || !socket_ || !shared_->wants_to_write) return;
+  library_.process_write(connection_);
+  if (!shared_->wants_to_write) return;
+  waits_for_room_ = true;
+  loop_.when_writable(socket_->get(), [this] {
+    waits_for_room_ = false;
+    write_what_waits();
+  });
+}
+
+void NatsBridge::close() {
+  if (watched_) loop_.unwatch(shared_->waker.descriptor());
+  if (watched_) watch(nullptr);
+  if (connection_ == nullptr) return;
+  for (natsSubscription* const each : subscriptions_) library_.unsubscribe(each);
+  library_.close(connection_);
+  library_.destroy(connection_);
+  std::unique_lock lock(shared_->mutex);
+  const bool is_closed = shared_->changed.wait_for(lock, std::chrono::seconds(5),
+                                                   [this] { return !shared_->is_open; });
+  lock.unlock();
+  // Whatever may still be called there is not taken away from it.
+  if (!is_closed) static_cast<void>(shared_.release());
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(sys::EventLoop& loop,
+                                                            NatsBridgeOptions options) {
+  auto library = load_nats_library();
+  if (!library) return std::unexpected(NoNats{.why = std::move(library.error().message)});
+  auto bridge = std::make_unique<NatsBridge>(loop, *library, std::move(options));
+  if (auto done = bridge->connect(); !done) return std::unexpected(std::move(done.error()));
+  return bridge;
+}
+
+}  // namespace trainyard::workers

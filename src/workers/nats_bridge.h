@@ -1,0 +1,39 @@
+// A bridge over servers of NATS. Their library is looked for when the program runs, which needs
+// none to be installed where nothing is attached.
+//
+// Our event loop reads and writes for the library, which has threads of its own only to connect
+// again and to see whether the server is there.
+#pragma once
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sys/event_loop.h"
+#include "trainyard/parallel.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/nats_address.h"
+
+namespace trainyard::workers {
+
+struct NatsBridgeOptions {
+  std::vector<NatsAddress> servers;
+  NatsOptions nats;
+  std::string run;
+  MachineId own = 0;
+  bool is_hub = false;  ///< It also hears who asks to be let in.
+};
+
+/// Why there is no connection.
+struct NoNats {
+  std::string why;        ///< With the names of the servers.
+  bool may_come = false;  ///< Nobody listens there, or answers: perhaps not yet.
+};
+
+/// Connects, and waits some seconds for it. The bridge must not outlive the loop.
+std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(sys::EventLoop& loop,
+                                                            NatsBridgeOptions options);
+
+}  // namespace trainyard::workers

@@ -1,0 +1,491 @@
+// Runs of several machines over real servers of NATS, on loopback.
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "trainyard/buffer.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/parallel.h"
+#include "trainyard/remote_event.h"
+#include "trainyard/worker.h"
+#include "workers/datagram.h"
+#include "workers/nats_address.h"
+#include "workers/test_nats.h"
+#include "workers/test_workers.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr RemoteEvent<int> kSent{"counted"};
+constexpr RemoteEvent<int> kKept{"kept"};
+constexpr RemoteEvent<Buffer> kTensor{"tensor"};
+
+ParallelOptions begins(const NatsServer& server, int workers, int elsewhere) {
+  return {.workers = workers,
+          .attach_to = {server.address()},
+          .run = "test",
+          .workers_elsewhere = elsewhere};
+}
+ParallelOptions joins(const NatsServer& server, int workers, int first_node) {
+  return {.workers = workers,
+          .node_ids = {first_node},
+          .attach_to = {server.address()},
+          .run = "test",
+          .joins = true};
+}
+
+/// Each worker sends so many to all, and has what all others have sent, in order.
+std::function<void(Worker&)> exchange(int count) {
+  return [count](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<int> heard = 0;
+    std::map<int, int> last;
+    const Subscription on = bus.on(kSent, [&](int it) {
+      int& before = last[it / 1'000'000];
+      need(it % 1'000'000 == before + 1, "the next one");
+      before = it % 1'000'000;
+      ++heard;
+    });
+    need(worker.ready());
+    for (int i = 1; i <= count; ++i) {
+      bus.emit(kSent, (worker.node() * 1'000'000) + i, remote_only);
+    }
+    need(worker.barrier("sent"));
+    const int all = count * (worker.count() - 1);
+    need(heard == all, std::to_string(all) + " events, and not " + std::to_string(heard));
+  };
+}
+
+TEST(Nats, CarriesAllEventsBothWaysBeforeABarrierIsPassed) {
+  const NatsServer server;
+  MachineProcess first(begins(server, 2, 2), exchange(5'000));
+  MachineProcess second(joins(server, 2, 10), exchange(5'000));
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+}
+
+TEST(Nats, ConnectsThreeMachinesOneOfWhichComesLate) {
+  const NatsServer server;
+  MachineProcess second(joins(server, 1, 10), exchange(3'000));
+  MachineProcess first(begins(server, 2, 4), exchange(3'000));
+  MachineProcess third(joins(server, 3, 20), exchange(3'000));
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+  EXPECT_EQ(third.result(), "well");
+}
+
+TEST(Nats, CountsWorkersOfAllMachinesAndNumbersThem) {
+  const NatsServer server;
+  const auto work = [](Worker& worker) {
+    need(worker.count() == 3, "three");
+    need(worker.index() == (worker.node() < 10 ? worker.node() : 2), "an index of its own");
+    need(worker.ready(3));
+    const auto one_more = worker.ready(4);
+    need(!one_more && one_more.error().message == "4 workers are waited for, and there are 3",
+         "a refusal");
+    const auto late = worker.node() == 10 ? worker.barrier("some", 20ms) : Result<void>();
+    if (worker.node() == 10) {
+      need(!late && late.error().message == "barrier 'some' waits for worker 0, worker 1",
+           "names and not " + (late ? "" : late.error().message));
+    }
+    need(worker.barrier("end"));
+  };
+  MachineProcess first(begins(server, 2, 1), work);
+  MachineProcess second(joins(server, 1, 10), work);
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+}
+
+TEST(Nats, CarriesLargeBuffersAndWhatIsRetained) {
+  const NatsServer server;
+  constexpr std::int64_t kCount = 10 << 20;
+  const auto work = [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    need(worker.ready());
+    // From a machine that joined, to the one that keeps it, and to one that asks for it later.
+    if (worker.node() == 10) {
+      Buffer tensor = worker.alloc(DType::Float32, {kCount}).value();
+      const std::span<float> values = tensor.fill<float>();
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+      bus.emit(kTensor, tensor, retained);
+      bus.emit(kKept, 5, retained);
+    }
+    need(worker.barrier("kept"));
+    if (worker.node() != 10) {
+      const auto tensor = bus.wait_for(kTensor, 30s);
+      need(tensor.has_value() && tensor->as<float>()[kCount - 1] == kCount - 1, "a tensor");
+      const auto kept = bus.wait_for(kKept, 30s);
+      need(kept.has_value() && *kept == 5, "what was kept");
+    }
+    need(worker.barrier("end"));
+  };
+  MachineProcess first(begins(server, 1, 2), work);
+  MachineProcess second(joins(server, 1, 10), work);
+  MachineProcess third(joins(server, 1, 20), work);
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+  EXPECT_EQ(third.result(), "well");
+}
+
+TEST(Nats, EndsAllWhenAWorkerOfAnotherMachineFails) {
+  const NatsServer server;
+  const auto work = [](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 10) throw std::runtime_error("boom");
+    EventBus bus;
+    worker.connect(bus);
+    need(!bus.wait_for("never", worker.ending()), "an end");
+  };
+  MachineProcess first(begins(server, 1, 1), work);
+  MachineProcess second(joins(server, 1, 10), work);
+  EXPECT_EQ(first.result(), "worker 10 failed: std::runtime_error: boom");
+  EXPECT_EQ(second.result(), "worker 10 failed: std::runtime_error: boom");
+}
+
+TEST(Nats, EndsAllWhenTheMachineThatBeganTheRunIsGone) {
+  const NatsServer server;
+  const Flag there;
+  const auto work = [&](Worker& worker) {
+    need(worker.ready());
+    there.raise();
+    EventBus bus;
+    worker.connect(bus);
+    static_cast<void>(bus.wait_for("never", worker.ending()));
+  };
+  ParallelOptions options = joins(server, 1, 10);
+  options.nats.lost_after = 500ms;
+  MachineProcess first(begins(server, 1, 1), work);
+  MachineProcess second(options, work);
+  ASSERT_TRUE(there.wait());
+  first.kill();
+  EXPECT_THAT(second.result(), HasSubstr("has not been heard of for 0.5 s"));
+}
+
+// --- who is let in ---
+
+TEST(Nats, RefusesWhoIsNotToJoinAndSaysWhy) {
+  const NatsServer server;
+  const Flag refused;
+  const auto work = [&](Worker& worker) { need(worker.ready() && refused.wait(), "an end"); };
+  MachineProcess first(begins(server, 2, 1), work);
+  MachineProcess same(joins(server, 1, 1), work);
+  EXPECT_THAT(same.result(), HasSubstr("cannot be joined: the node id 1 is taken by a worker of"));
+  MachineProcess many(joins(server, 2, 10), work);
+  EXPECT_THAT(many.result(), HasSubstr("it brings 2 workers, and the run waits for 1"));
+  ParallelOptions star = joins(server, 1, 10);
+  star.topology = Topology::Star;
+  MachineProcess other(star, work);
+  EXPECT_THAT(other.result(), HasSubstr("the topology of the run is mesh, not star"));
+  refused.raise();
+  MachineProcess second(joins(server, 1, 10), work);
+  EXPECT_EQ(second.result(), "well");
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_THAT(first.notes(), HasSubstr("may not join: the node id 1 is taken"));
+}
+
+TEST(Nats, NamesWhatIsWrongWithTheServerOrTheToken) {
+  const NatsServer server("authorization { token: \"secret\" }\n");
+  const auto error_of = [](ParallelOptions options) {
+    MachineProcess machine(std::move(options), [](Worker&) {});
+    return machine.result();
+  };
+  ParallelOptions wrong = begins(server, 1, 1);
+  wrong.attach_to = {server.address("guess@")};
+  const std::string text = error_of(wrong);
+  EXPECT_THAT(text, HasSubstr("NATS: 127.0.0.1:" + std::to_string(server.port())));
+  EXPECT_THAT(text, HasSubstr("Authorization Violation"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("guess")));
+  wrong.attach_to = {"nats://127.0.0.1:" + std::to_string(free_port())};
+  wrong.nats.lost_after = 100ms;
+  EXPECT_THAT(error_of(wrong), HasSubstr("No server available for connection"));
+  ParallelOptions nobody = joins(server, 1, 10);
+  nobody.nats = {.token = "secret", .lost_after = 300ms};
+  EXPECT_THAT(error_of(nobody), HasSubstr("has begun the run 'test' in 0.3 s"));
+}
+
+TEST(Nats, WaitsForAServerThatIsNotThereYet) {
+  const int port = free_port();
+  ParallelOptions first_options{.workers = 1,
+                                .attach_to = {"nats://127.0.0.1:" + std::to_string(port)},
+                                .run = "test",
+                                .workers_elsewhere = 1};
+  ParallelOptions second_options = first_options;
+  second_options.workers_elsewhere = 0;
+  second_options.joins = true;
+  second_options.node_ids = {10};
+  MachineProcess first(first_options, exchange(100));
+  MachineProcess second(second_options, exchange(100));
+  for (const MachineProcess* const each : {&first, &second}) {
+    ASSERT_TRUE(sys::eventually(
+        [&] { return each->notes().find("; it is waited for") != std::string::npos; }));
+  }
+  const NatsServer server("", port);
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
+TEST(Nats, LetsNobodyBeginARunThatHasBegun) {
+  const NatsServer server;
+  const Flag refused;
+  const auto wait = [&](Worker& worker) { need(worker.ready(1) && refused.wait(), "an end"); };
+  const Flag begun;
+  MachineProcess first(begins(server, 1, 1), [&](Worker& worker) {
+    begun.raise();
+    need(refused.wait(), "the refusal");
+    exchange(100)(worker);
+  });
+  ASSERT_TRUE(begun.wait());
+  ParallelOptions soon = begins(server, 1, 1);
+  soon.stop_grace = 100ms;
+  MachineProcess again(soon, wait);
+  const std::string text = again.result();
+  EXPECT_THAT(text, HasSubstr("NATS: the run 'test' cannot be begun: "));
+  EXPECT_THAT(text, HasSubstr(" has begun it already: give this one another name, or join it"));
+  EXPECT_THAT(first.notes(), HasSubstr(" begins a run 'test', too, and is refused"));
+  refused.raise();
+  MachineProcess second(joins(server, 1, 10), exchange(100));
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
+TEST(Nats, IgnoresGarbageAndOtherVersionsWithANote) {
+  const NatsServer server;
+  const Flag sent;
+  const auto work = [&](Worker& worker) { need(worker.ready() && sent.wait(), "an end"); };
+  MachineProcess first(begins(server, 1, 1), work);
+  RawClient stranger(server.port());
+  constexpr MachineId kStranger = 7;
+  stranger.subscribe(subject_of_machine("test", kStranger));
+  std::string hello =
+      datagram_text({.kind = Datagram::Kind::Hello, .from = kStranger, .bytes = "{}"});
+  hello[4] = 9;
+  // Until the machine hears: it may not be there yet.
+  ASSERT_TRUE(sys::eventually([&] {
+    stranger.publish(subject_of_hub("test"), hello);
+    stranger.flush();
+    return first.notes().find("version 9") != std::string::npos;
+  }));
+  stranger.publish(subject_of_hub("test"), hello);
+  EXPECT_THAT(stranger.wait_for("version 9 of the protocol is spoken there, 1 here"),
+              HasSubstr("version 9 of the protocol is spoken there, 1 here"));
+  for (int i = 0; i < 100; ++i) stranger.publish(subject_of_hub("test"), "garbage");
+  stranger.publish(subject_of_hub("test"), hello.substr(0, 30));
+  stranger.publish(subject_of_hub("test"),
+                   datagram_text({.kind = Datagram::Kind::Piece, .from = 1, .bytes = "x"}));
+  stranger.flush();
+  sent.raise();
+  MachineProcess second(joins(server, 1, 10), work);
+  EXPECT_EQ(second.result(), "well");
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_THAT(first.notes(), HasSubstr("as are all that follow"));
+}
+
+// --- servers that end ---
+
+/// Worker 0 sends `count`, and half of them while something happens to the server; worker 10 hears
+/// them or of them, whatever that is.
+struct Interrupted {
+  Flag half;
+  Flag over;
+  [[nodiscard]] std::function<void(Worker&)> work(int count) const {
+    return [this, count](Worker& worker) {
+      EventBus bus;
+      worker.connect(bus);
+      std::atomic<int> heard = 0;
+      std::atomic<int> last = 0;
+      std::atomic<std::uint64_t> lost = 0;
+      const Subscription on_lost =
+          bus.on(kEventsLost, [&](const EventsLost& it) { lost += it.count; });
+      const Subscription on = bus.on(kSent, [&](int it) {
+        need(it > last, "an order");
+        last = it;
+        if (++heard == count / 2) half.raise();
+      });
+      need(worker.ready());
+      for (int i = 1; worker.node() == 0 && i <= count; ++i) {
+        bus.emit(kSent, i, remote_only);
+        if (i == count / 2) need(half.wait(), "the first half");
+      }
+      need(worker.barrier("sent"));
+      if (worker.node() == 10) {
+        need(over.is_raised(), "an interruption");
+        need(heard + static_cast<int>(lost) == count && last == count,
+             "each heard or counted: " + std::to_string(heard) + " + " + std::to_string(lost));
+      }
+      std::ofstream(out + std::to_string(worker.node())) << heard << ' ' << lost;
+    };
+  }
+  sys::TemporaryDirectory directory;
+  std::string out = directory / "heard-";
+  [[nodiscard]] std::pair<int, int> heard_and_lost() const {
+    std::ifstream file(out + "10");
+    std::pair<int, int> both;
+    file >> both.first >> both.second;
+    return both;
+  }
+};
+
+TEST(Nats, LosesNothingWhenTheServerIsKilledAndComesBack) {
+  NatsServer server;
+  const Interrupted interrupted;
+  MachineProcess first(begins(server, 1, 1), interrupted.work(40'000));
+  MachineProcess second(joins(server, 1, 10), interrupted.work(40'000));
+  ASSERT_TRUE(interrupted.half.wait());
+  server.kill();
+  ASSERT_TRUE(sys::eventually([&] { return first.notes().find("is lost") != std::string::npos; }));
+  interrupted.over.raise();
+  server.start();
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+  EXPECT_EQ(interrupted.heard_and_lost(), std::pair(40'000, 0));
+  EXPECT_THAT(first.notes(), HasSubstr("connected again"));
+}
+
+TEST(Nats, CountsWhatItDropsWhileThereIsNoServer) {
+  NatsServer server;
+  const Interrupted interrupted;
+  ParallelOptions options = begins(server, 1, 1);
+  options.queue = {.events_max = 64, .bytes_max = 1U << 20U, .when_full = WhenFull::DropOldest};
+  MachineProcess first(options, interrupted.work(40'000));
+  MachineProcess second(joins(server, 1, 10), interrupted.work(40'000));
+  if (interrupted.half.wait()) {
+    server.kill();
+    interrupted.over.raise();
+  }
+  EXPECT_TRUE(sys::eventually([&] { return first.notes().find("is lost") != std::string::npos; }));
+  server.start();
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
+TEST(Nats, EndsWhenTheServerDoesNotComeBack) {
+  NatsServer server;
+  const Flag there;
+  const auto work = [&](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 10) there.raise();
+    EventBus bus;
+    worker.connect(bus);
+    static_cast<void>(bus.wait_for("never", worker.ending()));
+  };
+  ParallelOptions options = begins(server, 1, 1);
+  options.nats.lost_after = 400ms;
+  MachineProcess first(options, work);
+  options = joins(server, 1, 10);
+  options.nats.lost_after = 400ms;
+  MachineProcess second(options, work);
+  ASSERT_TRUE(there.wait());
+  server.kill();
+  const std::string why =
+      "NATS: no server of 127.0.0.1:" + std::to_string(server.port()) + " answers for 0.4 s";
+  EXPECT_EQ(first.result(), why);
+  EXPECT_EQ(second.result(), why);
+}
+
+std::string cluster(int port, int other) {
+  return "server_name: s" + std::to_string(port) +
+         "\ncluster { name: c, listen: 127.0.0.1:" + std::to_string(port) +
+         ", routes: [ \"nats-route://127.0.0.1:" + std::to_string(other) + "\" ] }\n";
+}
+
+TEST(Nats, LosesNothingWhenOneOfTwoServersIsKilled) {
+  const int left = free_port();
+  const int right = free_port();
+  NatsServer one(cluster(left, right));
+  const NatsServer two(cluster(right, left));
+  const Interrupted interrupted;
+  ParallelOptions options = begins(one, 1, 1);
+  options.attach_to = {one.address(), two.address()};
+  MachineProcess first(options, interrupted.work(40'000));
+  options = joins(one, 1, 10);
+  options.attach_to = {two.address(), one.address()};
+  MachineProcess second(options, interrupted.work(40'000));
+  ASSERT_TRUE(interrupted.half.wait());
+  one.kill();
+  interrupted.over.raise();
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+  EXPECT_EQ(interrupted.heard_and_lost(), std::pair(40'000, 0));
+}
+
+/// Certificates and an nkey, as the tools that make them have them.
+class Secrets {
+ public:
+  Secrets() {
+    directory_.write("make", R"(set -e
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout ca.key -out ca.pem -subj /CN=ca
+openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout server.key -out server.csr -subj /CN=server
+printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n' > ext
+openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.pem
+openssl genpkey -algorithm ed25519 -outform DER -out ed.der
+openssl pkey -inform DER -in ed.der -pubout -outform DER -out edpub.der
+python3 - <<'P'
+import base64
+def crc(b):
+    c = 0
+    for x in b:
+        c ^= x << 8
+        for _ in range(8): c = ((c << 1) ^ 0x1021) & 0xffff if c & 0x8000 else (c << 1) & 0xffff
+    return c.to_bytes(2, 'little')
+def enc(b): return base64.b32encode(b + crc(b)).decode().rstrip('=')
+user, seed = 20 << 3, 18 << 3
+open('user.pub', 'w').write(enc(bytes([user]) + open('edpub.der', 'rb').read()[-32:]))
+open('user.nk', 'w').write(enc(bytes([seed | (user >> 5), (user & 31) << 3]) + open('ed.der', 'rb').read()[-32:]))
+P
+)");
+    const std::string run = "cd " + directory_.path() + " && sh make >log 2>&1";
+    check(std::system(run.c_str()) == 0, "openssl and python3");
+  }
+  [[nodiscard]] std::string path(std::string_view name) const { return directory_ / name; }
+  [[nodiscard]] std::string key() const { return sys::content_of(path("user.pub")); }
+
+ private:
+  sys::TemporaryDirectory directory_;
+};
+
+TEST(Nats, SpeaksThroughTlsWithAnNkey) {
+  const Secrets secrets;
+  const NatsServer server("tls { cert_file: \"" + secrets.path("server.pem") + "\", key_file: \"" +
+                          secrets.path("server.key") +
+                          "\" }\nauthorization { users: [ { nkey: " + secrets.key() + " } ] }\n");
+  const auto with = [&](ParallelOptions options) {
+    options.attach_to = {server.address("", "tls://")};
+    options.nats = {.nkey = secrets.key(),
+                    .nkey_seed_file = secrets.path("user.nk"),
+                    .ca_file = secrets.path("ca.pem"),
+                    .host_name = "127.0.0.1"};
+    return options;
+  };
+  MachineProcess first(with(begins(server, 1, 1)), exchange(2'000));
+  MachineProcess second(with(joins(server, 1, 10)), exchange(2'000));
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+  ParallelOptions stranger = with(joins(server, 1, 20));
+  stranger.nats.ca_file = {};
+  MachineProcess third(stranger, exchange(1));
+  EXPECT_THAT(third.result(), HasSubstr("SSL Error"));
+}
+
+}  // namespace
+}  // namespace trainyard::workers

@@ -1,0 +1,128 @@
+#include "workers/outbox.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "sys/descriptor.h"
+#include "sys/passing.h"
+
+namespace trainyard::workers {
+namespace {
+
+/// Frames are put together up to so much: one system call takes them.
+constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
+/// And at most so large a part of what may wait: they are dropped together.
+constexpr std::size_t kChunksLeast = 8;
+
+}  // namespace
+
+void Outbox::add_event(std::string_view frame, std::uint64_t topic) {
+  const bool joins = !chunks_.empty() && chunks_.back().count > 0 && chunks_.back().sent == 0 &&
+                     chunks_.back().descriptors.empty() &&
+                     chunks_.back().bytes.size() + frame.size() <= kChunkBytes &&
+                     chunks_.back().count < limits_.events_max / kChunksLeast;
+  if (!joins) chunks_.emplace_back();
+  Chunk& chunk = chunks_.back();
+  last_at_ = chunk.bytes.size();
+  chunk.bytes += frame;
+  ++chunk.count;
+  ++events_;
+  bytes_ += frame.size();
+  if (chunk.events.empty() || chunk.events.back().first != topic) {
+    chunk.events.emplace_back(topic, 1);
+  } else {
+    ++chunk.events.back().second;
+  }
+}
+
+void Outbox::add_descriptor(std::shared_ptr<const sys::Descriptor> descriptor) {
+  Chunk& last = chunks_.back();
+  if (last_at_ > 0) {
+    // Descriptors go with the first byte of a chunk, so this frame gets one of its own.
+    Chunk own;
+    own.bytes = last.bytes.substr(last_at_);
+    last.bytes.resize(last_at_);
+    own.events.emplace_back(last.events.back().first, 1);
+    own.count = 1;
+    --last.count;
+    if (--last.events.back().second == 0) last.events.pop_back();
+    chunks_.push_back(std::move(own));
+    last_at_ = 0;
+  }
+  chunks_.back().descriptors.push_back(std::move(descriptor));
+}
+
+void Outbox::add_word(std::string_view frame) {
+  Chunk& chunk = chunks_.emplace_back();
+  chunk.bytes = frame;
+  bytes_ += frame.size();
+  last_at_ = 0;
+}
+
+std::size_t Outbox::word_bytes() const {
+  std::size_t bytes = 0;
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.count == 0) bytes += chunk.bytes.size() - chunk.sent;
+  }
+  return bytes;
+}
+
+void Outbox::gone(const Chunk& chunk) {
+  events_ -= chunk.count;
+  bytes_ -= chunk.bytes.size();
+}
+
+bool Outbox::send_some(int socket) {
+  while (!chunks_.empty()) {
+    Chunk& chunk = chunks_.front();
+    std::vector<int> descriptors;
+    if (chunk.sent == 0) {
+      for (const auto& each : chunk.descriptors) descriptors.push_back(each->get());
+    }
+    const ssize_t count = sys::send_with(socket, std::string_view(chunk.bytes).substr(chunk.sent),
+                                         descriptors, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno == EAGAIN;
+    chunk.sent += static_cast<std::size_t>(count);
+    if (chunk.sent < chunk.bytes.size()) continue;
+    gone(chunk);
+    chunks_.pop_front();
+  }
+  return true;
+}
+
+void Outbox::take(std::size_t bytes_max, std::string& to) {
+  while (!chunks_.empty() && bytes_max > 0) {
+    Chunk& chunk = chunks_.front();
+    const std::string_view rest = std::string_view(chunk.bytes).substr(chunk.sent);
+    const std::string_view some = rest.substr(0, bytes_max);
+    to += some;
+    bytes_max -= some.size();
+    chunk.sent += some.size();
+    if (some.size() < rest.size()) break;
+    gone(chunk);
+    chunks_.pop_front();
+  }
+}
+
+Outbox::Counts Outbox::drop_oldest() {
+  const auto oldest =
+      std::ranges::find_if(chunks_, [](const Chunk& it) { return it.count > 0 && it.sent == 0; });
+  if (oldest == chunks_.end()) return {};
+  Counts counts = std::move(oldest->events);
+  gone(*oldest);
+  chunks_.erase(oldest);
+  return counts;
+}
+
+}  // namespace trainyard::workers

@@ -1,0 +1,74 @@
+// What waits to be sent to one worker: whole frames, of which those of events can be dropped, and
+// the descriptors that go with them. One thread.
+//
+// Does not bound itself: whoever adds looks at full().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sys/descriptor.h"
+#include "trainyard/parallel.h"
+
+namespace trainyard::workers {
+
+class Outbox {
+ public:
+  /// How many events of a topic.
+  using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+  explicit Outbox(const QueueLimits& limits) : limits_(limits) {}
+
+  /// An event of that topic. Its bytes can be changed by `back()` until the next call.
+  void add_event(std::string_view frame, std::uint64_t topic);
+  /// The last frame's descriptor, which stays open for as long as somebody has it.
+  void add_descriptor(std::shared_ptr<const sys::Descriptor> descriptor);
+  /// The chunk in which the last frame lies, and where it begins in it.
+  std::pair<std::string*, std::size_t> back() { return {&chunks_.back().bytes, last_at_}; }
+  void add_word(std::string_view frame);
+
+  /// Appends the next bytes, at most so many, for who sends them himself. No descriptor goes with
+  /// them.
+  void take(std::size_t bytes_max, std::string& to);
+  /// As much as the socket takes now. False: nobody is there any more.
+  bool send_some(int socket);
+  /// Drops the oldest events, as many as were put together; whose they were. None: nothing can be.
+  Counts drop_oldest();
+
+  [[nodiscard]] bool empty() const { return chunks_.empty(); }
+  [[nodiscard]] std::size_t events() const { return events_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// Of words alone. Looks at all that waits.
+  [[nodiscard]] std::size_t word_bytes() const;
+  [[nodiscard]] bool full() const {
+    return events_ >= limits_.events_max || bytes_ >= limits_.bytes_max;
+  }
+  /// Half of that: whoever waited goes on.
+  [[nodiscard]] bool has_room() const {
+    return events_ <= limits_.events_max / 2 && bytes_ <= limits_.bytes_max / 2;
+  }
+
+ private:
+  struct Chunk {
+    std::string bytes;
+    std::vector<std::shared_ptr<const sys::Descriptor>> descriptors;  ///< With the first byte.
+    Counts events;                                                    ///< None: a word.
+    std::size_t sent = 0;
+    std::size_t count = 0;
+  };
+  void gone(const Chunk& chunk);
+
+  QueueLimits limits_;
+  std::deque<Chunk> chunks_;
+  std::size_t last_at_ = 0;
+  std::size_t events_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace trainyard::workers

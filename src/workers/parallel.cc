@@ -1,0 +1,111 @@
+#include "trainyard/parallel.h"
+
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "pipeline/trouble.h"
+#include "trainyard/worker.h"
+#include "workers/parallel_options.h"
+#include "workers/parallel_run.h"
+#include "workers/worker_state.h"
+
+namespace trainyard {
+
+std::string ParallelResult::text() const {
+  std::string text = error;
+  for (const WorkerFailure& each : failures) {
+    if (!text.empty()) text += '\n';
+    text += fmt::format("worker {} failed: {}", each.node, each.what);
+    if (!each.stderr_end.empty()) text += "\n  it printed last:\n" + each.stderr_end;
+  }
+  return text;
+}
+
+namespace workers {
+namespace {
+
+/// In a fork: its exit code.
+int be_a_worker(const std::function<void(Worker&)>& work) {
+  auto worker = Worker::from_environment();
+  if (!worker) {
+    std::cerr << "trainyard: " << worker.error().message << '\n' << std::flush;
+    return EXIT_FAILURE;
+  }
+  try {
+    work(*worker);
+    return EXIT_SUCCESS;
+  } catch (...) {
+    const pipeline::Trouble trouble = pipeline::trouble_of(std::current_exception());
+    WorkerState::of(*worker).finish({.outcome = "failed", .why = trouble.message});
+    return EXIT_FAILURE;
+  }
+}
+
+ParallelResult run_here(const ParallelOptions& options, const WorkerPlan& plan,
+                        const std::function<void(Worker&)>& work) {
+  ParallelResult result;
+  auto worker = WorkerState::join({.socket = {},
+                                   .token = {},
+                                   .node = plan.node,
+                                   .index = 0,
+                                   .count = 1,
+                                   .port = plan.port,
+                                   .life = 1,
+                                   .labels = options.labels,
+                                   .roles = plan.roles});
+  try {
+    work(worker.value());
+  } catch (...) {
+    const pipeline::Trouble trouble = pipeline::trouble_of(std::current_exception());
+    result.failures.push_back({.node = plan.node, .what = trouble.message, .stderr_end = {}});
+  }
+  return result;
+}
+
+ParallelResult run_all(const ParallelOptions& options, ParallelRun::Work work,
+                       const std::stop_token& stop) {
+  auto plan = plan_workers(options);
+  if (!plan) {
+    ParallelResult result;
+    result.error = plan.error().message;
+    return result;
+  }
+  ParallelRun run(options, *std::move(plan));
+  return run.run(std::move(work), stop);
+}
+
+}  // namespace
+}  // namespace workers
+
+ParallelResult parallel(const ParallelOptions& options, std::function<void(Worker&)> work,
+                        const std::stop_token& stop) {
+  if (options.workers == 1 && options.attach_to.empty()) {
+    const auto plan = workers::plan_workers(options);
+    if (plan) return workers::run_here(options, plan->front(), work);
+  }
+  return workers::run_all(
+      options,
+      {.function = [work = std::move(work)] { return workers::be_a_worker(work); }, .command = {}},
+      stop);
+}
+
+ParallelResult parallel(const ParallelOptions& options, const std::vector<std::string>& command,
+                        const std::stop_token& stop) {
+  if (command.empty()) {
+    ParallelResult result;
+    result.error = "no program is given";
+    return result;
+  }
+  return workers::run_all(options, {.function = {}, .command = command}, stop);
+}
+
+}  // namespace trainyard

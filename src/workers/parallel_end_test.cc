@@ -1,0 +1,227 @@
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sys/test_directory.h"
+#include "trainyard/buffer.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/parallel.h"
+#include "trainyard/pipeline.h"
+#include "trainyard/remote_event.h"
+#include "trainyard/worker.h"
+#include "wire/worker.h"
+#include "workers/test_workers.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr RemoteEvent<Buffer> kMemory{"memory"};
+constexpr RemoteEvent<int> kLife{"life"};
+
+TEST(ParallelEnd, EndsAllWhenOneThrowsAndSaysWhatItPrinted) {
+  const auto result = parallel(quiet(3), [](Worker& worker) {
+    if (worker.node() == 1) {
+      need(worker.ready());
+      std::cerr << "last words\n" << std::flush;
+      throw std::runtime_error("boom");
+    }
+    EventBus bus;
+    worker.connect(bus);
+    auto why = bus.wait_for("never", worker.ending());
+    need(!why && why.error() == NoEvent::Stopped, "an end");
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_EQ(result.failures[0].what, "std::runtime_error: boom");
+  EXPECT_THAT(result.failures[0].stderr_end, HasSubstr("last words"));
+  EXPECT_THAT(result.text(), HasSubstr("worker 1 failed: std::runtime_error: boom"));
+}
+
+TEST(ParallelEnd, TellsTheBeginningOfALongErrorAndOfALongReason) {
+  const auto failed = parallel(quiet(2), [](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 1) throw std::runtime_error("boom " + std::string(1'000'000, 'z'));
+    static_cast<void>(worker.barrier("never"));
+  });
+  ASSERT_EQ(failed.failures.size(), 1U) << failed.text().substr(0, 1'000);
+  EXPECT_THAT(failed.failures[0].what, StartsWith("std::runtime_error: boom zzz"));
+  EXPECT_EQ(failed.failures[0].what.size(), wire::kFinishWhyBytesMax);
+  const auto finished = parallel(quiet(2), [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop);
+    loop.use("step", [&](Train&) {
+      if (worker.node() == 1) loop.finish(std::string(1'000'000, 'z'));
+    });
+    const RunResult ended = loop.run();
+    const std::string why = worker.node() == 1 ? "zzz" : "worker 1 has ended (finished): zzz";
+    need(ended.why.starts_with(why), why + " and not " + ended.why.substr(0, 100));
+  });
+  EXPECT_TRUE(finished) << finished.text().substr(0, 1'000);
+}
+
+TEST(ParallelEnd, TellsHowAWorkerThatWasKilledEnded) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    if (worker.node() == 1) std::raise(SIGKILL);
+    static_cast<void>(worker.ready(2, 60s, worker.ending()));
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_THAT(result.failures[0].what, HasSubstr("was killed by signal 9"));
+}
+
+TEST(ParallelEnd, LetsAWorkerThatFailsBeginAgainAndRejoin) {
+  ParallelOptions options = quiet(2);
+  options.auto_recover = true;
+  options.max_retries = 3;
+  options.retry_delay = 1ms;
+  const auto result = parallel(options, [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<int> heard = 0;
+    const Subscription on = bus.on(kLife, [&](int it) { heard = it; });
+    if (worker.node() == 1 && worker.life() == 1) std::raise(SIGKILL);
+    if (worker.node() == 1 && worker.life() == 2) throw std::runtime_error("once more");
+    // The other one waits at the barrier, however often this one begins anew.
+    need(worker.barrier("met"));
+    bus.emit(kLife, 10 + worker.node(), remote_only);
+    need(worker.barrier("told"));
+    need(heard == 11 - worker.node(), "what the other one said in its last life");
+    need(worker.node() == 0 || worker.life() == 3, "a third life");
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 2);
+}
+
+TEST(ParallelEnd, GivesUpAfterSoManyRetries) {
+  ParallelOptions options = quiet(2);
+  options.auto_recover = true;
+  options.max_retries = 2;
+  options.retry_delay = 1ms;
+  const auto result = parallel(options, [](Worker& worker) {
+    if (worker.node() == 0) throw std::runtime_error("life " + std::to_string(worker.life()));
+    static_cast<void>(worker.ready(2, 60s, worker.ending()));
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].what, "std::runtime_error: life 3");
+  EXPECT_EQ(result.retries, 2);
+}
+
+TEST(ParallelEnd, EndsPipelinesTogether) {
+  const auto result = parallel(quiet(3), [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    loop.use("count", [&](Train& it) {
+      ++it.count;
+      if (worker.node() == 1 && it.count == 10) loop.finish("enough");
+    });
+    if (worker.node() == 2) {
+      loop.use("waits",
+               [&](Train&) { static_cast<void>(loop.events().wait_for("never", loop.ending())); });
+    }
+    worker.connect(loop);
+    const RunResult ended = loop.run();
+    need(ended.outcome == Outcome::Finished, "an end that is told");
+    // Whoever ended first: this one, or one that followed it.
+    need(worker.node() != 1 ? ended.why.starts_with("worker ") : ended.why == "enough",
+         "why and not " + ended.why);
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelEnd, FollowsWhomItIsTold) {
+  ParallelOptions options = quiet(3);
+  options.roles = {{role::kLearner}, {role::kCollector}, {role::kEvaluator}};
+  const auto result = parallel(options, [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    loop.use("waits", [&](Train&) {
+      if (worker.node() == 0) {
+        // Until both others are there: they must not begin after this one's end.
+        need(worker.ready());
+        return loop.finish("learned");
+      }
+      static_cast<void>(loop.events().wait_for("never", loop.ending()));
+    });
+    if (worker.node() == 1) worker.connect(loop, follow_role(role::kLearner));
+    if (worker.node() == 2) worker.connect(loop, follow_until_all);
+    if (worker.node() == 0) worker.connect(loop, follow_nobody);
+    const RunResult ended = loop.run();
+    const std::string why = worker.node() == 0   ? "learned"
+                            : worker.node() == 1 ? "worker 0 has ended (finished): learned"
+                                                 : "worker 1 has ended (finished): ";
+    need(ended.why.starts_with(why), why + " and not " + ended.why);
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelEnd, StopsWhenItIsTold) {
+  std::stop_source stop;
+  const sys::TemporaryDirectory directory;
+  std::jthread stops([&] {
+    while (!std::filesystem::exists(directory.path() + "/there")) std::this_thread::yield();
+    stop.request_stop();
+  });
+  const auto result = parallel(
+      quiet(2),
+      [&](Worker& worker) {
+        need(worker.ready());
+        std::ofstream(directory.path() + "/there") << "x";
+        EventBus bus;
+        worker.connect(bus);
+        static_cast<void>(bus.wait_for("never", worker.ending()));
+      },
+      stop.get_token());
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_TRUE(result.stopped);
+}
+
+/// It ends before the other one listens: its events, and what lies in its memory, come first.
+TEST(ParallelEnd, BringsWhatAWorkerHasSentThatHasEnded) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 0) {
+      const std::vector<double> values(100'000, 4);
+      for (int i = 0; i < 40; ++i) {
+        bus.emit(kMemory, Buffer::copy_of<double>({100'000}, std::span<const double>(values)),
+                 remote_only);
+      }
+      return std::ofstream(directory.path() + "/" + std::to_string(::getpid())).close();
+    }
+    const auto has_ended = [&] {
+      for (const auto& each : std::filesystem::directory_iterator(directory.path())) {
+        const std::string process = "/proc/" + each.path().filename().string();
+        if (!std::filesystem::exists(process)) return true;
+      }
+      return false;
+    };
+    while (!has_ended()) std::this_thread::yield();
+    int heard = 0;
+    const Subscription on =
+        bus.on(kMemory, [&](const Buffer& it) { heard += it.as<double>()[99'999] == 4 ? 1 : 0; });
+    auto gone = bus.expect(kPeerChange);
+    need(gone.wait(60s).value().what == PeerChange::What::Finished, "its end");
+    need(heard == 40, "all that it sent before that, and not " + std::to_string(heard));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+}  // namespace
+}  // namespace trainyard::workers

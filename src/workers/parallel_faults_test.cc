@@ -1,0 +1,227 @@
+// What becomes of a run when something fails: workers, listeners, the parent.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/parallel.h"
+#include "trainyard/pipeline.h"
+#include "trainyard/remote_event.h"
+#include "trainyard/worker.h"
+#include "workers/test_workers.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr RemoteEvent<int> kFault{"fault"};
+
+/// What it does is over only when the run is.
+void stay(const Worker& worker) {
+  EventBus bus;
+  worker.connect(bus);
+  static_cast<void>(bus.wait_for("never", worker.ending()));
+}
+
+TEST(ParallelFaults, NamesAWorkerThatWasKilledBeforeItWasThere) {
+  const auto result =
+      parallel(quiet(2),
+               {"sh", "-c",
+                R"(case "$TRAINYARD_WORKER" in *'"node":1'*) kill -9 $$;; esac; exec sleep 1000)"});
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_THAT(result.failures[0].what, HasSubstr("was killed by signal 9"));
+}
+
+TEST(ParallelFaults, EndsThePipelinesOfAllWhenAWorkerIsKilledInAStep) {
+  const auto result = parallel(quiet(3), [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop);
+    loop.use("step", [&](Train& it) {
+      if (worker.node() == 1 && ++it.count == 10) std::raise(SIGKILL);
+    });
+    const RunResult ended = loop.run();
+    need(ended.outcome == Outcome::Finished, "an end that is told");
+    need(ended.why.starts_with("worker 1 failed: "), "why, and not " + ended.why);
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_THAT(result.failures[0].what, HasSubstr("was killed by signal 9"));
+}
+
+/// It has come, is killed, and comes again: until then the others wait.
+TEST(ParallelFaults, CountsAtABarrierNobodyWhoWasKilledThere) {
+  const sys::TemporaryDirectory directory;
+  ParallelOptions options = quiet(3);
+  options.auto_recover = true;
+  options.retry_delay = 1ms;
+  const auto result = parallel(options, [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<int> lives = 0;
+    const Subscription heard = bus.on(kFault, [&](int it) { lives = it; });
+    if (worker.node() == 1) {
+      bus.emit(kFault, worker.life(), remote_only);
+      std::ofstream(directory / "pid") << ::getpid() << std::flush;
+      return need(worker.barrier("met"));
+    }
+    if (worker.node() == 0) {
+      const auto has_come = [&] {
+        const Json status = Json::parse(worker.status().value());
+        const Json& barriers = status.at("barriers");
+        if (barriers.empty()) return false;
+        const auto arrived = barriers[0].at("arrived").get<std::vector<int>>();
+        return std::ranges::find(arrived, 1) != arrived.end();
+      };
+      need(sys::eventually(has_come), "it at the barrier");
+      need(::kill(number_in(directory / "pid"), SIGKILL) == 0, "its end");
+      need(sys::eventually([&] { return lives == 2; }), "its second life");
+    }
+    need(worker.barrier("met"));
+    need(lives == 2, "what it said before the barrier in its second life");
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 1);
+}
+
+TEST(ParallelFaults, RelaysWholeEventsInOrderOfOneThatIsKilledWhileItSends) {
+  ParallelOptions options = quiet(2);
+  options.auto_recover = true;
+  options.retry_delay = 1ms;
+  const auto result = parallel(options, [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 1) {
+      const std::string filling(1'000, 'x');
+      const int life = worker.life();
+      for (int i = 0; life == 1 || i < 100; ++i) {
+        bus.emit("n", Json{life, i, ::getpid(), filling}, remote_only);
+      }
+      return need(worker.barrier("end"));
+    }
+    std::array<int, 2> next{};
+    std::atomic<bool> ordered = true;
+    const Subscription heard = bus.on("n", [&](const Json& it) {
+      int& expected = next.at(it.at(0).get<std::size_t>() - 1);
+      if (it.at(1) != expected++ || it.at(3).get<std::string>().size() != 1'000) ordered = false;
+      if (expected == 1'000) ::kill(it.at(2).get<int>(), SIGKILL);
+    });
+    need(worker.barrier("end"));
+    need(ordered, "all events, up to the last one");
+    need(next[0] >= 1'000 && next[1] == 100, "those of both lives");
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 1);
+}
+
+TEST(ParallelFaults, LeavesNoWorkersWhenTheParentIsKilled) {
+  const sys::TemporaryDirectory directory;
+  const sys::TemporaryDirectory remains;
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::setenv("TMPDIR", remains.path().c_str(), 1);
+    ::setenv("XDG_RUNTIME_DIR", remains.path().c_str(), 1);
+    static_cast<void>(parallel(quiet(2), [&](Worker& worker) {
+      std::ofstream(directory / std::to_string(worker.node())) << ::getpid() << '\n';
+      need(worker.barrier("there"));
+      std::ofstream(directory / ("met" + std::to_string(worker.node()))) << "1\n";
+      stay(worker);
+    }));
+    std::_Exit(0);
+  }
+  ASSERT_TRUE(sys::eventually(
+      [&] { return number_in(directory / "met0") == 1 && number_in(directory / "met1") == 1; }));
+  EXPECT_EQ(::kill(parent, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(parent, nullptr, 0), parent);
+  for (const char* const node : {"0", "1"}) {
+    EXPECT_TRUE(sys::eventually([&] { return is_gone(number_in(directory / node)); })) << node;
+  }
+  EXPECT_TRUE(sys::eventually([&] { return std::filesystem::is_empty(remains.path()); }))
+      << "nor of what they printed";
+}
+
+TEST(ParallelFaults, GoesOnReadingWhenAListenerThrows) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    TellingBus telling;
+    EventBus& bus = telling.bus;
+    const std::vector<std::string>& told = telling.told;
+    worker.connect(bus);
+    std::vector<int> heard;
+    const Subscription fails =
+        bus.on(kFault, [](int it) { throw std::runtime_error("no " + std::to_string(it)); });
+    const Subscription hears = bus.on(kFault, [&](int it) { heard.push_back(it); });
+    if (worker.node() == 0) {
+      bus.emit(kFault, 1, remote_only);
+      bus.emit(kFault, 2, remote_only);
+    }
+    need(worker.barrier("sent"));
+    const bool hearer = worker.node() == 1;
+    need(heard == (hearer ? std::vector<int>{1, 2} : std::vector<int>{}), "both");
+    need(told == (hearer ? std::vector<std::string>{"fault: no 1", "fault: no 2"}
+                         : std::vector<std::string>{}),
+         "both errors");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelFaults, TakesNamesOfEventsOfAnyCharactersUpTo256Bytes) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    TellingBus telling;
+    EventBus& bus = telling.bus;
+    const std::vector<std::string>& told = telling.told;
+    worker.connect(bus);
+    const std::vector<std::string> names = {" a name ",           "a::b",
+                                            R"("quoted" \back\)", "größe/\xE2\x82\xAC",
+                                            "new\nline\t\x01",    std::string("z\0ro", 4),
+                                            std::string(256, 'x')};
+    std::vector<std::string> heard;
+    std::vector<Subscription> all;
+    for (const std::string& name : names) {
+      all.push_back(bus.on(name, [&heard](const Json& it) { heard.push_back(it); }));
+    }
+    if (worker.node() == 0) {
+      for (const std::string& name : names) bus.emit(name, name, remote_only);
+      bus.emit(std::string(257, 'x'), 1, remote_only);
+      bus.emit("", 1, remote_only);
+      bus.emit("\xFF\xFE", 1, remote_only);
+      const std::string why =
+          ": the name of an event that goes to others has 1 to 256 bytes of UTF-8";
+      need(told == std::vector<std::string>{std::string(257, 'x') + why, why, "\xFF\xFE" + why},
+           "three errors");
+    }
+    need(worker.barrier("sent"));
+    if (worker.node() == 1) {
+      need(heard == names, "all of them");
+      // A listener of a name that cannot come stops nothing either.
+      all.push_back(bus.on(std::string(257, 'x'), [](const Json&) {}));
+    }
+    need(worker.barrier("end"));
+    need(told.size() == (worker.node() == 0 ? 3U : 1U), "an error for each of them");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+}  // namespace
+}  // namespace trainyard::workers

@@ -1,0 +1,77 @@
+#include "workers/parallel_look.h"
+
+#include <algorithm>
+#include <expected>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "link/control_socket.h"
+#include "link/conversation.h"
+#include "sys/files.h"
+#include "sys/process_scan.h"
+#include "wire/fields.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+
+namespace trainyard::workers {
+namespace {
+
+constexpr const char* kDirectoryPrefix = "trainyard-";
+constexpr const char* kSocketName = "control";
+
+/// Adds what it says.
+void ask(const std::string& socket, Duration within, ParallelLook& look) {
+  link::Conversation conversation(
+      {.with = "the parallel run", .within = within, .limits = wire::FrameLimits{}});
+  if (!conversation.connect(socket)) return;
+  const auto process = conversation.other_process();
+  const auto answer = [&]() -> Result<wire::Frame> {
+    if (Result<void> there = conversation.greet(
+            {.role = wire::Role::Control, .version = 1, .program = "trainyard parallel"});
+        !there) {
+      return std::unexpected(std::move(there.error()));
+    }
+    return conversation.exchange(
+        {.kind = wire::FrameKind::Request, .sequence = 1, .fields = R"({"request":"parallel"})"},
+        wire::FrameKind::Reply);
+  }();
+  if (!answer) {
+    const auto stat = process ? sys::ProcessScan().read(*process) : std::nullopt;
+    if (stat && stat->state == 'T') look.silent.push_back(*process);
+    return;
+  }
+  // A yard of another kind does not know the request.
+  const auto fields = wire::parse_fields(answer->fields);
+  if (fields && fields->contains("parallel")) look.answers.push_back(answer->fields);
+}
+
+}  // namespace
+
+ParallelLook look_at_parallel_runs(Duration within) {
+  std::vector<std::string> sockets;
+  for (const std::string& parent : link::socket_parents()) {
+    for (const std::string& name : sys::names_in(parent)) {
+      if (!name.starts_with(kDirectoryPrefix)) continue;
+      std::string socket = fmt::format("{}/{}/{}", parent, name, kSocketName);
+      std::error_code error;
+      if (std::filesystem::is_socket(socket, error)) sockets.push_back(std::move(socket));
+    }
+  }
+  std::ranges::sort(sockets);
+  const auto repeated = std::ranges::unique(sockets);
+  sockets.erase(repeated.begin(), repeated.end());
+  ParallelLook look;
+  for (const std::string& socket : sockets) ask(socket, within, look);
+  return look;
+}
+
+}  // namespace trainyard::workers

@@ -1,0 +1,22 @@
+// Which parallel runs of this user are at work on this machine, and how it stands with them. For
+// commands; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+
+namespace trainyard::workers {
+
+struct ParallelLook {
+  /// What each of them says, as JSON: {"process", "command", "retries", "parallel": {...}}.
+  std::vector<std::string> answers;
+  /// Processes that are asked and do not answer, as they are stopped: runs of some kind.
+  std::vector<std::int64_t> silent;
+};
+/// Each is asked over its socket, and has so long to answer.
+ParallelLook look_at_parallel_runs(Duration within);
+
+}  // namespace trainyard::workers

@@ -1,0 +1,160 @@
+#include "workers/parallel_options.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "trainyard/parallel.h"
+#include "trainyard/step_options.h"
+#include "wire/worker.h"
+#include "workers/nats_address.h"
+
+namespace trainyard {
+
+std::string_view to_text(Topology topology) {
+  switch (topology) {
+    case Topology::Mesh:
+      return "mesh";
+    case Topology::Star:
+      return "star";
+    case Topology::Alone:
+      return "alone";
+  }
+  return "unknown";
+}
+
+std::string_view to_text(WhenFull when_full) {
+  switch (when_full) {
+    case WhenFull::Block:
+      return "block";
+    case WhenFull::DropOldest:
+      return "drop oldest";
+    case WhenFull::Fail:
+      return "fail";
+  }
+  return "unknown";
+}
+
+}  // namespace trainyard
+
+namespace trainyard::workers {
+namespace {
+
+constexpr int kFirstPort = 50'515;
+/// As many as one machine is asked for: each is a process.
+constexpr int kWorkersMax = 1'024;
+
+Error wrong(std::string what) { return Error{std::move(what)}; }
+
+}  // namespace
+
+Result<std::vector<int>> padded(const std::vector<int>& given, int workers, int start,
+                                const std::string& what) {
+  if (given.size() <= 1) {
+    std::vector<int> all(static_cast<std::size_t>(workers));
+    int next = given.empty() ? start : given.front();
+    std::ranges::generate(all, [&next] { return next++; });
+    return all;
+  }
+  if (given.size() != static_cast<std::size_t>(workers)) {
+    return std::unexpected(wrong(
+        fmt::format("{} {} are given, and there are {} workers", given.size(), what, workers)));
+  }
+  return given;
+}
+
+Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options) {
+  std::vector<NatsAddress> servers;
+  if (options.attach_to.empty()) {
+    if (!options.joins && options.workers_elsewhere == 0) return servers;
+    return std::unexpected(wrong("workers of other machines are met where attach_to says"));
+  }
+  if (!is_run_name(options.run)) {
+    return std::unexpected(
+        wrong("a run of several machines has a name (run): 1 to 64 letters, "
+              "digits, '-' and '_'"));
+  }
+  if (options.joins != (options.workers_elsewhere == 0) || options.workers_elsewhere < 0 ||
+      options.workers_elsewhere >= wire::kNodesMax) {
+    return std::unexpected(
+        wrong("the machine that begins a run says how many workers_elsewhere there will be, one "
+              "that joins does not"));
+  }
+  if (options.nats.nkey.empty() != options.nats.nkey_seed_file.empty()) {
+    return std::unexpected(wrong("an nkey is given with the file that has its seed"));
+  }
+  if (options.nats.lost_after.count() < 1) {
+    return std::unexpected(wrong("lost_after is at least 1 ms"));
+  }
+  for (const std::string& each : options.attach_to) {
+    auto server = read_nats_address(each);
+    if (!server) return std::unexpected(std::move(server.error()));
+    servers.push_back(*std::move(server));
+    if (servers.back().is_secure != servers.front().is_secure) {
+      return std::unexpected(wrong("attach_to: either all addresses are tls:// or none"));
+    }
+  }
+  return servers;
+}
+
+Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
+  if (options.workers < 1 || options.workers > kWorkersMax) {
+    return std::unexpected(
+        wrong(fmt::format("there can be 1 to {} workers, not {}", kWorkersMax, options.workers)));
+  }
+  const auto nodes = padded(options.node_ids, options.workers, 0, "node ids");
+  if (!nodes) return std::unexpected(nodes.error());
+  const auto ports = padded(options.ports, options.workers, kFirstPort, "ports");
+  if (!ports) return std::unexpected(ports.error());
+  if (options.roles.size() > nodes->size()) {
+    return std::unexpected(wrong(fmt::format("roles of {} workers are given, and there are {}",
+                                             options.roles.size(), options.workers)));
+  }
+  if (options.queue.events_max == 0 || options.queue.bytes_max == 0) {
+    return std::unexpected(wrong("a queue holds at least one event, and one byte"));
+  }
+  if (const auto servers = plan_servers(options); !servers) {
+    return std::unexpected(servers.error());
+  }
+  if (options.stop_grace.count() < 0 || options.retry_delay.count() < 0) {
+    return std::unexpected(wrong("stop_grace and retry_delay are at least 0"));
+  }
+  if (options.show && options.directory.empty()) {
+    return std::unexpected(wrong("what is shown is kept, too: show needs a directory"));
+  }
+  if (options.max_retries < 0) return std::unexpected(wrong("max_retries is at least 0"));
+  std::vector<WorkerPlan> plan;
+  std::set<int> known;
+  for (std::size_t i = 0; i < nodes->size(); ++i) {
+    const int node = (*nodes)[i];
+    const int port = (*ports)[i];
+    if (node < 0 || node >= wire::kNodesMax) {
+      return std::unexpected(
+          wrong(fmt::format("a node id is 0 to {}, not {}", wire::kNodesMax - 1, node)));
+    }
+    if (!known.insert(node).second) {
+      return std::unexpected(wrong(fmt::format("two workers have the node id {}", node)));
+    }
+    if (port < 1 || port > std::numeric_limits<std::uint16_t>::max()) {
+      return std::unexpected(wrong(fmt::format("a port is 1 to 65535, not {}", port)));
+    }
+    WorkerPlan one{.node = node, .port = port, .roles = {}};
+    if (i < options.roles.size()) {
+      for (const Role role : options.roles[i]) one.roles.emplace_back(role.name);
+    }
+    plan.push_back(std::move(one));
+  }
+  return plan;
+}
+
+}  // namespace trainyard::workers

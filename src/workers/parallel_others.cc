@@ -1,0 +1,194 @@
+// Of a parallel run: the other machines that have workers of it.
+#include <chrono>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/token.h"
+#include "trainyard/parallel.h"
+#include "wire/worker.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/machine_words.h"
+#include "workers/machines.h"
+#include "workers/nats_bridge.h"
+#include "workers/parallel_options.h"
+#include "workers/parallel_run.h"
+#include "workers/router.h"
+#include "workers/waits.h"
+
+namespace trainyard::workers {
+namespace {
+
+/// Where all end before their time: so long is waited until others have heard what was said last.
+constexpr Duration kLeaveWithin{5'000};
+constexpr Duration kTryServersEvery{200};
+
+MachineId random_id() {
+  constexpr int kHexadecimal = 16;
+  const MachineId id = std::stoull(sys::random_token().substr(0, 16), nullptr, kHexadecimal);
+  return id == 0 ? 1 : id;
+}
+
+}  // namespace
+
+Result<void> ParallelRun::attach() {
+  auto servers = plan_servers(options_);
+  if (!servers) return std::unexpected(std::move(servers.error()));
+  if (servers->empty()) {
+    make_router(nullptr);
+    return {};
+  }
+  MachineEntry own{.id = random_id(), .host = sys::host_name(), .nodes = {}};
+  for (const Life& life : lives_) {
+    own.nodes.push_back({.node = life.plan.node, .roles = life.plan.roles});
+  }
+  auto bridge = wait_for_servers({.servers = *std::move(servers),
+                                  .nats = options_.nats,
+                                  .run = options_.run,
+                                  .own = own.id,
+                                  .is_hub = !options_.joins});
+  if (!bridge) return std::unexpected(Error{std::move(bridge.error().why)});
+  machines_ = std::make_unique<Machines>(
+      loop_, std::move(*bridge),
+      Machines::Options{.own = std::move(own),
+                        .topology = std::string(to_text(options_.topology)),
+                        .run = options_.run,
+                        .joins = options_.joins,
+                        .elsewhere = options_.workers_elsewhere,
+                        .lost_after = Duration(options_.nats.lost_after.count()),
+                        .note = [this](const std::string& what) { note(what); },
+                        .on_joined = [this](const MachineWelcome& it) { welcome_ = it; },
+                        .on_broken = [this](const std::string& why) { is_cut_off(why); }});
+  if (!options_.joins) {
+    Router::Options::Elsewhere others = elsewhere();
+    others.unknown = options_.workers_elsewhere;
+    make_router(std::make_unique<const Router::Options::Elsewhere>(std::move(others)));
+    machines_->set_router(*router_);
+  }
+  machines_->start();
+  return {};
+}
+
+std::expected<std::unique_ptr<Bridge>, NoNats> ParallelRun::wait_for_servers(
+    const NatsBridgeOptions& servers) {
+  const Duration until = sys::EventLoop::now() + Duration(options_.nats.lost_after.count());
+  bool is_told = false;
+  while (true) {
+    auto bridge = connect_nats(loop_, servers);
+    if (bridge || !bridge.error().may_come || sys::EventLoop::now() >= until) return bridge;
+    if (!std::exchange(is_told, true)) note(bridge.error().why + "; it is waited for");
+    bool is_time = false;
+    const auto timer = loop_.after(kTryServersEvery, [&is_time] { is_time = true; });
+    while (!is_time && !ending_) loop_.run_once(std::nullopt);
+    if (is_time) continue;
+    loop_.cancel(timer);
+    return bridge;
+  }
+}
+
+Router::Options::Elsewhere ParallelRun::elsewhere() {
+  return {.joins = options_.joins,
+          .first_node = lives_.front().plan.node,
+          .unknown = 0,
+          .on_came = [this](const CameWord& word) { machines_->came(word); },
+          .on_left = [this](int number, const std::string& why) { machines_->left(number, why); },
+          .on_failed = [this](int node, const std::string& why) { failed_elsewhere(node, why); },
+          .on_end =
+              [this](const std::string& why) {
+                if (ending_) return;
+                note(fmt::format("another machine ends the run: {}", why));
+                result_.stopped = true;
+                end_all(why);
+              }};
+}
+
+void ParallelRun::make_router(std::unique_ptr<const Router::Options::Elsewhere> others) {
+  std::map<int, std::vector<std::string>> nodes;
+  for (const Life& life : lives_) nodes[life.plan.node] = life.plan.roles;
+  router_ = std::make_unique<Router>(
+      loop_,
+      Router::Options{
+          .topology = options_.topology,
+          .queue = options_.queue,
+          .nodes = std::move(nodes),
+          .on_finish =
+              [this](int node, const wire::FinishWord& word) {
+                if (Life* const life = life_of_node(node)) life->finish = word;
+              },
+          .on_refused = [this](int node, const std::string& why) { cut_off_worker(node, why); },
+          .note = [this](const std::string& what) { note(what); },
+          .on_wait = [this](int node, const Wait& wait) { waits_.waited(node, wait); },
+          .elsewhere = std::move(others)});
+}
+
+void ParallelRun::join_others() {
+  if (!machines_ || !options_.joins) return;
+  while (!welcome_ && !ending_ && broken_.empty()) loop_.run_once(std::nullopt);
+  if (!welcome_) return;
+  Router::Options::Elsewhere others = elsewhere();
+  others.first_node = welcome_->machines.front().nodes.front().node;
+  others.unknown = welcome_->awaited;
+  make_router(std::make_unique<const Router::Options::Elsewhere>(std::move(others)));
+  machines_->set_router(*router_);
+}
+
+bool ParallelRun::waits_for_others() const {
+  // The machine that has begun the run counts for the others until they have ended, too.
+  if (!machines_ || !router_ || options_.joins || !cut_off_.empty() || others_were_long_) {
+    return false;
+  }
+  return router_->is_anybody_elsewhere() || (!ending_ && router_->awaited() > 0);
+}
+
+void ParallelRun::limit_the_wait_for_others() {
+  if (!waits_for_others()) return;
+  const auto within = options_.nats.lost_after;
+  loop_.after(Duration(within.count()), [this, within] {
+    if (!is_empty() || !waits_for_others() || router_->awaited() == 0) return;
+    is_cut_off(fmt::format("NATS: {} of {} workers of other machines have not come in {:g} s",
+                           router_->awaited(), options_.workers_elsewhere,
+                           std::chrono::duration<double>(within).count()));
+  });
+}
+
+void ParallelRun::leave_others() {
+  if (!machines_) return;
+  const std::string why = broken_.empty() ? cut_off_ : broken_;
+  bool is_late = false;
+  std::optional<sys::EventLoop::TimerId> timer;
+  // Whatever was sent is to arrive. That ends, too: by a machine or a server that is lost.
+  const auto may_leave = [&] { return !router_ || !why.empty() || router_->has_all_gone(); };
+  while (!is_late && !(may_leave() && machines_->leave(why))) {
+    if ((ending_ || !broken_.empty()) && !timer) {
+      timer = loop_.after(kLeaveWithin, [&] { is_late = true; });
+    }
+    loop_.run_once(std::nullopt);
+  }
+  if (timer) loop_.cancel(*timer);
+}
+
+void ParallelRun::is_cut_off(const std::string& why) {
+  if (!cut_off_.empty()) return;
+  cut_off_ = why;
+  end_all(why);
+}
+
+void ParallelRun::failed_elsewhere(int node, const std::string& why) {
+  // One that ends because another one has failed is none.
+  if (ending_) return;
+  result_.failures.push_back({.node = node, .what = why, .stderr_end = {}});
+  end_all(fmt::format("worker {} failed: {}", node, why));
+}
+
+}  // namespace trainyard::workers

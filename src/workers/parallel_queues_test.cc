@@ -1,0 +1,246 @@
+// The queues of a run: who is waited for, what is dropped, and what is kept for who comes later.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
+#include "trainyard/buffer.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/parallel.h"
+#include "trainyard/remote_event.h"
+#include "trainyard/worker.h"
+#include "workers/test_env.h"
+#include "workers/test_workers.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr RemoteEvent<int> kCounted{"counted"};
+constexpr RemoteEvent<Buffer> kLargeOne{"large"};
+
+/// Whoever reads slowly holds up who sends, and not who looks on.
+TEST(ParallelQueues, WaitsForWhoReadsSlowlyAndLosesNothing) {
+  const Gate gate;
+  ParallelOptions options = quiet(3);
+  options.queue = {.events_max = 64, .bytes_max = 64U << 10U, .when_full = WhenFull::Block};
+  const auto result = parallel(options, [&](Worker& worker) {
+    constexpr int kCount = 100'000;
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 0) {
+      need(worker.ready());
+      for (int i = 0; i < kCount; ++i) bus.emit(kCounted, i, remote_only);
+    }
+    std::atomic<int> next = 0;
+    std::atomic<bool> ordered = true;
+    Subscription heard;
+    if (worker.node() == 1) {
+      heard = bus.on(kCounted, [&](int it) {
+        if (it == 0) Gate::pass(gate.path());
+        if (it != next++) ordered = false;
+      });
+    }
+    if (worker.node() == 2) {
+      const auto waits = [&] {
+        const Json status = Json::parse(worker.status().value());
+        return status.at("workers")[0].value("waits_for", Json()) == Json{1};
+      };
+      need(sys::eventually(waits), "that it is waited for");
+      gate.open();
+    }
+    need(worker.barrier("sent"));
+    if (worker.node() == 1) need(next == kCount && ordered, "all in order");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelQueues, CarryWhatAWorkerSaidThatHasEndedBeforeOthersListen) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 0) {
+      for (int i = 0; i < 1'000; ++i) bus.emit(kCounted, i, remote_only);
+      std::ofstream(directory / "pid") << ::getpid() << '\n';
+      return;
+    }
+    int next = 0;
+    std::atomic<bool> ordered = true;
+    auto last = bus.expect("last");
+    const Subscription heard = bus.on(kCounted, [&](int it) {
+      if (it != next++) ordered = false;
+      if (next == 1'000) bus.emit("last", Json(it));
+    });
+    need(sys::eventually([&] {
+           const int pid = number_in(directory / "pid");
+           return pid > 0 && is_gone(pid);
+         }),
+         "its end");
+    need(last.wait(30s).has_value() && ordered, "all that it said, in order");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelQueues, CarryWhatAWorkerSaidThatHasEndedWhileItWaitedForRoom) {
+  const Gate gate;
+  const sys::TemporaryDirectory directory;
+  ParallelOptions options = quiet(3);
+  options.queue = {.events_max = 64, .bytes_max = 64U << 10U, .when_full = WhenFull::Block};
+  const auto result = parallel(options, [&](Worker& worker) {
+    const auto is_there = [&](const char* name) { return number_in(directory / name) > 0; };
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 0) {
+      need(worker.ready());
+      const std::string filling(2'000, 'x');
+      // One by one: its socket holds more than what it says before it hears that nobody reads on.
+      for (int i = 0; !is_there("waits"); ++i) {
+        bus.emit("n", Json{i, filling}, remote_only);
+        ::poll(nullptr, 0, 1);
+      }
+      bus.emit("last", Json(), remote_only);
+      std::ofstream(directory / "pid") << ::getpid() << '\n';
+      return;
+    }
+    int next = 0;
+    std::atomic<bool> ordered = true;
+    auto last = bus.expect("last");
+    Subscription heard;
+    if (worker.node() == 1) {
+      heard = bus.on("n", [&](const Json& it) {
+        if (next == 0) Gate::pass(gate.path());
+        if (it.at(0) != next++) ordered = false;
+      });
+    }
+    need(worker.ready());
+    if (worker.node() == 2) {
+      need(sys::eventually([&] {
+             const Json status = Json::parse(worker.status().value());
+             return status.at("workers")[0].value("waits_for", Json()) == Json{1};
+           }),
+           "that it is waited for");
+      std::ofstream(directory / "waits") << "1\n";
+      need(
+          sys::eventually([&] { return is_there("pid") && is_gone(number_in(directory / "pid")); }),
+          "its end");
+      gate.open();
+    }
+    need(last.wait(30s).has_value(), "all that it said");
+    need(worker.node() == 2 || (ordered && next > 64), "all in order, and more than may wait");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelQueues, HoldManyLargeBuffersUntilAllListen) {
+  const Gate gate;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    constexpr int kCount = 40;  // More than there may be arenas.
+    constexpr std::int64_t kLarge = 50'000;
+    if (worker.node() == 0) {
+      const std::vector<float> values(kLarge, 1);
+      for (int i = 0; i < kCount; ++i) {
+        bus.emit(kLargeOne, Buffer::copy_of<float>({kLarge}, std::span<const float>(values)),
+                 remote_only);
+      }
+      gate.open();
+    }
+    std::atomic<int> good = 0;
+    const Subscription heard = bus.on(kLargeOne, [&](const Buffer& it) {
+      if (it.as<float>()[kLarge - 1] == 1) ++good;
+    });
+    if (worker.node() == 1) Gate::pass(gate.path());
+    need(worker.barrier("sent"));
+    need(good == (worker.node() == 0 ? 0 : kCount), "all, and not " + std::to_string(good));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelQueues, GiveARetainedValueAgainToWhoListensAgain) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 0) {
+      bus.emit(kLargeOne, Buffer::copy_of<float>({20'000}, std::vector<float>(20'000, 3)),
+               retained);
+    }
+    need(worker.barrier("sent"));
+    int heard = 0;
+    const auto take = [&](const Buffer& it) { heard += it.as<float>()[19'999] == 3; };
+    for (int i = 0; worker.node() == 1 && i < 3; ++i) {
+      const Subscription once = bus.on(kLargeOne, take);
+      need(worker.ready());
+    }
+    need(worker.node() == 0 || heard == 3, "each time, and not " + std::to_string(heard));
+    need(worker.barrier("read"));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+/// More than a queue holds waits until the last one listens, which comes to the barrier at once.
+TEST(ParallelQueues, BringAllThatWasHeldBeforeABarrierIsPassed) {
+  const sys::TemporaryDirectory directory;
+  ParallelOptions options = quiet(4);
+  options.queue.events_max = 64;
+  const auto have_sent = [&](int node) {
+    return std::filesystem::exists(directory / ("sent-" + std::to_string(node)));
+  };
+  const auto result = parallel(options, [&](Worker& worker) {
+    constexpr int kEach = 2'000;
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<int> heard = 0;
+    const Subscription on = bus.on(kCounted, [&](int) { ++heard; });
+    if (worker.node() == 3) {
+      need(sys::eventually([&] { return have_sent(0) && have_sent(1) && have_sent(2); }), "all");
+    } else {
+      for (int i = 0; i < kEach; ++i) bus.emit(kCounted, i, remote_only);
+      std::ofstream(directory / ("sent-" + std::to_string(worker.node()))) << 'x';
+    }
+    need(worker.barrier("sent"));
+    const int all = kEach * (worker.node() == 3 ? 3 : 2);
+    need(heard == all, std::to_string(all) + " events, and not " + std::to_string(heard));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+/// More than answers may wait for one that does not read them.
+TEST(ParallelQueues, BringAllThatWasRetainedToOneThatListensLater) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    constexpr int kNames = 33;
+    if (worker.node() == 1) {
+      const std::string filling(1 << 20, 'x');
+      for (int i = 0; i < kNames; ++i) {
+        bus.emit("retained." + std::to_string(i), filling, {.here = false, .retained = true});
+      }
+    }
+    need(worker.barrier("sent"));
+    std::atomic<int> heard = 0;
+    const Subscription on = bus.on("retained.*", [&](std::string_view, const Json&) { ++heard; });
+    need(worker.barrier("heard"));
+    need(heard == (worker.node() == 0 ? kNames : 0),
+         std::to_string(kNames) + " and not " + std::to_string(heard));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+}  // namespace
+}  // namespace trainyard::workers

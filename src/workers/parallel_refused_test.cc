@@ -1,0 +1,192 @@
+// A worker that says what cannot be, that asks where nothing can be answered, or whose others have
+// failed: it hears why, and nothing is lost without a word.
+#include <chrono>
+#include <fstream>
+#include <limits>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "sys/test_directory.h"
+#include "trainyard/buffer.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/parallel.h"
+#include "trainyard/pipeline.h"
+#include "trainyard/remote_event.h"
+#include "trainyard/result.h"
+#include "trainyard/worker.h"
+#include "workers/test_workers.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr RemoteEvent<Buffer> kScore{"score"};
+
+std::string why_not(const Result<void>& done) { return done ? "none" : done.error().message; }
+
+TEST(ParallelRefused, FailsThePipelineAndTheRunOfAWorkerThatIsCutOff) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop);
+    if (worker.node() == 0) {
+      // From now on it is of this type.
+      loop.events().emit("score", 1, remote_only);
+      need(worker.barrier("told"));
+      loop.use("wait",
+               [&](Train&) { static_cast<void>(loop.events().wait_for("never", loop.ending())); });
+      static_cast<void>(loop.run());
+      return;
+    }
+    need(worker.barrier("told"));
+    loop.use("emit", [&](Train&) {
+      loop.events().emit(kScore, Buffer(DType::UInt8, {1}), remote_only);
+      static_cast<void>(loop.events().wait_for("never", loop.ending()));
+    });
+    const RunResult ended = loop.run();
+    std::ofstream(directory / "ended") << to_text(ended.outcome) << ": " << ended.why << std::flush;
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << "its exit code is 0, and all the same";
+  EXPECT_EQ(result.failures[0].node, 1);
+  const std::string why = "event 'score' carries json elsewhere, and buffer here";
+  EXPECT_EQ(result.failures[0].what, "it was cut off: " + why);
+  std::string ended;
+  std::ifstream file(directory / "ended");
+  std::getline(file, ended);
+  EXPECT_THAT(ended, StartsWith("failed: "));
+  EXPECT_THAT(ended, HasSubstr("this worker is cut off: " + why));
+}
+
+TEST(ParallelRefused, TellsAListenerThatItCannotWaitForTheOthers) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::vector<std::string> errors;
+    const Subscription heard = bus.on("ask", [&](const Json&) {
+      errors.push_back(why_not(worker.barrier("inside")));
+      errors.push_back(why_not(worker.ready()));
+      errors.push_back(worker.status() ? "none" : worker.status().error().message);
+    });
+    if (worker.node() == 0) bus.emit("ask", 1, remote_only);
+    need(worker.barrier("asked"));
+    const std::string why =
+        "a listener of remote events cannot wait for the others: nothing comes before it returns";
+    need(errors == std::vector<std::string>(worker.node() == 1 ? 3 : 0, why), "three errors");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelRefused, AnswersWhatCannotBeAskedAndGoesOn) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    if (worker.node() == 0) {
+      const std::string late = "barrier 'alone' waits for worker 1";
+      need(why_not(worker.barrier("alone", -5ms)) == late, "no time to wait");
+      need(why_not(worker.barrier(std::string(257, 'b'))) ==
+               "the name of a barrier has 1 to 256 bytes, not 257",
+           "too long a name");
+      need(why_not(worker.barrier("")) == "the name of a barrier has 1 to 256 bytes, not 0",
+           "no name");
+      need(why_not(worker.ready(-1)) == "there are no -1 workers to wait for", "less than none");
+      need(why_not(worker.barrier("role", 1ms,
+                                  {Role{std::string_view(std::string(70'000, 'r'))}})) != "none",
+           "too long a role");
+    }
+    need(worker.barrier("all", std::chrono::milliseconds::max()));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelRefused, TellsWhoEmitsWhatJsonWouldCarryAsSomethingElse) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    TellingBus telling;
+    EventBus& bus = telling.bus;
+    const std::vector<std::string>& told = telling.told;
+    worker.connect(bus);
+    worker.connect(bus);  // Once more changes nothing.
+    std::vector<Json> heard;
+    const Subscription hears = bus.on("n", [&](const Json& it) { heard.push_back(it); });
+    if (worker.node() == 0) {
+      Json deep = 1;
+      for (int i = 0; i < 61; ++i) deep = Json::array({std::move(deep)});
+      bus.emit("n", Json{{"loss", std::numeric_limits<double>::quiet_NaN()}}, remote_only);
+      bus.emit("n", Json{1.0, -std::numeric_limits<double>::infinity()}, remote_only);
+      bus.emit("n", deep, remote_only);
+      bus.emit("n", std::string("\xFF"), remote_only);
+      bus.emit("n", "well", remote_only);
+      const std::string why =
+          "n: it holds NaN or an infinity, which JSON cannot carry: a Buffer can";
+      need(told.size() == 4 && told[0] == why && told[1] == why &&
+               told[2] == "n: it is nested deeper than 60" &&
+               told[3].find("invalid UTF-8") != std::string::npos,
+           "four errors");
+    }
+    need(worker.barrier("sent"));
+    need(heard == (worker.node() == 1 ? std::vector<Json>{"well"} : std::vector<Json>{}),
+         "what it can carry, once");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelRefused, TellsAListenerThatWhatWasRetainedIsOfAnotherType) {
+  TellingBus telling;
+  EventBus& bus = telling.bus;
+  const std::vector<std::string>& told = telling.told;
+  bus.emit(kScore, Buffer(DType::UInt8, {3}), retained);
+  std::vector<std::string> heard;
+  const Subscription on = bus.on("score", [&](const Json&) { heard.emplace_back("json"); });
+  const Subscription all =
+      bus.on("s*", [&](std::string_view name, const Json&) { heard.emplace_back(name); });
+  EXPECT_TRUE(heard.empty()) << "it has no form in JSON";
+  EXPECT_EQ(told,
+            std::vector<std::string>{"score: was retained with buffer, and a listener takes json"});
+}
+
+TEST(ParallelRefused, SaysAtABarrierWhoHasFailed) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(3), [&](Worker& worker) {
+    // One that has not come yet would be ended by a signal.
+    need(worker.ready());
+    if (worker.node() == 2) throw std::runtime_error("boom");
+    std::ofstream(directory / std::to_string(worker.node()))
+        << why_not(worker.barrier("epoch")) << std::flush;
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 2);
+  for (const char* const node : {"0", "1"}) {
+    std::string error;
+    std::ifstream file(directory / node);
+    std::getline(file, error);
+    EXPECT_EQ(error, "barrier 'epoch': worker 2 failed, and will not come");
+  }
+}
+
+TEST(ParallelRefused, LeavesWhoListensTimeToEndByItself) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 1) throw std::runtime_error("boom");
+    // It looks now and then, and has no handler of TERM.
+    while (!worker.ending().stop_requested()) std::this_thread::yield();
+    std::ofstream(directory / "saved") << "all\n" << std::flush;
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  std::string saved;
+  std::ifstream file(directory / "saved");
+  std::getline(file, saved);
+  EXPECT_EQ(saved, "all");
+}
+
+}  // namespace
+}  // namespace trainyard::workers

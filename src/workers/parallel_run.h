@@ -1,0 +1,139 @@
+// One parallel run from its beginning to its end: the keeper that starts the workers, the door by
+// which they come, the router between them, and what becomes of those that fail.
+//
+// All on the thread that calls run().
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "link/frame_server.h"
+#include "model/ids.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+#include "sys/event_loop.h"
+#include "sys/tail.h"
+#include "trainyard/parallel.h"
+#include "wire/hello.h"
+#include "wire/worker.h"
+#include "workers/bridge.h"
+#include "workers/child_home.h"
+#include "workers/machine_words.h"
+#include "workers/machines.h"
+#include "workers/nats_bridge.h"
+#include "workers/parallel_options.h"
+#include "workers/record_file.h"
+#include "workers/router.h"
+#include "workers/run_logs.h"
+#include "workers/waits.h"
+
+namespace trainyard::workers {
+
+class ParallelRun {
+ public:
+  struct Work {
+    std::function<int()> function;       ///< In a fork; its exit code. Or:
+    std::vector<std::string> command;    ///< Of a program.
+    std::vector<int> stop_signals = {};  ///< Of this process: they end all.
+  };
+
+  ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan);
+  ParallelRun(ParallelRun&&) = delete;
+  ParallelRun& operator=(ParallelRun&&) = delete;
+  ~ParallelRun();
+
+  ParallelResult run(Work work, const std::stop_token& stop);
+
+ private:
+  struct Life {
+    WorkerPlan plan;
+    int index = 0;
+    std::uint32_t number = 0;  ///< 1, 2, ...: which life it is.
+    std::string token;         ///< Of this life; good for one connection.
+    bool running = false;
+    bool listens = false;  ///< It has joined: it hears that it is to end.
+    std::string refused;   ///< Why it was cut off, whatever it does since.
+    std::optional<wire::FinishWord> finish;
+    std::optional<sys::EventLoop::TimerId> timer;
+    std::unique_ptr<sys::Tail> printed;
+    std::string line;  ///< What of its last line has come.
+  };
+
+  Result<void> prepare(Work work);
+  Result<void> take_logs();
+  /// Where servers are not there yet they are waited for.
+  Result<void> attach();
+  std::expected<std::unique_ptr<Bridge>, NoNats> wait_for_servers(const NatsBridgeOptions& servers);
+  /// Waits until this machine is let in; what it is told then.
+  void join_others();
+  void make_router(std::unique_ptr<const Router::Options::Elsewhere> others);
+  [[nodiscard]] Router::Options::Elsewhere elsewhere();
+  /// Those of other machines have not ended, or have not come yet.
+  [[nodiscard]] bool waits_for_others() const;
+  /// All here have ended: who has not come yet is not waited for without an end.
+  void limit_the_wait_for_others();
+  void leave_others();
+  /// What goes on over there cannot be known any more: all here end.
+  void is_cut_off(const std::string& why);
+  void failed_elsewhere(int node, const std::string& why);
+  void open_doors();
+  void start(Life& life);
+  [[nodiscard]] model::Launch launch_of(const Life& life) const;
+  [[nodiscard]] std::string log_of(const Life& life) const;
+  [[nodiscard]] Result<void> admit(link::ConnectionId connection, const wire::Hello& hello);
+  void take_over(link::ConnectionId connection, int index);
+  void take_news(const process::KeeperNews& news);
+  void has_ended(Life& life, const model::End& end);
+  void has_lived(const Life& life, const std::string& outcome);
+  void has_failed(Life& life, const std::string& what);
+  void end_all(const std::string& why);
+  void signal_those_that_run(int signal);
+  void signal_life(const Life& life, int signal);
+  /// The router takes nothing more of it, so it is to end.
+  void cut_off_worker(int node, const std::string& why);
+  [[nodiscard]] bool is_over() const;
+  /// None runs, and none is to begin again.
+  [[nodiscard]] bool is_empty() const;
+  [[nodiscard]] bool comes_again(const Life& life) const;
+  [[nodiscard]] Life* find(const model::AttemptKey& key);
+  Life* life_of_node(int node);
+  void show_printed();
+  void show(Life& life, const std::string& text);
+  [[nodiscard]] std::string status() const;
+  /// Where nothing is kept beside the result there is no record.
+  void keep_record();
+  void write_record();
+  [[nodiscard]] std::string record_text() const;
+  void note(const std::string& what) const;
+
+  const ParallelOptions& options_;
+  std::vector<Life> lives_;
+  ParallelResult result_;
+  Work work_;
+  bool ending_ = false;
+  bool others_were_long_ = false;  ///< To end: they are not waited for.
+  std::string broken_;             ///< Why nothing can be started or ended any more.
+  Waits waits_;
+
+  sys::EventLoop loop_;
+  std::unique_ptr<ChildHome> home_;
+  std::unique_ptr<const RunLogs> logs_;
+  std::unique_ptr<link::FrameServer> server_;
+  std::unique_ptr<Machines> machines_;  ///< None: all workers are of this machine.
+  std::unique_ptr<Router> router_;
+  std::unique_ptr<RecordFile> record_;
+  std::optional<MachineWelcome> welcome_;  ///< Of one that has joined.
+  std::string cut_off_;                    ///< Why all were ended.
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,44 @@
+// Where the objects of a pool live, and how calls get there: workers/pool_processes.h or
+// workers/pool_threads.h. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "trainyard/buffer.h"
+#include "trainyard/detail/codec.h"
+#include "trainyard/detail/pool_core.h"
+#include "trainyard/pool_options.h"
+#include "workers/pool_call.h"
+
+namespace trainyard::workers {
+
+inline constexpr std::string_view kPoolHasEnded = "the pool has ended";
+inline constexpr std::string_view kPoolHasRestarted = "a new object has taken its place";
+/// What a call is told that is one more than may be open.
+std::string too_many_open(std::size_t open_max);
+
+class PoolBackend {
+ public:
+  PoolBackend() = default;
+  PoolBackend(PoolBackend&&) = delete;
+  PoolBackend& operator=(PoolBackend&&) = delete;
+  virtual ~PoolBackend() = default;
+
+  /// Has the child of each of these calls make it. Does not wait, and settles those that cannot be
+  /// made.
+  virtual void send(std::size_t method, detail::RemotePayload arguments,
+                    std::span<const std::shared_ptr<PoolCall>> calls) = 0;
+  /// False: the pool has ended.
+  virtual bool restart(int child) = 0;
+  /// Ends all children; all calls are settled before it returns. Again: no effect.
+  virtual void shutdown(Duration grace) = 0;
+  virtual Result<Buffer> alloc(DType type, Dimensions shape) = 0;
+};
+
+}  // namespace trainyard::workers

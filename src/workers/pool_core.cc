@@ -1,0 +1,178 @@
+#include "trainyard/detail/pool_core.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <expected>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "pipeline/trouble.h"
+#include "trainyard/buffer.h"
+#include "trainyard/pool_options.h"
+#include "workers/pool_backend.h"
+#include "workers/pool_call.h"
+#include "workers/pool_processes.h"
+#include "workers/pool_threads.h"
+
+namespace trainyard {
+namespace {
+
+constexpr int kChildrenMax = 1'024;
+/// Whoever gives more time gives as much as there is; a sum with it does not overflow.
+constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
+
+}  // namespace
+
+std::string_view to_text(PoolIn in) { return in == PoolIn::Processes ? "processes" : "threads"; }
+
+std::string_view to_text(CallError::Kind kind) {
+  switch (kind) {
+    case CallError::Kind::Threw:
+      return "threw";
+    case CallError::Kind::NotMade:
+      return "not made";
+    case CallError::Kind::NotCarried:
+      return "not carried";
+    case CallError::Kind::Died:
+      return "died";
+    case CallError::Kind::Restarted:
+      return "restarted";
+    case CallError::Kind::ShutDown:
+      return "shut down";
+    case CallError::Kind::Late:
+      return "late";
+    case CallError::Kind::Stopped:
+      return "stopped";
+    case CallError::Kind::Full:
+      return "full";
+    case CallError::Kind::NoSuchChild:
+      return "no such child";
+    case CallError::Kind::Taken:
+      return "taken";
+  }
+  return "unknown";
+}
+
+std::string CallError::text() const {
+  std::string text = fmt::format("child {}: {}: {}", child, to_text(kind), message);
+  if (!stderr_end.empty()) text += "\n  it printed last:\n" + stderr_end;
+  return text;
+}
+
+namespace workers {
+
+std::string too_many_open(std::size_t open_max) {
+  return fmt::format("it has {} calls that it has not answered, and may have no more", open_max);
+}
+
+}  // namespace workers
+
+namespace detail {
+
+CallError error_of_current_exception(CallError::Kind kind, std::string_view what) {
+  std::string message = pipeline::trouble_of(std::current_exception()).message;
+  if (!what.empty()) message = fmt::format("{}: {}", what, message);
+  return {.kind = kind, .child = 0, .message = std::move(message)};
+}
+
+CallError taken_before(int child) {
+  return {.kind = CallError::Kind::Taken, .child = child, .message = "its answer was taken before"};
+}
+
+std::vector<PoolAnswer> take_answers(const PoolCalls& calls, std::chrono::milliseconds within,
+                                     const std::stop_token& stop) {
+  const auto deadline = workers::PoolCall::Clock::now() + std::min(within, kLongest);
+  std::vector<PoolAnswer> answers;
+  answers.reserve(calls.size());
+  for (const auto& call : calls) answers.push_back(call->take(deadline, stop));
+  return answers;
+}
+
+bool are_answered(const PoolCalls& calls) {
+  return std::ranges::all_of(calls, [](const auto& it) { return it->is_settled(); });
+}
+
+Result<std::unique_ptr<PoolCore>> PoolCore::start(const PoolOptions& options, PoolMake make) {
+  if (options.count < 1 || options.count > kChildrenMax) {
+    return std::unexpected(Error{
+        fmt::format("a pool of {} children: 1 to {} there can be", options.count, kChildrenMax)});
+  }
+  if (options.open_max == 0) {
+    return std::unexpected(Error{"a pool in which no call may be open"});
+  }
+  if (options.stop_grace < std::chrono::milliseconds(0)) {
+    return std::unexpected(Error{"a grace before a child is killed that is negative"});
+  }
+  auto backend = options.in == PoolIn::Processes
+                     ? workers::PoolProcesses::start(options, std::move(make))
+                     : workers::PoolThreads::start(options, std::move(make));
+  if (!backend) return std::unexpected(std::move(backend.error()).in("the pool cannot be started"));
+  return std::unique_ptr<PoolCore>(
+      new PoolCore(options.count, options.stop_grace, std::move(*backend)));
+}
+
+PoolCore::PoolCore(int count, std::chrono::milliseconds grace,
+                   std::unique_ptr<workers::PoolBackend> backend)
+    : count_(count), grace_(grace), backend_(std::move(backend)) {}
+
+PoolCore::~PoolCore() { shutdown(grace_); }
+
+void PoolCore::send(std::size_t method, PoolAnswer arguments, const PoolCalls& calls) {
+  if (arguments) return backend_->send(method, *std::move(arguments), calls);
+  for (const auto& call : calls) call->settle(std::unexpected(arguments.error()));
+}
+
+std::shared_ptr<workers::PoolCall> PoolCore::call(int child, std::size_t method,
+                                                  PoolAnswer arguments) {
+  PoolCalls calls{std::make_shared<workers::PoolCall>(child)};
+  if (child < 0 || child >= count_) {
+    calls.front()->fail(CallError::Kind::NoSuchChild,
+                        fmt::format("the pool has {}, from 0 on", count_));
+  } else {
+    send(method, std::move(arguments), calls);
+  }
+  return std::move(calls.front());
+}
+
+PoolCalls PoolCore::call_all(std::size_t method, PoolAnswer arguments) {
+  PoolCalls calls;
+  for (int child = 0; child < count_; ++child) {
+    calls.push_back(std::make_shared<workers::PoolCall>(child));
+  }
+  send(method, std::move(arguments), calls);
+  return calls;
+}
+
+std::expected<void, CallError> PoolCore::restart(int child) {
+  if (child < 0 || child >= count_) {
+    return std::unexpected(CallError{.kind = CallError::Kind::NoSuchChild,
+                                     .child = child,
+                                     .message = fmt::format("the pool has {}, from 0 on", count_)});
+  }
+  if (backend_->restart(child)) return {};
+  return std::unexpected(CallError{.kind = CallError::Kind::ShutDown,
+                                   .child = child,
+                                   .message = std::string(workers::kPoolHasEnded)});
+}
+
+void PoolCore::shutdown(std::chrono::milliseconds grace) {
+  backend_->shutdown(Duration(std::clamp(grace, std::chrono::milliseconds(0), kLongest).count()));
+}
+
+Result<Buffer> PoolCore::alloc(DType type, Dimensions shape) {
+  return backend_->alloc(type, std::move(shape));
+}
+
+}  // namespace detail
+}  // namespace trainyard

@@ -1,0 +1,97 @@
+// The parent's end of its connection to one child of a pool, and the calls that the child has not
+// answered: those that wait until it is up, and those that it has been sent.
+//
+// Knows no processes (workers/pool_processes.h does). One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "link/frame_socket.h"
+#include "ranks/shared_arenas.h"
+#include "sys/descriptor.h"
+#include "trainyard/detail/pool_core.h"
+#include "wire/frame.h"
+#include "workers/parcel.h"
+#include "workers/pool_call.h"
+#include "workers/pool_releases.h"
+
+namespace trainyard::workers {
+
+class PoolLink {
+ public:
+  /// Of what one child has not read yet, or waits until it is up.
+  static constexpr std::size_t kUnsentMax = std::size_t{64} << 20;
+
+  struct Options {
+    std::size_t open_max = 1;
+    std::shared_ptr<ranks::SharedArenas> arenas;
+    std::shared_ptr<PoolReleases> releases;
+  };
+  /// An answer and whose it is; of a call that nobody waits for any more no call.
+  struct Settled {
+    std::shared_ptr<PoolCall> call;
+    detail::PoolAnswer answer;
+  };
+
+  explicit PoolLink(Options options) : options_(std::move(options)) {}
+
+  /// The frame goes, or waits for open(). An error: the call cannot be made, and is not open.
+  std::expected<void, CallError> add(const Parcel& parcel, std::shared_ptr<PoolCall> call);
+  [[nodiscard]] bool has_open_calls() const { return !open_.empty(); }
+  /// No call is open any more.
+  std::vector<std::shared_ptr<PoolCall>> take_open();
+
+  /// A child that has said hello. Nothing is sent before it is up. `number`: of this connection.
+  void connect(sys::Descriptor socket, std::uint64_t number);
+  [[nodiscard]] bool is_connected() const { return socket_ != nullptr; }
+  [[nodiscard]] int descriptor() const { return socket_->descriptor(); }
+  /// It has made its object: what waits goes.
+  void open();
+  /// What is added from now on waits for the next open().
+  void hold() { is_open_ = false; }
+  /// What it has been sent is lost; what waits for it stays.
+  void close();
+  /// Nothing goes or comes any more; the descriptor stays until close().
+  void shut_down() const;
+
+  /// Takes what has come; whether there may be more. An error: it does not speak the protocol.
+  Result<bool> read();
+  std::vector<Settled> take_settled() { return std::exchange(settled_, {}); }
+  /// Whether it has made its object, and why not: once.
+  std::optional<std::expected<void, CallError>> take_made() { return std::exchange(made_, {}); }
+
+  void release(const PoolReleases::Release& release);
+  [[nodiscard]] bool has_unsent() const { return socket_ != nullptr && socket_->unsent() > 0; }
+  void write_some();
+
+ private:
+  void send(const wire::Frame& frame);
+  Result<void> take(wire::Frame frame);
+  Result<void> take_reply(wire::Frame frame);
+
+  Options options_;
+  std::unique_ptr<link::FrameSocket> socket_;
+  std::uint64_t number_ = 0;
+  bool is_open_ = false;
+  struct Waiting {
+    Parcel parcel;
+    std::size_t bytes = 0;
+  };
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<PoolCall>> open_;  ///< By the numbers of their frames.
+  std::uint64_t last_call_ = 0;  ///< Over all connections: a number is never used again.
+  std::vector<Settled> settled_;
+  std::optional<std::expected<void, CallError>> made_;
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,48 @@
+// Pieces of memory of the other side that nobody here reads any more, until that side is told.
+//
+// Whoever has the last copy of a buffer lets go of it on any thread, with any lock; one thread
+// takes what has gathered, and tells.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "link/arena_exchange.h"
+#include "trainyard/buffer.h"
+#include "wire/frame.h"
+
+namespace trainyard::workers {
+
+class PoolReleases : public std::enable_shared_from_this<PoolReleases> {
+ public:
+  /// Of which connection, and the number of the arena there.
+  struct Release {
+    std::uint64_t connection = 0;
+    std::uint64_t arena = 0;
+  };
+
+  /// `on_first` is called when there is something to take. It may be missing.
+  explicit PoolReleases(std::function<void()> on_first) : on_first_(std::move(on_first)) {}
+
+  /// The memory of a shared buffer that came over a connection; its arena is released when nobody
+  /// has it any more.
+  Result<std::shared_ptr<detail::BufferMemory>> open(std::uint64_t connection,
+                                                     const wire::SharedBuffer& buffer,
+                                                     link::ArenaExchange& arenas);
+  std::vector<Release> take();
+
+ private:
+  class Lease;
+  void add(Release release);
+
+  const std::function<void()> on_first_;
+  std::mutex mutex_;
+  std::vector<Release> gathered_;  ///< Guarded.
+};
+
+}  // namespace trainyard::workers

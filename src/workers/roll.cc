@@ -1,0 +1,64 @@
+#include "workers/roll.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace trainyard::workers {
+
+std::string_view to_text(Presence presence) {
+  switch (presence) {
+    case Presence::Awaited:
+      return "awaited";
+    case Presence::Joined:
+      return "joined";
+    case Presence::Settled:
+      return "settled";
+    case Presence::Finished:
+      return "finished";
+    case Presence::Failed:
+      return "failed";
+  }
+  return "unknown";
+}
+
+void Roll::set(int node, Presence presence) {
+  Member& member = members_.at(node);
+  member.presence = presence;
+  if (presence == Presence::Settled) member.settled_once = true;
+}
+
+bool Roll::counts(int node) const {
+  const Presence presence = at(node).presence;
+  return presence != Presence::Finished && presence != Presence::Failed;
+}
+
+int Roll::settled() const {
+  return static_cast<int>(
+      std::ranges::count_if(members_, [](const auto& it) { return it.second.settled_once; }));
+}
+
+bool Roll::is_open() const {
+  return unknown_ == 0 && std::ranges::all_of(members_, [this](const auto& it) {
+           return it.second.settled_once || !counts(it.first);
+         });
+}
+
+std::string Roll::name_of(int node) const {
+  const std::vector<std::string>& roles = at(node).roles;
+  if (roles.empty()) return fmt::format("worker {}", node);
+  return fmt::format("worker {} ({})", node, fmt::join(roles, ", "));
+}
+
+bool Roll::plays(int node, const std::vector<std::string>& roles) const {
+  const std::vector<std::string>& mine = at(node).roles;
+  return roles.empty() || std::ranges::any_of(mine, [&](const std::string& role) {
+           return std::ranges::find(roles, role) != roles.end();
+         });
+}
+
+}  // namespace trainyard::workers

@@ -1,0 +1,477 @@
+#include "workers/router.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/passing.h"
+#include "trainyard/parallel.h"
+#include "wire/frame.h"
+#include "wire/worker.h"
+#include "workers/arena_relay.h"
+#include "workers/machine.h"
+#include "workers/machine_words.h"
+#include "workers/meetings.h"
+#include "workers/roll.h"
+#include "workers/router_peer.h"
+#include "workers/routes.h"
+#include "workers/waits.h"
+
+namespace trainyard::workers {
+namespace {
+
+constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
+/// Of answers, beside its events.
+constexpr std::size_t kUnreadMax = std::size_t{16} << 20;
+/// While more waits for it nobody is told of what was lost: it comes in one word then.
+constexpr std::size_t kLittle = std::size_t{64} << 10;
+
+int hub_of(const Router::Options& options) {
+  if (options.elsewhere != nullptr) return options.elsewhere->first_node;
+  return options.nodes.empty() ? 0 : options.nodes.begin()->first;
+}
+
+}  // namespace
+
+Router::Router(sys::EventLoop& loop, Options options)
+    : loop_(loop),
+      options_(std::move(options)),
+      routes_(options_.topology, hub_of(options_)),
+      meetings_(roll_),
+      read_buffer_(kReadAtOnce) {
+  for (const auto& [node, roles] : options_.nodes) roll_.add(node, roles);
+  if (options_.elsewhere != nullptr) roll_.expect(options_.elsewhere->unknown);
+}
+
+Router::~Router() {
+  if (timer_) loop_.cancel(*timer_);
+  for (const auto& [node, peer] : peers_) {
+    if (peer->machine == nullptr) loop_.unwatch(peer->socket.get());
+  }
+}
+
+ArenaRelay::End Router::end_of(const RouterPeer& peer) {
+  return wire::origin_of(peer.node, peer.life);
+}
+
+RouterPeer* Router::find(int node) {
+  const auto found = peers_.find(node);
+  return found == peers_.end() ? nullptr : found->second.get();
+}
+
+void Router::admit(int node, std::uint32_t life, sys::Descriptor socket) {
+  auto peer = std::make_unique<RouterPeer>(node, life, std::move(socket), options_.queue);
+  RouterPeer& it = *peer;
+  it.since = sys::EventLoop::now();
+  peers_[node] = std::move(peer);
+  roll_.set(node, Presence::Joined);
+  // Who has ended before it came is known to it, too.
+  for (const auto& [ended, word] : ended_) {
+    if (ended != node && routes_.hears(ended, node)) say(it, word);
+  }
+  loop_.watch_readable(it.socket.get(), [this, node] {
+    if (RouterPeer* const there = find(node)) read(*there);
+  });
+  flush();
+}
+
+// --- what comes ---
+
+void Router::read(RouterPeer& peer) {
+  std::vector<sys::Descriptor> descriptors;
+  const ssize_t count =
+      sys::receive_with(peer.socket.get(), read_buffer_, descriptors, MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return at_its_end(peer);
+  ++peer.reads;
+  peer.bytes.append(read_buffer_.data(), static_cast<std::size_t>(count));
+  Result<void> taken;
+  for (sys::Descriptor& each : descriptors) {
+    if (taken) taken = arenas_.take(end_of(peer), std::move(each));
+  }
+  if (taken) taken = take_frames(peer);
+  if (!taken) return drop(peer.node, taken.error().message);
+  send_releases();
+  flush();
+}
+
+Result<void> Router::take_frames(RouterPeer& peer) {
+  while (!peer.waits) {
+    const std::string_view rest = std::string_view(peer.bytes).substr(peer.taken);
+    auto prefix = wire::read_prefix(rest, wire::kWorkerLimits);
+    if (!prefix) return std::unexpected(std::move(prefix.error()));
+    const std::optional<wire::FramePrefix>& begun = *prefix;
+    if (!begun || rest.size() < begun->bytes()) break;
+    const std::size_t bytes = begun->bytes();
+    if (Result<void> taken = take(peer, *begun, rest.substr(0, bytes)); !taken) return taken;
+    if (peer.waits) break;  // It is taken again when there is room.
+    peer.taken += bytes;
+    peer.held_left -= std::min(peer.held_left, bytes);
+  }
+  if (peer.taken == peer.bytes.size()) {
+    peer.bytes.clear();
+  } else if (peer.taken > 0) {
+    peer.bytes.erase(0, peer.taken);
+  }
+  peer.taken = 0;
+  return {};
+}
+
+Result<void> Router::take(RouterPeer& peer, const wire::FramePrefix& prefix,
+                          std::string_view frame) {
+  if (prefix.kind == wire::FrameKind::Event) return take_event(peer, prefix, frame);
+  if (peer.machine != nullptr) return take_of_machine(peer, prefix, frame);
+  if (prefix.kind == wire::FrameKind::Release) {
+    arenas_.released(end_of(peer), prefix.topic);
+    return {};
+  }
+  auto whole = wire::read_frame(prefix, frame);
+  if (!whole) return std::unexpected(std::move(whole.error()));
+  if (prefix.kind == wire::FrameKind::Report) {
+    const auto report = wire::read_worker_report(whole->fields);
+    if (!report) return std::unexpected(report.error());
+    return take_report(peer, *report);
+  }
+  if (prefix.kind == wire::FrameKind::Request) {
+    const auto request = wire::read_worker_request(whole->fields);
+    if (request) return take_request(peer, prefix.sequence, *request);
+    // Whoever asked hears what was wrong with it.
+    reply({{.to = {.node = peer.node, .sequence = prefix.sequence},
+            .reply = {.error = request.error().message}}});
+    return {};
+  }
+  return std::unexpected(Error{"a frame of a kind that a worker does not send"});
+}
+
+Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefix,
+                                std::string_view frame) {
+  // What was retained comes from where it is kept, whoever sent it.
+  const bool is_its_own = peer.machine != nullptr
+                              ? peer.only || peer.machine->has(wire::node_of(prefix.origin))
+                              : prefix.origin == wire::origin_of(peer.node, peer.life);
+  if (!is_its_own) {
+    return std::unexpected(Error{"an event that is said to be another worker's"});
+  }
+  if (routes_.find(prefix.topic) == nullptr) {
+    return std::unexpected(Error{"an event whose name was not told"});
+  }
+  if (!open_) {
+    if (peer.held.size() + frame.size() > options_.queue.bytes_max && !peer.held.empty()) {
+      pause(peer);
+      return {};
+    }
+    peer.held += only_frame(std::exchange(peer.only, std::nullopt));
+    peer.held += frame;
+    return {};
+  }
+  find_receivers(peer, prefix);
+  if (options_.queue.when_full == WhenFull::Block) {
+    for (RouterPeer* const to : receivers_) {
+      if (!to->outbox.full()) continue;
+      flush(*to);
+      if (to->outbox.full()) peer.waits_for.insert(to->node);
+    }
+    if (!peer.waits_for.empty()) {
+      pause(peer);
+      return {};
+    }
+  }
+  ++peer.counts.events_in;
+  peer.counts.bytes_in += frame.size();
+  // The machine that has begun the run keeps it, and nothing that it has of itself.
+  const bool is_retained = (prefix.flags & wire::kRetainedFlag) != 0 && !joins() && !peer.only;
+  if (prefix.shared > 0) {
+    if (Result<void> known = name_arenas(peer, prefix, frame, receivers_, is_retained); !known) {
+      return known;
+    }
+  }
+  relay(&peer, prefix, frame, receivers_);
+  peer.only.reset();
+  if (!is_retained) return {};
+  if (retained_bytes_ + frame.size() > kRetainedBytesMax) {
+    return std::unexpected(Error{
+        fmt::format("more is retained than the {} MiB that may be", kRetainedBytesMax >> 20U)});
+  }
+  retain(peer, prefix, frame);
+  return {};
+}
+
+void Router::pause(RouterPeer& peer) {
+  peer.waits = true;
+  peer.waits_since = sys::EventLoop::now();
+  peer.waited_for.assign(peer.waits_for.begin(), peer.waits_for.end());
+  if (peer.machine != nullptr) return;  // What comes of it finds no room then.
+  // It is not watched for room then, either.
+  loop_.unwatch(peer.socket.get());
+  if (std::exchange(peer.writing, false) && !peer.eof) flush(peer);
+}
+
+Result<void> Router::take_report(RouterPeer& peer, const wire::WorkerReport& report) {
+  return match(
+      report, [&](const wire::TopicWord& it) -> Result<void> { return routes_.tell_topic(it); },
+      [&](const wire::WantWord& it) -> Result<void> { return take_want(peer, it); },
+      [&](const wire::SettledWord&) -> Result<void> {
+        const bool again = roll_.at(peer.node).settled_once;
+        roll_.set(peer.node, Presence::Settled);
+        tell_peers(peer.node, {.node = peer.node,
+                               .change = again ? "again" : "settled",
+                               .outcome = {},
+                               .why = {},
+                               .roles = roll_.at(peer.node).roles});
+        reply(meetings_.look());
+        open_if_all_are_settled();
+        return {};
+      },
+      [&](const wire::FinishWord& it) -> Result<void> {
+        options_.on_finish(peer.node, it);
+        return {};
+      },
+      [&](const wire::WaitedWord& it) -> Result<void> {
+        const Duration now = sys::EventLoop::now();
+        Wait wait{.name = it.name, .from = now - Duration(it.ms), .to = now};
+        if (it.from) wait.whom.push_back(*it.from);
+        tell_wait(peer.node, wait);
+        return {};
+      });
+}
+
+Result<void> Router::take_want(RouterPeer& peer, const wire::WantWord& word) {
+  if (!word.wanted) {
+    routes_.want_not(peer.node, word.name);
+    tell_need(peer.node, word.name, false);
+    return {};
+  }
+  auto added = routes_.want(peer.node, word.name);
+  if (!added) return std::unexpected(std::move(added.error()));
+  tell_need(peer.node, word.name, true);
+  for (const std::uint64_t topic : *added) send_retained(peer, topic);
+  return {};
+}
+
+Result<void> Router::take_request(RouterPeer& peer, std::uint64_t sequence,
+                                  const wire::WorkerRequest& request) {
+  const Asker asker{.node = peer.node, .sequence = sequence};
+  const Duration now = sys::EventLoop::now();
+  if (joins() && !std::holds_alternative<wire::StatusRequest>(request)) {
+    ask_hub(peer, sequence, request);
+    return {};
+  }
+  match(
+      request, [&](const wire::ReadyRequest& it) { reply(meetings_.ask(asker, it, now)); },
+      [&](const wire::BarrierRequest& it) { reply(meetings_.ask(asker, it, now)); },
+      [&](const wire::StatusRequest&) {
+        reply({{.to = asker, .reply = {.error = {}, .missing = {}, .status = status()}}});
+      });
+  watch_deadlines();
+  return {};
+}
+
+// --- what goes ---
+
+Result<void> Router::name_arenas(const RouterPeer& from, const wire::FramePrefix& prefix,
+                                 std::string_view frame, const std::vector<RouterPeer*>& receivers,
+                                 bool is_retained) {
+  std::vector<ArenaRelay::End> ends;
+  ends.reserve(receivers.size() + 1);
+  for (const RouterPeer* const to : receivers) {
+    // What goes to another machine is a copy.
+    if (to->machine == nullptr) ends.push_back(end_of(*to));
+  }
+  if (is_retained) ends.push_back(prefix.topic);
+  for (std::size_t i = 0; i < prefix.shared; ++i) {
+    const ArenaRelay::Arena arena{.sender = end_of(from),
+                                  .number = wire::arena_at(frame, prefix, i)};
+    if (Result<void> known = arenas_.named(arena, ends); !known) return known;
+  }
+  return {};
+}
+
+void Router::relay(RouterPeer* from, const wire::FramePrefix& prefix, std::string_view frame,
+                   const std::vector<RouterPeer*>& receivers) {
+  for (RouterPeer* const to : receivers) {
+    if (make_room(from, *to, prefix)) {
+      if (const Result<void> done = put(*to, prefix, frame, end_of(*from)); !done) {
+        say_lost(*from,
+                 {.topic = prefix.topic,
+                  .node = shown_node(*to),
+                  .refused = true,
+                  .why = done.error().message},
+                 1);
+      }
+    } else {
+      for (std::size_t i = 0; i < prefix.shared; ++i) {
+        arenas_.released(
+            end_of(*to),
+            ArenaRelay::Arena{.sender = end_of(*from), .number = wire::arena_at(frame, prefix, i)});
+      }
+    }
+  }
+}
+
+bool Router::make_room(RouterPeer* from, RouterPeer& to, const wire::FramePrefix& prefix) {
+  if (!to.outbox.full()) return true;
+  flush(to);
+  if (options_.queue.when_full == WhenFull::Fail && to.outbox.full()) {
+    ++to.counts.refused;
+    RouterPeer::Lost lost{.topic = prefix.topic, .node = shown_node(to), .refused = true};
+    if (from->machine != nullptr) lost.only = wire::node_of(prefix.origin);
+    say_lost(*from, lost, 1);
+    return false;
+  }
+  while (to.outbox.full()) {
+    const Outbox::Counts dropped = to.outbox.drop_oldest();
+    if (dropped.empty()) return true;
+    for (const auto& [topic, count] : dropped) {
+      to.counts.dropped += count;
+      say_lost(to, {.topic = topic, .node = shown_node(to), .refused = false}, count);
+    }
+  }
+  return true;
+}
+
+Result<void> Router::put(RouterPeer& to, const wire::FramePrefix& prefix, std::string_view frame,
+                         ArenaRelay::End sender) {
+  if (to.machine != nullptr && prefix.shared > 0) {
+    const auto whole = raw(sender, prefix, frame);
+    if (!whole) return std::unexpected(whole.error());
+    wire::FramePrefix fresh = prefix;
+    fresh.shared = 0;
+    return put(to, fresh, *whole, sender);
+  }
+  if (to.told.insert(prefix.topic).second) say(to, *routes_.find(prefix.topic));
+  to.outbox.add_event(frame, prefix.topic);
+  for (std::size_t i = 0; i < prefix.shared; ++i) {
+    const ArenaRelay::Alias alias =
+        arenas_.alias({.sender = sender, .number = wire::arena_at(frame, prefix, i)}, end_of(to));
+    if (alias.descriptor) to.outbox.add_descriptor(alias.descriptor);
+    const auto [bytes, at] = to.outbox.back();
+    wire::set_arena_at(*bytes, at, prefix, i, alias.number);
+  }
+  ++to.counts.events_out;
+  to.counts.bytes_out += frame.size();
+  to.counts.waiting_most = std::max(to.counts.waiting_most, to.outbox.events());
+  dirty_.insert(to.node);
+  return {};
+}
+
+void Router::send_releases() {
+  for (const ArenaRelay::Arena& arena : arenas_.take_releases()) {
+    RouterPeer* const to = find(wire::node_of(static_cast<std::uint32_t>(arena.sender)));
+    if (to == nullptr || end_of(*to) != arena.sender) continue;
+    to->add_word({.kind = wire::FrameKind::Release, .topic = arena.number, .fields = {}});
+    dirty_.insert(to->node);
+  }
+}
+
+void Router::say(RouterPeer& to, const wire::WorkerOrder& order) {
+  to.add_word({.kind = wire::FrameKind::Order, .fields = wire::to_fields(order)});
+  dirty_.insert(to.node);
+}
+
+void Router::say_lost(RouterPeer& to, const RouterPeer::Lost& what, std::uint64_t count) {
+  to.lost[what] += count;
+  dirty_.insert(to.node);
+}
+
+void Router::tell_lost(RouterPeer& to) {
+  for (const auto& [what, count] : std::exchange(to.lost, {})) {
+    if (what.only) say_word(to, OnlyWord{.node = *what.only});
+    say(to, wire::LostWord{.name = routes_.find(what.topic)->name,
+                           .node = what.node,
+                           .count = count,
+                           .refused = what.refused,
+                           .why = what.why});
+  }
+}
+
+void Router::reply(const Meetings::Answers& answers) {
+  for (const MeetingAnswer& answer : answers) {
+    RouterPeer* const to = way_to(answer.to.node);
+    if (to == nullptr) continue;
+    if (is_opening() && answer.reply.error.empty() && (answer.met || opens_)) {
+      deferred_.push_back(answer);
+      continue;
+    }
+    if (to->machine != nullptr) {
+      reply_there(*to, answer);
+      continue;
+    }
+    if (is_early(answer)) {
+      early_.push_back(answer);
+      continue;
+    }
+    if (answer.waited) tell_wait(to->node, *answer.waited);
+    // What it has missed until then it knows first.
+    tell_lost(*to);
+    to->add_word({.kind = wire::FrameKind::Reply,
+                  .sequence = answer.to.sequence,
+                  .fields = wire::to_fields(answer.reply)});
+    dirty_.insert(to->node);
+    // A large event, or much that was retained, is no fault of who reads it.
+    if (to->outbox.bytes() > kUnreadMax && to->outbox.word_bytes() > kUnreadMax) {
+      to_drop_.emplace_back(to->node, "it does not read what it has asked for");
+    }
+  }
+}
+
+void Router::tell_peers(int of, const wire::PeerWord& word) {
+  for (const auto& [node, peer] : peers_) {
+    // Each machine tells all others of its own workers.
+    const bool hears = peer->machine != nullptr ? is_here(of) : routes_.hears(of, node);
+    if (node != of && hears) say(*peer, word);
+  }
+}
+
+void Router::flush() {
+  // What is written may let others go on, who fill it again.
+  for (const int node : std::exchange(dirty_, {})) {
+    if (RouterPeer* const peer = find(node)) flush(*peer);
+  }
+  go_on_reading_from_those_that_waited();
+  for (const auto& [node, why] : std::exchange(to_drop_, {})) drop(node, why);
+}
+
+void Router::flush(RouterPeer& peer) {
+  if (peer.eof) return;
+  if (peer.outbox.bytes() < kLittle) tell_lost(peer);
+  if (peer.machine != nullptr) {
+    return peer.machine->send_from(peer.outbox, sys::EventLoop::now());
+  }
+  if (peer.writing) return;
+  if (!peer.outbox.send_some(peer.socket.get())) {
+    // Its end is read, too, and told then.
+    return;
+  }
+  if (peer.outbox.empty()) return;
+  peer.writing = true;
+  loop_.when_writable(peer.socket.get(), [this, node = peer.node] {
+    RouterPeer* const there = find(node);
+    if (there == nullptr) return;
+    there->writing = false;
+    flush(*there);
+    flush();
+  });
+}
+
+}  // namespace trainyard::workers

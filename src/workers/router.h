@@ -1,0 +1,247 @@
+// The middle of a parallel run: relays events between the workers of this machine, and answers what
+// they ask it. It looks at nothing of an event but its prefix, and copies it once for each who
+// wants it.
+//
+// What is emitted before all are settled waits here. Each worker has an Outbox with a bound; where
+// that is full the policy says whether nobody reads on from who fills it, the oldest goes, or the
+// new one.
+//
+// Belongs to the thread of its event loop. Knows no processes: workers/parallel_run.h starts them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "trainyard/parallel.h"
+#include "wire/frame.h"
+#include "wire/worker.h"
+#include "workers/arena_relay.h"
+#include "workers/machine_words.h"
+#include "workers/meetings.h"
+#include "workers/roll.h"
+#include "workers/router_peer.h"
+#include "workers/routes.h"
+#include "workers/waits.h"
+
+namespace trainyard::workers {
+
+class Router {
+ public:
+  /// Of all that is retained.
+  static constexpr std::size_t kRetainedBytesMax = std::size_t{256} << 20;
+
+  struct Options {
+    Topology topology = Topology::Mesh;
+    QueueLimits queue;
+    std::map<int, std::vector<std::string>> nodes;  ///< And their roles.
+    /// The worker says that what it does has ended.
+    std::function<void(int node, const wire::FinishWord&)> on_finish;
+    /// It does not speak the protocol, or reads nothing of what it asked for: it is cut off.
+    std::function<void(int node, const std::string& why)> on_refused;
+    std::function<void(const std::string&)> note;
+    /// A worker of this machine has waited; none: nobody wants to know.
+    std::function<void(int node, const Wait&)> on_wait = {};
+    /// Of a run of several machines; nullptr: of this one alone.
+    struct Elsewhere {
+      bool joins = false;  ///< Another machine has begun it, the first that is admitted.
+      int first_node = 0;  ///< Of the machine that has begun it.
+      int unknown = 0;     ///< Workers that nobody has brought yet.
+      std::function<void(const CameWord&)> on_came;
+      std::function<void(int number, const std::string& why)> on_left;
+      /// A worker has failed there, and does not come again.
+      std::function<void(int node, const std::string& why)> on_failed;
+      /// All are to end, as a machine says.
+      std::function<void(const std::string& why)> on_end;
+    };
+    std::unique_ptr<const Elsewhere> elsewhere = {};
+  };
+
+  Router(sys::EventLoop& loop, Options options);
+  Router(Router&&) = delete;
+  Router& operator=(Router&&) = delete;
+  ~Router();
+
+  /// A worker in one of its lives, which has been welcomed.
+  void admit(int node, std::uint32_t life, sys::Descriptor socket);
+  /// Takes what it has said and was not looked at yet.
+  void catch_up(int node);
+  /// What became of one whose process has ended: Awaited when it comes again.
+  void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
+  /// All are told to end.
+  void end_all(const std::string& why);
+  /// As JSON.
+  [[nodiscard]] std::string status() const;
+  /// Of workers of this machine, those that go on, until now; but for those for events, of which
+  /// nobody is told before they end.
+  [[nodiscard]] std::vector<std::pair<int, Wait>> open_waits() const;
+
+  // --- of other machines: router_machines.cc ---
+
+  /// One that has been let in, which outlives its being here. What it is told goes when it has
+  /// room, or with what is next.
+  void admit(Machine& machine);
+  /// So many workers are to come that nobody has brought yet.
+  void expect(int unknown);
+  [[nodiscard]] int awaited() const { return roll_.unknown(); }
+  /// What came of it, in order.
+  void take(int number, std::string_view bytes);
+  /// More may be sent to it.
+  void has_room(int number);
+  /// It is gone. Those of its workers that have not ended have failed: why.
+  void forget_machine(int number, const std::string& why);
+  void say_to_machines(const MachineWord& word);
+  /// All are told to end there, too, as nobody has failed.
+  void end_machines(const std::string& why);
+  /// So much has come of it that cannot be taken yet.
+  [[nodiscard]] std::size_t untaken_of(int number);
+  /// Nothing waits to be sent to it.
+  [[nodiscard]] bool is_drained(int number);
+  /// Workers of this machine that are there, or come again.
+  [[nodiscard]] bool is_anybody_here() const;
+  /// All that those of this machine have sent has gone as far as it goes at once, as they are gone.
+  [[nodiscard]] bool has_all_gone() const;
+  /// And of other ones.
+  [[nodiscard]] bool is_anybody_elsewhere() const;
+
+ private:
+  [[nodiscard]] static ArenaRelay::End end_of(const RouterPeer& peer);
+  /// By which number those who are told know whom something did not reach.
+  [[nodiscard]] static int shown_node(const RouterPeer& peer);
+  /// Goes before an event that is for one worker alone; empty: it is for all.
+  [[nodiscard]] static std::string only_frame(std::optional<int> node);
+  void read(RouterPeer& peer);
+  /// What has come of it, as far as it may be taken. An error: it does not speak the protocol.
+  Result<void> take_frames(RouterPeer& peer);
+  Result<void> take(RouterPeer& peer, const wire::FramePrefix& prefix, std::string_view frame);
+  Result<void> take_event(RouterPeer& peer, const wire::FramePrefix& prefix,
+                          std::string_view frame);
+  /// Nothing is read of it for now.
+  void pause(RouterPeer& peer);
+  Result<void> take_report(RouterPeer& peer, const wire::WorkerReport& report);
+  Result<void> take_request(RouterPeer& peer, std::uint64_t sequence,
+                            const wire::WorkerRequest& request);
+  Result<void> take_want(RouterPeer& peer, const wire::WantWord& word);
+
+  void relay(RouterPeer* from, const wire::FramePrefix& prefix, std::string_view frame,
+             const std::vector<RouterPeer*>& receivers);
+  /// Whether there is room, or some was made.
+  bool make_room(RouterPeer* from, RouterPeer& to, const wire::FramePrefix& prefix);
+  /// An error: to another machine it cannot go.
+  Result<void> put(RouterPeer& to, const wire::FramePrefix& prefix, std::string_view frame,
+                   ArenaRelay::End sender);
+  void retain(const RouterPeer& from, const wire::FramePrefix& prefix, std::string_view frame);
+  void send_retained(RouterPeer& to, std::uint64_t topic);
+  Result<void> name_arenas(const RouterPeer& from, const wire::FramePrefix& prefix,
+                           std::string_view frame, const std::vector<RouterPeer*>& receivers,
+                           bool is_retained);
+  void send_releases();
+
+  Result<void> take_of_machine(RouterPeer& peer, const wire::FramePrefix& prefix,
+                               std::string_view frame);
+  Result<void> take_word(RouterPeer& peer, const MachineWord& word);
+  Result<void> take_need(RouterPeer& peer, const NeedWord& word);
+  void take_last(RouterPeer& peer, const LastWord& word);
+  Result<void> take_order(RouterPeer& peer, const wire::WorkerOrder& order);
+  Result<void> take_peer_word(RouterPeer& peer, const wire::PeerWord& word);
+  void take_lost(RouterPeer& peer, const wire::LostWord& word);
+  Result<void> take_request_there(RouterPeer& peer, const wire::Frame& frame);
+  Result<void> take_reply_there(RouterPeer& peer, const wire::Frame& frame);
+  /// Whether what this one sends in the name of `from` goes to that one.
+  [[nodiscard]] bool reaches(const RouterPeer& peer, int from, const RouterPeer& to) const;
+  /// All that it gets of this event, of `from`.
+  void find_receivers(RouterPeer& peer, const wire::FramePrefix& prefix);
+  Result<std::string> raw(ArenaRelay::End sender, const wire::FramePrefix& prefix,
+                          std::string_view frame);
+  void say_word(RouterPeer& to, const MachineWord& word);
+  void say_mark(RouterPeer& to);
+  /// Of a worker of this machine.
+  void tell_need(int node, const std::string& name, bool wanted);
+  void forget_needs(int node);
+  void tell_own_state(RouterPeer& to);
+  void ask_hub(const RouterPeer& peer, std::uint64_t sequence, const wire::WorkerRequest& request);
+  void reply_there(RouterPeer& to, const MeetingAnswer& answer);
+  /// What was sent before all came to the barrier is still on its way.
+  [[nodiscard]] bool is_early(const MeetingAnswer& answer) const;
+  RouterPeer* way_to(int node);
+  [[nodiscard]] bool is_here(int node) const { return options_.nodes.contains(node); }
+  [[nodiscard]] bool joins() const {
+    return options_.elsewhere != nullptr && options_.elsewhere->joins;
+  }
+  void send_retained_alone(RouterPeer& to, std::uint64_t topic, int node);
+
+  void say(RouterPeer& to, const wire::WorkerOrder& order);
+  /// Soon, together with others of its kind.
+  void say_lost(RouterPeer& to, const RouterPeer::Lost& what, std::uint64_t count);
+  void tell_lost(RouterPeer& to);
+  void reply(const Meetings::Answers& answers);
+  void tell_wait(int node, const MeetingWait& wait);
+  void tell_wait(int node, const Wait& wait);
+  void tell_peers(int of, const wire::PeerWord& word);
+  void open_if_all_are_settled();
+  /// What came before all were settled has not all gone yet.
+  [[nodiscard]] bool is_opening() const { return !open_ || !opening_.empty(); }
+  void answer_when_all_held_has_gone();
+  void watch_deadlines();
+  /// What was put together in this turn.
+  void flush();
+  void flush(RouterPeer& peer);
+  void go_on_reading_from_those_that_waited();
+  void drop(int node, const std::string& why);
+  /// Its connection has ended; it goes when what has come of it has gone.
+  void at_its_end(RouterPeer& peer);
+  /// What is still in its socket.
+  Result<void> read_rest(RouterPeer& peer);
+  void end_if_all_has_gone(int node);
+  RouterPeer* find(int node);
+
+  sys::EventLoop& loop_;
+  Options options_;
+  Roll roll_;
+  Routes routes_;
+  Meetings meetings_;
+  ArenaRelay arenas_;
+  std::vector<char> read_buffer_;
+  std::map<int, std::unique_ptr<RouterPeer>> peers_;
+  std::map<int, wire::PeerWord> ended_;
+  bool open_ = false;
+  bool opens_ = false;     ///< Soon.
+  std::set<int> opening_;  ///< Of these something that was held waits for room.
+  /// What is answered when what waits for that has gone.
+  Meetings::Answers deferred_;
+  std::vector<RouterPeer*> receivers_;  ///< Of the event that is relayed now.
+  /// What workers of this machine want, and which of them.
+  std::map<std::string, std::set<int>> needs_;
+  std::map<int, std::uint64_t> marks_;        ///< That machines have said to have sent.
+  std::map<int, std::uint64_t> marks_heard_;  ///< And that have come of them.
+  std::uint64_t mark_ = 0;                    ///< Our own.
+  bool owes_mark_ = false;                    ///< To the others.
+  Meetings::Answers early_;
+
+  /// The last event of a topic that is to be kept.
+  struct Retained {
+    std::string bytes;
+    wire::FramePrefix prefix;
+    ArenaRelay::End sender = 0;
+    int node = 0;
+  };
+  std::map<std::uint64_t, Retained> retained_;
+  std::size_t retained_bytes_ = 0;
+  std::optional<sys::EventLoop::TimerId> timer_;
+  std::set<int> dirty_;
+  std::set<int> to_go_on_;  ///< What came of them can be taken now.
+  std::vector<std::pair<int, std::string>> to_drop_;
+};
+
+}  // namespace trainyard::workers

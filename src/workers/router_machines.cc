@@ -1,0 +1,489 @@
+// Of the router: the other machines of the run, each of which is a receiver of events and a sender
+// of those of its workers.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "wire/frame.h"
+#include "wire/worker.h"
+#include "workers/arena_relay.h"
+#include "workers/machine.h"
+#include "workers/machine_words.h"
+#include "workers/meetings.h"
+#include "workers/raw_event.h"
+#include "workers/roll.h"
+#include "workers/router.h"
+#include "workers/router_peer.h"
+
+namespace trainyard::workers {
+namespace {
+
+/// The machine that has begun the run is the first that one which joins it is told of.
+constexpr int kHubNumber = -1;
+/// A reply to a worker in an earlier life is none to this one: its life stands in the number of
+/// the request.
+constexpr unsigned kLifeShift = 40;
+constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kLifeShift) - 1;
+
+std::string word_frame(const MachineWord& word) {
+  return word_text({.kind = wire::FrameKind::Report, .fields = to_fields(word)});
+}
+
+}  // namespace
+
+// --- who is there ---
+
+void Router::admit(Machine& machine) {
+  const int number = machine.number();
+  auto peer = std::make_unique<RouterPeer>(number, 1, sys::Descriptor(), options_.queue);
+  RouterPeer& it = *peer;
+  it.machine = &machine;
+  it.since = sys::EventLoop::now();
+  peers_[number] = std::move(peer);
+  for (const MachineNode& each : machine.entry().nodes) roll_.add(each.node, each.roles);
+  // First what is wanted: who hears that all are settled sends what is wanted by then.
+  for (const auto& [name, nodes] : needs_) {
+    for (const int node : nodes) say_word(it, NeedWord{.node = node, .name = name});
+  }
+  tell_own_state(it);
+}
+
+void Router::tell_own_state(RouterPeer& to) {
+  for (const auto& each : options_.nodes) {
+    const int node = each.first;
+    const Member& member = roll_.at(node);
+    const auto tell = [&](const char* change) {
+      say(to, wire::PeerWord{
+                  .node = node, .change = change, .outcome = {}, .why = {}, .roles = each.second});
+    };
+    if (member.settled_once) tell("settled");
+    const auto ended = ended_.find(node);
+    if (ended != ended_.end()) {
+      say(to, ended->second);
+    } else if (member.settled_once && member.presence < Presence::Settled) {
+      tell("lost");
+    }
+  }
+}
+
+void Router::expect(int unknown) { roll_.expect(unknown); }
+
+bool Router::is_anybody_here() const {
+  return std::ranges::any_of(options_.nodes,
+                             [this](const auto& it) { return roll_.counts(it.first); });
+}
+
+bool Router::has_all_gone() const {
+  return std::ranges::all_of(peers_, [](const auto& it) { return it.second->machine != nullptr; });
+}
+
+bool Router::is_anybody_elsewhere() const {
+  return std::ranges::any_of(roll_.members(), [this](const auto& it) {
+    return !is_here(it.first) && roll_.counts(it.first);
+  });
+}
+
+RouterPeer* Router::way_to(int node) {
+  if (is_here(node) || options_.elsewhere == nullptr) return find(node);
+  for (const auto& [number, peer] : peers_) {
+    if (peer->machine != nullptr && peer->machine->has(node)) return peer.get();
+  }
+  return nullptr;
+}
+
+void Router::forget_machine(int number, const std::string& why) {
+  const RouterPeer* const peer = find(number);
+  if (peer == nullptr) return;
+  const std::vector<MachineNode> nodes = peer->machine->entry().nodes;
+  routes_.forget(number);
+  marks_.erase(number);
+  marks_heard_.erase(number);
+  peers_.erase(number);
+  opening_.erase(number);
+  std::vector<int> failed;
+  for (const MachineNode& each : nodes) {
+    if (!roll_.counts(each.node)) continue;
+    roll_.set(each.node, Presence::Failed);
+    ended_[each.node] = {.node = each.node,
+                         .change = "failed",
+                         .outcome = "failed",
+                         .why = why,
+                         .roles = each.roles};
+    tell_peers(each.node, ended_[each.node]);
+    reply(meetings_.look(each.node));
+    failed.push_back(each.node);
+  }
+  open_if_all_are_settled();
+  reply(std::exchange(early_, {}));
+  flush();
+  for (const int node : failed) options_.elsewhere->on_failed(node, why);
+}
+
+// --- what comes ---
+
+std::size_t Router::untaken_of(int number) {
+  const RouterPeer* const peer = find(number);
+  // The beginning of a frame is taken: the rest of it is waited for.
+  return peer == nullptr || !peer->waits ? 0 : peer->bytes.size();
+}
+
+bool Router::is_drained(int number) {
+  const RouterPeer* const peer = find(number);
+  return peer == nullptr || (peer->outbox.empty() && peer->lost.empty());
+}
+
+void Router::take(int number, std::string_view bytes) {
+  RouterPeer* const peer = find(number);
+  if (peer == nullptr) return;
+  peer->bytes.append(bytes);
+  if (const Result<void> taken = take_frames(*peer); !taken) {
+    to_drop_.emplace_back(number, fmt::format("{} says what cannot be: {}", peer->machine->name(),
+                                              taken.error().message));
+  }
+  send_releases();
+  flush();
+}
+
+void Router::has_room(int number) {
+  RouterPeer* const peer = find(number);
+  if (peer == nullptr) return;
+  flush(*peer);
+  flush();
+}
+
+Result<void> Router::take_of_machine(RouterPeer& peer, const wire::FramePrefix& prefix,
+                                     std::string_view frame) {
+  const auto whole = wire::read_frame(prefix, frame);
+  if (!whole) return std::unexpected(whole.error());
+  switch (prefix.kind) {
+    case wire::FrameKind::Report: {
+      const auto word = read_machine_word(whole->fields);
+      if (!word) return std::unexpected(word.error());
+      return take_word(peer, *word);
+    }
+    case wire::FrameKind::Order: {
+      const auto order = wire::read_worker_order(whole->fields);
+      if (!order) return std::unexpected(order.error());
+      return take_order(peer, *order);
+    }
+    case wire::FrameKind::Request:
+      return take_request_there(peer, *whole);
+    case wire::FrameKind::Reply:
+      return take_reply_there(peer, *whole);
+    default:
+      return std::unexpected(Error{"a frame of a kind that a machine does not send"});
+  }
+}
+
+Result<void> Router::take_word(RouterPeer& peer, const MachineWord& word) {
+  return match(
+      word,
+      [&](const CameWord& it) -> Result<void> {
+        if (peer.node != kHubNumber || !joins()) return std::unexpected(Error{"who has come"});
+        options_.elsewhere->on_came(it);
+        return {};
+      },
+      [&](const LeaveWord& it) -> Result<void> {
+        to_drop_.emplace_back(peer.node, it.why);
+        return {};
+      },
+      [&](const NeedWord& it) -> Result<void> { return take_need(peer, it); },
+      [&](const LastWord& it) -> Result<void> {
+        take_last(peer, it);
+        return {};
+      },
+      [&](const MarkWord& it) -> Result<void> {
+        marks_heard_[peer.node] = it.mark;
+        reply(std::exchange(early_, {}));
+        return {};
+      },
+      [&](const OnlyWord& it) -> Result<void> {
+        peer.only = it.node;
+        return {};
+      });
+}
+
+Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
+  if (!word.wanted) {
+    routes_.want_not(peer.node, word.name);
+    return {};
+  }
+  if (const auto added = routes_.want(peer.node, word.name); !added) {
+    return std::unexpected(added.error());
+  }
+  if (joins()) {
+    RouterPeer* const hub = find(kHubNumber);
+    if (hub == nullptr || hub == &peer) return {};
+    // What a worker of ours had retained before is on its way to where it is kept; what it retains
+    // from now on goes to both.
+    say_word(*hub, LastWord{.of = peer.machine->id(), .node = word.node, .name = word.name});
+    return {};
+  }
+  for (const std::uint64_t topic : routes_.topics_of(word.name)) {
+    const auto last = retained_.find(topic);
+    if (last == retained_.end()) continue;
+    const RouterPeer* const from = way_to(last->second.node);
+    // Of a worker of a third machine, that machine says when.
+    const bool is_third = from != nullptr && from->machine != nullptr && from != &peer;
+    if (!is_third) send_retained_alone(peer, topic, word.node);
+  }
+  return {};
+}
+
+void Router::take_last(RouterPeer& peer, const LastWord& word) {
+  const auto of = std::ranges::find_if(peers_, [&](const auto& it) {
+    return it.second->machine != nullptr && it.second->machine->id() == word.of;
+  });
+  if (of == peers_.end()) return;
+  for (const std::uint64_t topic : routes_.topics_of(word.name)) {
+    const auto last = retained_.find(topic);
+    if (last == retained_.end() || !peer.machine->has(last->second.node)) continue;
+    send_retained_alone(*of->second, topic, word.node);
+  }
+}
+
+Result<void> Router::take_order(RouterPeer& peer, const wire::WorkerOrder& order) {
+  return match(
+      order, [&](const wire::TopicWord& it) -> Result<void> { return routes_.tell_topic(it); },
+      [&](const wire::PeerWord& it) -> Result<void> { return take_peer_word(peer, it); },
+      [&](const wire::LostWord& it) -> Result<void> {
+        take_lost(peer, it);
+        return {};
+      },
+      [&](const wire::EndWord& it) -> Result<void> {
+        loop_.post([this, why = it.why] { options_.elsewhere->on_end(why); });
+        return {};
+      });
+}
+
+Result<void> Router::take_peer_word(RouterPeer& peer, const wire::PeerWord& word) {
+  if (!peer.machine->has(word.node)) {
+    return std::unexpected(Error{"what became of a worker that is not its own"});
+  }
+  const bool listens = word.change == "settled" || word.change == "again";
+  Presence presence = Presence::Awaited;
+  if (listens) presence = Presence::Settled;
+  if (word.change == "finished") presence = Presence::Finished;
+  if (word.change == "failed") presence = Presence::Failed;
+  roll_.set(word.node, presence);
+  if (presence == Presence::Finished || presence == Presence::Failed) ended_[word.node] = word;
+  tell_peers(word.node, word);
+  reply(listens ? meetings_.look() : meetings_.look(word.node));
+  open_if_all_are_settled();
+  if (presence == Presence::Failed) {
+    loop_.post(
+        [this, node = word.node, why = word.why] { options_.elsewhere->on_failed(node, why); });
+  }
+  return {};
+}
+
+void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
+  const std::uint64_t topic = wire::topic_of(word.name);
+  const std::optional<int> only = std::exchange(peer.only, std::nullopt);
+  if (routes_.find(topic) == nullptr) return;
+  if (word.refused) {
+    RouterPeer* const to = only ? find(*only) : nullptr;
+    if (to == nullptr) return;
+    return say_lost(
+        *to, {.topic = topic, .node = word.node, .refused = true, .only = {}, .why = word.why},
+        word.count);
+  }
+  for (const int node : routes_.wanting(topic)) {
+    RouterPeer* const to = find(node);
+    if (to != nullptr && to->machine == nullptr) {
+      say_lost(*to, {.topic = topic, .node = node}, word.count);
+    }
+  }
+}
+
+// --- what workers ask ---
+
+void Router::ask_hub(const RouterPeer& peer, std::uint64_t sequence,
+                     const wire::WorkerRequest& request) {
+  RouterPeer* const hub = find(kHubNumber);
+  if (hub == nullptr) return;  // The run ends.
+  ++mark_;
+  owes_mark_ = true;
+  answer_when_all_held_has_gone();
+  hub->add_word({.kind = wire::FrameKind::Request,
+                 .topic = mark_,
+                 .origin = static_cast<std::uint32_t>(peer.node),
+                 .sequence = (std::uint64_t{peer.life} << kLifeShift) | sequence,
+                 .fields = wire::to_fields(request)});
+  dirty_.insert(kHubNumber);
+}
+
+Result<void> Router::take_request_there(RouterPeer& peer, const wire::Frame& frame) {
+  const auto request = wire::read_worker_request(frame.fields);
+  if (!request) return std::unexpected(request.error());
+  const Asker asker{.node = static_cast<int>(frame.origin), .sequence = frame.sequence};
+  if (joins() || !peer.machine->has(asker.node)) {
+    return std::unexpected(Error{"a request of a worker that is not its own"});
+  }
+  marks_[peer.node] = frame.topic;
+  const Duration now = sys::EventLoop::now();
+  match(
+      *request, [&](const wire::ReadyRequest& it) { reply(meetings_.ask(asker, it, now)); },
+      [&](const wire::BarrierRequest& it) { reply(meetings_.ask(asker, it, now)); },
+      [](const wire::StatusRequest&) {});
+  watch_deadlines();
+  return {};
+}
+
+void Router::reply_there(RouterPeer& to, const MeetingAnswer& answer) {
+  // What was dropped on the way to it is known there first.
+  tell_lost(to);
+  ReplyNote note{.met = answer.met, .marks = {}};
+  for (const auto& [number, mark] : marks_) {
+    const RouterPeer* const other = find(number);
+    if (other != nullptr && other != &to) note.marks.emplace_back(other->machine->id(), mark);
+  }
+  to.add_word({.kind = wire::FrameKind::Reply,
+               .origin = static_cast<std::uint32_t>(answer.to.node),
+               .sequence = answer.to.sequence,
+               .fields = wire::to_fields(answer.reply),
+               .buffers = {to_fields(note)}});
+  dirty_.insert(to.node);
+}
+
+Result<void> Router::take_reply_there(RouterPeer& peer, const wire::Frame& frame) {
+  auto answer = wire::read_worker_reply(frame.fields);
+  const auto note =
+      read_reply_note(frame.buffers.empty() ? std::string_view() : frame.buffers.front());
+  if (!answer) return std::unexpected(answer.error());
+  if (!note) return std::unexpected(note.error());
+  const int node = static_cast<int>(frame.origin);
+  const RouterPeer* const to = find(node);
+  if (peer.node != kHubNumber || !is_here(node)) {
+    return std::unexpected(Error{"a reply to a worker of another machine"});
+  }
+  if (to == nullptr || to->life != frame.sequence >> kLifeShift) return {};
+  MeetingAnswer meeting{.to = {.node = node, .sequence = frame.sequence & kSequenceMask},
+                        .reply = *std::move(answer),
+                        .met = note->met};
+  for (const auto& [id, mark] : note->marks) {
+    for (const auto& [number, other] : peers_) {
+      if (other->machine != nullptr && other->machine->id() == id) meeting.marks[number] = mark;
+    }
+  }
+  reply({std::move(meeting)});
+  return {};
+}
+
+bool Router::is_early(const MeetingAnswer& answer) const {
+  if (!answer.met || options_.elsewhere == nullptr) return false;
+  return std::ranges::any_of(joins() ? answer.marks : marks_, [this](const auto& it) {
+    const auto heard = marks_heard_.find(it.first);
+    return peers_.contains(it.first) && (heard == marks_heard_.end() || heard->second < it.second);
+  });
+}
+
+// --- what goes ---
+
+bool Router::reaches(const RouterPeer& peer, int from, const RouterPeer& to) const {
+  if (to.machine == nullptr) return routes_.hears(from, to.node);
+  // Each machine sends to all others itself.
+  return peer.machine == nullptr &&
+         std::ranges::any_of(to.machine->entry().nodes,
+                             [&](const MachineNode& it) { return routes_.hears(from, it.node); });
+}
+
+void Router::find_receivers(RouterPeer& peer, const wire::FramePrefix& prefix) {
+  receivers_.clear();
+  if (peer.only) {
+    RouterPeer* const to = find(*peer.only);
+    if (to != nullptr && !to->eof) receivers_.push_back(to);
+    return;
+  }
+  const int from = wire::node_of(prefix.origin);
+  for (const int node : routes_.wanting(prefix.topic)) {
+    RouterPeer* const to = find(node);
+    if (to != nullptr && !to->eof && reaches(peer, from, *to)) receivers_.push_back(to);
+  }
+  const bool is_kept_there =
+      (prefix.flags & wire::kRetainedFlag) != 0 && joins() && peer.machine == nullptr;
+  RouterPeer* const hub = is_kept_there ? find(kHubNumber) : nullptr;
+  if (hub != nullptr && std::ranges::find(receivers_, hub) == receivers_.end()) {
+    receivers_.push_back(hub);
+  }
+}
+
+int Router::shown_node(const RouterPeer& peer) {
+  return peer.machine == nullptr ? peer.node : peer.machine->entry().nodes.front().node;
+}
+
+std::string Router::only_frame(std::optional<int> node) {
+  return node ? word_frame(OnlyWord{.node = *node}) : std::string();
+}
+
+Result<std::string> Router::raw(ArenaRelay::End sender, const wire::FramePrefix& prefix,
+                                std::string_view frame) {
+  return raw_event(prefix, frame, [&](const wire::SharedBuffer& place) {
+    return arenas_.bytes_of(sender, place);
+  });
+}
+
+void Router::say_word(RouterPeer& to, const MachineWord& word) {
+  to.outbox.add_word(word_frame(word));
+  dirty_.insert(to.node);
+}
+
+void Router::say_mark(RouterPeer& to) {
+  // What was dropped before it is part of what has come.
+  tell_lost(to);
+  say_word(to, MarkWord{.mark = mark_});
+}
+
+void Router::say_to_machines(const MachineWord& word) {
+  for (const auto& [number, peer] : peers_) {
+    if (peer->machine != nullptr) say_word(*peer, word);
+  }
+  flush();
+}
+
+void Router::end_machines(const std::string& why) {
+  for (const auto& [number, peer] : peers_) {
+    if (peer->machine != nullptr) say(*peer, wire::EndWord{.why = why});
+  }
+  flush();
+}
+
+void Router::tell_need(int node, const std::string& name, bool wanted) {
+  if (options_.elsewhere == nullptr) return;
+  if (wanted) {
+    needs_[name].insert(node);
+  } else {
+    const auto found = needs_.find(name);
+    if (found == needs_.end() || found->second.erase(node) == 0) return;
+    if (!found->second.empty()) return;
+    needs_.erase(found);
+  }
+  for (const auto& [number, peer] : peers_) {
+    if (peer->machine == nullptr) continue;
+    say_word(*peer, NeedWord{.node = node, .name = name, .wanted = wanted});
+  }
+}
+
+void Router::forget_needs(int node) {
+  std::vector<std::string> names;
+  for (const auto& [name, nodes] : needs_) {
+    if (nodes.contains(node)) names.push_back(name);
+  }
+  for (const std::string& each : names) tell_need(node, each, false);
+}
+
+}  // namespace trainyard::workers

@@ -1,0 +1,88 @@
+// What the router has of one worker, or of another machine of the run. Private to it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "sys/descriptor.h"
+#include "wire/frame.h"
+#include "wire/worker.h"
+#include "workers/outbox.h"
+
+namespace trainyard::workers {
+
+class Machine;
+
+/// Words are within the limits, but for texts of users, which are cut before.
+std::string word_text(const wire::Frame& word);
+
+struct RouterPeer {
+  RouterPeer(int number, std::uint32_t its_life, sys::Descriptor its_socket,
+             const QueueLimits& limits)
+      : node(number), life(its_life), socket(std::move(its_socket)), outbox(limits) {}
+
+  int node;
+  std::uint32_t life;
+  sys::Descriptor socket;  ///< None of a machine.
+  /// Another machine, with all its workers: its number is below 0.
+  Machine* machine = nullptr;
+  /// Of a machine: for whom alone the next that it says is.
+  std::optional<int> only;
+
+  std::string bytes;        ///< That came and are not taken.
+  std::size_t taken = 0;    ///< So many of them are.
+  std::uint64_t reads = 0;  ///< How often something came.
+  /// Nothing is read of it until this one has room, or until all are settled.
+  bool waits = false;
+  std::set<int> waits_for;
+  Duration waits_since{0};
+  std::vector<int> waited_for = {};  ///< Those that were full then.
+  /// Whole events that came before all were settled, which go then.
+  std::string held;
+  std::size_t held_left = 0;  ///< So much of that has not gone yet.
+  bool writing = false;       ///< The socket was full.
+  bool eof = false;           ///< Nothing more comes of it, and it takes nothing.
+  /// Its process has ended well; others are told when all that it sent has gone.
+  std::optional<wire::PeerWord> end;
+
+  /// Puts a word behind what waits for it.
+  void add_word(const wire::Frame& word);
+  /// Something of it has come that could not go yet.
+  [[nodiscard]] bool is_pending() const { return waits || !held.empty(); }
+
+  std::set<std::uint64_t> told;  ///< The topics that it has been told of.
+  Outbox outbox;
+
+  /// What it is to be told of events that did not reach somebody.
+  struct Lost {
+    std::uint64_t topic = 0;
+    int node = 0;
+    bool refused = false;
+    /// Where a machine is told: whose event of it that was.
+    std::optional<int> only = {};
+    std::string why = {};
+    auto operator<=>(const Lost&) const = default;
+  };
+  std::map<Lost, std::uint64_t> lost;
+
+  struct Counts {
+    std::uint64_t events_in = 0;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t events_out = 0;
+    std::uint64_t bytes_out = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t refused = 0;
+    std::size_t waiting_most = 0;
+  };
+  Counts counts;
+  Duration since{0};
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,324 @@
+// Of the router: who comes and goes, and what becomes of those who wait for them.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/passing.h"
+#include "trainyard/parallel.h"
+#include "wire/control.h"
+#include "wire/fields.h"
+#include "wire/frame.h"
+#include "wire/parallel_record.h"
+#include "wire/worker.h"
+#include "workers/machine.h"
+#include "workers/machine_words.h"
+#include "workers/meetings.h"
+#include "workers/roll.h"
+#include "workers/router.h"
+#include "workers/router_peer.h"
+#include "workers/waits.h"
+
+namespace trainyard::workers {
+namespace {
+
+/// What has come of it and gone to it.
+void add_counts(nlohmann::json& to, const RouterPeer& peer) {
+  to["events_in"] = peer.counts.events_in;
+  to["bytes_in"] = peer.counts.bytes_in;
+  to["events_out"] = peer.counts.events_out;
+  to["bytes_out"] = peer.counts.bytes_out;
+  to["dropped"] = peer.counts.dropped;
+  to["refused"] = peer.counts.refused;
+  to["queued_events"] = peer.outbox.events();
+  to["queued_bytes"] = peer.outbox.bytes();
+}
+
+nlohmann::json machine_status(const RouterPeer& peer, Duration now) {
+  std::vector<int> nodes;
+  for (const MachineNode& each : peer.machine->entry().nodes) nodes.push_back(each.node);
+  nlohmann::json one{{"host", peer.machine->entry().host},
+                     {"nodes", std::move(nodes)},
+                     {"heard_ms", (now - peer.machine->heard_at()).count()}};
+  add_counts(one, peer);
+  return one;
+}
+
+/// It has not waited for itself, where it came last; which workers of another machine it was is not
+/// known.
+std::vector<int> others_than(int node, std::vector<int> whom) {
+  std::erase_if(whom, [node](int it) { return it == node || it < 0; });
+  return whom;
+}
+
+Wait wait_of(int node, const MeetingWait& wait) {
+  return {.kind = wait.kind,
+          .name = wait.name,
+          .whom = others_than(node, wait.whom),
+          .from = wait.since,
+          .to = sys::EventLoop::now()};
+}
+
+Wait wait_for_room(const RouterPeer& peer) {
+  return {.kind = wire::WaitKind::Room,
+          .whom = others_than(peer.node, peer.waited_for),
+          .from = peer.waits_since,
+          .to = sys::EventLoop::now()};
+}
+
+}  // namespace
+
+void Router::open_if_all_are_settled() {
+  if (opens_ || !roll_.is_open()) return;
+  opens_ = true;
+  // When nobody's frames are being taken.
+  loop_.post([this] {
+    open_ = true;
+    for (const auto& [node, peer] : peers_) {
+      // As if they came now, before what came behind them.
+      peer->held_left = peer->held.size();
+      peer->bytes.insert(0, std::exchange(peer->held, {}));
+      to_go_on_.insert(node);
+      opening_.insert(node);
+    }
+    flush();
+  });
+}
+
+void Router::answer_when_all_held_has_gone() {
+  if (is_opening() || (!owes_mark_ && deferred_.empty())) return;
+  for (const auto& [node, peer] : peers_) {
+    if (owes_mark_ && peer->machine != nullptr) say_mark(*peer);
+  }
+  owes_mark_ = false;
+  reply(std::exchange(deferred_, {}));
+}
+
+void Router::go_on_reading_from_those_that_waited() {
+  for (const auto& [node, peer] : peers_) {
+    if (!peer->waits || !open_) continue;
+    std::erase_if(peer->waits_for, [this](int full) {
+      RouterPeer* const other = find(full);
+      return other == nullptr || other->eof || other->outbox.has_room();
+    });
+    if (peer->waits_for.empty()) to_go_on_.insert(node);
+  }
+  while (!to_go_on_.empty()) {
+    const int node = *to_go_on_.begin();
+    to_go_on_.erase(to_go_on_.begin());
+    RouterPeer* const peer = find(node);
+    if (peer == nullptr) continue;
+    if (peer->waits && !peer->waited_for.empty()) {
+      tell_wait(node, wait_for_room(*peer));
+      peer->waited_for.clear();
+    }
+    if (std::exchange(peer->waits, false) && !peer->eof && peer->machine == nullptr) {
+      loop_.watch_readable(peer->socket.get(), [this, node] {
+        if (RouterPeer* const there = find(node)) read(*there);
+      });
+    }
+    if (Result<void> taken = take_frames(*peer); !taken) {
+      to_drop_.emplace_back(node, taken.error().message);
+      continue;
+    }
+    if (peer->held_left == 0) opening_.erase(node);
+    if (peer->machine != nullptr) peer->machine->show_room(sys::EventLoop::now());
+    end_if_all_has_gone(node);
+  }
+  answer_when_all_held_has_gone();
+  send_releases();
+  for (const int node : std::exchange(dirty_, {})) {
+    if (RouterPeer* const peer = find(node)) flush(*peer);
+  }
+}
+
+void Router::tell_wait(int node, const MeetingWait& wait) { tell_wait(node, wait_of(node, wait)); }
+
+void Router::tell_wait(int node, const Wait& wait) {
+  if (options_.on_wait) options_.on_wait(node, wait);
+}
+
+std::vector<std::pair<int, Wait>> Router::open_waits() const {
+  std::vector<std::pair<int, Wait>> open;
+  for (const auto& [node, wait] : meetings_.open_waits()) {
+    if (is_here(node)) open.emplace_back(node, wait_of(node, wait));
+  }
+  for (const auto& [node, peer] : peers_) {
+    if (peer->waits && !peer->waited_for.empty()) open.emplace_back(node, wait_for_room(*peer));
+  }
+  return open;
+}
+
+void Router::drop(int node, const std::string& why) {
+  const auto found = peers_.find(node);
+  if (found == peers_.end()) return;
+  RouterPeer& peer = *found->second;
+  if (peer.machine != nullptr) return options_.elsewhere->on_left(node, why);
+  if (!why.empty()) {
+    options_.on_refused(node, why);
+    peer.add_word({.kind = wire::FrameKind::Failure, .fields = wire::failure_fields(why)});
+    peer.outbox.send_some(peer.socket.get());
+  }
+  for (const auto& [whose, wait] : open_waits()) {
+    if (whose == node) tell_wait(node, wait);
+  }
+  loop_.unwatch(peer.socket.get());
+  arenas_.forget(end_of(peer));
+  routes_.forget(node);
+  forget_needs(node);
+  peers_.erase(found);
+  opening_.erase(node);
+  reply(meetings_.look(node));
+  send_releases();
+  flush();
+}
+
+void Router::has_ended(int node, Presence presence, const std::string& outcome,
+                       const std::string& why) {
+  roll_.set(node, presence);
+  std::string_view change = "failed";
+  if (presence == Presence::Finished) change = "finished";
+  if (presence == Presence::Awaited) change = "lost";
+  const wire::PeerWord word{.node = node,
+                            .change = std::string(change),
+                            .outcome = outcome,
+                            .why = why,
+                            .roles = roll_.at(node).roles};
+  RouterPeer* const peer = find(node);
+  if (peer != nullptr && presence == Presence::Finished) {
+    // All that it sent goes first.
+    const Result<void> rest = read_rest(*peer);
+    if (!rest) options_.on_refused(node, rest.error().message);
+    peer->end = word;
+    reply(meetings_.look(node));
+    open_if_all_are_settled();
+    end_if_all_has_gone(node);
+    return flush();
+  }
+  drop(node, {});
+  if (presence != Presence::Awaited) ended_[node] = word;
+  tell_peers(node, word);
+  reply(meetings_.look(node));
+  open_if_all_are_settled();
+  flush();
+}
+
+void Router::at_its_end(RouterPeer& peer) {
+  peer.eof = true;
+  peer.writing = false;
+  loop_.unwatch(peer.socket.get());
+  routes_.forget(peer.node);
+  if (!peer.is_pending() && !peer.end) return drop(peer.node, {});
+  flush();
+}
+
+Result<void> Router::read_rest(RouterPeer& peer) {
+  while (!peer.eof) {
+    std::vector<sys::Descriptor> descriptors;
+    const auto count =
+        sys::receive_with(peer.socket.get(), read_buffer_, descriptors, MSG_DONTWAIT);
+    for (sys::Descriptor& each : descriptors) {
+      if (Result<void> taken = arenas_.take(end_of(peer), std::move(each)); !taken) return taken;
+    }
+    if (count <= 0) break;
+    peer.bytes.append(read_buffer_.data(), static_cast<std::size_t>(count));
+  }
+  if (!peer.eof) {
+    peer.eof = true;
+    peer.writing = false;
+    loop_.unwatch(peer.socket.get());
+    routes_.forget(peer.node);
+  }
+  return take_frames(peer);
+}
+
+void Router::end_if_all_has_gone(int node) {
+  RouterPeer* const peer = find(node);
+  if (peer == nullptr || !peer->end || peer->is_pending()) return;
+  const wire::PeerWord word = *peer->end;
+  drop(node, {});
+  ended_[node] = word;
+  tell_peers(node, word);
+}
+
+void Router::catch_up(int node) {
+  // Its end is in there, too: it is gone then.
+  while (RouterPeer* const peer = find(node)) {
+    const std::uint64_t before = peer->reads;
+    read(*peer);
+    const RouterPeer* const still = find(node);
+    if (still != nullptr && (still->waits || still->reads == before)) return;
+  }
+}
+
+void Router::end_all(const std::string& why) {
+  for (const auto& [node, peer] : peers_) {
+    if (peer->machine == nullptr) say(*peer, wire::EndWord{.why = why});
+  }
+  flush();
+}
+
+void Router::watch_deadlines() {
+  const auto timer = std::exchange(timer_, std::nullopt);
+  if (timer) loop_.cancel(*timer);
+  const auto next = meetings_.next_deadline();
+  if (!next) return;
+  const Duration left = std::max(Duration(0), *next - sys::EventLoop::now());
+  timer_ = loop_.after(left, [this] {
+    timer_.reset();
+    reply(meetings_.overdue(sys::EventLoop::now()));
+    watch_deadlines();
+    flush();
+  });
+}
+
+std::string Router::status() const {
+  nlohmann::json workers = nlohmann::json::array();
+  const Duration now = sys::EventLoop::now();
+  for (const auto& [node, member] : roll_.members()) {
+    nlohmann::json one{{"node", node},
+                       {"roles", member.roles},
+                       {"presence", std::string(to_text(member.presence))}};
+    const auto found = peers_.find(node);
+    if (found != peers_.end()) {
+      const RouterPeer& peer = *found->second;
+      one["life"] = peer.life;
+      one["connected_ms"] = (now - peer.since).count();
+      add_counts(one, peer);
+      one["queued_most"] = peer.counts.waiting_most;
+      one["waits_for"] = peer.waits_for;
+    }
+    workers.push_back(std::move(one));
+  }
+  nlohmann::json machines = nlohmann::json::array();
+  for (const auto& [node, peer] : peers_) {
+    if (peer->machine != nullptr) machines.push_back(machine_status(*peer, now));
+  }
+  nlohmann::json barriers = nlohmann::json::array();
+  for (const Meetings::Waiting& each : meetings_.waiting()) {
+    barriers.push_back(
+        {{"name", each.barrier}, {"arrived", each.arrived}, {"missing", each.missing}});
+  }
+  return wire::fields_text({{"topology", std::string(to_text(options_.topology))},
+                            {"open", open_},
+                            {"workers", std::move(workers)},
+                            {"machines", std::move(machines)},
+                            {"barriers", std::move(barriers)}});
+}
+
+}  // namespace trainyard::workers

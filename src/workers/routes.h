@@ -1,0 +1,60 @@
+// Who gets which events: what each worker wants, and whom it hears. Pure; one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "trainyard/parallel.h"
+#include "wire/worker.h"
+
+namespace trainyard::workers {
+
+class Routes {
+ public:
+  /// So many names a worker may want, and so many topics there may be.
+  static constexpr std::size_t kWantsMax = 10'000;
+  static constexpr std::size_t kTopicsMax = 100'000;
+
+  /// `hub` is the node that hears all and is heard by all where the topology is a star.
+  Routes(Topology topology, int hub) : topology_(topology), hub_(hub) {}
+
+  /// A name, or a pattern. The topics that it wants from now on and did not before. An error: too
+  /// many.
+  Result<std::vector<std::uint64_t>> want(int node, const std::string& name);
+  void want_not(int node, const std::string& name);
+  /// It is gone, and wants nothing.
+  void forget(int node);
+
+  /// Somebody sends it. An error: another name has its number, or it carries another type than
+  /// somebody has said.
+  Result<void> tell_topic(const wire::TopicWord& word);
+  /// nullptr when nobody has told it.
+  [[nodiscard]] const wire::TopicWord* find(std::uint64_t topic) const;
+
+  /// All that have this name, or match it as a pattern.
+  [[nodiscard]] std::vector<std::uint64_t> topics_of(const std::string& name) const;
+
+  /// Who wants it, in order of their numbers, whoever sends it. Good until something changes.
+  const std::vector<int>& wanting(std::uint64_t topic);
+  [[nodiscard]] bool hears(int from, int to) const;
+
+ private:
+  [[nodiscard]] bool wants(int node, const std::string& name) const;
+
+  struct Wants {
+    std::map<std::string, bool> names;  ///< And whether it is a pattern.
+  };
+  Topology topology_;
+  int hub_;
+  std::map<int, Wants> wants_;
+  std::map<std::uint64_t, wire::TopicWord> topics_;
+  std::unordered_map<std::uint64_t, std::vector<int>> known_;
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,77 @@
+#include "workers/routes.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainyard/parallel.h"
+#include "wire/worker.h"
+
+namespace trainyard::workers {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::uint64_t told(Routes& routes, const std::string& name, const std::string& type = "json") {
+  EXPECT_TRUE(routes.tell_topic({.name = name, .type = type}));
+  return wire::topic_of(name);
+}
+
+TEST(Routes, GoToThoseWhoWantTheNameOrAPatternThatMatchesIt) {
+  Routes routes(Topology::Mesh, 0);
+  const std::uint64_t loss = told(routes, "metrics.loss");
+  EXPECT_THAT(routes.wanting(loss), IsEmpty());
+  EXPECT_TRUE(routes.want(2, "metrics.*"));
+  EXPECT_TRUE(routes.want(1, "metrics.loss"));
+  EXPECT_TRUE(routes.want(3, "metrics"));
+  EXPECT_THAT(routes.wanting(loss), ElementsAre(1, 2));
+  routes.want_not(2, "metrics.*");
+  EXPECT_THAT(routes.wanting(loss), ElementsAre(1));
+  routes.forget(1);
+  EXPECT_THAT(routes.wanting(loss), IsEmpty());
+}
+
+TEST(Routes, SayWhatIsWantedThatWasNotBefore) {
+  Routes routes(Topology::Mesh, 0);
+  const std::uint64_t a = told(routes, "a");
+  const std::uint64_t b = told(routes, "b");
+  EXPECT_THAT(routes.want(1, "a").value(), ElementsAre(a));
+  EXPECT_THAT(routes.want(1, "[ab]").value(), ElementsAre(b)) << "it has the other one already";
+  EXPECT_THAT(routes.want(1, "c").value(), IsEmpty());
+}
+
+TEST(Routes, KnowATopicByItsNameAndType) {
+  Routes routes(Topology::Mesh, 0);
+  const std::uint64_t topic = told(routes, "w", "buffer");
+  ASSERT_NE(routes.find(topic), nullptr);
+  EXPECT_EQ(routes.find(topic)->name, "w");
+  EXPECT_EQ(routes.find(topic + 1), nullptr);
+  EXPECT_EQ(routes.tell_topic({.name = "w", .type = "json"}).error().message,
+            "event 'w' carries buffer elsewhere, and json here");
+}
+
+TEST(Routes, HaveABoundOfNames) {
+  Routes routes(Topology::Mesh, 0);
+  for (std::size_t i = 0; i < Routes::kWantsMax; ++i) {
+    EXPECT_TRUE(routes.want(1, "n" + std::to_string(i)));
+  }
+  EXPECT_EQ(routes.want(1, "one more").error().message, "it wants more than 10000 names of events");
+  EXPECT_TRUE(routes.want(2, "one more")) << "another one may";
+}
+
+TEST(Routes, DifferByTopologyInWhoHearsWhom) {
+  const Routes mesh(Topology::Mesh, 4);
+  EXPECT_TRUE(mesh.hears(5, 6));
+  EXPECT_FALSE(mesh.hears(5, 5)) << "nobody hears itself";
+  const Routes star(Topology::Star, 4);
+  EXPECT_TRUE(star.hears(4, 5) && star.hears(5, 4));
+  EXPECT_FALSE(star.hears(5, 6));
+  EXPECT_FALSE(Routes(Topology::Alone, 4).hears(4, 5));
+}
+
+}  // namespace
+}  // namespace trainyard::workers

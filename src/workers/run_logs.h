@@ -1,0 +1,34 @@
+// The files that the workers of a parallel run print to: worker-<node>.log, of a later life
+// worker-<node>.<life>.log, in a directory that one run has at a time.
+//
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "sys/files.h"
+
+namespace trainyard::workers {
+
+class RunLogs {
+ public:
+  /// In a directory that nobody else knows.
+  static RunLogs in_private(std::string directory) { return RunLogs(std::move(directory)); }
+  /// The directory must be there. An error says which process has it. Logs and record of the run
+  /// before go. The file .workers.lock stays.
+  static Result<RunLogs> take(const std::string& directory);
+
+  [[nodiscard]] std::string path_of(int node, std::uint32_t life) const;
+
+ private:
+  explicit RunLogs(std::string directory) : directory_(std::move(directory)) {}
+
+  std::string directory_;
+  std::optional<sys::RunLock> lock_;
+};
+
+}  // namespace trainyard::workers

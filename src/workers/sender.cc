@@ -1,0 +1,98 @@
+#include "workers/sender.h"
+
+#include <chrono>
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/result.h"
+#include "sys/outgoing.h"
+#include "sys/writable.h"
+
+namespace trainyard::workers {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Frames that come closer than this, so many in a row, are written together: unless an answer came
+/// between them, so that whoever asks and answers is never held up.
+constexpr auto kClose = 100us;
+/// A pause of this length is the end of such a row. A shorter one is none of whoever emits: others
+/// had the processor.
+constexpr auto kPause = 2ms;
+constexpr int kRow = 32;
+/// How long and how much they gather.
+constexpr auto kGather = 50us;
+constexpr std::size_t kBatch = std::size_t{32} << 10;
+/// How long it is waited for room at once, before it is seen whether all is over.
+constexpr std::chrono::milliseconds kLook{500};
+
+}  // namespace
+
+Sender::Sender(int socket, std::function<bool()> is_over)
+    : socket_(socket), is_over_(std::move(is_over)) {}
+
+Sender::~Sender() {
+  {
+    const std::scoped_lock lock(adding_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  if (writer_.joinable()) writer_.join();
+}
+
+Result<void> Sender::added(std::unique_lock<std::mutex> lock) {
+  const auto now = Clock::now();
+  const auto since_last = now - std::exchange(last_, now);
+  if (heard_.exchange(false) || since_last >= kPause) {
+    in_a_row_ = 0;
+  } else if (since_last < kClose) {
+    ++in_a_row_;
+  }
+  if (in_a_row_ < kRow || gathered_.size() >= kGatheredMax) {
+    lock.unlock();
+    return flush();
+  }
+  want_writer();
+  return {};
+}
+
+void Sender::want_writer() {
+  if (!writer_.joinable()) writer_ = std::thread([this] { write_what_gathers(); });
+  const bool is_first = !std::exchange(wanted_, true);
+  if (is_first || gathered_.size() >= kBatch) changed_.notify_all();
+}
+
+void Sender::write_what_gathers() {
+  std::unique_lock lock(adding_);
+  while (true) {
+    changed_.wait(lock, [this] { return wanted_ || ends_; });
+    if (ends_) return;
+    changed_.wait_for(lock, kGather, [this] { return gathered_.size() >= kBatch || ends_; });
+    wanted_ = false;
+    lock.unlock();
+    // Whoever reads the socket tells that nobody is there.
+    [[maybe_unused]] const Result<void> done = flush();
+    lock.lock();
+  }
+}
+
+Result<void> Sender::flush() {
+  const std::scoped_lock writes(writing_);
+  while (true) {
+    if (going_.empty()) {
+      const std::scoped_lock lock(adding_);
+      if (gathered_.empty()) return {};
+      std::swap(going_, gathered_);
+    }
+    going_.send_some(socket_);
+    if (going_.empty()) continue;
+    if (is_over_()) return std::unexpected(Error{"nobody is there any more"});
+    sys::wait_until_writable(socket_, kLook);
+  }
+}
+
+}  // namespace trainyard::workers

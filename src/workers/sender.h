@@ -1,0 +1,91 @@
+// What a worker sends: frames put one behind the other by many threads, and written to the socket
+// by whoever comes first.
+//
+// Where frames follow each other closely they are not written one by one, which costs more than all
+// else: a thread of its own writes what has gathered, some tens of microseconds later. Any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "sys/outgoing.h"
+
+namespace trainyard::workers {
+
+class Sender {
+ public:
+  /// So much may gather before whoever adds writes himself, and waits for room.
+  static constexpr std::size_t kGatheredMax = std::size_t{1} << 20;
+
+  /// The socket outlives it. `is_over`: nobody is there any more.
+  Sender(int socket, std::function<bool()> is_over);
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+  /// Drops what has not gone.
+  ~Sender();
+
+  /// Under the lock of what is sent, so that what `make` puts into the frame is in order.
+  /// `make(bytes, descriptors)` returns what is wrong with the frame, if it cannot be sent.
+  template <class Make>
+  Result<void> add(Make make) {
+    std::unique_lock lock(adding_);
+    scratch_.clear();
+    descriptors_.clear();
+    if (Result<void> made = make(scratch_, descriptors_); !made) return made;
+    gathered_.add(scratch_, descriptors_);
+    return added(std::move(lock));
+  }
+
+  /// Without a wait for anything but others that add: it goes with what is sent next, or soon.
+  template <class Make>
+  void add_without_waiting(Make make) {
+    const std::unique_lock lock(adding_);
+    scratch_.clear();
+    make(scratch_);
+    if (scratch_.empty()) return;
+    gathered_.add(scratch_, {});
+    want_writer();
+  }
+
+  /// Something has come: what is sent next may be the answer, and is not held up.
+  void heard() { heard_ = true; }
+
+  /// Writes all that has gathered, and waits for room. An error: nobody is there.
+  Result<void> flush();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Result<void> added(std::unique_lock<std::mutex> lock);
+  /// With `adding_`.
+  void want_writer();
+  void write_what_gathers();
+
+  const int socket_;
+  const std::function<bool()> is_over_;
+
+  std::atomic<bool> heard_ = false;
+
+  std::mutex writing_;
+  sys::Outgoing going_;  ///< Guarded by `writing_`.
+
+  std::mutex adding_;
+  std::condition_variable changed_;
+  std::string scratch_;  ///< Guarded by `adding_`, as all below.
+  std::vector<int> descriptors_;
+  sys::Outgoing gathered_;
+  Clock::time_point last_;
+  int in_a_row_ = 0;
+  bool wanted_ = false;
+  bool ends_ = false;
+  std::thread writer_;  ///< Started when frames first follow each other closely.
+};
+
+}  // namespace trainyard::workers

@@ -1,0 +1,214 @@
+// For tests alone: servers of NATS on loopback, machines of a run as processes of their own, and
+// somebody who speaks to a server as no program of ours does.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "sys/descriptor.h"
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
+#include "trainyard/parallel.h"
+
+namespace trainyard::workers {
+
+inline sockaddr_in on_loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+/// Nobody listens there.
+inline int free_port() {
+  const sys::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  check(socket.is_open(), "a socket");
+  sockaddr_in address = on_loopback(0);
+  check(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0, "a port");
+  socklen_t size = sizeof address;
+  ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+/// A connection, or none.
+inline sys::Descriptor dial(int port) {
+  sys::Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = on_loopback(port);
+  const int done =
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  return done == 0 ? std::move(socket) : sys::Descriptor();
+}
+
+class NatsServer {
+ public:
+  /// With what stands in its configuration, beside where it listens.
+  explicit NatsServer(std::string configuration = "", int port = free_port())
+      : configuration_(std::move(configuration)), port_(port) {
+    start();
+  }
+  NatsServer(const NatsServer&) = delete;
+  NatsServer& operator=(const NatsServer&) = delete;
+  ~NatsServer() { kill(); }
+
+  void start() {
+    directory_.write("conf", "listen: 127.0.0.1:" + std::to_string(port_) + "\n" + configuration_);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      const int log = ::open((directory_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+      if (log < 0) ::_exit(126);
+      ::dup2(log, STDOUT_FILENO);
+      ::dup2(log, STDERR_FILENO);
+      ::execlp("nats-server", "nats-server", "-c", (directory_ / "conf").c_str(), nullptr);
+      ::_exit(127);
+    }
+    check(sys::eventually([this] { return dial(port_).is_open(); }),
+          "a server of NATS: apt install nats-server");
+  }
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+
+  [[nodiscard]] int port() const { return port_; }
+  [[nodiscard]] std::string address(std::string_view who = "",
+                                    std::string_view scheme = "nats://") const {
+    return std::string(scheme) + std::string(who) + "127.0.0.1:" + std::to_string(port_);
+  }
+
+ private:
+  sys::TemporaryDirectory directory_;
+  std::string configuration_;
+  int port_;
+  pid_t pid_ = 0;
+};
+
+/// A process that has a part of a run, with directories of its own.
+class MachineProcess {
+ public:
+  MachineProcess(ParallelOptions options, std::function<void(Worker&)> work) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::setenv("TMPDIR", directory_.path().c_str(), 1);
+    ::setenv("XDG_RUNTIME_DIR", directory_.path().c_str(), 1);
+    options.note = [this](std::string_view what) {
+      std::ofstream(directory_ / "notes", std::ios::app) << what << '\n' << std::flush;
+    };
+    const ParallelResult result = parallel(options, std::move(work));
+    {
+      std::ofstream file(directory_ / "result");
+      file << (result ? "well" : result.text()) << (result.stopped ? " (stopped)" : "");
+    }
+    std::filesystem::rename(directory_ / "result", directory_ / "done");
+    ::_exit(0);
+  }
+  MachineProcess(const MachineProcess&) = delete;
+  MachineProcess& operator=(const MachineProcess&) = delete;
+  ~MachineProcess() { kill(); }
+
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+  /// "well", or what went wrong.
+  std::string result() {
+    const bool ended =
+        sys::eventually([this] { return ::waitpid(pid_, nullptr, WNOHANG) == pid_; });
+    if (!ended) {
+      kill();
+      return "it did not end\n" + notes();
+    }
+    pid_ = 0;
+    return text_of("done");
+  }
+  [[nodiscard]] std::string notes() const { return text_of("notes"); }
+
+ private:
+  [[nodiscard]] std::string text_of(std::string_view name) const {
+    std::ifstream file(directory_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  sys::TemporaryDirectory directory_;
+  pid_t pid_ = 0;
+};
+
+/// What happens in one process and is waited for in another.
+class Flag {
+ public:
+  void raise() const { std::ofstream(directory_ / "flag") << 'x'; }
+  [[nodiscard]] bool is_raised() const { return std::filesystem::exists(directory_ / "flag"); }
+  [[nodiscard]] bool wait() const {
+    return sys::eventually([this] { return is_raised(); });
+  }
+
+ private:
+  sys::TemporaryDirectory directory_;
+};
+
+/// Speaks the protocol of the servers by hand.
+class RawClient {
+ public:
+  explicit RawClient(int port) : socket_(dial(port)) {
+    say("CONNECT {\"verbose\":false,\"pedantic\":false,\"echo\":false}\r\n");
+  }
+  void subscribe(const std::string& subject) { say("SUB " + subject + " 1\r\n"); }
+  void publish(const std::string& subject, const std::string& message) {
+    say("PUB " + subject + " " + std::to_string(message.size()) + "\r\n" + message + "\r\n");
+  }
+  /// Until something that it hears has this; what has come then.
+  std::string wait_for(std::string_view part) {
+    sys::eventually([&] {
+      pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, 10) == 1) {
+        std::array<char, 4096> bytes{};
+        const ssize_t count = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+        if (count > 0) heard_.append(bytes.data(), static_cast<std::size_t>(count));
+      }
+      return heard_.find(part) != std::string::npos;
+    });
+    return heard_;
+  }
+  /// All that was said has been passed on.
+  void flush() {
+    heard_.clear();
+    say("PING\r\n");
+    wait_for("PONG");
+  }
+
+ private:
+  void say(const std::string& text) {
+    check(::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
+              static_cast<ssize_t>(text.size()),
+          "a server that listens");
+  }
+  sys::Descriptor socket_;
+  std::string heard_;
+};
+
+}  // namespace trainyard::workers

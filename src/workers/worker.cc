@@ -1,0 +1,331 @@
+#include "trainyard/worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <expected>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "base/utf8.h"
+#include "link/conversation.h"
+#include "link/frame_socket.h"
+#include "link/greeting.h"
+#include "pipeline/bus_remote.h"
+#include "sys/environment.h"
+#include "trainyard/buffer.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+#include "wire/hello.h"
+#include "wire/worker.h"
+#include "workers/channel.h"
+#include "workers/place.h"
+#include "workers/worker_state.h"
+
+namespace trainyard::workers {
+namespace {
+
+constexpr const char* kParent = "the parent of this worker";
+
+PeerChange::What what_of(const std::string& change) {
+  if (change == "again") return PeerChange::What::Again;
+  if (change == "finished") return PeerChange::What::Finished;
+  if (change == "lost") return PeerChange::What::Lost;
+  if (change == "failed") return PeerChange::What::Failed;
+  return PeerChange::What::Ready;
+}
+
+}  // namespace
+
+WorkerState::WorkerState(Place its_place) : place(std::move(its_place)) {
+  for (const std::string& role : place.roles) roles.push_back(Role{role});
+}
+
+WorkerState::~WorkerState() {
+  if (channel) channel->close();
+}
+
+Result<Worker> WorkerState::join(Place place) {
+  auto state = std::make_shared<WorkerState>(std::move(place));
+  if (state->place.socket.empty()) return Worker(std::move(state));
+  link::Conversation conversation(
+      {.with = kParent, .within = Duration(30'000), .limits = wire::kWorkerLimits});
+  Result<void> there = conversation.connect(state->place.socket);
+  if (!there) return std::unexpected(std::move(there.error()));
+  // The router may say something together with its welcome.
+  link::FrameSocket socket(conversation.take_socket(), wire::kWorkerLimits);
+  there = link::greet(socket,
+                      {.role = wire::Role::Worker,
+                       .version = 1,
+                       .program = "trainyard worker",
+                       .token = std::exchange(state->place.token, {}),
+                       .rank = state->place.node,
+                       .ranks = state->place.count},
+                      kParent);
+  if (!there) return std::unexpected(std::move(there.error()));
+  const std::weak_ptr<WorkerState> weak = state;
+  const auto with = [weak](auto act) {
+    if (const auto alive = weak.lock()) act(*alive);
+  };
+  state->channel = Channel::start(
+      std::move(socket),
+      {.node = state->place.node,
+       .life = state->place.life,
+       .on_peer =
+           [with](const wire::PeerWord& it) { with([&](auto& me) { me.peer_changed(it); }); },
+       .on_lost = [with](const wire::LostWord& it) { with([&](auto& me) { me.lost(it); }); },
+       .on_end = [with](const std::string& why) { with([&](auto& me) { me.end(why); }); },
+       .on_refused = [with](const std::string& why) { with([&](auto& me) { me.refused(why); }); },
+       .on_bus_gone =
+           [with](const detail::BusState& bus) { with([&](auto& me) { me.bus_gone(bus); }); }});
+  return Worker(std::move(state));
+}
+
+bool WorkerState::connect(EventBus& bus, PipelineBase* loop, Follow follow) {
+  auto state = detail::BusAccess::state_of(bus);
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto known = std::ranges::find(connected_, state, &Connected::bus);
+    if (known != connected_.end()) {
+      if (loop == nullptr) return false;
+      known->follow = follow;
+      return std::exchange(known->loop, loop) == nullptr;
+    }
+    connected_.push_back({.bus = state, .loop = loop, .follow = follow});
+  }
+  channel->connect(state);
+  return true;
+}
+
+void WorkerState::connect(PipelineBase& loop, Follow follow) {
+  if (!channel) return;
+  if (!connect(loop.events(), &loop, follow)) return;
+  const std::weak_ptr<WorkerState> weak = weak_from_this();
+  loop.around_runs(
+      [weak, &loop] {
+        if (const auto alive = weak.lock()) alive->run_begins(loop);
+      },
+      [weak](const RunResult& result) {
+        const auto alive = weak.lock();
+        if (!alive) return;
+        alive->finish({.outcome = std::string(to_text(result.outcome)), .why = result.why});
+      });
+}
+
+void WorkerState::bus_gone(const detail::BusState& bus) {
+  std::vector<Connected> gone;  // What it holds goes without the lock.
+  const std::scoped_lock lock(mutex_);
+  const auto rest =
+      std::ranges::partition(connected_, [&](const Connected& it) { return it.bus.get() != &bus; });
+  std::ranges::move(rest, std::back_inserter(gone));
+  connected_.erase(rest.begin(), rest.end());
+}
+
+void WorkerState::finish(const wire::FinishWord& word) {
+  if (!channel) return;
+  const std::string why = valid_utf8(word.why);
+  channel->report(wire::FinishWord{.outcome = word.outcome,
+                                   .why = std::string(utf8_prefix(why, wire::kFinishWhyBytesMax))});
+}
+
+template <class P>
+void WorkerState::tell(const Event<P>& event, const P& payload) {
+  const auto connected = [this] {
+    const std::scoped_lock lock(mutex_);
+    return connected_;
+  };
+  for (const Connected& each : connected()) {
+    each.bus->emit({.name = event.name,
+                    .type = detail::kPayloadType<P>,
+                    .codec = nullptr,
+                    .payload = &payload},
+                   {.others = false});
+  }
+}
+
+bool WorkerState::is_followed(const Follow& follow, const wire::PeerWord& word) const {
+  switch (follow.whom) {
+    case Follow::Whom::All:
+      return true;
+    case Follow::Whom::Role:
+      return std::ranges::find(word.roles, follow.role.name) != word.roles.end();
+    case Follow::Whom::Nobody:
+      return false;
+    case Follow::Whom::UntilAll:
+      return static_cast<int>(over_.size()) >= place.count - 1;
+  }
+  return false;
+}
+
+void WorkerState::peer_changed(const wire::PeerWord& word) {
+  const PeerChange change{.node = word.node,
+                          .what = what_of(word.change),
+                          .outcome = word.outcome,
+                          .why = word.why,
+                          .roles = word.roles};
+  if (change.what == PeerChange::What::Finished) {
+    const std::scoped_lock lock(mutex_);
+    over_[word.node] = word;
+    for (const Connected& each : connected_) follow(each, word);
+  }
+  tell(kPeerChange, change);
+}
+
+void WorkerState::follow(const Connected& connected, const wire::PeerWord& word) const {
+  if (connected.loop == nullptr || !is_followed(connected.follow, word)) return;
+  connected.loop->finish(fmt::format("worker {} has ended ({}){}{}", word.node, word.outcome,
+                                     word.why.empty() ? "" : ": ", word.why));
+}
+
+void WorkerState::run_begins(const PipelineBase& loop) {
+  channel->settle();
+  // One that has ended before this run is an end of it, too: nothing will come of it.
+  const std::scoped_lock lock(mutex_);
+  for (const Connected& each : connected_) {
+    if (each.loop != &loop) continue;
+    for (const auto& [node, word] : over_) follow(each, word);
+  }
+}
+
+void WorkerState::lost(const wire::LostWord& word) {
+  if (!word.refused) {
+    return tell(kEventsLost,
+                EventsLost{.event = word.name, .node = word.node, .count = word.count});
+  }
+  const auto connected = [this] {
+    const std::scoped_lock lock(mutex_);
+    return connected_;
+  };
+  for (const Connected& each : connected()) {
+    each.bus->tell(word.name,
+                   fmt::format("did not reach worker {} {} times: {}", word.node, word.count,
+                               word.why.empty() ? "its queue was full" : word.why));
+  }
+}
+
+void WorkerState::end(const std::string& why) {
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Connected& each : connected_) {
+      if (each.loop != nullptr) each.loop->finish(why);
+    }
+  }
+  ending.request_stop();
+}
+
+void WorkerState::refused(const std::string& why) {
+  const auto connected = [this] {
+    const std::scoped_lock lock(mutex_);
+    return connected_;
+  };
+  // It fails its pipeline: what it emitted last may have come to nobody.
+  for (const Connected& each : connected()) each.bus->tell("trainyard.worker", why);
+  end(why);
+}
+
+Result<wire::WorkerReply> WorkerState::ask(const wire::WorkerRequest& request,
+                                           const std::stop_token& stop) {
+  if (!channel) return wire::WorkerReply{};
+  auto reply = channel->ask(request, stop);
+  if (reply && !reply->error.empty()) return std::unexpected(Error{reply->error});
+  return reply;
+}
+
+}  // namespace trainyard::workers
+
+namespace trainyard {
+
+Result<Worker> Worker::from_environment() {
+  const auto text = sys::variable(workers::kPlaceVariable);
+  const auto token = sys::variable(workers::kTokenVariable);
+  if (!text) return workers::WorkerState::join({});
+  // What this process starts is no worker.
+  for (const char* const name : {workers::kPlaceVariable, workers::kTokenVariable}) {
+    sys::set_variable(std::string(name) + "=");
+  }
+  auto place = workers::read_place(*text);
+  if (!place) return std::unexpected(std::move(place.error()));
+  place->token = token.value_or("");
+  return workers::WorkerState::join(*std::move(place));
+}
+
+Worker Worker::alone() { return workers::WorkerState::join({}).value(); }
+
+int Worker::node() const { return state_->place.node; }
+int Worker::count() const { return state_->place.count; }
+int Worker::index() const { return state_->place.index; }
+int Worker::life() const { return static_cast<int>(state_->place.life); }
+int Worker::port() const { return state_->place.port; }
+bool Worker::is_alone() const { return state_->channel == nullptr; }
+const std::vector<std::string>& Worker::labels() const { return state_->place.labels; }
+const std::vector<Role>& Worker::roles() const { return state_->roles; }
+
+bool Worker::has_role(Role role) const {
+  return roles().empty() || std::ranges::find(roles(), role) != roles().end();
+}
+
+PipelineOptions Worker::pipeline(PipelineOptions options) const {
+  if (!is_alone()) options.node = node();
+  options.labels.insert(options.labels.end(), labels().begin(), labels().end());
+  options.roles.insert(options.roles.end(), roles().begin(), roles().end());
+  return options;
+}
+
+void Worker::connect(EventBus& bus) const {
+  if (!is_alone()) state_->connect(bus, nullptr, follow_nobody);
+}
+void Worker::connect(PipelineBase& loop, Follow follow) const { state_->connect(loop, follow); }
+
+Result<void> Worker::ready(int workers, std::chrono::milliseconds within,
+                           const std::stop_token& stop) const {
+  if (workers < 0 || workers >= wire::kNodesMax) {
+    return std::unexpected(Error{fmt::format("there are no {} workers to wait for", workers)});
+  }
+  const auto reply = state_->ask(
+      wire::ReadyRequest{.workers = workers, .within_ms = wire::allowed_wait(within)}, stop);
+  if (!reply) return std::unexpected(reply.error());
+  return {};
+}
+
+Result<void> Worker::barrier(std::string_view name, std::chrono::milliseconds within,
+                             const std::vector<Role>& roles, const std::stop_token& stop) const {
+  if (name.empty() || name.size() > wire::kEventNameBytesMax) {
+    return std::unexpected(Error{fmt::format("the name of a barrier has 1 to {} bytes, not {}",
+                                             wire::kEventNameBytesMax, name.size())});
+  }
+  wire::BarrierRequest request{
+      .name = std::string(name), .roles = {}, .within_ms = wire::allowed_wait(within)};
+  for (const Role role : roles) request.roles.emplace_back(role.name);
+  const auto reply = state_->ask(request, stop);
+  if (!reply) return std::unexpected(reply.error());
+  return {};
+}
+
+Result<Buffer> Worker::alloc(DType type, Dimensions shape) const {
+  if (is_alone()) return Buffer(type, std::move(shape));
+  return state_->channel->arenas().alloc(type, std::move(shape));
+}
+
+std::stop_token Worker::ending() const { return state_->ending.get_token(); }
+
+Result<std::string> Worker::status() const {
+  if (is_alone()) return "{}";
+  auto reply = state_->ask(wire::StatusRequest{}, {});
+  if (!reply) return std::unexpected(std::move(reply.error()));
+  return std::move(reply->status);
+}
+
+}  // namespace trainyard

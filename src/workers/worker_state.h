@@ -1,0 +1,72 @@
+// The inside of a Worker.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pipeline/bus_state.h"
+#include "trainyard/event.h"
+#include "trainyard/event_bus.h"
+#include "trainyard/pipeline_base.h"
+#include "trainyard/step_options.h"
+#include "trainyard/worker.h"
+#include "wire/worker.h"
+#include "workers/channel.h"
+#include "workers/place.h"
+
+namespace trainyard::workers {
+
+class WorkerState : public std::enable_shared_from_this<WorkerState> {
+ public:
+  /// Alone where it has no socket; else it joins there.
+  static Result<Worker> join(Place place);
+  static WorkerState& of(const Worker& worker) { return *worker.state_; }
+
+  explicit WorkerState(Place place);
+  WorkerState(WorkerState&&) = delete;
+  WorkerState& operator=(WorkerState&&) = delete;
+  ~WorkerState();
+
+  void connect(PipelineBase& loop, Follow follow);
+  /// False: it is connected already, which only its end to follow may change.
+  bool connect(EventBus& bus, PipelineBase* loop, Follow follow);
+  Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, const std::stop_token& stop);
+  void finish(const wire::FinishWord& word);
+
+  Place place;
+  std::vector<Role> roles;
+  std::shared_ptr<Channel> channel;  ///< None when it is alone.
+  std::stop_source ending;
+
+ private:
+  struct Connected {
+    std::shared_ptr<detail::BusState> bus;
+    PipelineBase* loop = nullptr;  ///< None: it is a bus by itself.
+    Follow follow;
+  };
+  void peer_changed(const wire::PeerWord& word);
+  void run_begins(const PipelineBase& loop);
+  /// With the lock.
+  void follow(const Connected& connected, const wire::PeerWord& word) const;
+  void lost(const wire::LostWord& word);
+  void end(const std::string& why);
+  void refused(const std::string& why);
+  [[nodiscard]] bool is_followed(const Follow& follow, const wire::PeerWord& word) const;
+  void bus_gone(const detail::BusState& bus);
+  /// Tells all that are connected, without the lock.
+  template <class P>
+  void tell(const Event<P>& event, const P& payload);
+
+  std::mutex mutex_;
+  std::vector<Connected> connected_;
+  std::map<int, wire::PeerWord> over_;  ///< Of the others, those that have ended well.
+};
+
+}  // namespace trainyard::workers

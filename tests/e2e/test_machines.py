@@ -1,0 +1,110 @@
+"""One run of workers on two machines, which meet at a real server of NATS: `trainyard parallel --attach` as a user types it."""
+import pathlib
+import signal
+
+import machines
+from servers import free_port
+from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess
+
+CARTPOLE = pathlib.Path(os.environ["TRAINYARD_BUILD"]) / "examples/cartpole/cartpole"
+
+
+class Machines(YardTest):
+    def start(self, *words, on=(), logs="logs", **variables):
+        process = subprocess.Popen([*on, TRAINYARD, "parallel", "--logs", logs, *words], cwd=self.directory, text=True,
+                                   env={**self.environment, "TRAINYARD_NATS_TOKEN": "s3cret", **variables}, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.started.append(process)
+        return process
+
+    def end_of(self, process, expect=0):
+        _, errors = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, expect, errors)
+        return errors
+
+    def server(self, **options):
+        server = machines.NatsServer(self.directory, port=free_port(), **options)
+        self.started.append(server.process)
+        return server
+
+    def pair(self, first, second, server, **options):
+        """Two machines of one run, here on one: the first begins it."""
+        attach = ["--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair"]
+        return (self.start("-n", "1", *attach, "--elsewhere", "1", "--", *first, logs="a", **options),
+                self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *second, logs="b", **options))
+
+    def test_of_two_networks_learn_what_one_learns(self):
+        try:
+            first, second = self.enterContext(machines.two())
+        except OSError as error:
+            self.skipTest(str(error))
+        server = machines.NatsServer(self.directory, address=machines.FIRST, on=first.on)
+        self.started.append(server.process)
+        attach = ["--attach", f"nats://{machines.FIRST}:4222", "--run", "dqn"]
+        learns = self.start("-n", "2", "--roles", "learner,evaluator", *attach, "--elsewhere", "2", "--", str(CARTPOLE), "--worker",
+                            "--seed", "7", on=first.on)
+        plays = self.start("-n", "2", "--roles", "collector,collector", *attach, "--join", "--node-ids", "2", "--", str(CARTPOLE),
+                           "--worker", "--seed", "7", on=second.on, logs="there")
+        self.end_of(plays)
+        told = self.end_of(learns)
+        self.assertIn("[0] finished: it keeps the pole up", told)
+        self.assertRegex(told, r"\[0\] \d+ steps of the environment in .* a second")
+        self.assertGreaterEqual(json.loads((self.directory / "cartpole/best.json").read_text())["kept"]["mean_return"], 475)
+
+    def test_know_their_place_among_all(self):
+        say = ["sh", "-c", 'echo "$TRAINYARD_WORKER"']
+        for process in self.pair(say, say, self.server()):
+            self.end_of(process)
+        places = [json.loads((self.directory / f"{log}.log").read_text()) for log in ("a/worker-0", "b/worker-1")]
+        self.assertEqual([(place["node"], place["index"], place["count"]) for place in places], [(0, 0, 2), (1, 1, 2)])
+
+    def test_are_waited_for_with_an_end(self):
+        server = self.server()
+        alone = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "2", "--lost-after", "0.5",
+                           "--", "true")
+        self.assertIn("2 of 2 workers of other machines have not come in 0.5 s", self.end_of(alone, expect=1))
+        joins = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--join", "--lost-after", "0.5", "--", "true")
+        self.assertIn("has begun the run 'pair' in 0.5 s", self.end_of(joins, expect=2))
+
+    def test_end_all_when_a_worker_of_the_other_one_fails(self):
+        first, second = self.pair(["sleep", "1000"], ["sh", "-c", "exit 3"], self.server())
+        self.assertIn("worker 1 failed: exited with code 3", self.end_of(second, expect=1))
+        self.assertIn("worker 1 failed: exited with code 3", self.end_of(first, expect=1))
+
+    def test_end_all_by_ctrl_c_on_one_of_them(self):
+        first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
+        for process in (first, second):
+            self.assertIn("up", self.next_line(process.stderr))
+        second.send_signal(signal.SIGINT)
+        self.end_of(second, expect=130)
+        self.assertIn("another machine ends the run: the run is stopped", self.end_of(first, expect=130))
+
+    def test_are_shown_with_what_they_have_of_each_other(self):
+        first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
+        for process in (first, second):
+            self.assertIn("up", self.next_line(process.stderr))
+        shown = subprocess.run([TRAINYARD, "parallel", "--status"], env=self.environment, capture_output=True, text=True,
+                               timeout=PATIENCE_S, check=True).stdout
+        self.assertRegex(shown, r"machine \S+: workers 1, heard of \d+ ms ago, 0 events queued")
+        self.assertRegex(shown, r"machine \S+: workers 0, heard of \d+ ms ago, 0 events queued")
+        first.send_signal(signal.SIGTERM)
+        for process in (first, second):
+            self.end_of(process, expect=130)
+
+    def test_are_not_attached_with_another_token_and_it_is_not_quoted(self):
+        server = self.server()
+        errors = self.end_of(self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "1", "--",
+                                        "true", TRAINYARD_NATS_TOKEN="wr0ng"), expect=2)
+        self.assertRegex(errors, rf"NATS: 127.0.0.1:{server.port}: .*[Aa]uthorization")
+        self.assertNotIn("wr0ng", errors)
+
+    def test_say_what_is_missing_in_what_was_typed(self):
+        for words, says in ((["--run", "a"], "where are they met? '--attach nats://host:4222'"),
+                            (["--attach", "nats://h"], "which run? '--run NAME'"),
+                            (["--attach", "nats://h", "--run", "a"], "the others '--join' it"),
+                            (["--attach", "nats://h", "--run", "a", "--join", "--elsewhere", "1"], "the others '--join' it"),
+                            (["--attach", "http://h", "--run", "a", "--join"], "an address of a server of NATS is nats://"),
+                            (["--attach", "nats://h", "--run", "a b", "--join"], "has a name"),
+                            (["--attach", "nats://h", "--run", "a", "--join", "--nats-nkey", "U"], "with the file that has its seed")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.end_of(self.start("-n", "1", *words, "--", "true"), expect=2))

@@ -1,0 +1,135 @@
+"""`trainyard parallel` as a user types it: programs as workers, what they print, how it ends, and a look at those at work."""
+import pathlib
+import signal
+import time
+
+from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess
+
+
+class Parallel(YardTest):
+    def parallel(self, *words, expect=0, **options):
+        done = subprocess.run([TRAINYARD, "parallel", *words], cwd=self.directory, env=self.environment, capture_output=True,
+                              text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, **options)
+        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
+        return done
+
+    def wait_for(self, there):
+        until = time.monotonic() + PATIENCE_S
+        while not there():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.02)
+
+    def start(self, *words):
+        process = subprocess.Popen([TRAINYARD, "parallel", *words], cwd=self.directory, env=self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        return process
+
+    def looks(self, process):
+        """Others may be at work, too."""
+        return [look for look in json.loads(self.parallel("--status", "--json").stdout) if look["process"] == process.pid]
+
+    def test_what_workers_print_is_shown_behind_their_numbers_and_kept(self):
+        done = self.parallel("-n", "2", "--logs", "logs", "--", "sh", "-c", "echo hello; echo last >&2; printf unended")
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(sorted(done.stderr.splitlines()), sorted(f"[{n}] {line}" for n in (0, 1) for line in ("hello", "last", "unended")))
+        for n in (0, 1):
+            self.assertEqual((self.directory / f"logs/worker-{n}.log").read_text(), "hello\nlast\nunended")
+
+    def test_each_worker_knows_its_place(self):
+        self.parallel("-n", "2", "--roles", "learner,collector+evaluator", "--label", "gpu", "--node-ids", "7", "--ports", "6000",
+                      "--", "sh", "-c", 'echo "$TRAINYARD_WORKER"')
+        places = [json.loads((self.directory / f"worker-{n}.log").read_text()) for n in (7, 8)]
+        for place in places:
+            self.assertTrue(place.pop("socket"))
+        self.assertEqual(places, [
+            {"node": 7, "index": 0, "count": 2, "port": 6000, "life": 1, "labels": ["gpu"], "roles": ["learner"]},
+            {"node": 8, "index": 1, "count": 2, "port": 6001, "life": 1, "labels": ["gpu"], "roles": ["collector", "evaluator"]}])
+
+    def test_one_that_fails_ends_all(self):
+        done = self.parallel("-n", "3", "--grace", "1", "--", "sh", "-c",
+                             """case "$TRAINYARD_WORKER" in *'"node":1'*) exit 3;; esac; exec sleep 1000""", expect=1)
+        self.assertIn("trainyard parallel: worker 1 failed: exited with code 3", done.stderr)
+
+    def test_one_that_fails_begins_again_so_often(self):
+        done = self.parallel("-n", "1", "--retries", "2", "--retry-delay", "0.01", "--", "sh", "-c",
+                             """case "$TRAINYARD_WORKER" in *'"life":3'*) echo third; exit 0;; esac; exit 4""")
+        self.assertEqual(done.stderr.count("begins again"), 2)
+        self.assertIn("[0] third", done.stderr)
+        self.assertIn("exited with code 4", self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01", "--", "sh", "-c",
+                                                          "exit 4", expect=1).stderr)
+
+    def test_ctrl_c_ends_all_and_leaves_nothing(self):
+        process = self.start("-n", "2", "--", "sh", "-c", "echo $$; exec sleep 1000")
+        logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
+        self.wait_for(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE_S), 130)
+        for log in logs:
+            self.assertFalse(os.path.exists(f"/proc/{log.read_text().strip()}"))
+
+    def test_a_parent_that_is_killed_leaves_nothing(self):
+        process = self.start("-n", "2", "--grace", "1", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
+        logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
+        self.wait_for(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+        process.kill()
+        process.wait()
+        self.wait_for(lambda: not any(os.path.exists(f"/proc/{log.read_text().strip()}") for log in logs))
+
+    def test_those_at_work_can_be_looked_at(self):
+        process = self.start("-n", "2", "--topology", "star", "--roles", "learner,collector", "--", "sleep", "1000")
+        self.wait_for(lambda: len(self.looks(process)) == 1)
+        look = self.looks(process)[0]
+        self.assertEqual((look["process"], look["command"], look["retries"]), (process.pid, ["sleep", "1000"], 0))
+        self.assertEqual((look["parallel"]["topology"], look["parallel"]["open"], look["parallel"]["barriers"]), ("star", False, []))
+        self.assertEqual([(worker["node"], worker["roles"], worker["presence"]) for worker in look["parallel"]["workers"]],
+                         [(0, ["learner"], "awaited"), (1, ["collector"], "awaited")])
+        shown = self.parallel("--status").stdout
+        self.assertIn(f"process {process.pid}: star, not all are ready yet\n", shown)
+        self.assertRegex(shown, r"(?m)^ +1  collector +awaited$")
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE_S), 130)
+        self.assertEqual(self.looks(process), [])
+
+    def test_one_that_is_stopped_is_shown_as_that(self):
+        process = self.start("-n", "1", "--", "sh", "-c", "echo up; exec sleep 1000")
+        self.assertIn("up", self.next_line(process.stderr))
+        process.send_signal(signal.SIGSTOP)
+        self.wait_for(lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        self.assertEqual(self.looks(process), [{"process": process.pid, "stopped": True}])
+        self.assertIn(f"process {process.pid}: a run that is stopped, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\n",
+                      self.parallel("--status").stdout)
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE_S), 130)
+
+    def test_a_directory_has_the_logs_of_one_run_at_a_time(self):
+        inner = self.parallel("-n", "1", "--", TRAINYARD, "parallel", "-n", "2", "--", "echo", "in vain", expect=1).stderr
+        self.assertRegex(inner, r"is in use by process \d+: each parallel run needs a directory of its own for its logs")
+        self.assertNotIn("in vain", inner)
+        self.parallel("-n", "1", "--", TRAINYARD, "parallel", "-n", "2", "--logs", "inner", "--", "echo", "well")
+        self.assertEqual((self.directory / "inner/worker-1.log").read_text(), "well\n")
+        self.parallel("-n", "3", "--", "echo", "three")
+        self.parallel("-n", "1", "--", "echo", "one")
+        self.assertEqual([path.name for path in self.directory.glob("worker-*.log")], ["worker-0.log"])
+
+    def test_what_cannot_be_is_said_and_nothing_is_run(self):
+        for words, says in ((("-n", "2", "--topology", "stra", "--", "true"), "there is no 'stra', there are mesh, star, alone. Did you mean 'star'?"),
+                            (("-n", "2", "--when-full", "drop", "--", "true"), "there are block, drop-oldest, fail"),
+                            (("-n", "2"), "which command?"),
+                            (("--", "true"), "how many workers?"),
+                            (("-n", "2", "--node-ids", "1,2,3", "--", "true"), "3 node ids are given, and there are 2 workers"),
+                            (("-n", "3", "--roles", "a,,b", "--", "true"), "a role without a name"),
+                            (("-n", "3", "--roles", "learner", "--", "true"), "there are 3 workers, and roles of 1"),
+                            (("-n", "1", "--roles", "a b", "--", "true"), "'a b' is no name"),
+                            (("-n", "1", "--label", "", "--", "true"), "'' is no name"),
+                            (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is no number"),
+                            (("-n", "2", "--rolez", "a,b", "--", "true"), "unknown option '--rolez', did you mean '--roles'?"),
+                            (("-n", "2", "-x", "true"), "unknown option '-x'"),
+                            (("-n", "0", "--", "true"), "not in range")):
+            with self.subTest(words=words):
+                self.assertIn(says, self.parallel(*words, expect=2).stderr)
+        self.assertEqual(list(self.directory.glob("worker-*.log")), [])
+
+    def test_a_program_that_is_not_there_is_named(self):
+        self.assertIn("was not started", self.parallel("-n", "1", "--", "/no/such/program", expect=2).stderr)

@@ -1,0 +1,82 @@
+"""A run that is recorded is played again: `trainyard replay`."""
+import json
+import sqlite3
+import unittest
+
+from yard import TRAINYARD, YardTest, subprocess
+
+JOB = """
+name: job
+groups:
+  - name: g
+    cpus: 0
+    memory: 10MB
+    retries: 1
+    matrix: {seed: [0, 1, 2]}
+    tasks: [{command: 'exit {seed}'}]
+"""
+
+
+class Replay(YardTest):
+    def setUp(self):
+        super().setUp()
+        self.job(JOB)
+
+    def replay(self, *words, expect=0):
+        return self.trainyard("replay", *words, expect=expect)
+
+    def test_plays_a_run_again_and_decides_the_same(self):
+        self.trainyard("run", "job.yaml", "--set", "journal.record=full", expect=1)
+        self.assertRegex(self.replay().stdout,
+                         r"^execution 1 of runs/job: \d+ events until \d+\.\d s, 5 starts: the same decisions\n$")
+        found = json.loads(self.replay("job", "--json").stdout)
+        self.assertEqual({name: found[name] for name in ["run", "execution", "starts", "same", "difference"]},
+                         {"run": "runs/job", "execution": 1, "starts": 5, "same": True, "difference": None})
+        lines = self.replay("--events").stdout.splitlines()[:-1]
+        self.assertEqual(len(lines), 2 * found["events"])
+        heard = [json.loads(line) for line in lines[::2]]
+        # What is as usual is left out, as the end with exit code 0 is.
+        ends = [it["attempt_ended"].get("end", {}).get("exited", {}).get("code", 0)
+                for it in heard if "attempt_ended" in it]
+        self.assertEqual(sorted(ends), [0, 1, 1, 2, 2])
+        decided = [command for line in lines[1::2] for command in json.loads(line).get("commands", [])]
+        self.assertEqual(sum("start_attempt" in command for command in decided), 5)
+
+    def test_plays_each_execution_of_a_run_that_goes_on(self):
+        self.trainyard("run", "job.yaml", "--set", "journal.record=full", expect=1)
+        self.trainyard("run", "--resume", "runs/job", expect=1)
+        self.assertRegex(self.replay("--execution", "1").stdout, r"^execution 1 .* 5 starts: the same decisions\n$")
+        self.assertRegex(self.replay().stdout, r"^execution 2 .* 4 starts: the same decisions\n$")
+
+    def test_says_how_a_run_is_recorded_that_was_not(self):
+        done = subprocess.run([TRAINYARD, "run", "job.yaml"], cwd=self.directory, env=self.environment,
+                              capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(self.replay(expect=2).stderr,
+                         "trainyard: runs/job: execution 1 was not recorded: with 'journal: {record: full}' in "
+                         "trainyard.yaml, or --set journal.record=full, a run keeps what its scheduler hears\n")
+        self.assertEqual(self.replay("--execution", "9", expect=2).stderr,
+                         "trainyard: runs/job: the run has no execution 9\n")
+        self.assertIn("--execution", self.replay("--execution", "0", expect=2).stderr)
+
+    def test_shows_the_first_decision_that_is_another(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
+            journal.execute("UPDATE recorded SET decision = '{}' WHERE event LIKE '%batch_added%'")
+        journal.close()
+        shown = self.replay(expect=1).stdout.splitlines()
+        self.assertRegex(shown[0], r"^execution 1 of runs/job: at event \d+, \d+\.\d s after the run began, the "
+                                   r"scheduler decides otherwise than it did$")
+        self.assertRegex(shown[1], r'^  heard         \{.*"batch_added":')
+        self.assertEqual(shown[2], "  decided then  {}")
+        self.assertRegex(shown[3], r'^  decides now   \{"changes":.*"start_attempt":')
+        found = json.loads(self.replay("--json", expect=1).stdout)
+        self.assertEqual((found["same"], found["difference"]["decided_then"]), (False, "{}"))
+        # It is not played again at the end of the test.
+        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
+            journal.execute("UPDATE executions SET policy = ''")
+        journal.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+"""Training loops that are wrong do not compile, and the compiler says why in few words; right ones compile without a warning."""
+import pathlib
+import shutil
+
+from yard import YardTest, os, subprocess
+
+INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
+COMPILERS = [one for one in (os.environ["CXX"], shutil.which("clang++-19")) if one]
+LINES_MAX = 60  # Of a compiler's whole answer. A screen.
+
+HEADERS = "".join(f'#include "trainyard/{each.name}"\n' for each in sorted((INCLUDE / "trainyard").glob("*.h")))
+BEGIN = """\
+#include "trainyard/pipeline.h"
+#include "trainyard/event_bus.h"
+using namespace trainyard;
+struct Train : Context {
+  int env_step = 0;
+  int loss = 0;
+  static constexpr auto kept = keep<&Train::env_step>;
+};
+struct Other : Context {
+  int list = 0;
+  static constexpr auto kept = keep<&Other::list>;
+};
+struct JobDone { int id = 0; };
+inline constexpr Event<JobDone> kJobDone{"job.done"};
+inline constexpr Resource kReplay{"replay"};
+"""
+
+# What is wrong, as a sentence; the program; what the compilers' answer has.
+WRONG = (
+    ("a step takes its context by value",
+     "void add(Pipeline<Train>& loop) { loop.use([](Train c) { c.loss = 1; }); }",
+     "a step is a function of a reference to the context"),
+    ("a generic step takes its context by value",
+     "void add(Pipeline<Train>& loop) { loop.use([](auto c) { c.loss = 1; }); }",
+     "a step is a function of a reference to the context"),
+    ("an event is emitted without what it carries",
+     "void tell(EventBus& bus) { bus.emit(kJobDone); }",
+     "this event carries something"),
+    ("a member of another context is kept once",
+     "void keep_it(Train& context) { keep_once<&Other::list>(context); }",
+     "what is kept once is a member of this context"),
+    ("a member of another context is touched",
+     "void add(Pipeline<Train>& loop) { loop.use([](Train&) {}, {.writes = {&Other::list}}); }",
+     "a step touches members of its own context"),
+    ("a resource is a text that nobody has declared",
+     'void add(Pipeline<Train>& loop) { loop.use([](Train&) {}, {.writes = {Touch<Train>("replya")}}); }',
+     "deleted"),
+    ("a resource is spelt wrong",
+     "void add(Pipeline<Train>& loop) { loop.use([](Train&) {}, {.writes = {kReplya}}); }",
+     "kReplya"),
+    ("the options of a named step are those of another context",
+     "void add(Pipeline<Train>& loop) { loop.use(named<Other>(\"n\", [](Train&) {}, {.reads = {&Other::list}})); }",
+     "the options of the named step are those of another context"),
+    ("a context loses what its base keeps",
+     "struct More : Train { int best = 0; static constexpr auto kept = keep<&More::best>; };\n"
+     "void make() { Pipeline<More> loop; }",
+     "the context keeps less than what it builds on"),
+    ("a context loses what the base of its base keeps",
+     "struct Less : Train { static constexpr auto kept = Train::kept; int score = 0; };\n"
+     "struct More : Less { static constexpr auto kept = keep<&More::score>; };\n"
+     "void make() { Pipeline<More> loop; }",
+     "the context keeps less than what it builds on"),
+    ("a member is kept twice",
+     "struct Twice : Context { int a = 0; static constexpr auto kept = keep<&Twice::a> + keep<&Twice::a>; };\n"
+     "void make() { Pipeline<Twice> loop; }",
+     "a member is kept twice"),
+)
+
+WARNED = (
+    ("a subscription is dropped",
+     "void hear(EventBus& bus) { bus.on(kJobDone, [](const JobDone&) {}); }",
+     "dropped, it takes its listener off at once"),
+    ("a subscription to JSON is dropped",
+     'void hear(EventBus& bus) { bus.on("any.name", [](const Json&) {}); }',
+     "dropped, it takes its listener off at once"),
+)
+
+RIGHT = "#include <nlohmann/json.hpp>\n" + HEADERS + BEGIN + """
+struct More : Train { int best = 0; static constexpr auto kept = Train::kept + keep<&More::best>; };
+void right(StepLock& mine, std::stop_token stop) {
+  Pipeline<More> loop({.async = true});
+  Pipeline<Train> plain({.labels = {"mine"}});
+  plain.use(named<Train>("named", [](Train&) {}, {.lock = &mine}));
+  loop.use("a", [](More& c) { keep_once<&More::loss>(c); }, {.reads = {&Train::env_step}, .writes = {&More::best, kReplay}})
+      .use("b", [](auto& c) { c.loss = 2; }, {.where = {"standalone"}})
+      .use("c", parallel(named("part", [](More&) {}), named<More>("other", [](More&) {}, {.writes = {nothing}})))
+      .use("d", [](More&) -> Step { co_yield after; }, {.roles = {role::kLearner}})
+      .use("save", CheckpointSaver<More>({.directory = "saved", .every = 3}))
+      .use("end", finish_after<&More::env_step>(loop, 3));
+  StepTimer timer({.every = 10});
+  timer.watch(loop);
+  const Subscription heard = loop.events().on(kJobDone, [](const JobDone&) {});
+  loop.events().emit(kJobDone, {.id = 1});
+  loop.events().emit(Event<>("done"));
+  static_cast<void>(loop.events().wait_for(kJobDone, stop));
+  static_cast<void>(loop.run({.max_steps = 1}, stop));
+}
+TaskOptions options() { return {.memory = std::nullopt, .gpus = 1}; }
+YardOptions yard() { return {.name = "mine"}; }
+RankExecutorOptions ranks() { return {.ranks = 2, .executor = "trainer"}; }
+"""
+
+
+class WrongLoops(YardTest):
+    def compile(self, compiler, program):
+        done = subprocess.run([compiler, "-std=c++23", "-Wall", "-Wextra", "-fsyntax-only", "-fno-color-diagnostics"
+                               if "clang" in compiler else "-fdiagnostics-color=never", f"-I{INCLUDE}", "-x", "c++", "-"],
+                              input=program, capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stderr
+
+    def test_are_refused_in_few_words(self):
+        for compiler in COMPILERS:
+            for sentence, program, says in WRONG:
+                with self.subTest(sentence, compiler=compiler):
+                    code, answer = self.compile(compiler, BEGIN + program)
+                    self.assertNotEqual(code, 0)
+                    self.assertIn(says, answer)
+                    self.assertLess(len(answer.splitlines()), LINES_MAX, answer)
+
+    def test_that_only_warn_say_what_is_lost(self):
+        for compiler in COMPILERS:
+            for sentence, program, says in WARNED:
+                with self.subTest(sentence, compiler=compiler):
+                    code, answer = self.compile(compiler, BEGIN + program)
+                    self.assertEqual(code, 0, answer)
+                    self.assertIn(says, answer)
+
+    def test_that_are_right_compile_without_a_warning_with_every_public_header(self):
+        for compiler in COMPILERS:
+            with self.subTest(compiler=compiler):
+                self.assertEqual(self.compile(compiler, RIGHT), (0, ""))
