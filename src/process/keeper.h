@@ -60,6 +60,7 @@ struct ProcessEnded {
   Bytes group_peak;
   /// Of a launch with a place for a result; of an attempt that never ran nothing.
   LeftBehind left;
+  /// The largest rank by the kernel's figure; nothing where that may be the keeper's own mark.
   model::RanksAtEnd ranks;
   /// When the last process that the keeper had started for it ended, on the same clock; nothing
   /// when none was. Of one that ended while the keeper was stopped this is the last moment at which

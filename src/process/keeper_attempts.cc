@@ -38,8 +38,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How long we wait for the last processes of an attempt to die of SIGKILL before we say that it
-/// has ended. They can take longer: in a system call on a dead network disk, say.
+/// How long the end of an attempt waits for its last processes to die of SIGKILL, at most.
 constexpr Duration kClearingMax{2000};
 /// How old the count of OOM kills may be that a new attempt starts from.
 constexpr Duration kOomCountAge{1000};
@@ -264,9 +263,17 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   attempt.groups.push_back(pid);
   attempt.sessions.push_back(pid);
   const model::Usage usage = usage_from(used);
+  const Bytes mark = own_mark();
   if (usage.memory_peak > attempt.ended.usage.memory_peak) {
     attempt.ended.usage.memory_peak = usage.memory_peak;
-    attempt.ended.mark = own_mark();
+    attempt.ended.mark = mark;
+  }
+  // The kernel's figure, for a rank that exits before any sample.
+  model::RanksAtEnd& ranks = attempt.ended.ranks;
+  const Bytes known = std::max(mark + Bytes{mark.count / 16}, ranks.largest_memory);
+  if (leader.rank && usage.memory_peak > known) {
+    ranks.largest = leader.rank;
+    ranks.largest_memory = usage.memory_peak;
   }
   attempt.ended.usage.cpu_time += usage.cpu_time;
   std::optional<RankFailed> failed =

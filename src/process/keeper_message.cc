@@ -215,6 +215,8 @@ model::RanksAtEnd read_ranks(Reader& reader) {
   model::RanksAtEnd ranks;
   ranks.failed = reader.rank();
   ranks.finished = reader.numbers<int>();
+  ranks.largest = reader.rank();
+  ranks.largest_memory = Bytes{reader.number<std::int64_t>()};
   return ranks;
 }
 
@@ -403,6 +405,8 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
   writer.text(message.left.errors);
   writer.rank(message.ranks.failed);
   writer.numbers(message.ranks.finished);
+  writer.rank(message.ranks.largest);
+  writer.number(message.ranks.largest_memory.count);
   writer.number(static_cast<std::uint8_t>(message.at.has_value()));
   if (message.at) writer.number(std::int64_t{message.at->count()});
   writer.finish();

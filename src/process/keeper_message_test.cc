@@ -54,6 +54,10 @@ model::Launch some_launch() {
           .journal_number = 17};
 }
 
+model::RanksAtEnd some_ranks() {
+  return {.failed = 2, .finished = {1, 0}, .largest = 1, .largest_memory = mib(4)};
+}
+
 std::string some_messages() {
   std::string bytes;
   EXPECT_TRUE(append_start(bytes, kKey, some_launch()));
@@ -67,7 +71,7 @@ std::string some_messages() {
                 .mark = mib(2),
                 .group_peak = mib(9),
                 .left = {.result = "{}", .trouble = "no", .errors = "Traceback\n"},
-                .ranks = {.failed = 2, .finished = {1, 0}},
+                .ranks = some_ranks(),
                 .at = Duration(86'400'900)});
   append_note(bytes, {.text = "mydata.rng"});
   append_pulse(bytes);
@@ -96,7 +100,7 @@ void expect_start_and_end(const KeeperMessage& message) {
     EXPECT_EQ(ended->mark, mib(2));
     EXPECT_EQ(ended->group_peak, mib(9));
     EXPECT_EQ(ended->left, (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
-    EXPECT_EQ(ended->ranks, (model::RanksAtEnd{.failed = 2, .finished = {1, 0}}));
+    EXPECT_EQ(ended->ranks, some_ranks());
     EXPECT_EQ(ended->at, Duration(86'400'900));
   }
 }

@@ -113,6 +113,17 @@ TEST(KeeperRanks, EndWithTheFirstThatFailsWhichIsNamed) {
             "no such data\n");
 }
 
+TEST(KeeperRanks, AreKnownByTheKernelsFigureWhereNobodySampledThem) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), ranks_of(yard, 3,
+                                               "[ $RANK = 1 ] || exit 0\n"
+                                               "x=$(head -c 300000000 /dev/zero | tr '\\0' a)"));
+  const ProcessEnded ended = yard.wait_for_end();
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
+  EXPECT_EQ(ended.ranks.largest, 1);
+  EXPECT_GE(ended.ranks.largest_memory, mb(300));
+}
+
 TEST(KeeperRanks, AreKilledWhenTheyOutliveTheGrace) {
   TestYard yard({.stop_grace = Duration(50)});
   yard.keeper.start(TestYard::key(0),

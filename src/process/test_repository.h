@@ -12,12 +12,13 @@
 
 namespace trainyard::process {
 
+/// git with settings of its own: the machine's may be missing.
+inline constexpr std::string_view kGit =
+    "git -c user.name=me -c user.email=me@here -c init.defaultBranch=main ";
+
 inline void git(const std::string& directory, const std::string& words) {
   const auto done = sys::run_helper(
-      {.arguments = {"sh", "-c",
-                     "git -c user.name=me -c user.email=me@here -c init.defaultBranch=main " +
-                         words},
-       .directory = directory});
+      {.arguments = {"sh", "-c", std::string(kGit) + words}, .directory = directory});
   ASSERT_TRUE(done.has_value());
   ASSERT_EQ(done->exit_code, 0) << words;
 }
@@ -25,7 +26,7 @@ inline void git(const std::string& directory, const std::string& words) {
 /// What git prints there.
 inline std::string git_says(const std::string& directory, const std::string& words) {
   const auto done = sys::run_helper(
-      {.arguments = {"sh", "-c", "git " + words + " 2>&1"}, .directory = directory});
+      {.arguments = {"sh", "-c", std::string(kGit) + words + " 2>&1"}, .directory = directory});
   return done ? done->text : done.error().message;
 }
 

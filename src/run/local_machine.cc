@@ -251,11 +251,11 @@ void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
   release_held();
 }
 
-/// What went wrong on GPUs is told behind a look at them: who crowded a task out of their memory is
-/// still there, and one that does not answer any more may have done so at the last look.
+/// A failure on GPUs is reported after the next sample of them: the process that crowded the task
+/// out of their memory still runs, and a GPU that stopped answering may have answered at the sample
+/// before. GpuWatch bounds the wait: it reports a driver that does not answer within
+/// GpuPatience::look.
 void LocalMachine::hold(model::What what) {
-  constexpr Duration kHeldMax{1'000};
-  if (held_.empty()) held_until_ = now() + kHeldMax;
   held_.push_back(std::move(what));
   looks_to_come_ = 1;
   if (!options_.gpus->ask()) looks_to_come_ = 2;
@@ -393,9 +393,7 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
   while (inbox_.empty()) {
     const Instant at = now();
     if (const auto fresh = fresh_.next(); fresh && at >= *fresh) look_at_fresh(at);
-    if (!held_.empty() && at >= held_until_) {
-      release_held();
-    } else if (at >= next_sample_) {
+    if (at >= next_sample_) {
       keeper_.look();
       if (options_.joins) look_at_all(at);
       next_sample_ = next_sample_ + options_.sample_every;
@@ -408,7 +406,6 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
       look_at_neighbours({.thorough = false});
     }
     Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
-    if (!held_.empty()) wake = std::min(wake, held_until_);
     if (looks_at_neighbours()) wake = std::min(wake, next_look_);
     if (const auto fresh = fresh_.next()) wake = std::min(wake, *fresh);
     // Also when a look is always due, because looking takes so long: ends and signals are heard.

@@ -209,7 +209,6 @@ class LocalMachine final : public Machine {
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
   int looks_to_come_ = 0;          ///< Before they are told.
-  Instant held_until_;             ///< At the latest, while there are any.
   std::map<std::uint64_t, Answered> asked_;
   std::uint64_t next_request_ = 1;
   bool interrupted_ = false;

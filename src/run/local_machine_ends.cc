@@ -49,9 +49,15 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   owners_.ended(ended.key.task);
   ended.usage.cpu_time = std::max(ended.usage.cpu_time, attempt.cpu_time);
   if (const auto& peaks = attempt.rank_peaks; peaks.size() > 1) {
+    // A rank that exited before any sample has the kernel's figure, which counts shared memory in
+    // full.
+    const std::optional<int> by_kernel = ended.ranks.largest;
+    const bool unsampled = by_kernel && peaks.at(static_cast<std::size_t>(*by_kernel)) == Bytes{};
     const auto largest = std::ranges::max_element(peaks);
-    ended.ranks.largest = static_cast<int>(largest - peaks.begin());
-    ended.ranks.largest_memory = *largest;
+    if (!unsampled || *largest > ended.ranks.largest_memory) {
+      ended.ranks.largest = static_cast<int>(largest - peaks.begin());
+      ended.ranks.largest_memory = *largest;
+    }
   }
   fresh_.remove(ended.key.task);
   attempt.printed.finish();

@@ -28,6 +28,8 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "hardware/fake_gpus.h"
+#include "hardware/gpu_watch.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -49,22 +51,25 @@ constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
 /// A yard that starts one shell command, which leaves its result as a task does.
 class LocalMachineTest : public ::testing::Test {
  protected:
-  LocalMachine machine(std::string command, Duration sample_every) {
-    return {
-        loop_, keeper_,
-        LocalMachine::Options{
-            .begins = {Duration{5'000}},
-            .sample_every = sample_every,
-            .joins = model::MachineJoined{.machine = {}, .name = "lab1", .capacity = kCapacity},
-            .launch = [this, command = std::move(command)](model::AttemptKey, const model::Grant&) {
-              return model::Launch{.arguments = {"/bin/sh", "-c", command},
-                                   .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
-                                   .working_directory = place_,
-                                   .task_directory = place_ + "/task",
-                                   .stdout_path = place_ + "/task/stdout.log",
-                                   .stderr_path = place_ + "/task/stderr.log",
-                                   .result_path = place_ + "/task/result.json"};
-            }}};
+  LocalMachine machine(std::string command, Duration sample_every,
+                       hardware::GpuWatch* gpus = nullptr) {
+    return {loop_, keeper_,
+            LocalMachine::Options{
+                .begins = {Duration{5'000}},
+                .sample_every = sample_every,
+                .joins = model::MachineJoined{.machine = {}, .name = "lab1", .capacity = kCapacity},
+                .launch =
+                    [this, command = std::move(command)](model::AttemptKey, const model::Grant&) {
+                      return model::Launch{
+                          .arguments = {"/bin/sh", "-c", command},
+                          .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
+                          .working_directory = place_,
+                          .task_directory = place_ + "/task",
+                          .stdout_path = place_ + "/task/stdout.log",
+                          .stderr_path = place_ + "/task/stderr.log",
+                          .result_path = place_ + "/task/result.json"};
+                    },
+                .gpus = gpus}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.
@@ -344,6 +349,23 @@ TEST_F(LocalMachineTest, CountsWhatRanksShareOnceAndKnowsWhichOneTookMost) {
   const auto& ended = std::get<model::AttemptEnded>(events.back().what);
   EXPECT_EQ(ended.ranks.largest, 1);
   EXPECT_GE(ended.ranks.largest_memory, mb(60));
+}
+
+TEST_F(LocalMachineTest, ReportsAFailureOnAGpuAfterASampleHoweverLateTheDriverAnswers) {
+  const hardware::FakeGpus driver;
+  driver.show_two();
+  auto watch = hardware::GpuWatch::start({.nvml = TRAINYARD_FAKE_NVML_LIBRARY, .sys = "/none"},
+                                         {.look = Duration{1'500}, .late = kLongEnough});
+  ASSERT_TRUE(watch);
+  LocalMachine yard = machine("exit 3", Duration{100}, &*watch);
+  static_cast<void>(yard.wait(std::nullopt));
+  driver.show_two(R"(, "hang_s": 1000)");
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}, .site = {.gpus = {{0}}}});
+  const std::vector<model::Event> events = until_the_end(yard);
+  ASSERT_GE(events.size(), 2U);
+  const auto* const seen = std::get_if<model::GpusSampled>(&events.at(events.size() - 2).what);
+  ASSERT_NE(seen, nullptr);
+  EXPECT_TRUE(seen->ends_follow);
 }
 
 TEST_F(LocalMachineTest, LooksOnceAfterALongPause) {
