@@ -1,13 +1,13 @@
 # The front door. Each verb is one line; the work is in CMakePresets.json, scripts/ and tools/.
-.PHONY: demo test build check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers site
+.PHONY: demo test build ci check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers site
 SEEDS ?= 20000
 GROUP ?= all
 
 demo:         ; scripts/setup build && scripts/demo                          # the main job, on real data
-test:         ; scripts/setup test && cmake --workflow --preset dev          # build with g++, all tests
+test:         ; scripts/setup test && cmake --workflow --preset dev && tools/run_tests.py build/dev  # as CI does
 build:        ; scripts/setup build && cmake --workflow --preset release     # what is shipped
-clang:        ; scripts/setup check && cmake --workflow --preset clang       # the other compiler
-asan:         ; scripts/setup check && cmake --workflow --preset asan        # memory, undefined behaviour
+clang:        ; scripts/setup check && cmake --workflow --preset clang && tools/run_tests.py build/clang --all
+asan:         ; scripts/setup check && cmake --workflow --preset asan && tools/run_tests.py build/asan --all --timeout 300
 tsan:         ; scripts/setup check && cmake --workflow --preset tsan        # data races
 lint:         ; scripts/setup check && cmake --workflow --preset tidy        # clang-tidy over everything
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
@@ -20,4 +20,5 @@ bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # b
 fuzz:         ; scripts/setup check && scripts/fuzz                          # a minute a parser
 site:         ; scripts/setup site && mkdocs build --strict                  # the pages, for a browser: build/site
 fresh:        ; scripts/fresh                                                # the two commands on a bare Debian 12
-check:        ; scripts/check                                                # everything CI runs
+ci:           ; scripts/ci                                                   # what must pass before a change lands
+check:        ; STEP="$(STEP)" scripts/check                                 # everything; STEP=asan runs one step

@@ -15,20 +15,20 @@ SOURCES = pathlib.Path(__file__).resolve().parent.parent / "examples/mnist"
 
 
 def sweep(shop):
-    """The example's job file in a directory of its own, with the program that was built."""
-    program = shop.tools.parent / "examples/mnist/mnist_train"
-    if not program.exists():
-        raise harness.BenchmarkError(f"no {program}: build it first")
+    """The example's job file in a directory of its own."""
     text = (SOURCES / "sweep.yaml").read_text()
-    text = text.replace("../../build/release/examples/mnist/mnist_train", str(program))
-    text = text.replace('"12"', shop.size('"12"', tiny='"1"'))
+    text = text.replace("--epochs 12", shop.size("--epochs 12", tiny="--epochs 1"))
     place = shop.fresh("forecast")
     (place / "sweep.yaml").write_text(text)
     return place
 
 
 def call(shop, *words):
-    environment = {"MNIST_DIR": os.environ.get("MNIST_DIR", str(SOURCES / "data")),
+    program = shop.tools.parent / "examples/mnist/mnist_train"
+    if not program.exists():
+        raise harness.BenchmarkError(f"no {program}: build it first")
+    environment = {"MNIST_TRAIN": str(program),
+                   "MNIST_DIR": os.environ.get("MNIST_DIR", str(SOURCES / "data")),
                    "MNIST_FRACTION": shop.size("1", tiny="0.02")}
     began = time.monotonic()
     process = shop.start([shop.trainyard, *words, *SETTINGS], "forecast", environment)

@@ -32,6 +32,11 @@ if(TRAINYARD_SANITIZE)
   target_link_options(trainyard_flags INTERFACE -fsanitize=${TRAINYARD_SANITIZE})
 endif()
 
+# The label of a folder's tests. `process` forks, starts threads or opens sockets, `examples` trains: both may run again
+# alone where they failed beside others (tools/run_tests.py). A test without a label is a unit test.
+set(TRAINYARD_LABELS_process sys hardware process link journal run pipeline ranks workers tell library)
+set(TRAINYARD_LABELS_examples mnist federated cartpole)
+
 # A program of tests. An optional that is empty against what a test says ends the test, which is what
 # it is for; tests start no threads, need not be fast, and are read with the key {{0}, 1} in place.
 # Some of clang-tidy's checks would only be noise.
@@ -43,8 +48,14 @@ function(trainyard_test target library)
     set_property(TARGET ${target} APPEND PROPERTY CXX_CLANG_TIDY
       --checks=-bugprone-unchecked-optional-access,-concurrency-mt-unsafe,-modernize-use-designated-initializers,-performance-inefficient-*)
   endif()
+  set(labels)
+  foreach(label process examples)
+    if(arg_PREFIX IN_LIST TRAINYARD_LABELS_${label})
+      set(labels LABELS ${label})
+    endif()
+  endforeach()
   gtest_discover_tests(${target} TEST_PREFIX ${arg_PREFIX}/ DISCOVERY_TIMEOUT 60
-    PROPERTIES ENVIRONMENT "XDG_STATE_HOME=${CMAKE_BINARY_DIR}/state"
+    PROPERTIES ${labels} ENVIRONMENT "XDG_STATE_HOME=${CMAKE_BINARY_DIR}/state"
       # Tests that run beside each other are no neighbours.
       ENVIRONMENT_MODIFICATION "TRAINYARD_PROMISES=set:off" ${arg_PROPERTIES})
 endfunction()

@@ -1,5 +1,7 @@
 """Ctrl-Z and fg: a run that a shell stops at its terminal, and what becomes of its tasks meanwhile and afterwards."""
 import shlex
+import shutil
+import unittest
 
 from terminal import Terminal
 from yard import SETTINGS, TRAINYARD, YardTest, alive, json, keeper_of, os, pathlib, processes_with, signal
@@ -90,6 +92,7 @@ class JobControl(YardTest):
     def test_bash_stops_a_run_and_lets_it_go_on(self):
         self.goes_on("bash")
 
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is installed for `make check` alone")
     def test_zsh_stops_a_run_and_lets_it_go_on(self):
         self.goes_on("zsh")
 
