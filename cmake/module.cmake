@@ -1,8 +1,9 @@
-# trainyard_module(NAME HEADERS ... SOURCES ... TESTS ... SERIAL_TESTS ... USES ... TEST_USES ...)
+# trainyard_module(NAME [PLAYED] HEADERS ... SOURCES ... TESTS ... SERIAL_TESTS ... USES ... TEST_USES ...)
 #
 # One folder under src/, one library trainyard::NAME, one test program beside it, and one of the
 # tests that must have the machine for themselves. The files are named, never globbed: a file nobody
-# names is a file nobody builds.
+# names is a file nobody builds. PLAYED: tests play it through thousands of times, so that it is
+# optimised a little also where it is built for debugging.
 include(GoogleTest)
 
 add_library(trainyard_flags INTERFACE)
@@ -61,12 +62,12 @@ function(trainyard_test target library)
 endfunction()
 
 function(trainyard_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;TESTS;SERIAL_TESTS;USES;TEST_USES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "PLAYED" "" "HEADERS;SOURCES;TESTS;SERIAL_TESTS;USES;TEST_USES")
   set(library trainyard_${name})
   if(arg_SOURCES)
     add_library(${library} STATIC ${arg_SOURCES})
-    if(TRAINYARD_SANITIZE)
-      target_compile_options(${library} PRIVATE ${TRAINYARD_FAST})
+    if(TRAINYARD_SANITIZE OR (arg_PLAYED AND CMAKE_BUILD_TYPE STREQUAL "Debug"))
+      target_compile_options(${library} PRIVATE -O1)
     endif()
     set(scope PUBLIC)
   else()

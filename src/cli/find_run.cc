@@ -214,10 +214,10 @@ std::string latest_run_of(const job::JobRuns& job) {
 }
 
 Result<journal::JournalReader> open_run(const std::string& run_directory) {
-  constexpr Duration kPatience{10'000};
+  constexpr Duration kBeginsWithin{10'000};
   constexpr Duration kLookEvery{20};
   const std::string path = run::journal_path(run_directory);
-  const Duration until = sys::EventLoop::now() + kPatience;
+  const Duration until = sys::EventLoop::now() + kBeginsWithin;
   sys::EventLoop loop;
   while (true) {
     // Looked at first: a yard that is gone now has begun before, if ever.

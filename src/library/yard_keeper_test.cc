@@ -1,6 +1,9 @@
 // A program whose keeper dies while it runs its tasks.
+#include <condition_variable>
 #include <csignal>
 #include <filesystem>
+#include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -54,7 +57,9 @@ TEST_F(YardTest, GoesOnWithAnotherKeeperWhereTheirOwnDies) {
 
 TEST_F(YardTest, GoesOnWithAnotherKeeperBesideItsOwnThreads) {
   std::jthread idle([](const std::stop_token& stop) {
-    while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait(lock, stop, [] { return false; });
   });
   TaskGroup group("g");
   auto& task = group.add<Made>("deadly", [](Made&, const Device&) -> Json {

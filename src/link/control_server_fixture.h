@@ -35,9 +35,9 @@
 
 namespace trainyard::link {
 
-inline constexpr Duration kPatience{20'000};
+inline constexpr Duration kPatience{30'000};
 /// Long enough for a caller to say hello on a busy machine.
-inline constexpr Duration kShort{200};
+inline constexpr Duration kShort{500};
 
 inline std::string bytes_of(const wire::Frame& frame) { return wire::encode(frame).value(); }
 

@@ -11,7 +11,7 @@
 namespace trainyard::sys {
 namespace {
 
-constexpr Duration kPatience{60'000};
+constexpr Duration kPatience{30'000};
 
 TEST(StopWatch, TellsTheLoopOnceWhicheverThreadStops) {
   EventLoop loop;

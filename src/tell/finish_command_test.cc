@@ -50,17 +50,18 @@ TEST(FinishCommand, RunsInItsDirectoryAndLeavesItsOutputInItsLog) {
 
 TEST(FinishCommand, SaysWhatIsWrongWithIt) {
   const sys::TemporaryDirectory place;
-  const auto trouble = [&](const std::string& command, const std::string& log) {
+  const auto trouble = [&](const std::string& command, const std::string& log,
+                           Duration most = sys::kLongEnough) {
     return run_finish_command({.command = command,
                                .directory = place.path(),
                                .log = log,
-                               .most = Duration(200),
+                               .most = most,
                                .grace = Duration(50)},
                               {});
   };
   EXPECT_EQ(trouble("exit 7", place / "log"), "on-finish: ended with exit code 7");
   EXPECT_EQ(trouble("kill -9 $$", place / "log"), "on-finish: was killed by signal 9");
-  EXPECT_EQ(trouble("trap '' TERM; while :; do sleep 1; done", place / "log"),
+  EXPECT_EQ(trouble("trap '' TERM; while :; do sleep 1; done", place / "log", Duration(200)),
             "on-finish: did not end within 0.2 s, and was ended");
   EXPECT_EQ(trouble("true", "/nowhere/log"),
             "on-finish: cannot run 'timeout': no such file or directory");
@@ -73,7 +74,7 @@ TEST(FinishCommand, EndsAlsoWhereTheRunIsKilledMeanwhile) {
     static_cast<void>(run_finish_command({.command = "exec 9> lock; flock 9; : > ready; sleep 1000",
                                           .directory = place.path(),
                                           .log = place / "log",
-                                          .most = Duration(100),
+                                          .most = Duration(1'000),
                                           .grace = Duration(60'000)},
                                          {}));
     ::_exit(0);

@@ -9,6 +9,7 @@
 #include <expected>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -184,13 +185,17 @@ TEST_P(PoolOfBothKinds, HasOneDeadlineForAll) {
   const Gate gate;
   Envs pool = started({.count = 3, .in = GetParam()});
   for (const auto& each : pool.all<&Env::index>().get(kLong)) ASSERT_TRUE(each);
+  constexpr auto kWithin = 400ms;
   const auto begin = std::chrono::steady_clock::now();
-  for (const auto& each : pool.all<&Env::pass>(gate.path(), 1).get(200ms)) {
+  std::promise<void> never;
+  const std::jthread opener([&] {
+    never.get_future().wait_until(begin + 2 * kWithin);
+    for (int i = 0; i < 3; ++i) gate.open();
+  });
+  // With a deadline each, the last one would be answered.
+  for (const auto& each : pool.all<&Env::pass>(gate.path(), 1).get(kWithin)) {
     EXPECT_EQ(error_of(each).first, Kind::Late);
   }
-  // Three of them in a row would be longer.
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 590ms);
-  for (int i = 0; i < 3; ++i) gate.open();
 }
 
 TEST_P(PoolOfBothKinds, StopsWaitingWhenItIsTold) {
@@ -308,14 +313,10 @@ TEST_P(PoolOfBothKinds, AnswersAThousandCallsInTheirOrder) {
   Envs pool = started({.count = 3, .in = GetParam()});
   for (const auto& each : pool.all<&Env::index>().get(kLong)) ASSERT_TRUE(each);
   std::vector<PoolFuture<int>> calls;
-  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 1'000; ++i) calls.push_back(pool.call<&Env::add>(i % 3, 1));
   for (int i = 0; i < 1'000; ++i) {
     ASSERT_EQ(value_of(std::move(calls[static_cast<std::size_t>(i)])), i / 3 + 1);
   }
-  const auto took = std::chrono::steady_clock::now() - begin;
-  RecordProperty("microseconds", std::to_string(took / 1us));
-  EXPECT_LT(took, kLong);
 }
 
 TEST_P(PoolOfBothKinds, MayBeCalledByManyThreadsAtOnce) {
