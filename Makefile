@@ -13,7 +13,7 @@ lint:         ; scripts/setup check && cmake --workflow --preset tidy        # c
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
 layers:       ; python3 tools/layers.py                                      # who may include whom
 fmt:          ; scripts/setup check && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
-fmt-check:    ; git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run --Werror
+fmt-check:    ; git ls-files '*.h' '*.cc' | xargs -n 100 -P 2 clang-format-19 --dry-run --Werror
 sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
 shell:        ; TRAINYARD_SHELL_CASES=$(SEEDS) TRAINYARD_SHELL_SEED=$(SEED) scripts/shell  # values in commands
 bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers

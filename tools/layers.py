@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
 folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system,
-how long a file may be, that a comment names no file that is not there, and that no work is left
-marked as urgent.
+how long a file may be, that a comment names no file that is not there, that no test sleeps, and that no
+work is left marked as urgent.
 
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
 """
+import ast
 import collections
 import pathlib
 import re
@@ -59,6 +60,15 @@ TYPE = re.compile(r"^(?:template <[^>]*> )?(?:class|struct|enum class|enum) (\w+
 UNNAMED = re.compile(r"^(?!using |template|static_assert|TEST|RC_|INSTANTIATE)[\w\[][\w:<>,&*\[\] ]* [&*]?(\w+)(?:\(|(?: =|\{|\[\]| \{)[^;]*)")
 # A file of ours in a comment: one of our folders, a name, an ending.
 MENTION = re.compile(r"(?<![\w/.*-])((?:src/|include/|tools/|tests/|docs/)?(?:[\w-]+/)+[\w.-]+\.(?:h|cc|py|md|yaml|json))\b")
+# Tests that sleep or read the machine's clock, and why. The others wait for what happens, with a bound.
+TIMED = {
+    "tests/e2e/yard.py": "the one place where e2e tests wait",
+    "tests/e2e/terminal.py": "waits for what a terminal shows, with a bound",
+    "tests/slurm.py": "waits for the daemons that it starts, with a bound",
+    "src/library/yard_resume_test.cc": "a task that trains for more than a second",
+    "src/ranks/test_components.cc": "executors that hang",
+}
+SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep)\(|::sleep\(")
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
 
 
@@ -174,7 +184,26 @@ def hidden(files):
             yield f"{path}: {name} stands in the unnamed namespace of {paths[0]}, too"
 
 
+def sleeps(path):
+    """Where a test sleeps or reads the machine's clock. Scripts of tasks are texts, and may."""
+    if str(path) in TIMED:
+        return
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            if (isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "time"
+                    and called.attr in ("sleep", "monotonic", "time")):
+                yield f"{path}:{node.lineno}: a test waits for what happens, not for time.{called.attr}()"
+    elif is_test(path):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if SLEEP.search(line):
+                yield f"{path}:{number}: a test waits for what happens, and does not sleep"
+
+
 files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*")) if p.suffix in (".h", ".cc")]
+scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"),
+           *pathlib.Path("examples").rglob("*_test.py"), *pathlib.Path("tools").glob("*_test.py")]
 found = [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
+found += [fault for path in [*files, *sorted(scripts)] for fault in sleeps(path)]
 print("\n".join(found) if found else f"layers: ok, {len(files)} files")
 sys.exit(bool(found))

@@ -208,7 +208,7 @@ schedule::Fate QueueServer::fate_of(std::uint32_t number) {
   const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
   if (!directory) return schedule::Fate::Unknown;
   if (sys::RunLock::holder(*directory)) {
-    looks_often_ = true;
+    look_often();
     return schedule::Fate::NotEnded;
   }
   const Result<RunOutcome> outcome = outcome_of(*directory);
@@ -319,13 +319,13 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory, in
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
   if (is_new) note(fmt::format("{}; it is tried again", written.error().message));
-  looks_often_ = true;
+  look_often();
 }
 
 void QueueServer::write_ends() {
   std::erase_if(unwritten_ends_,
                 [this](const auto& each) { return files_.end(each.second).has_value(); });
-  looks_often_ = looks_often_ || !unwritten_ends_.empty();
+  if (!unwritten_ends_.empty()) look_often();
 }
 
 /// Of those that it did not begin itself and cannot watch.
@@ -333,14 +333,20 @@ void QueueServer::look_at_unwatched() {
   std::vector<std::uint32_t> gone;
   for (const auto& [number, run] : at_work_) {
     if (run.ended.is_open()) continue;
-    looks_often_ = true;
+    look_often();
     if (!sys::RunLock::holder(run.run_directory)) gone.push_back(number);
   }
   for (const std::uint32_t number : gone) loop_.post([this, number] { see_end(number); });
 }
 
+void QueueServer::look_often() {
+  if (std::exchange(looks_often_, true)) return;
+  look_again_later();
+}
+
 void QueueServer::look_again_later() {
-  loop_.after(looks_often_ ? kOftenEvery : kSeldomEvery, [this] {
+  loop_.cancel(next_look_);
+  next_look_ = loop_.after(looks_often_ ? kOftenEvery : kSeldomEvery, [this] {
     std::error_code ignored;
     if (!std::filesystem::exists(files_.words_path(), ignored)) over_ = true;
     if (looks_often_) look();

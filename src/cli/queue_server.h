@@ -71,6 +71,7 @@ class QueueServer {
            const std::string& why = {});
   void write_ends();
   void look_at_unwatched();
+  void look_often();
   void look_again_later();
   void end_all();
 
@@ -87,6 +88,7 @@ class QueueServer {
   bool leaves_ = false;  ///< What is at work has been told to end.
   bool over_ = false;
   bool looks_often_ = false;  ///< Something may change that nobody tells.
+  sys::EventLoop::TimerId next_look_ = 0;
 };
 
 /// Starts it, in a process of its own, where nobody serves the queue yet. True where it was.
