@@ -396,6 +396,7 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.load_retries = configuration.count(Setting::SchedulerLoadRetries);
   policy.try_first_time = configuration.duration(Setting::SchedulerTryFirstTime);
   policy.train_retries = configuration.count(Setting::SchedulerTrainRetries);
+  for (const auto& [period, length] : configuration.periods()) policy.*period.member = length;
   return policy;
 }
 

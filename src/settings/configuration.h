@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -20,6 +21,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/machine_entries.h"
+#include "settings/periods.h"
 #include "text/mistake.h"
 
 namespace trainyard::settings {
@@ -141,12 +143,17 @@ class Configuration {
   /// Sets a value that has been checked.
   void set(Setting setting, std::string text, Origin origin);
 
+  /// Sets a period for policy(): in tests alone, see settings/periods.h.
+  void set_period(const Period& period, Duration length) { periods_.emplace_back(period, length); }
+  [[nodiscard]] std::span<const std::pair<Period, Duration>> periods() const { return periods_; }
+
  private:
   struct Value {
     std::string text;
     Origin origin;
   };
   std::vector<Value> values_;
+  std::vector<std::pair<Period, Duration>> periods_;
 };
 
 /// Read where none is said, if it is in the current directory.

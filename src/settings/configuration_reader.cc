@@ -15,11 +15,14 @@
 
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
 #include "base/nearest.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "model/gpu_limits.h"
 #include "settings/configuration.h"
 #include "settings/machine_entries.h"
+#include "settings/periods.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
@@ -283,6 +286,12 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
     const std::string key = given.substr(0, equals);
     if (key == kDebug) {
       if (auto why = why_no_debug(given.substr(equals + 1))) complain(std::move(*why));
+      continue;
+    }
+    if (const Period* const period = find_period(key)) {
+      const Result<Duration> length = parse_duration(given.substr(equals + 1));
+      if (length) configuration.set_period(*period, *length);
+      if (!length) complain(length.error().message);
       continue;
     }
     const auto setting = find_setting(key);

@@ -23,6 +23,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/configuration_reader.h"
+#include "settings/periods.h"
 #include "settings/setting_value.h"
 #include "sys/test_directory.h"
 #include "text/mistake.h"
@@ -119,6 +120,17 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "smtp.receiver: \"\"   # default\n"
             "smtp.min-interval: 3600   # default\n"
             "smtp.max-numbers: 10   # default\n");
+}
+
+TEST_F(Configurations, TakePeriodsInProgramsThatAreNotBuiltForUsers) {
+  ConfigurationSources sources = here();
+  sources.settings = {"period.gpu-steady=200ms"};
+  const auto configuration = load_configuration(sources);
+  ASSERT_EQ(configuration.has_value(), kTakesPeriods);
+  if (!kTakesPeriods) return;
+  EXPECT_EQ(policy(*configuration, {}).gpu_steady_after, Duration{200});
+  sources.settings = {"period.gpu-steady=soon"};
+  EXPECT_THAT(mistakes_of(sources), SizeIs(1));
 }
 
 TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {

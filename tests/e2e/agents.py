@@ -4,9 +4,8 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import time
 
-from yard import PATIENCE_S, TRAINYARD
+from yard import PATIENCE_S, TRAINYARD, wait_until
 
 # In the place of ssh: the host behind its options, and what is told to its shell. A file of its name may change both.
 STAND_IN = """#!/bin/sh
@@ -92,10 +91,12 @@ class SshServer:
         log = open(self.directory / "log", "ab")
         self.process = subprocess.Popen([*self.on, program, "-D", "-e", "-f", self.directory / "server.conf"], stdout=log, stderr=log)
         log.close()
-        until = time.monotonic() + PATIENCE_S
-        while b"Server listening" not in (self.directory / "log").read_bytes():
-            assert time.monotonic() < until and self.process.poll() is None, (self.directory / "log").read_text()
-            time.sleep(0.01)
+        wait_until("sshd", self.listens)
+
+    def listens(self):
+        log = (self.directory / "log").read_text()
+        assert self.process.poll() is None, log
+        return "Server listening" in log
 
     def end(self):
         self.process.kill()
@@ -103,4 +104,6 @@ class SshServer:
 
 
 def settings(directory, ssh, lease="60s", program=TRAINYARD):
-    return ["--set", f"agent.ssh={ssh}", "--set", f"agent.program={program}", "--set", f"agent.lease={lease}"]
+    return ["--set", f"agent.ssh={ssh}", "--set", f"agent.program={program}", "--set", f"agent.lease={lease}",
+            # A machine joins a run that is resumed, or one at work, with its first sample.
+            "--set", "scheduler.interval=100ms"]

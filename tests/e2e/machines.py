@@ -6,10 +6,10 @@ import os
 import shutil
 import socket
 import subprocess
-import time
+
+from yard import PATIENCE_S, wait_until
 
 FIRST, SECOND = "10.77.0.1", "10.77.0.2"
-PATIENCE_S = 60
 
 
 class Machine:
@@ -59,10 +59,8 @@ class NatsServer:
 
     def start(self):
         self.process = subprocess.Popen(self.command)
-        until = time.monotonic() + PATIENCE_S
-        while not self.answers():
-            assert time.monotonic() < until and self.process.poll() is None, "the server of NATS does not answer"
-            time.sleep(0.02)
+        wait_until("the server of NATS", lambda: self.process.poll() is not None or self.answers())
+        assert self.process.poll() is None, "the server of NATS has exited"
 
     def answers(self):
         if self.on:

@@ -7,9 +7,8 @@ import select
 import signal
 import struct
 import termios
-import time
 
-PATIENCE_S = 120
+from yard import wait_until
 
 
 def without_codes(text):
@@ -47,13 +46,16 @@ class Terminal:
 
     def until(self, holds, what):
         """Waits until holds() gives something true of what is shown, and returns it."""
-        deadline = time.monotonic() + PATIENCE_S
-        while time.monotonic() < deadline:
-            if value := holds():
-                return value
-            if not self.look(0.05) and not holds():
-                break
-        raise AssertionError(f"waited in vain for {what}; shown is {self.shown!r}")
+        def now():
+            is_open = self.look()
+            value = holds()
+            if not value and not is_open:
+                raise AssertionError(f"nothing more is shown, waiting for {what}")
+            return value
+        try:
+            return wait_until(what, now)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; shown is {self.shown!r}") from None
 
     def until_shown(self, text, after=0):
         return self.until(lambda: text in without_codes(self.shown[after:]), repr(text))

@@ -85,26 +85,12 @@ class Cells(YardTest):
         self.assertEqual([attempts[name] for name in ("train/lr=2,seed=0", "eval/lr=2,seed=0", "mean/lr=2", "report/all")],
                          [2, 2, 2, 2])
 
-    def test_that_are_not_needed_are_no_failure(self):
-        self.write("mended", "")
-        self.trainyard("run", "job.yaml", expect=0)
-        self.assertEqual(self.words_of()["alarm/ring"], "NOT_NEEDED")
-        self.assertEqual(self.words_of()["mean/lr=2"], "FINISHED")
-
-    def test_whose_value_is_not_there_cannot_start(self):
-        self.write("train.sh", "echo model > $TRAINYARD_TASK_DIR/model")
-        self.trainyard("run", "job.yaml", "--only", "eval/lr=1,seed=0", expect=1)
-        self.assertEqual(self.words_of()["eval/lr=1,seed=0"], "CANNOT_START")
-        self.assertEqual(self.words_of()["train/lr=1,seed=1"], "LEFT_OUT")
-        self.assertIn("'{needs.train.result.acc}' has no value: train/lr=1,seed=0 left no 'acc' in its result",
-                      self.trainyard("status").stdout)
-
     def test_of_a_run_that_was_killed_go_on(self):
         os.mkfifo(self.directory / "gate")
         self.write("train.sh", "[ $1$2 = 20 ] && cat gate\n" + TRAIN)
         self.write("mended", "")
         yard = self.start("run", "job.yaml")
-        self.until_file("runs/job/journal.db")
+        self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
         self.until("a whole cell", lambda: self.words().get("mean/lr=1") == "FINISHED")
         yard.kill()
         yard.wait()
@@ -135,13 +121,9 @@ groups:
 
     def begin(self):
         yard = self.start("run", "job.yaml")
-        self.until_file("runs/job/journal.db")
+        self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
         self.until("the first task runs", lambda: self.words().get("train/first") == "RUNNING")
         return yard
-
-    def open_gate(self):
-        with open(self.directory / "gate", "w"):
-            pass
 
     def test_does_not_start_before_it_is_released_and_the_larger_priority_goes_first(self):
         yard = self.begin()
@@ -160,7 +142,7 @@ groups:
         self.assertIn("is on hold; 'trainyard release' lets it start", self.trainyard("status").stdout)
         self.assertIsNone(yard.poll())
         self.assertEqual(self.trainyard("release").stdout, "train/a may start\n")
-        self.assertEqual(yard.wait(), 0)
+        self.end_of(yard, expect=0)
         self.assertEqual(self.text("order"), "c\nb\na\n")
         self.assertIn("is not running", self.trainyard("hold", "b", expect=2).stderr)
 
@@ -176,7 +158,7 @@ groups:
         self.until("the last has ended", lambda: self.words().get("train/c") == "FINISHED")
         self.assertEqual({self.words()["train/a"], self.words()["train/b"]}, {"ON_HOLD"})
         self.assertEqual(self.trainyard("release", ":on-hold").stdout, "train/a may start\ntrain/b may start\n")
-        self.assertEqual(yard.wait(), 0)
+        self.end_of(yard, expect=0)
 
     def test_says_which_tasks_where_nobody_names_any(self):
         yard = self.begin()
@@ -184,7 +166,7 @@ groups:
         self.assertIn("--priority is required", self.trainyard("set", "a", expect=2).stderr)
         self.assertIn("no task of 'runs/job' is", self.trainyard("release", expect=2).stderr)
         self.open_gate()
-        self.assertEqual(yard.wait(), 0)
+        self.end_of(yard, expect=0)
 
 
 if __name__ == "__main__":

@@ -74,15 +74,6 @@ class Clean(YardTest):
         # What is left is a run as before, and goes on as one.
         self.trainyard("run", "--resume", "runs/job", expect=0)
 
-    def test_the_json_says_what_was_deleted(self):
-        self.run_job(days_ago=40)
-        done = json.loads(self.clean("--older", "30d", "--json").stdout)
-        (row,) = done.pop("runs")
-        self.assertEqual({**done, "bytes": 0}, {"dry_run": False, "keeps": [], "bytes": 0})
-        self.assertGreater(done["bytes"], 300_000)
-        self.assertEqual((row["run_directory"], row["run_number"], row["is_gone"], row["failed"], row["bytes"]),
-                         (str(self.directory / "runs/job"), 1, True, [], done["bytes"]))
-
     def test_refuses_without_an_age_or_names_and_what_it_does_not_understand(self):
         self.run_job(days_ago=40)
         before = self.files()
@@ -101,7 +92,14 @@ class Clean(YardTest):
         self.clean("1", "2", "--older", "1d")
         self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["job", "job-3"])
         self.assertIn("which run", self.clean("job.yaml", expect=2).stderr)
-        self.clean("1", "runs/job-3")
+        done = json.loads(self.clean("1", "runs/job-3", "--json").stdout)
+        rows = done.pop("runs")
+        self.assertEqual({**done, "bytes": 0}, {"dry_run": False, "keeps": [], "bytes": 0})
+        self.assertEqual(done["bytes"], sum(row["bytes"] for row in rows))
+        for row, (number, name) in zip(rows, ((1, "job"), (3, "job-3")), strict=True):
+            self.assertEqual((row["run_directory"], row["run_number"], row["is_gone"], row["failed"]),
+                             (str(self.directory / "runs" / name), number, True, []))
+            self.assertGreater(row["bytes"], 300_000)
         self.assertEqual(os.listdir(self.directory / "runs"), [])
 
     def test_never_touches_a_run_at_work(self):

@@ -1,7 +1,7 @@
 """`run -d`: a run that goes on when its terminal is gone."""
 import unittest
 
-from yard import TRAINYARD, YardTest, os, signal, subprocess
+from yard import PATIENCE_S, TRAINYARD, YardTest, os, processes_with, signal, subprocess
 
 HOLDS = """
 name: job
@@ -50,7 +50,7 @@ class Detach(YardTest):
         for descriptor in ("0", "1", "2"):
             to = os.readlink(f"/proc/{pid}/fd/{descriptor}")
             self.assertEqual(to, "/dev/null" if descriptor == "0" else str(self.directory / "runs/job/trainyard.run.log"))
-        self.assertEqual(self.words("1"), {"train/a": "RUNNING"})
+        self.until("the task", lambda: self.words("1") == {"train/a": "RUNNING"})
         self.open_gate()
         self.until_over()
         self.assertEqual(self.words(), {"train/a": "FINISHED"})
@@ -63,10 +63,10 @@ class Detach(YardTest):
         process = subprocess.Popen([TRAINYARD, "run", "-d", "job.yaml"], cwd=self.directory, env=self.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         # As ssh does, which waits until nobody has its end.
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=PATIENCE_S)
         self.yards.append(self.yard_of())
         self.assertEqual((process.returncode, output), (0, "1\n"))
-        self.assertEqual(self.words(), {"train/a": "RUNNING"})
+        self.assertEqual(self.status()["state"], "running")
 
     def test_what_is_wrong_comes_to_the_terminal_and_nothing_is_left(self):
         self.job(HOLDS.replace("command", "comand"))
@@ -85,6 +85,7 @@ class Detach(YardTest):
     def test_is_killed_and_resumed_as_any_other(self):
         self.job(HOLDS)
         self.detached("job.yaml", expect=0)
+        self.until("the task", lambda: self.words() == {"train/a": "RUNNING"})
         self.trainyard("kill", "1/train/a", expect=0)
         self.until_over()
         self.assertEqual(self.words(), {"train/a": "KILLED"})
@@ -103,7 +104,7 @@ class Detach(YardTest):
         self.assertEqual((shell.stdout.readline(), shell.stdout.readline()), ("1\n", "0\n"))
         self.yards.append(self.yard_of())
         os.killpg(shell.pid, signal.SIGHUP)
-        shell.wait(timeout=60)
+        shell.wait(timeout=PATIENCE_S)
         self.open_gate()
         self.until_over()
         self.assertEqual(self.words(), {"train/a": "FINISHED"})
@@ -133,6 +134,7 @@ class Detach(YardTest):
         subprocess.run(["rm", "-rf", disk / "run"], check=True)
         self.assertEqual(self.detached("job.yaml", run="disk/run", expect=0).stdout, "1\n")
         self.until("the task", lambda: self.words("disk/run") == {"train/a": "RUNNING"})
+        self.assertTrue(self.task_of(disk))
         fill()
         self.open_gate()
         # Its end cannot be written down: the run waits for room, and says so where it can.
@@ -141,18 +143,12 @@ class Detach(YardTest):
         self.until_over("disk/run")
         self.assertEqual(self.words("disk/run"), {"train/a": "FINISHED"})
 
+    def task_of(self, disk):
+        return processes_with(f"TRAINYARD_TASK_DIR={disk.resolve()}/run/train/a")
+
     def is_blocked(self, disk):
         """Whether the task has ended while its run still has it running."""
-        gone = not any(b"TRAINYARD_TASK_ID=a" in environment for environment in self.environments())
-        return gone and self.words("disk/run") == {"train/a": "RUNNING"}
-
-    def environments(self):
-        for process in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{process}/environ", "rb") as file:
-                    yield file.read()
-            except OSError:
-                pass
+        return not self.task_of(disk) and self.words("disk/run") == {"train/a": "RUNNING"}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from yard import YardTest
 
 JOB = """
 name: job
+config: {{scheduler.interval: 100ms}}
 groups:
   - name: train
     cpus: 0
@@ -48,7 +49,7 @@ class Disk(YardTest):
         self.job(JOB.format(disk="9000000TB"))
         run = self.trainyard("run", "job.yaml", expect=1)
         rows = {row["id"]: row for row in self.status()["tasks"]}
-        self.assertEqual({id: row["word"] for id, row in rows.items()},
+        self.assertEqual({name: row["word"] for name, row in rows.items()},
                          {"i=0": "SKIPPED", "i=1": "SKIPPED", "i=2": "SKIPPED", "other": "FINISHED"}, run)
         self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, that of the run has [0-9.]+ [GTM]B in all$")
 

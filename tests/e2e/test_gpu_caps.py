@@ -20,8 +20,6 @@ fraction = 1.0
 for option in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "").split(","):
     name, _, value = option.partition(":")
     if name == "per_process_memory_fraction":
-        if "RELEASE" == "2.9.1":
-            raise RuntimeError("Unrecognized CachingAllocator option: " + name)
         fraction = float(value)
 allocated = 0
 
@@ -87,7 +85,7 @@ groups:
         self.tasks(greedy=21, **{f"t{n}": 3 for n in range(7)})
         yard = self.start("run", "job.yaml")
         self.until("the seven", lambda: all(self.has(f"t{n}") for n in range(7)))
-        self.until("the greedy one's end", lambda: self.rows()["greedy"]["status"] != "TRAINING")
+        self.until("the end of its first try", lambda: "INTERRUPT" in self.life("greedy"))
         self.go()
         _, errors = self.end_of(yard, expect=0)
         rows = self.rows()
@@ -130,25 +128,6 @@ groups:
         self.assertEqual([rows["large"]["word"], rows["next"]["word"], rows["next"]["gpu_memory_max_bytes"]],
                          ["EXIT 3", "FINISHED", 0])
 
-    def test_are_not_told_to_a_torch_that_does_not_begin_with_them(self):
-        self.install("2.9.1")
-        self.tasks(a=3, b=3)
-        self.go()
-        text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
-        self.assertIn("GPU cap      not told: torch 2.9.1 is not known to take one (2.10 to 2.x are)", text)
-        self.trainyard("run", "job.yaml", expect=0)
-        self.assertEqual([self.fraction(task) for task in "ab"], ["1.0\n", "1.0\n"])
-
-    def test_stand_in_the_environment_that_a_dry_run_shows(self):
-        self.install("2.10.0")
-        self.tasks("gpu-memory: 800MB\n    env: {PYTORCH_ALLOC_CONF: 'max_split_size_mb:128,'}", a=3)
-        said = "max_split_size_mb:128,per_process_memory_fraction:<chosen when it starts>"
-        text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
-        self.assertIn(f"PYTORCH_ALLOC_CONF='{said}'\n", text)
-        self.assertEqual(text.count("PYTORCH_ALLOC_CONF"), 1)
-        task = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"][0]
-        self.assertEqual(task["environment"]["PYTORCH_ALLOC_CONF"], said)
-
     def test_are_ended_for_good_where_they_are_hard(self):
         self.install("2.10.0")
         self.tasks("gpu-memory: 800MB\n    gpu-memory-limit: hard", a=3, greedy=21)
@@ -165,8 +144,11 @@ groups:
         self.tasks("gpu-memory: 3GB\n    gpu-memory-limit: hard", full=25, little=2)
         yard = self.start("run", "job.yaml")
         self.until("both", lambda: self.has("full") and self.has("little"))
-        self.until("a look at them", lambda: {name: row["gpu_memory_peak_bytes"] for name, row in self.rows().items()} == {
+        self.until("a sample of them", lambda: {name: row["gpu_memory_peak_bytes"] for name, row in self.rows().items()} == {
             "full": 2_800_000_000, "little": 500_000_000})
+        # Nothing is learned of a run whose tasks all take less than a second, or whose memory was never sampled.
+        self.until("a second", lambda: all(row["duration_ms"] > 1_000 and row["memory_now_bytes"] > 0
+                                           for row in self.rows().values()))
         self.go()
         self.end_of(yard, expect=0)
         journal = sqlite3.connect(self.directory / "runs/job/journal.db")

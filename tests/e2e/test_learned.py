@@ -77,29 +77,6 @@ groups:
         _, errors = self.end_of(again, expect=0)
         self.assertIn("g: 1.2 GB of a GPU reserved from here on, learned in this run from 1 task that ended well", errors)
 
-    def test_counts_the_tries_that_were_spent_before(self):
-        self.job("""
-name: job
-groups:
-  - name: g
-    memory: 20MB
-    cpus: 0
-    tasks: [{id: a, command: "echo $TRAINYARD_ATTEMPT; until test -e go$TRAINYARD_ATTEMPT; do sleep 0.01; done; echo MemoryError >&2; exit 1"}]
-""")
-        yard = self.start("run", "job.yaml")
-        self.write("go1", "")
-        self.until_file("runs/job/g/a/stdout.2.log")
-        yard.kill()
-        yard.wait()
-        for attempt in range(3, 9):  # The second one, which waits, is lost with the yard.
-            self.write(f"go{attempt}", "")
-        done = self.trainyard("run", "--resume", "runs/job", expect=1)
-        self.assertIn("out of memory in 3 of 3 tries", done.stderr)
-        self.assertEqual(self.rows()["a"]["attempt"], 4,
-                         "one spent, one lost with the yard, and two that were left\n" + done.stderr)
-        self.trainyard("run", "--resume", "runs/job", expect=1)
-        self.assertEqual(self.rows()["a"]["attempt"], 7, "it had failed: all of them once more")
-
 
 class Peak(GpuTest):
     def test_of_a_task_that_is_over_in_a_moment_is_what_it_took(self):
@@ -125,21 +102,35 @@ groups:
     memory:  3GB   # a guess
     duration: 2h
     tasks:
-      - {id: a, command: [/usr/bin/python3, -c, "import time; x = bytearray(100_000_000); time.sleep(1.2)"]}
+      - {id: a, cpus: 0, command: "/usr/bin/python3 large.py"}
   - name: cells
     matrix: {m: [40, 50]}
     memory: "{m}MB"
     tasks:
-      - {command: "sleep 1.2"}
-  - {name: unsaid, tasks: [{id: u, command: sleep 1.2}]}
+      - {cpus: 0, command: sh small.sh}
+  - {name: unsaid, tasks: [{id: u, cpus: 0, command: sh small.sh}]}
 """
 
     def setUp(self):
         super().setUp()
         self.job(self.JOB)
+        self.write("small.sh", "until test -e go.$TRAINYARD_GROUP; do sleep 0.01; done\n")
+        self.write("large.py", "import subprocess\nx = bytearray(100_000_000)\nsubprocess.run(['sh', 'small.sh'])\n")
 
     def run_once(self):
-        self.trainyard("run", "job.yaml", "--set", "utilization-limit.cpu=100%", expect=0)
+        """Holds the tasks of each group until all have been sampled, the first for a second: else nothing is learned."""
+        groups = {"big": 1, "cells": 2, "unsaid": 1}
+        yard = self.start("run", "job.yaml", "--set", "scheduler.interval=100ms")
+        self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
+        for group, tasks in groups.items():
+            self.until(f"a sample of each of {group}", lambda: self.sampled(group) == tasks)
+            self.write(f"go.{group}", "")
+        self.end_of(yard, expect=0)
+
+    def sampled(self, group):
+        memory, duration = (100_000_000, 1_000) if group == "big" else (0, 0)
+        return sum(row["group"] == group and row["memory_now_bytes"] > memory and row["duration_ms"] > duration
+                   for row in self.status()["running"])
 
     def learned(self, *words, expect=0):
         return self.trainyard("learned", *words, expect=expect)
@@ -162,20 +153,14 @@ groups:
         self.assertEqual([cell["memory_bytes"]["next"] for cell in told["groups"][1]["cells"]],
                          [40_000_000, 50_000_000])
 
-    def test_reserves_what_tasks_took_where_less_is_written(self):
-        self.job(self.JOB.replace("3GB", "20MB"))
-        self.run_once()
-        again = self.trainyard("run", "job.yaml", "--new", "--dry-run", expect=0)
-        self.assertRegex(
-            again.stdout + again.stderr,
-            r"group 'big': memory is 20 MB as written; tasks that say so took at most 1\d\d(\.\d)? MB the last time, "
-            "and as much as they took is reserved")
-        told = json.loads(self.learned("job.yaml", "--json").stdout)
-        (memory,) = told["groups"][0]["numbers"]["memory_bytes"]
-        self.assertGreater(memory["next_at_most"], 100_000_000)
-
     def test_writes_the_numbers_into_the_lines_where_they_stand(self):
+        kept = self.directory / ".trainyard"
+        kept.mkdir()
+        of_a_newer_one = '{"version": 99, "groups": {}}'
+        (kept / "job.yaml.learned.json").write_text(of_a_newer_one)
         self.run_once()
+        self.assertEqual((kept / "job.yaml.learned.json.unreadable").read_text(), of_a_newer_one)
+        self.assertNotIn("not used", self.learned("job.yaml").stdout)
         path = self.directory / "job.yaml"
         path.rename(self.directory / "real.yaml")
         path.symlink_to("real.yaml")
@@ -233,20 +218,6 @@ groups:
         self.learned("forget", "job.yaml", "big", expect=1)
         self.assertEqual(self.learned("forget", "job.yaml").stdout, "forgot what could not be read of job.yaml\n")
         self.assertIn("nothing yet", self.learned("job.yaml").stdout)
-
-    def test_puts_a_file_that_cannot_be_read_aside(self):
-        kept = self.directory / ".trainyard"
-        kept.mkdir()
-        of_a_newer_one = '{"version": 99, "groups": {}}'
-        (kept / "job.yaml.learned.json").write_text(of_a_newer_one)
-        self.run_once()
-        self.assertEqual((kept / "job.yaml.learned.json.unreadable").read_text(), of_a_newer_one)
-        self.assertNotIn("not used", self.learned("job.yaml").stdout)
-
-    def test_says_that_nobody_uses_it(self):
-        self.run_once()
-        self.assertIn("\nscheduler.auto-adjust is off: no run uses it\n",
-                      self.learned("job.yaml", "--set", "scheduler.auto-adjust=false").stdout)
 
     def test_tells_who_mistypes_what_was_meant(self):
         for words, told in ((["wirte", "job.yaml"], "unknown command 'wirte', did you mean 'write'?"),

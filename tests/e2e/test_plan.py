@@ -36,13 +36,6 @@ class Plan(YardTest):
         self.assertEqual(sorted(task["gpus"] for task in said["tasks"]), [[], ["0"], ["0"], ["1"], ["1"]])
         self.assertFalse((self.directory / "runs").exists())
 
-    def test_a_machine_that_is_too_small_is_named_and_the_others_are_compared(self):
-        self.job(SWEEP)
-        text = self.plan("--gpus", "4GB", "24GB", "2x24GB", "--memory", "64GB", "--cpus", "8", expect=0).stdout
-        self.assertIn("4GB, 64GB of memory, 8 CPUs: cannot run it: ", text)
-        self.assertIn("needs 10 GB of memory on a GPU, the largest here can give 3.6 GB", text)
-        self.assertRegex(text, r"compared:\n  4GB, .* cannot run it\n  24GB, .* 21:00\n  2x24GB, .* 11:00  1\.91 x as fast")
-
     def test_a_run_is_played_through_on_several_machines(self):
         self.job(SWEEP)
         text = self.plan("--machines", "2x(1x12GB, 8 CPUs, 64GB)", "1x(1x12GB, 8 CPUs, 64GB)+1x(1 CPU, 16GB)", expect=0).stdout
@@ -89,29 +82,31 @@ name: j
 groups:
   - name: g
     cpus: 0
-    matrix: {s: [0.1, 1.2]}
-    tasks: [{id: "{s}", command: "sleep {s}"}]
+    tasks: [{id: a, command: "until test -e go; do sleep 0.01; done"}]
 """)
-        self.trainyard("run", "job.yaml", "--run-dir", "first", expect=0)
-        kept = json.loads(self.text(".trainyard/job.yaml.learned.json"))["groups"]["g"]
-        self.assertEqual(sorted(kept), ["0.1", "1.2"])
-        # It counts from when the yard hears of the start, which is a little later on a busy machine.
-        self.assertGreaterEqual(kept["1.2"]["train_ms"], 1000)
-        self.assertGreater(kept["1.2"]["memory"], 0)
+        yard = self.start("run", "job.yaml", "--run-dir", "first", "--set", "scheduler.interval=100ms")
+        self.until_file("first/journal.db")
+        self.until("the task", lambda: self.words("first") == {"g/a": "RUNNING"})
+
+        def lives_long():
+            """By the clock of the run, which is a little behind that of whoever looks at it."""
+            status = self.status("first")
+            return status["machine"]["at_ms"] - status["tasks"][0]["started_ms"] >= 1000
+        self.until("a second of it", lives_long)
+        self.write("go", "")
+        self.end_of(yard, expect=0)
+        kept = json.loads(self.text(".trainyard/job.yaml.learned.json"))["groups"]["g"]["a"]
+        self.assertGreaterEqual(kept["train_ms"], 1000)
+        self.assertGreater(kept["memory"], 0)
         said = json.loads(self.plan("--json", expect=0).stdout)
         (note,) = said["notes"]
-        self.assertRegex(note, r"^group 'g': memory .*, duration 0\.\d s to \d\.\d s, as learned from first of \d{4}-\d\d-\d\d$")
-        self.assertGreaterEqual(said["runs"][0]["makespan_ms"], kept["1.2"]["train_ms"])
+        self.assertRegex(note, r"^group 'g': memory .*, duration [\d.:]+( s)?, as learned from first of \d{4}-\d\d-\d\d$")
+        self.assertGreaterEqual(said["runs"][0]["makespan_ms"], kept["train_ms"])
         shown = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"]
         self.assertLess(shown[0]["memory_bytes"], 100_000_000)
-        # A number that is written counts, and is told of when it differs.
-        self.job(self.text("job.yaml").replace("cpus: 0", "cpus: 0\n    memory: 1GB"))
-        done = self.trainyard("run", "job.yaml", "--run-dir", "second", expect=0)
-        self.assertIn("group 'g': memory is 1 GB as written; tasks that say so took at most", done.stderr)
-        self.assertNotIn("as written", self.trainyard("run", "job.yaml", "--run-dir", "third", "--set",
-                                                      "scheduler.auto-adjust=false", expect=0).stderr)
 
     def test_runs_of_a_moment_leave_nothing(self):
         self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         self.trainyard("run", "job.yaml", expect=0)
-        self.assertFalse((self.directory / ".trainyard").exists())
+        (task,) = self.status("runs/j")["tasks"]
+        self.assertEqual((self.directory / ".trainyard").exists(), task["duration_ms"] >= 1000)

@@ -3,7 +3,7 @@ import json
 import sqlite3
 import unittest
 
-from yard import TRAINYARD, YardTest, subprocess
+from yard import PATIENCE_S, TRAINYARD, YardTest, subprocess
 
 JOB = """
 name: job
@@ -50,7 +50,7 @@ class Replay(YardTest):
 
     def test_says_how_a_run_is_recorded_that_was_not(self):
         done = subprocess.run([TRAINYARD, "run", "job.yaml"], cwd=self.directory, env=self.environment,
-                              capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+                              capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(self.replay(expect=2).stderr,
                          "trainyard: runs/job: execution 1 was not recorded: with 'journal: {record: full}' in "

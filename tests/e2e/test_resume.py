@@ -134,13 +134,14 @@ groups:
         (self.directory / "other.yaml").unlink()
         self.assertIn("say another with --config", self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 
-    def test_a_yard_killed_at_each_of_its_writes_loses_no_finished_task(self):
+    def test_a_yard_killed_at_its_writes_loses_no_finished_task(self):
+        """At a good dozen of them; the unit tests of the journal cut its writes off at many more."""
         strace = shutil.which("strace")
         self.assertTrue(strace, "strace is installed by scripts/setup test")
         self.job(COUNTED)
         # The leak sanitizer cannot work in a process that is traced.
         environment = {"ASAN_OPTIONS": "detect_leaks=0"} if SANITIZED else {}
-        stride = 8 if SANITIZED else 1
+        step = 57 if SANITIZED else 23
         killed = 0
         write = 1
         while True:
@@ -158,9 +159,8 @@ groups:
             self.assertEqual(self.results(run), self.all_done(), f"write {write}: {resumed.stderr}")
             for task in finished:
                 self.assertEqual(self.text(f"{run}/g/{task}/runs.txt"), "run\n", f"write {write}: {task} ran twice")
-            # The first writes make the journal, each of them matters; later ones repeat themselves.
-            write += stride if write < 12 else 5 * stride
-        self.assertGreater(killed, 0 if SANITIZED else 10)
+            write += step
+        self.assertGreater(killed, 2 if SANITIZED else 10)
 
     def finished_in(self, run):
         done = self.trainyard("status", run, "--json", "--all")

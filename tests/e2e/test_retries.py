@@ -1,5 +1,5 @@
 """Tasks that are retried after what they did themselves."""
-from yard import YardTest, json, os, signal
+from yard import YardTest, os, signal
 
 # Fails until it has been tried as often as its argument says.
 FLAKY = """#!/bin/sh
@@ -72,33 +72,3 @@ groups:
         self.trainyard("run", "--resume", "job.yaml", expect=0)
         (row,) = self.status()["tasks"]
         self.assertEqual((row["word"], row["attempt"]), ("FINISHED", 2))
-
-    def test_that_wait_can_be_killed_and_are_stopped_by_ctrl_c(self):
-        self.job("""
-name: job
-groups:
-  - name: g
-    retries: 1
-    retry-delay: 50m
-    tasks: [{id: a, command: ./flaky.sh 2}, {id: b, command: ./flaky.sh 2}]
-""")
-        yard = self.start("run", "job.yaml")
-        for name in "ab":
-            self.until("the delay", lambda: self.life(name)[-1:] == ["INTERRUPT"])
-        self.trainyard("kill", "a", "--run-dir", "runs/job", expect=0)
-        self.assertEqual(self.words()["g/a"], "KILLED")
-        yard.send_signal(signal.SIGINT)
-        self.end_of(yard)
-        self.assertEqual(self.words(), {"g/a": "KILLED", "g/b": "STOPPED"})
-        self.trainyard("run", "--resume", "job.yaml", expect=0)
-        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "FINISHED"})
-
-    def test_are_shown_by_a_dry_run(self):
-        self.job("""
-groups: [{tasks: [{command: x, retries: 2, oom-retries: 4, retry-on: [time-limit], retry-delay: 30s, time-limit: 1h}]}]
-""")
-        shown = self.trainyard("run", "--dry-run", "job.yaml", expect=0).stdout
-        self.assertIn("2 more after a failure or the time limit, the first after 30 s; 4 more out of memory", shown)
-        (task,) = json.loads(self.trainyard("run", "--dry-run", "--json", "job.yaml", expect=0).stdout)["tasks"]
-        self.assertEqual([task[key] for key in ("retries", "oom_retries", "retry_on", "retry_delay_ms")],
-                         [2, 4, ["time-limit"], 30_000])

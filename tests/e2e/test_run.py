@@ -4,7 +4,7 @@ import sqlite3
 import sys
 from contextlib import closing
 
-from yard import TRAINYARD, YardTest, json, subprocess
+from yard import PATIENCE_S, TRAINYARD, YardTest, json, subprocess
 
 SWEEP = """
 name: job
@@ -21,6 +21,7 @@ groups:
           cat $TRAINYARD_RUN_DIR/data.txt && echo {lr} >&2 &&
           echo '{{"acc": 0.9{seed}, "lr": "'{lr}'"}' > $TRAINYARD_RESULT
 """
+SMALL = "name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]\n"
 
 
 class Run(YardTest):
@@ -49,6 +50,9 @@ groups:
     tasks:
       - {id: a, cpus: 2, command: [sh, -c, 'pwd; env | grep -E "^(TRAINYARD_|[A-Z]*_NUM_THREADS|PYTHONUNB|WHO)" | sort']}
 """)
+        # The tests themselves are told things by such variables.
+        for name in [name for name in self.environment if name.startswith("TRAINYARD_") and name != "TRAINYARD_PROMISES"]:
+            del self.environment[name]
         self.trainyard("run", "job.yaml", expect=0, env={"MKL_NUM_THREADS": "3"})
         run = self.directory.resolve() / "runs/job"
         lines = self.text("runs/job/g/a/stdout.log").splitlines()
@@ -80,9 +84,9 @@ groups:
                 if not (self.directory / "runs/job/journal.db").exists():
                     return []
                 done = self.trainyard("status", "runs/job", "--json")
-                return json.loads(done.stdout)["waiting"] if done.returncode == 0 else []
-            self.until("the limit", lambda: any(row["cause"] == "others-use-cpu" for row in reasons()))
-            said = reasons()[0]
+                rows = json.loads(done.stdout)["waiting"] if done.returncode == 0 else []
+                return [row for row in rows if row["cause"] == "others-use-cpu"]
+            (said,) = self.until("the limit", reasons)
             self.assertRegex(said["reason"], r"^others use \d+ % of the CPUs: from 80 % on, tasks without a GPU run one at a time$")
             self.assertEqual(said["help"],
                              f"trainyard run --resume {self.directory}/runs/job --set utilization-limit.cpu=100%")
@@ -108,52 +112,28 @@ groups:
         self.assertIn("it needs group 'a', where a task failed",
                       [row["message"] for row in self.status()["tasks"]])
 
-    def test_ends_a_fail_fast_group_with_its_first_failure(self):
-        self.job("""
-name: job
-groups:
-  - name: g
-    fail-fast: true
-    cpus: 0
-    tasks:
-      - {id: long, command: [sleep, '1000']}
-      - {id: bad, command: [sh, -c, 'while ! test -d $TRAINYARD_RUN_DIR/g/long; do :; done; exit 1']}
-""")
-        self.trainyard("run", "job.yaml", expect=1)
-        self.assertEqual(self.words(), {"g/long": "KILLED", "g/bad": "EXIT 1"})
-
-    def test_ends_a_task_over_its_time_limit(self):
-        self.job("""
-name: job
-groups:
-  - name: g
-    time-limit: 300ms
-    cpus: 0
-    tasks:
-      - {id: long, command: [sleep, '1000']}
-      - {id: quick, command: ['true']}
-""")
-        self.trainyard("run", "job.yaml", expect=1)
-        self.assertEqual(self.words(), {"g/long": "TIMEOUT", "g/quick": "FINISHED"})
-
     def test_sends_the_signal_that_a_task_wants_before_term(self):
         self.job("""
 name: job
 groups:
   - name: g
-    time-limit: 1500ms
     signal: USR1@1
     cpus: 0
     tasks:
       - id: saves
-        command: 'trap "echo saved; exit 0" USR1; while :; do :; done'
+        command: 'trap "echo saved; exit 0" USR1; echo ready; while :; do sleep 0.01; done'
       - id: stays
-        command: 'trap "echo heard" USR1; trap "echo term; exit 0" TERM; while :; do :; done'
+        command: 'trap "echo heard" USR1; trap "echo term; exit 0" TERM; echo ready; while :; do sleep 0.01; done'
 """)
-        self.trainyard("run", "job.yaml", expect=1)
-        self.assertEqual(self.words(), {"g/saves": "FINISHED", "g/stays": "TIMEOUT"})
-        self.assertEqual(self.text("runs/job/g/saves/stdout.log"), "saved\n")
-        self.assertEqual(self.text("runs/job/g/stays/stdout.log"), "heard\nterm\n")
+        yard = self.start("run", "job.yaml")
+        for task in ("saves", "stays"):
+            self.until_written(f"runs/job/g/{task}/stdout.log")
+        self.until("both", lambda: set(self.words().values()) == {"RUNNING"})
+        self.trainyard("kill", "*", expect=0)
+        self.end_of(yard, expect=1)
+        self.assertEqual(set(self.words().values()), {"KILLED"})
+        self.assertEqual(self.text("runs/job/g/saves/stdout.log"), "ready\nsaved\n")
+        self.assertEqual(self.text("runs/job/g/stays/stdout.log"), "ready\nheard\nterm\n")
 
     def test_tells_all_mistakes_at_once_and_runs_nothing(self):
         self.job("""name: job
@@ -180,11 +160,6 @@ groups:
         self.assertFalse((self.directory / "runs").exists())
         json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
 
-    def test_prints_its_results_as_json(self):
-        self.job(SWEEP)
-        done = self.trainyard("run", "job.yaml", "--json", expect=0)
-        self.assertEqual(len(json.loads(done.stdout)["tasks"]), 5)
-
     def test_keeps_the_diff_that_git_makes_whatever_a_person_looks_at_diffs_with(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
         git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
@@ -200,7 +175,7 @@ groups:
         self.assertIn("\n+# edited\n", diff)
 
     def test_refuses_a_run_directory_that_was_used_and_names_the_ways_out(self):
-        self.job(SWEEP)
+        self.job(SMALL)
         self.trainyard("run", "job.yaml", expect=0)
         done = self.trainyard("run", "job.yaml", expect=2)
         lines = [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("  ")]
@@ -228,22 +203,22 @@ groups:
         lines = [line for line in refused.splitlines() if line.startswith("  ")]
         for line, place in zip(lines, ("my runs", "my runs-2")):
             done = subprocess.run(line + " --set utilization-limit.cpu=100%", shell=True, cwd=self.directory,
-                                  env=self.environment, capture_output=True, text=True, timeout=60)
+                                  env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual(done.returncode, 0, done)
             self.assertIn(f": {place}\n", done.stderr)
         self.assertEqual(len(lines), 2)
 
     def test_takes_no_run_of_another_job_for_its_own_second_one(self):
         for name in ("net", "net-50"):
-            self.job(SWEEP.replace("name: job", f"name: {name}"), f"{name}.yaml")
+            self.job(SMALL.replace("name: job", f"name: {name}"), f"{name}.yaml")
             self.trainyard("run", f"{name}.yaml", expect=0)
         self.assertIn(": runs/net\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
         for name in ("net", "net-50"):
             self.assertIn(f": runs/{name}\n", self.trainyard("status", f"{name}.yaml", expect=0).stdout)
 
     def test_takes_no_second_run_of_another_job_for_its_own(self):
-        self.job(SWEEP.replace("name: job", "name: net"), "net.yaml")
-        self.job(SWEEP.replace("name: job", "name: net-2"), "net-2.yaml")
+        self.job(SMALL.replace("name: job", "name: net"), "net.yaml")
+        self.job(SMALL.replace("name: job", "name: net-2"), "net-2.yaml")
         self.trainyard("run", "net.yaml", expect=0)
         self.trainyard("run", "net.yaml", "--new", expect=0)
         self.assertIn("has no run yet", self.trainyard("status", "net-2.yaml", expect=2).stderr)
@@ -286,7 +261,7 @@ groups:
         self.assertEqual([row["edited"] for row in self.status()["tasks"]], [False, False])
 
     def test_refuses_what_of_resume_and_new_does_not_go_together(self):
-        self.job(SWEEP)
+        self.job(SMALL)
         for words, said in ((["--resume", "--new"], "say one of them"), (["--rerun-changed"], "goes with --resume"),
                             (["--resume"], "no run of 'job.yaml' has begun")):
             self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)

@@ -3,26 +3,18 @@ import json
 import subprocess
 import unittest
 
-from yard import YardTest
+from yard import PATIENCE_S, YardTest
 
 # Runs what follows with bash in the place of the shell that /bin/sh is, for itself alone.
 WITH_BASH = ["unshare", "-rm", "bash", "-c", 'mount --bind "$(readlink -f /bin/bash)" "$(readlink -f /bin/sh)" && exec "$0" "$@"']
 NASTY = ["it's \"x\" $HOME `id` \\", "$(touch HIT)", "`touch HIT`", "x; touch HIT", "'; touch HIT; '", "\"; touch HIT; \"",
          "E\ntouch HIT\nE\n", "x[$(touch HIT)]", "-n", "", " a  b ", "*", "".join(map(chr, range(1, 128))), "ä€"]
-# With each of these a value was run, in dash or in bash, when values were written into commands.
-RUN_ONCE = [
-    "cat <<'EOF'\\\n; echo {v}\nEOF\n", "cat <<E\\\nOF\n{v}\nEOF\n", "cat <<'EOF' \\\n; echo {v}\nEOF\n",
-    "cat <(x)#{v}", "tee >(cat)#{v}", "x=(a b)#{v}", "echo @(a)#{v}", "cat <(x)#'{v}'\n", "x=(a b)#\"{v}\"",
-    "x[{v}]=1", "[[ {v} -eq 0 ]]", "[[ -v {v} ]]", "let {v}", "declare -i x={v}", "echo >&{v}", "echo>&{v}", "RANDOM={v}",
-]
-# With each of these a value was changed: it went on with the name of a variable, or lost its tabs.
-CHANGED_ONCE = {"x=1; echo \"$x\\\n{v}\"": "write the name in braces: ${x}{v}", "cat <<-E\n\t{v}\nE\n": "write <<EOF"}
 
 
 def shells():
     """The ways to run the program: with /bin/sh as it is, and as bash where that can be had."""
     ways = [[]]
-    if subprocess.run([*WITH_BASH, "true"], capture_output=True, check=False).returncode == 0:
+    if subprocess.run([*WITH_BASH, "true"], capture_output=True, check=False, timeout=PATIENCE_S).returncode == 0:
         ways.append(WITH_BASH)
     return ways
 
@@ -34,7 +26,7 @@ class Values(YardTest):
             json.dumps(list(range(len(values)))), json.dumps([{"n": n, "v": value} for n, value in enumerate(values)]),
             json.dumps(command)))
         done = self.trainyard("run", "job.yaml", "--new", prefix=prefix)
-        self.assertEqual(list(self.directory.glob("**/HIT")), [], command)
+        self.assertEqual(list(self.directory.glob("**/HIT")), [])
         return done
 
     def test_reach_the_command_as_they_are_in_every_quoting(self):
@@ -51,17 +43,6 @@ E
                 self.assertEqual(said, {"word": value, "double": "<%s>" % value, "single": "<%s>" % value,
                                         "document": value + "\n"}, prefix)
 
-    def test_are_not_run_where_they_once_were(self):
-        for prefix in shells():
-            for command in RUN_ONCE:
-                self.task(command, ["x; touch HIT", "\ntouch HIT\n", "x[$(touch HIT)]", "$(touch HIT)"], prefix)
-
-    def test_are_refused_where_they_once_were_changed(self):
-        for command, cure in CHANGED_ONCE.items():
-            done = self.task(command, ["\tx"])
-            self.assertEqual(done.returncode, 2, command)
-            self.assertIn(cure, done.stderr)
-
     def test_reach_every_rank(self):
         self.job("""groups: [{name: g, matrix: {v: ["it's"]}, tasks: [{id: x, ranks: 2, command: 'printf %s {v} > "{task_dir}/$RANK"'}]}]""")
         self.trainyard("run", "job.yaml", expect=0)
@@ -73,7 +54,7 @@ E
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"job.yaml:1:\d+: group 'g': task '\{n\}': command: '\{v\}' stands in the text that 'sh -c' "
                                       r"reads as a command; hand it over as an argument: sh -c '... \"\$1\"' sh \{v\}")
-        self.assertEqual(self.task("sh -c 'echo \"$1\"' sh {v}", NASTY).returncode, 0)
+        self.assertFalse((self.directory / "runs").exists())
 
     def test_can_be_pasted_from_a_dry_run(self):
         command = "printf '<%s>' {v} \"{v}\" '{v}' $(printf %s x) # {v}"

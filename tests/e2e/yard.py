@@ -19,8 +19,8 @@ CLIENT = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
 # Other tests run at the same time: what they use of the CPUs must not hold this yard up. And each run is recorded, to
 # be played again when its test has ended.
 SETTINGS = ["--set", "utilization-limit.cpu=100%", "--set", "journal.record=full"]
-# A bound, for what comes in milliseconds on an idle machine: others may compute beside the tests.
-PATIENCE_S = 240
+# By when the program must have answered. It answers in milliseconds on an idle machine.
+PATIENCE_S = 60
 
 
 def is_recorded(path):
@@ -65,8 +65,10 @@ class YardTest(unittest.TestCase):
 
     def replay_all(self):
         """Whatever became of a run: its scheduler decides the same again."""
-        for journal in self.directory.rglob("journal.db"):
-            if not is_recorded(journal):
+        # Sockets and the like may go meanwhile, which os.walk() bears and rglob() does not.
+        for place, _, names in os.walk(self.directory):
+            journal = pathlib.Path(place, "journal.db")
+            if journal.name not in names or not is_recorded(journal):
                 continue
             done = subprocess.run([TRAINYARD, "replay", journal.parent], capture_output=True, text=True,
                                   timeout=PATIENCE_S, env=self.environment)
@@ -119,12 +121,7 @@ class YardTest(unittest.TestCase):
 
     def until(self, what, holds, patience=PATIENCE_S):
         """Waits until holds() gives something true, and returns it."""
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            if value := holds():
-                return value
-            time.sleep(0.01)
-        self.fail(f"waited {patience} s in vain for {what}")
+        return wait_until(what, holds, patience)
 
     def until_file(self, name):
         return self.until(name, lambda: (self.directory / name).exists())
@@ -163,17 +160,41 @@ class YardTest(unittest.TestCase):
             return []
         journal = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
-            (number,) = journal.execute("SELECT number FROM tasks WHERE id = ?", (name,)).fetchone()
+            found = journal.execute("SELECT number FROM tasks WHERE id = ?", (name,)).fetchone()
             rows = journal.execute("SELECT data FROM events ORDER BY seq").fetchall()
         except sqlite3.OperationalError:
             return []  # It is being made.
         finally:
             journal.close()
+        if found is None:
+            return []
         changes = [change for (data,) in rows for change in json.loads(data).get("changes", [])]
-        return [change["status"] for change in changes if change.get("task") == number]
+        return [change["status"] for change in changes if change.get("task") == found[0]]
 
     def text(self, name):
         return (self.directory / name).read_text()
+
+
+def wait_until(what, holds, patience=PATIENCE_S):
+    """Waits until holds() gives something true, and returns it. The one place where tests sleep."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        if value := holds():
+            return value
+        time.sleep(0.01)
+    raise AssertionError(f"waited {patience} s without effect for {what}")
+
+
+def own_mounts(*more):
+    """The words that run a command in a mount namespace of its own. Skips the test where none can be made."""
+    user = ["--map-root-user"] if os.geteuid() != 0 else []
+    # In a chroot the root is no mount, so that its propagation cannot be changed.
+    for propagation in ("private", "unchanged"):
+        words = ["unshare", "--mount", "--propagation", propagation, *user, *more]
+        done = subprocess.run([*words, "true"], capture_output=True, text=True, timeout=PATIENCE_S)
+        if done.returncode == 0:
+            return words
+    raise unittest.SkipTest(f"no mount namespace can be made here: {done.stderr.strip()}")
 
 
 def alive(pid):
@@ -220,5 +241,5 @@ def processes_with(text):
     return found
 
 
-__all__ = ["CLIENT", "TRAINYARD", "YardTest", "alive", "guard_of", "keeper_of", "processes_with", "json", "os", "pathlib", "signal",
+__all__ = ["CLIENT", "PATIENCE_S", "TRAINYARD", "YardTest", "alive", "guard_of", "keeper_of", "own_mounts", "processes_with", "wait_until", "json", "os", "pathlib", "signal",
            "subprocess"]
