@@ -9,10 +9,10 @@ import sqlite3
 import tempfile
 import unittest
 
-from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, RANKS, WORKERS
+from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, QUICK_LINKER, RANKS, WORKERS
 from pages import DOCS, TRIED, TRIED_ELSEWHERE, blocks, pages
 from servers import WebServer
-from yard import CLIENT, YardTest, json, os, pathlib, subprocess
+from yard import CLIENT, PATIENCE_S, YardTest, json, os, pathlib, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
 JOBS, JOURNAL, PROTOCOL = (DOCS / f"{name}.md" for name in ("job-file", "journal", "protocol"))
@@ -38,7 +38,7 @@ class BlockTest(YardTest):
 
     def shell(self, script, **options):
         done = subprocess.run(["sh", "-ec", script], cwd=self.directory, env=self.environment, capture_output=True,
-                              text=True, timeout=240, **{"stdin": subprocess.DEVNULL, **options})
+                              text=True, timeout=PATIENCE_S, **{"stdin": subprocess.DEVNULL, **options})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
@@ -399,9 +399,10 @@ class Programs(BlockTest):
             library=blocks(LIBRARY, "cmake")[0], pipeline=blocks(PIPELINE, "cmake")[0], others=" ".join(others)))
         for words in (["--install", BUILD, "--prefix", cls.place / "prefix"],
                       ["-G", "Ninja", "-S", cls.place, "-B", cls.place / "build",
-                       f"-DCMAKE_PREFIX_PATH={cls.place / 'prefix'}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}"],
+                       f"-DCMAKE_PREFIX_PATH={cls.place / 'prefix'}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER],
                       ["--build", cls.place / "build", "-j2"]):
-            done = subprocess.run(["cmake", *words], capture_output=True, text=True, timeout=600)
+            # A compiler beside other tests may take as long as it does.
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True)
             assert done.returncode == 0, done.stdout + done.stderr
 
     @staticmethod
@@ -414,7 +415,7 @@ class Programs(BlockTest):
     def output_of(self, name, *words):
         self.write("trainyard.yaml", "utilization-limit: {cpu: 100%}\n")
         done = subprocess.run([self.place / "build" / name, *words], cwd=self.directory, env=self.environment,
-                              capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+                              capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
         return done.stdout
 
@@ -437,7 +438,7 @@ class Programs(BlockTest):
     @tries(WORKERS, "cpp", 0)
     def test_of_workers_run(self):
         done = subprocess.run([self.place / "build/together"], cwd=self.directory, env=self.environment,
-                              capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)
+                              capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(set(done.stderr.split()), {"0.5"})
 

@@ -10,7 +10,7 @@ import unittest
 
 from pages import DOCS, ROOT, TRIED, blocks, guides
 from test_blocks import BlockTest, tried, tries
-from yard import json
+from yard import PATIENCE_S, json
 
 FAKE = pathlib.Path(os.environ.get("TRAINYARD_FAKE_NVML_DIR", "."))
 INSTALL, GPUS, WAITING, COOKBOOK, SECURITY = (
@@ -170,10 +170,11 @@ class Cookbook(GuideTest):
         (text,) = blocks(COOKBOOK, "python")
         epoch = 'state["epoch"] += 1'
         self.assertIn(epoch, text)
-        # In its first attempt the third epoch lasts until the signal comes, which is at once here.
-        waits = "while len(ended) == 0 and state['epoch'] == 3 and os.environ['TRAINYARD_ATTEMPT'] == '1': signal.pause()"
+        # In its first attempt the third epoch lasts until the signal comes, which is soon here.
+        waits = ("while len(ended) == 0 and state['epoch'] == 3 and os.environ['TRAINYARD_ATTEMPT'] == '1': "
+                 "__import__('time').sleep(0.01)")
         self.write("long.py", text.replace(epoch, f"{epoch}\n    {waits}"))
-        self.run_block(COOKBOOK, 4, changed=lambda job: job.replace("12h", "31s").replace("@120", "@30"))
+        self.run_block(COOKBOOK, 4, changed=lambda job: job.replace("12h", "33s").replace("@120", "@30"))
         (task,) = self.status("runs/sweep")["tasks"]
         self.assertEqual(task["attempt"], 2)
         self.assertEqual(json.loads(self.text("runs/sweep/long/long-1/checkpoint.json")), {"epoch": 100})
@@ -267,10 +268,11 @@ class ComingFrom(GuideTest):
     @tries(SLURM, "yaml", 0, 1)
     def test_slurm_runs_the_same_commands(self):
         (script,) = blocks(SLURM, "bash")
-        # Its nodes are small here, and its batch does not wait for us.
+        # Its nodes are small here, and its batch does not wait for us. What waits in sbatch looks every ten seconds.
         self.write("array.sh", script.replace("16G", "100M"))
-        done = subprocess.run([sys.executable, ROOT / "tests/slurm.py", "sbatch", "--wait", "array.sh"], cwd=self.directory,
-                              env=self.environment, capture_output=True, text=True, timeout=240)
+        self.write("batch.sh", "sbatch array.sh; while squeue -h | grep -q .; do sleep 0.1; done\n")
+        done = subprocess.run([sys.executable, ROOT / "tests/slurm.py", "sh", "-e", "batch.sh"], cwd=self.directory,
+                              env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         theirs = self.commands()
         self.assertEqual(len(theirs), 10)

@@ -14,7 +14,7 @@ groups:
     needs: []
     cpus: 0
     memory: 10MB
-    tasks: [{id: stays, command: 'cat other; echo done'}, {id: late, command: 'exec sleep 1000', time-limit: 5s}]
+    tasks: [{id: stays, command: 'cat other; echo done'}, {id: late, command: 'exec sleep 1000', time-limit: 1s}]
   - {name: h, needs: g, cpus: 0, memory: 1MB, tasks: [{id: next, command: 'echo done > next.done'}]}
 """
 SHELLS = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}
@@ -27,6 +27,7 @@ class JobControl(YardTest):
         self.job(JOB)
         self.environment.update(TERM="xterm", PS1="ready> ", HISTFILE="")
         shell = Terminal(SHELLS[name], self.directory, self.environment)
+        self.addCleanup(self.kill_all)
         self.addCleanup(shell.close)
         shell.until_shown("ready> ")
         self.modes_of_commands(shell, "before")
@@ -37,6 +38,11 @@ class JobControl(YardTest):
         self.run_pid = shell.foreground()
         self.assertNotEqual(self.run_pid, shell.child)
         return shell
+
+    def kill_all(self):
+        """The run is in a process group of its own, and outlives its shell."""
+        for pid in processes_with(f"XDG_RUNTIME_DIR={self.sockets}"):
+            os.kill(pid, signal.SIGKILL)
 
     def modes_of_commands(self, shell, name):
         """The modes of the terminal as a command of the shell finds them, which are not those of its own prompt."""
@@ -131,6 +137,6 @@ class JobControl(YardTest):
         self.until_file("next.done")
         with open(self.directory / "other", "w"):
             pass
-        self.until("the run to end", lambda: not alive(self.run_pid), patience=60)
+        self.until("the run to end", lambda: not alive(self.run_pid))
         self.assertEqual(self.words(), {"g/ends": "FINISHED", "other/stays": "FINISHED", "other/late": "TIMEOUT",
                                         "h/next": "FINISHED"})

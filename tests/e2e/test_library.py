@@ -1,7 +1,8 @@
 """The library as a stranger meets it: installed, found by CMake, and used by a program of its own."""
 import pathlib
 
-from yard import YardTest, json, os, subprocess
+from block_programs import QUICK_LINKER
+from yard import PATIENCE_S, YardTest, json, os, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "library"
@@ -12,12 +13,13 @@ class Library(YardTest):
         prefix, build = self.directory / "prefix", self.directory / "build"
         for words in (["--install", BUILD, "--prefix", prefix],
                       ["-G", "Ninja", "-S", EXAMPLE, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
-                       f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}"],
+                       f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER],
                       ["--build", build]):
-            done = subprocess.run(["cmake", *words], capture_output=True, text=True, timeout=300)
+            # A compiler beside other tests may take as long as it does.
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.write("trainyard.yaml", "utilization-limit:\n  cpu: 100%\n")
-        done = subprocess.run([build / "folds"], cwd=self.directory, capture_output=True, text=True, timeout=60,
+        done = subprocess.run([build / "folds"], cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE_S,
                               env=self.environment)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())

@@ -60,17 +60,6 @@ class Limits(Entries):
         self.assertEqual((limits["state"], limits["says"]), ("warning", f"it has only {os.cpu_count()} CPUs; it has no GPU 5"))
         self.assertEqual(len(told["gpus"]), 1)
 
-    def test_of_a_name_behind_on_are_those_of_the_configuration(self):
-        self.write("trainyard.yaml", "machines: [{ssh: lab1, cpus: 0.5}, lab2]\n")
-        self.cpus = 0
-        self.sweep("true")
-        self.trainyard(*self.words(on="lab1"), expect=0)
-        self.assertEqual([cpus for _, cpus, _ in self.joined()], [500])
-
-    def test_that_are_mistaken_are_told_at_their_place(self):
-        told = self.run_job("  - {ssh: lab1, cpu: 8}\n", JOB % (0, "true"), expect=2).stderr
-        self.assertIn("job.yaml:2:17: machines: unknown key 'cpu', did you mean 'cpus'?", told)
-
 
 class Setup(Entries):
     def setup(self, line, command="true", **options):

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from yard import TRAINYARD
+from yard import PATIENCE_S, TRAINYARD, own_mounts
 
 # What glibc of Debian 12 has; a program that asks for more does not run there.
 GLIBC = (2, 36)
@@ -86,11 +86,8 @@ class BareDebian(unittest.TestCase):
         (self.root / "root/bare.yaml").write_text(JOB)
 
     def inside(self, command):
-        alone = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
-        if os.geteuid() != 0:
-            alone.append("--map-root-user")
-        return subprocess.run([*alone, "sh", "-c", INSIDE, self.root, command], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+        return subprocess.run([*own_mounts("--pid", "--fork", "--kill-child"), "sh", "-c", INSIDE, self.root, command], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S)
 
     def test_runs_a_job_where_no_package_is_that_not_every_debian_has(self):
         libraries = {path.name.split(".so")[0] for path in self.root.glob("usr/lib/**/*.so*")}

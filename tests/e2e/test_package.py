@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import unittest
 
-from yard import os, subprocess
+from yard import PATIENCE_S, os, own_mounts, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
 CMAKE = """cmake_minimum_required(VERSION 3.25)
@@ -80,8 +80,7 @@ class Package(unittest.TestCase):
     def setUpClass(cls):
         cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-package-"))
         cls.addClassCleanup(shutil.rmtree, cls.prefix)
-        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], capture_output=True, text=True,
-                              timeout=300)
+        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def setUp(self):
@@ -90,9 +89,8 @@ class Package(unittest.TestCase):
         (self.directory / "overlay").mkdir()
 
     def without(self, libraries, *words):
-        alone = ["unshare", "--mount", "--propagation", "private"] + (["--map-root-user"] if os.geteuid() else [])
-        return subprocess.run([*alone, "sh", "-c", WITHOUT, "sh", self.directory / "overlay", " ".join(libraries), *words],
-                              capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+        return subprocess.run([*own_mounts(), "sh", "-c", WITHOUT, "sh", self.directory / "overlay", " ".join(libraries), *words],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
     def configure(self, libraries, find, target="trainyard::trainyard", program=""):
         # What CMake has found once it does not look for again.
@@ -125,7 +123,7 @@ class Package(unittest.TestCase):
             printed = subprocess.run([self.prefix / "bin/trainyard", "completion", shell], capture_output=True, text=True,
                                      check=True).stdout
             self.assertEqual((share / path).read_text(), printed)
-        shown = subprocess.run(["man", "-M", share / "man", "trainyard"], capture_output=True, text=True, timeout=60,
+        shown = subprocess.run(["man", "-M", share / "man", "trainyard"], capture_output=True, text=True, timeout=PATIENCE_S,
                                env={**os.environ, "MANPAGER": "cat", "MANWIDTH": "100"})
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         self.assertIn("run many training tasks", shown.stdout)

@@ -1,7 +1,6 @@
 """`trainyard parallel` as a user types it: programs as workers, what they print, how it ends, and a look at those at work."""
 import pathlib
 import signal
-import time
 
 from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess
 
@@ -12,12 +11,6 @@ class Parallel(YardTest):
                               text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, **options)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done
-
-    def wait_for(self, there):
-        until = time.monotonic() + PATIENCE_S
-        while not there():
-            self.assertLess(time.monotonic(), until)
-            time.sleep(0.02)
 
     def start(self, *words):
         process = subprocess.Popen([TRAINYARD, "parallel", *words], cwd=self.directory, env=self.environment, text=True,
@@ -62,7 +55,7 @@ class Parallel(YardTest):
     def test_ctrl_c_ends_all_and_leaves_nothing(self):
         process = self.start("-n", "2", "--", "sh", "-c", "echo $$; exec sleep 1000")
         logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
-        self.wait_for(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+        self.until("all workers", lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(PATIENCE_S), 130)
         for log in logs:
@@ -71,15 +64,14 @@ class Parallel(YardTest):
     def test_a_parent_that_is_killed_leaves_nothing(self):
         process = self.start("-n", "2", "--grace", "1", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
         logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
-        self.wait_for(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+        self.until("all workers", lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
         process.kill()
         process.wait()
-        self.wait_for(lambda: not any(os.path.exists(f"/proc/{log.read_text().strip()}") for log in logs))
+        self.until("all workers to end", lambda: not any(os.path.exists(f"/proc/{log.read_text().strip()}") for log in logs))
 
     def test_those_at_work_can_be_looked_at(self):
         process = self.start("-n", "2", "--topology", "star", "--roles", "learner,collector", "--", "sleep", "1000")
-        self.wait_for(lambda: len(self.looks(process)) == 1)
-        look = self.looks(process)[0]
+        look, = self.until("it to be there", lambda: self.looks(process))
         self.assertEqual((look["process"], look["command"], look["retries"]), (process.pid, ["sleep", "1000"], 0))
         self.assertEqual((look["parallel"]["topology"], look["parallel"]["open"], look["parallel"]["barriers"]), ("star", False, []))
         self.assertEqual([(worker["node"], worker["roles"], worker["presence"]) for worker in look["parallel"]["workers"]],
@@ -95,10 +87,13 @@ class Parallel(YardTest):
         process = self.start("-n", "1", "--", "sh", "-c", "echo up; exec sleep 1000")
         self.assertIn("up", self.next_line(process.stderr))
         process.send_signal(signal.SIGSTOP)
-        self.wait_for(lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
-        self.assertEqual(self.looks(process), [{"process": process.pid, "stopped": True}])
+        self.until("it to be stopped", lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        # Each waits for an answer that does not come.
+        looks = [self.start("--status", *words) for words in (["--json"], [])]
+        look, shown = (self.end_of(each, expect=0)[0] for each in looks)
+        self.assertIn({"process": process.pid, "stopped": True}, json.loads(look))
         self.assertIn(f"process {process.pid}: a run that is stopped, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\n",
-                      self.parallel("--status").stdout)
+                      shown)
         process.send_signal(signal.SIGCONT)
         process.terminate()
         self.assertEqual(process.wait(PATIENCE_S), 130)

@@ -4,7 +4,9 @@ import os
 
 import agents
 from test_agents import AgentTest
+from yard import own_mounts
 
+# No machine has a program 'trainyard-none' unless a test puts it there.
 JOB = """
 name: sweep
 groups:
@@ -24,16 +26,6 @@ class Preflight(AgentTest):
         told = json.loads(self.machines(*words, "--json", **options))["machines"]
         return {machine["name"]: {check["check"]: (check["state"], check["says"]) for check in machine["checks"]} for machine in told}
 
-    def without(self, host, program):
-        """A machine that has a PATH of its own without this program."""
-        there = self.directory / f"path-{host}"
-        there.mkdir()
-        for directory in ("/bin", "/usr/bin"):
-            for name in os.listdir(directory):
-                if name != program and not (there / name).is_symlink():
-                    (there / name).symlink_to(f"{directory}/{name}")
-        self.write(f"ssh.{host}", f"export PATH={there}\n")
-
 
 class Looked(Preflight):
     def test_a_machine_has_a_line_for_each_check(self):
@@ -47,13 +39,12 @@ class Looked(Preflight):
         self.until_no_agents()
 
     def test_a_program_that_only_one_of_them_has_is_missing_on_the_other(self):
-        self.job(JOB % "ncal 1")
-        self.write("bin-lab1/ncal", "#!/bin/sh\n", mode=0o755)
+        self.job(JOB % "trainyard-none 1")
+        self.write("bin-lab1/trainyard-none", "#!/bin/sh\n", mode=0o755)
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
-        self.without("lab2", "ncal")
         seen = self.checks("job.yaml", expect=2)
-        self.assertEqual(seen["lab1"]["programs"], ("ok", "ncal"))
-        self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'ncal': no such program on PATH (task train/one)"))
+        self.assertEqual(seen["lab1"]["programs"], ("ok", "trainyard-none"))
+        self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'trainyard-none': no such program on PATH (task train/one)"))
         self.assertRegex(self.machines("job.yaml", expect=2), r"(?m)^lab2  NO  \S+")
 
     def test_what_another_task_may_make_is_no_mistake(self):
@@ -102,7 +93,7 @@ class Looked(Preflight):
         self.job(JOB % "true", name="jobs/job.yaml")
         (self.directory / "runs").mkdir()
         self.write("other/job.yaml", "groups: []\n")
-        self.write("ssh.lab1", f"told=\"unshare -m sh -c 'mount --bind {self.directory}/other {self.directory}/jobs && $told'\"\n")
+        self.write("ssh.lab1", f"told=\"{' '.join(own_mounts())} sh -c 'mount --bind {self.directory}/other {self.directory}/jobs && $told'\"\n")
         state, says = self.checks("jobs/job.yaml", on="lab1", expect=2)["lab1"]["directory"]
         self.assertEqual(state, "no")
         self.assertIn("is another file there: it must lie on a disk that both machines have", says)
@@ -114,28 +105,27 @@ class Looked(Preflight):
         told, = json.loads(done.stdout)["machines"]
         clock = {check["check"]: check for check in told["checks"]}["clock"]
         self.assertEqual(clock["state"], "warning")
-        self.assertRegex(clock["says"], r"^3(599|600|601) s behind the one here$")
+        self.assertRegex(clock["says"], r"^3[56]\d\d s behind the one here$")
         self.assertAlmostEqual(told["clock_ahead_ms"], -3_600_000, delta=60_000)
 
 
 class Begun(Preflight):
     def test_a_run_begins_nothing_where_a_program_is_missing(self):
-        self.job(JOB % "ncal 1")
-        self.write("bin-lab1/ncal", "#!/bin/sh\n", mode=0o755)
+        self.job(JOB % "trainyard-none 1")
+        self.write("bin-lab1/trainyard-none", "#!/bin/sh\n", mode=0o755)
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
-        self.without("lab2", "ncal")
         done = self.trainyard(*self.words(), expect=2)
-        self.assertIn("lab2: programs: cannot run 'ncal': no such program on PATH (task train/one)", done.stderr)
+        self.assertIn("lab2: programs: cannot run 'trainyard-none': no such program on PATH (task train/one)", done.stderr)
         self.assertNotIn("lab1", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
         self.until_no_agents()
 
     def test_a_program_is_wanted_only_where_its_task_may_run(self):
-        self.job(JOB.replace("memory", "where: {machine: lab1}, memory") % "ncal 1")
-        self.write("bin-lab1/ncal", "#!/bin/sh\n", mode=0o755)
+        self.job(JOB.replace("memory", "where: {machine: lab1}, memory") % "trainyard-none 1")
+        self.write("bin-lab1/trainyard-none", "#!/bin/sh\n", mode=0o755)
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
         seen = self.checks("job.yaml")
-        self.assertEqual(seen["lab1"]["programs"], ("ok", "ncal"))
+        self.assertEqual(seen["lab1"]["programs"], ("ok", "trainyard-none"))
         self.assertNotIn("programs", seen["lab2"])
         self.trainyard(*self.words(), expect=0)
 
@@ -143,7 +133,3 @@ class Begun(Preflight):
         self.job("name: sweep\ngroups: [{env: {PATH: '%s/own:/bin'}, tasks: [{command: mine}]}]\n" % self.directory)
         self.write("own/mine", "#!/bin/sh\n", mode=0o755)
         self.trainyard(*self.words(), expect=0)
-
-    def test_room_on_the_disk_is_wanted_before_the_first_task(self):
-        self.job("name: sweep\ngroups: [{name: a, tasks: [{command: 'true', disk: 900000TB}]}]\n")
-        self.assertRegex(self.trainyard(*self.words(on="lab1"), expect=2).stderr, r"lab1: disk: .* free, and one task asks for 900")
