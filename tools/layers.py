@@ -62,7 +62,6 @@ MENTION = re.compile(r"(?<![\w/.*-])((?:src/|include/|tools/|tests/|docs/)?(?:[\
 # Tests that sleep or read the machine's clock, and why. The others wait for what happens, with a bound.
 TIMED = {
     "tests/e2e/yard.py": "the one place where e2e tests wait",
-    "tests/e2e/terminal.py": "waits for what a terminal shows, with a bound",
     "tests/slurm.py": "waits for the daemons that it starts, with a bound",
     "src/library/yard_resume_test.cc": "a task that trains for more than a second",
     "src/ranks/test_components.cc": "executors that hang",

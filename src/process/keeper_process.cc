@@ -174,6 +174,8 @@ void KeeperProcess::wait_for_events() {
     } else if (about == kReaderEvent) {
       reader_of_ends_.about();
     } else if (about == kLeaseEvent) {
+      // An agent lives on, and waits for this process to exit.
+      yard_has_left_ = true;
       if (!yard_gone_) yard_has_gone();
     } else if (about != kSocketEvent && (about & Preloads::kEvents) != 0) {
       preloads_.about(about, Clock::now());
