@@ -64,7 +64,8 @@ Error no_run(const std::string& path, const std::string& why) {
 
 /// What the open file is.
 Result<Found> identify(Database& database, const std::string& path) {
-  // Before the name of the format: a yard that begins commits both at once, perhaps between the two.
+  // Before the name of the format: a yard that begins commits both at once, perhaps between the
+  // two.
   const Result<std::int64_t> tables = database.number("SELECT count(*) FROM sqlite_schema");
   if (!tables) return std::unexpected(tables.error());
   const Result<std::int64_t> application = database.number("PRAGMA application_id");
