@@ -182,6 +182,7 @@ TEST(Repeat, EndsByAResultThatIsComparedWithANumber) {
   EXPECT_EQ(with(R"({"acc": "high"})").error().message,
             "until: 'server.result.acc >= 0.9': server.0/average left 'acc' as 'high', and that is "
             "no number");
+  EXPECT_FALSE(with(R"({"acc": "0.9"})").has_value()) << "a text is no number";
 }
 
 TEST(Repeat, ComparesInEachOfTheWays) {

@@ -85,6 +85,13 @@ class Cells(YardTest):
         self.assertEqual([attempts[name] for name in ("train/lr=2,seed=0", "eval/lr=2,seed=0", "mean/lr=2", "report/all")],
                          [2, 2, 2, 2])
 
+    def test_whose_value_is_not_there_cannot_start(self):
+        self.write("train.sh", "echo model > $TRAINYARD_TASK_DIR/model")
+        self.trainyard("run", "job.yaml", "--only", "eval/lr=1,seed=0", expect=1)
+        self.assertEqual(self.words_of()["eval/lr=1,seed=0"], "CANNOT_START")
+        self.assertIn("'{needs.train.result.acc}' has no value: train/lr=1,seed=0 left no 'acc' in its result",
+                      self.trainyard("status").stdout)
+
     def test_of_a_run_that_was_killed_go_on(self):
         os.mkfifo(self.directory / "gate")
         self.write("train.sh", "[ $1$2 = 20 ] && cat gate\n" + TRAIN)

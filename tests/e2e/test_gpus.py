@@ -125,6 +125,17 @@ class Devices(GpuTest):
         nowhere = self.trainyard("devices", expect=0, env={"LD_LIBRARY_PATH": "/nowhere"})
         self.assertEqual(nowhere.stdout, "no GPU: no NVIDIA driver is installed\n")
 
+    def test_may_be_slices_and_may_be_left_out(self):
+        slices = [{"uuid": f"MIG-{n}", "name": "Fake MIG 1g.10gb", "memory": 10 * GB} for n in range(2)]
+        self.show([self.card("GPU-aaaa", 1, 80, mig=slices), self.card("GPU-bbbb", 2)])
+        listed = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
+        self.assertEqual([(each["label"], each["uuid"], each["mig_slice"]) for each in listed],
+                         [("0:0", "MIG-0", True), ("0:1", "MIG-1", True), ("1", "GPU-bbbb", False)])
+        some = self.trainyard("devices", expect=0, env={"CUDA_VISIBLE_DEVICES": "GPU-b"}).stdout
+        self.assertIn("CUDA_VISIBLE_DEVICES leaves 1 of 3 GPUs", some)
+        self.sweep("gpus: 2", 1)
+        self.assertIn("a MIG slice goes with no other", self.trainyard("run", "job.yaml", expect=2).stderr)
+
     def test_show_what_a_run_has_promised(self):
         self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 task.py 2 go")
         yard = self.start("run", "job.yaml")

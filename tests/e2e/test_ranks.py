@@ -271,6 +271,15 @@ groups:
                               env={"CUDA_VISIBLE_DEVICES": "4,7"}, expect=0)
         self.assertEqual((done.stdout, self.text("rank-1.log")), ("cuda:0\n", "cuda:1\n"))
 
+    def test_by_hand_a_launcher_must_start_each_rank_once(self):
+        for line, why in (('RANK=0 WORLD_SIZE=3 exec "$@"', "rank 0 was started as one of 3, and there must be 2"),
+                          ('RANK=0 "$@"; RANK=0 exec "$@"', "two processes are rank 0")):
+            with self.subTest(why):
+                launcher = json.dumps(["sh", "-c", line, "-", "{command}"])
+                done = self.trainyard("ranks", "-n", "2", "--launcher", launcher, "--", "true")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(why, done.stderr)
+
     def test_by_hand_a_rank_that_does_not_stop_is_killed(self):
         said = self.trainyard("ranks", "-n", "2", "--grace", "0.2", "--", "sh", "-c",
                               'trap "" TERM; [ $RANK = 1 ] || { echo $$ > deaf; while :; do sleep 1; done; }; '

@@ -93,6 +93,30 @@ worker.barrier("end")
         self.assertIn("<h2>Workers of t</h2>", page)
         self.assertRegex(page, r"worker 1 \(collector\) waited \d+ ms for the event &#39;never&#39;")
 
+    def test_the_record_says_whose_event_workers_waited_for(self):
+        self.sweep("""
+while not os.path.exists(there + "/seen"):
+    if worker.node == 0:
+        worker.ending.wait(0.02)
+        worker.emit("go")
+    else:
+        try:
+            worker.wait_for("go", 1)
+        except TimeoutError:
+            pass
+worker.barrier("end")
+""")
+        run = self.start("run", "job.yaml")
+        there = self.directory / "runs/job/g/t/workers.json"
+
+        def heard():
+            workers = json.loads(there.read_text())["workers"] if there.exists() else []
+            return {worker["node"] for worker in workers for total in worker["totals"]
+                    if (total["for"], total["name"], total["whom"]) == ("event", "go", [0])}
+        self.until("both to have waited for the first", lambda: heard() == {1, 2})
+        self.write("runs/job/g/t/seen", "")
+        self.end_of(run, expect=0)
+
     def test_of_a_run_that_hangs_the_record_says_who_waits_for_whom(self):
         self.sweep("""
 worker.ready()
