@@ -209,6 +209,7 @@ class Notify(TellingTest):
         yard = self.start("run", "job.yaml", env={**self.environment, "LD_PRELOAD": library[0], "FAKETIME_NO_CACHE": "1",
                                                   "FAKETIME_TIMESTAMP_FILE": str(clock)})
         self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
+        self.until("its first turn", lambda: self.status()["waiting"])
         # What is measured in time goes two hours on.
         self.write("clock.new", "+2h\n").rename(clock)
         self.until("what is told", lambda: server.posts)
