@@ -1,5 +1,8 @@
 # The front door. Each verb is one line; the work is in CMakePresets.json, scripts/ and tools/.
 .PHONY: demo test build ci check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers site
+# What a pipe begins must succeed, too.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 SEEDS ?= 20000
 GROUP ?= all
 
@@ -11,7 +14,7 @@ asan:         ; scripts/setup check && cmake --workflow --preset asan && tools/r
 tsan:         ; scripts/setup check && cmake --workflow --preset tsan        # data races
 lint:         ; scripts/setup check && cmake --workflow --preset tidy        # clang-tidy over everything
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
-layers:       ; python3 tools/layers.py                                      # who may include whom
+layers:       ; /usr/bin/python3 tools/layers.py                                      # who may include whom
 fmt:          ; scripts/setup check && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 fmt-check:    ; git ls-files '*.h' '*.cc' | xargs -n 100 -P 2 clang-format-19 --dry-run --Werror
 sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
 folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system,
 that a comment names no file that is not there, that no test sleeps, and that no
@@ -8,6 +8,7 @@ The order of LAYERS is the architecture: a folder may include those before it, n
 """
 import ast
 import collections
+import os
 import pathlib
 import re
 import sys
@@ -75,7 +76,7 @@ def is_test(path):
 
 
 def include_faults(path, folder, number, target):
-    if target.startswith('"') and "/" not in target:
+    if target.startswith('"') and ("/" not in target or "../" in target):
         yield f"{path}:{number}: includes are full paths from the root of the sources"
     used = target.strip('"').split("/")[0]
     if target.startswith('"') and folder in LAYERS and used in LAYERS and used != folder:
@@ -116,6 +117,8 @@ def comment_faults(path, number, line):
 
 def faults(path):
     folder = path.parts[1] if path.parts[0] == "src" else ""
+    if path.parts[0] == "src" and folder not in LAYERS:
+        yield f"{path}:1: the folder {folder}/ has no place in the order of the layers"
     lines = path.read_text().splitlines()
     is_public = any(line.startswith('#include "trainyard/') for line in lines)
     if path.suffix == ".h" and not lines[0].startswith("// "):
@@ -186,6 +189,8 @@ def sleeps(path):
         return
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "time":
+                yield f"{path}:{node.lineno}: time is imported as a whole, so that its calls can be seen"
             called = node.func if isinstance(node, ast.Call) else None
             if (isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id == "time"
                     and called.attr in ("sleep", "monotonic", "time")):
@@ -196,6 +201,7 @@ def sleeps(path):
                 yield f"{path}:{number}: a test waits for what happens, and does not sleep"
 
 
+os.chdir(pathlib.Path(__file__).resolve().parent.parent)
 files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*")) if p.suffix in (".h", ".cc")]
 scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"),
            *pathlib.Path("examples").rglob("*_test.py"), *pathlib.Path("tools").glob("*_test.py")]

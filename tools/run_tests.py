@@ -9,9 +9,11 @@ The exit code is 0 when every test passed and no process still runs a program of
 output is "N passed, N failed".
 """
 import argparse
+import fcntl
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,35 +22,70 @@ import xml.etree.ElementTree as xml
 
 ATTEMPTS = 3
 FAILURES_MAX = 25
+REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hours.
 NAMED_MAX = 8  # The names of failed tests must be within the last ten lines.
+WORDS_MAX = 200  # Of a command line that is shown.
 LEFT_BEHIND_PATIENCE_S = 10
 
 # A test without a label is a unit test, so that a new one cannot drop out.
 LABELS = ("process", "e2e", "examples", "slow", "bench")
 
 
+class Broken(Exception):
+    """The tests could not be run as they should be; not that one of them failed."""
+
+
 def labels(*names):
     return f"^({'|'.join(names)})$"
 
 
-def run(build, selection, jobs, timeout_s):
+def run(build, selection, jobs, timeout_s, within_s=None):
     """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped" or "failed"."""
     with tempfile.TemporaryDirectory() as directory:
         report = pathlib.Path(directory, "report.xml")
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
                    "--timeout", str(timeout_s), "--output-junit", report, *selection]
-        subprocess.run(command, check=False, stdin=subprocess.DEVNULL)
-        if not report.exists():
-            return {}
-        return {case.get("name"): outcome(case) for case in xml.parse(report).getroot().iter("testcase")}
+        try:
+            code = call(command, within_s)
+            cases = list(xml.parse(report).getroot().iter("testcase"))
+        except FileNotFoundError as error:
+            raise Broken("ctest is missing: install the package cmake" if error.filename == "ctest" else
+                         "ctest has written no report") from error
+        except xml.ParseError as error:
+            raise Broken(f"the report of ctest cannot be read: {error}") from error
+    if not cases:
+        raise Broken("ctest ran no test of one kind")
+    outcomes = {}
+    for case in cases:
+        name = case.get("name")
+        if not name or name in outcomes:
+            raise Broken(f"two tests are called '{name}'" if name else "a test has no name")
+        outcomes[name] = outcome(case)
+    if (code == 0) != (not failed_in(outcomes)):
+        raise Broken(f"ctest exited with code {code}, and its report names {len(failed_in(outcomes))} failed tests")
+    return outcomes
+
+
+def call(command, within_s):
+    """The exit code of a command that leaves nothing running when this process is told to end."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+    try:
+        return process.wait(timeout=within_s)
+    except subprocess.TimeoutExpired as error:
+        raise Broken(f"the repeats took more than {REPEATS_MAX_S} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def outcome(case):
-    skipped = case.find("skipped")
     if case.get("status") == "run":
         return "passed"
     # "notrun" is also the status of a test whose program is missing.
-    return "skipped" if skipped is not None and skipped.get("message", "").startswith("SKIP_") else "failed"
+    skipped = case.find("skipped")
+    by_itself = skipped is not None and skipped.get("message", "").startswith("SKIP_")
+    return "skipped" if by_itself or case.get("status") == "disabled" else "failed"
 
 
 def failed_in(outcomes):
@@ -60,80 +97,117 @@ def by_name(names):
     return ["-R", f"^({'|'.join(escaped)})$"]
 
 
-def repeat(build, outcomes, timeout_s):
+def repeat(build, outcomes, timeout_s, before):
     """Runs what failed again, alone. Updates the outcomes; returns the number of attempts of those that passed then."""
     attempts = {}
+    until = time.monotonic() + REPEATS_MAX_S
     for attempt in range(2, ATTEMPTS + 1):
         names = failed_in(outcomes)
         if not names:
             break
+        # ctest ends the processes of a test that hangs, but not those that have left it.
+        for pid, words in left_behind(build, before).items():
+            print(f"killed: {pid}: {words}")
+            os.kill(pid, signal.SIGKILL)
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
-        again = run(build, by_name(names), 1, timeout_s)
+        again = run(build, by_name(names), 1, timeout_s, until - time.monotonic())
         if set(again) != set(names):
-            sys.exit(f"run_tests: {len(names)} tests were to run again, and {len(again)} did")
-        outcomes.update(again)
-        attempts.update({name: attempt for name in names if again[name] != "failed"})
+            raise Broken(f"{len(names)} tests were to run again, and {len(again)} did")
+        passed = [name for name in names if again[name] == "passed"]
+        outcomes.update(dict.fromkeys(passed, "passed"))
+        attempts.update(dict.fromkeys(passed, attempt))
     return attempts
 
 
-def left_behind(build):
-    """The processes that run a program of the build directory, as "pid: command line"."""
+def left_behind(build, before):
+    """The command lines of the processes that run a program of the build directory, by pid; not those `before`."""
     found = {}
     for link in pathlib.Path("/proc").glob("[0-9]*/exe"):
         try:
             program = os.readlink(link)
-            words = link.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            words = link.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # It has exited, or belongs to another user.
-        if program.startswith(str(build) + "/"):
-            found[link.parent.name] = words or program
-    return [f"{pid}: {words}" for pid, words in found.items()]
+        if program.startswith(str(build) + "/") and int(link.parent.name) not in before:
+            found[int(link.parent.name)] = " ".join(words.split())[:WORDS_MAX] or program
+    return found
 
 
-def wait_for_nobody(build):
+def wait_for_nobody(build, before):
     deadline = time.monotonic() + LEFT_BEHIND_PATIENCE_S
-    while (found := left_behind(build)) and time.monotonic() < deadline:
+    while (found := left_behind(build, before)) and time.monotonic() < deadline:
         time.sleep(0.1)
     return found
+
+
+def run_all(build, given, before, outcomes):
+    """Runs the tests into `outcomes`, which has what is known of them also where this raises. Returns those that are flaky."""
+    print("== unit tests", flush=True)
+    outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout))
+    print("\n== tests that start processes", flush=True)
+    selection = ["-L", labels(*LABELS)] if given.all else ["-L", labels("process", "e2e", "examples"), "-LE", labels("slow", "bench")]
+    others = run(build, selection, given.jobs, given.timeout)
+    if twice := outcomes.keys() & others.keys():
+        raise Broken(f"two tests are called '{min(twice)}'")
+    try:
+        return repeat(build, others, given.timeout, before) if len(failed_in(others)) <= FAILURES_MAX else {}
+    finally:
+        outcomes.update(others)
+
+
+def at_least_one(text):
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
 
 
 def main(words=None):
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("build", type=pathlib.Path, help="build directory")
     options.add_argument("--all", action="store_true", help="also the tests labelled slow and bench")
-    options.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tests at once (default: %(default)s)")
-    options.add_argument("--timeout", type=int, default=120, help="seconds for a test that names no time of its own (default: %(default)s)")
+    options.add_argument("--jobs", type=at_least_one, default=len(os.sched_getaffinity(0)), help="tests at once (default: %(default)s)")
+    options.add_argument("--timeout", type=at_least_one, default=120, help="seconds for a test that names no time of its own (default: %(default)s)")
     given = options.parse_args(words)
     build = given.build.resolve()
+    if not build.is_dir():
+        sys.exit(f"run_tests: there is no directory {given.build}")
+    sys.stdout.reconfigure(errors="backslashreplace")
 
-    print("== unit tests", flush=True)
-    unit = run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout)
-    print("\n== tests that start processes", flush=True)
-    selection = ["-L", labels(*LABELS)] if given.all else ["-L", labels("process", "e2e", "examples"), "-LE", labels("slow", "bench")]
-    others = run(build, selection, given.jobs, given.timeout)
-    if not unit or not others:
-        sys.exit("run_tests: ctest ran no test of one kind")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
+    with open(build / ".run_tests.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sys.exit(f"run_tests: another run of the tests uses {given.build}")
+        return tell(build, given)
 
-    flaky = {}
-    if len(failed_in(others)) <= FAILURES_MAX:
-        flaky = repeat(build, others, given.timeout)
-    outcomes = unit | others
+
+def tell(build, given):
+    """Runs the tests and prints what came of them. Returns the exit code."""
+    before, outcomes, flaky, broken = left_behind(build, ()), {}, {}, None
+    try:
+        flaky = run_all(build, given, before, outcomes)
+    except Broken as error:
+        broken = error
     failed = failed_in(outcomes)
-    left = wait_for_nobody(build)
+    left = wait_for_nobody(build, before)
 
     print()
     for name, attempts in sorted(flaky.items()):
         print(f"flaky: {name} ({attempts} of {ATTEMPTS})")
     for name in sorted(name for name, what in outcomes.items() if what == "skipped"):
         print(f"skipped: {name}")
-    for process in left[:NAMED_MAX]:
-        print(f"still running: {process}")
+    for pid, command in list(left.items())[:NAMED_MAX]:
+        print(f"still running: {pid}: {command}")
     if len(failed) > NAMED_MAX:
         print(f"failed: {len(failed) - NAMED_MAX} more")
     for name in sorted(failed)[:NAMED_MAX]:
         print(f"failed: {name}")
+    if broken:
+        print(f"run_tests: {broken}")
     print(f"{list(outcomes.values()).count('passed')} passed, {len(failed)} failed")
-    return 1 if failed or left else 0
+    return 1 if failed or left or broken else 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,21 @@
 #!/usr/bin/python3
 """tools/run_tests.py, with a build directory of a few made-up tests."""
 import contextlib
+import fcntl
 import io
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import run_tests
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/e2e"))
+from yard import wait_until  # noqa: E402
 
 
 class RunTests(unittest.TestCase):
@@ -34,13 +41,13 @@ class RunTests(unittest.TestCase):
     def outcome(self, *words):
         """The exit code and the lines that run_tests itself has printed after the tests."""
         (self.build / "CTestTestfile.cmake").write_text(self.tests)
-        output = io.StringIO()
+        output = io.TextIOWrapper(io.BytesIO(), write_through=True)
         with contextlib.redirect_stdout(output):
             try:
                 code = run_tests.main([str(self.build), *words])
             except SystemExit as end:
                 code = end.code
-        return code, output.getvalue().rpartition("\n\n")[2].splitlines()
+        return code, output.buffer.getvalue().decode().rpartition("\n\n")[2].splitlines()
 
     def test_passes_where_all_tests_pass(self):
         self.assertEqual(self.outcome(), (0, ["2 passed, 0 failed"]))
@@ -90,16 +97,59 @@ class RunTests(unittest.TestCase):
 
     def test_fails_where_a_label_selects_no_test(self):
         self.tests = self.tests.replace("process", "bench")
-        self.assertEqual(self.outcome()[0], "run_tests: ctest ran no test of one kind")
+        self.assertEqual(self.outcome(), (1, ["run_tests: ctest ran no test of one kind", "1 passed, 0 failed"]))
+
+    def test_fails_where_two_tests_have_one_name(self):
+        other = self.build / "other"
+        other.mkdir()
+        self.tests += "subdirs(other)\n"
+        for second in ("unit/passes", "process/passes"):
+            with self.subTest(second):
+                (other / "CTestTestfile.cmake").write_text(
+                    f'add_test({second} "/bin/true")\n'
+                    f'set_tests_properties({second} PROPERTIES LABELS "{second.split("/")[0].replace("unit", "")}")\n')
+                code, lines = self.outcome()
+                self.assertEqual((code, lines[-2]), (1, f"run_tests: two tests are called '{second}'"))
+
+    def test_does_not_take_a_skip_after_a_failure_for_a_pass(self):
+        self.add("process/skips", "[ $attempt = 1 ] && exit 1; exit 77", labels="process", keys="SKIP_RETURN_CODE 77")
+        self.assertEqual(self.outcome()[1][-2:], ["failed: process/skips", "2 passed, 1 failed"])
+
+    def test_kills_what_a_test_that_hung_has_left_before_it_is_repeated(self):
+        program = self.build / "left"
+        shutil.copy("/bin/sleep", program)
+        self.add("process/hangs", f"[ $attempt = 2 ] && exit 0; setsid {program} 1000 > /dev/null 2>&1 & exec sleep 1000", labels="process",
+                 keys="TIMEOUT 1")
+        self.assertEqual(self.outcome(), (0, ["flaky: process/hangs (2 of 3)", "3 passed, 0 failed"]))
+
+    def test_is_alone_in_its_directory(self):
+        with open(self.build / ".run_tests.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertEqual(self.outcome()[0], f"run_tests: another run of the tests uses {self.build}")
+
+    def test_leaves_no_test_running_when_it_is_told_to_end(self):
+        pid = self.build / "pid"
+        self.add("unit/waits", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
+        (self.build / "CTestTestfile.cmake").write_text(self.tests)
+        run = subprocess.Popen([run_tests.__file__, self.build], stdout=subprocess.DEVNULL)
+        wait_until("the test", pid.exists)
+        run.terminate()
+        self.assertEqual(run.wait(60), 143)
+        wait_until("its end", lambda: not pathlib.Path(f"/proc/{pid.read_text().strip()}").exists())
 
     def test_fails_where_a_process_of_the_build_is_left_and_names_it(self):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
         program = self.build / "left"
         shutil.copy("/bin/sleep", program)
-        left = subprocess.Popen([program, "1000"])
-        self.addCleanup(left.wait)
-        self.addCleanup(left.kill)
-        self.assertEqual(self.outcome(), (1, [f"still running: {left.pid}: {program} 1000", "2 passed, 0 failed"]))
+        there = subprocess.Popen([program, "1000"])
+        self.addCleanup(there.wait)
+        self.addCleanup(there.kill)
+        self.assertEqual(self.outcome(), (0, ["2 passed, 0 failed"]), "what ran before is no test's")
+        self.add("process/leaves", f"setsid {program} 2000 > /dev/null 2>&1 & echo $! > {self.build}/pid", labels="process")
+        code, lines = self.outcome()
+        left = (self.build / "pid").read_text().strip()
+        self.addCleanup(lambda: os.kill(int(left), signal.SIGKILL))
+        self.assertEqual((code, lines), (1, [f"still running: {left}: {program} 2000", "3 passed, 0 failed"]))
 
 
 if __name__ == "__main__":

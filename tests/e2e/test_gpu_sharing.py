@@ -59,7 +59,7 @@ groups:
         self.assertNotIn("if sharing a GPU is free", self.trainyard("plan", "job.yaml", expect=0).stdout)
         again = self.trainyard("run", "job.yaml", "--new", "--dry-run", expect=0)
         again = again.stdout + again.stderr
-        self.assertRegex(again, r"group 'train': no more than \d to a GPU.*, as learned from runs/job of ")
+        self.assertRegex(again, r"group 'train': .*no more than \d to a GPU.*, as learned from runs/job of ")
         self.assertNotIn("taken to cost nothing", again)
 
     def test_goes_by_memory_and_written_numbers_where_no_utilization_is_told(self):
