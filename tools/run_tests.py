@@ -9,6 +9,7 @@ The exit code is 0 when every test passed and no process still runs a program of
 output is "N passed, N failed".
 """
 import argparse
+import contextlib
 import fcntl
 import os
 import pathlib
@@ -108,7 +109,8 @@ def repeat(build, outcomes, timeout_s, before):
         # ctest ends the processes of a test that hangs, but not those that have left it.
         for pid, words in left_behind(build, before).items():
             print(f"killed: {pid}: {words}")
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
+                os.kill(pid, signal.SIGKILL)
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
         again = run(build, by_name(names), 1, timeout_s, until - time.monotonic())
         if set(again) != set(names):
@@ -133,7 +135,7 @@ def left_behind(build, before):
     return found
 
 
-def wait_for_nobody(build, before):
+def wait_until_none_is_left(build, before):
     deadline = time.monotonic() + LEFT_BEHIND_PATIENCE_S
     while (found := left_behind(build, before)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -180,18 +182,18 @@ def main(words=None):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit(f"run_tests: another run of the tests uses {given.build}")
-        return tell(build, given)
+        return run_and_report(build, given)
 
 
-def tell(build, given):
-    """Runs the tests and prints what came of them. Returns the exit code."""
+def run_and_report(build, given):
+    """Runs the tests and prints their outcome. Returns the exit code."""
     before, outcomes, flaky, broken = left_behind(build, ()), {}, {}, None
     try:
         flaky = run_all(build, given, before, outcomes)
     except Broken as error:
         broken = error
     failed = failed_in(outcomes)
-    left = wait_for_nobody(build, before)
+    left = wait_until_none_is_left(build, before)
 
     print()
     for name, attempts in sorted(flaky.items()):
