@@ -19,18 +19,19 @@
 #include "run/remote_machine.h"
 #include "run/remote_machines.h"
 #include "settings/configuration.h"
+#include "settings/periods.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 
 namespace trainyard::cli {
 Duration time_after(const journal::ExecutionRow& execution) {
-  const auto configuration = settings::load_configuration({.config_file = execution.config_file,
-                                                           .settings = execution.settings,
-                                                           .current_directory = "/"});
-  return (configuration ? *configuration : settings::Configuration())
-             .duration(settings::Setting::AgentLease) +
-         run::RemoteMachine::kEndMax;
+  const auto loaded = settings::load_configuration({.config_file = execution.config_file,
+                                                    .settings = execution.settings,
+                                                    .current_directory = "/"});
+  const settings::Configuration configuration = loaded ? *loaded : settings::Configuration();
+  return configuration.duration(settings::Setting::AgentLease) +
+         configuration.period(settings::kMachineEnd, run::RemoteMachine::kEndMax);
 }
 
 Result<void> wait_for_earlier_machines(const std::string& run_directory, const RunMachines& here) {

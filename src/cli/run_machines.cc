@@ -36,6 +36,7 @@
 #include "run/remote_machines.h"
 #include "settings/configuration.h"
 #include "settings/machine_entries.h"
+#include "settings/periods.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
@@ -95,11 +96,13 @@ Error as_shown(const Error& error) {
 /// With the key of an agent of its own, or of that which an execution has left that died.
 run::RemoteMachine::Options way_to(const std::string& name, const JobGround& ground) {
   const auto known = ground.keys.find(name);
-  return {.name = name,
-          .key = known == ground.keys.end() ? sys::random_token() : known->second,
-          .command = {},
-          .program = kProgram,
-          .lease = ground.configuration.duration(settings::Setting::AgentLease)};
+  return {
+      .name = name,
+      .key = known == ground.keys.end() ? sys::random_token() : known->second,
+      .command = {},
+      .program = kProgram,
+      .lease = ground.configuration.duration(settings::Setting::AgentLease),
+      .end_max = ground.configuration.period(settings::kMachineEnd, run::RemoteMachine::kEndMax)};
 }
 
 run::RemoteMachine::Options way_by_ssh(const settings::MachineEntry& machine,

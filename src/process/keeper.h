@@ -120,6 +120,8 @@ struct KeeperOptions {
   /// A descriptor that guard and keeper hold as long as they live, as that of a file on which the
   /// yard has a lock; -1: none. No task has it.
   int held = -1;
+  /// When people are told of a process that is still on its way to its program.
+  Duration late_after{5'000};
   /// So many keepers in a row may die soon after they were forked, and others take their places.
   int replacements_max = 5;
   /// How long it may take to answer before it is said to be silent: it is stopped, or the machine

@@ -147,7 +147,7 @@ void KeeperAttempts::add_leader(Number attempt, std::optional<int> rank, Spawned
                 .pid = pid,
                 .start = std::move(spawned.start),
                 .born = Clock::now(),
-                .late_at = Clock::now() + Start::kLate,
+                .late_at = Clock::now() + options_.late_after,
                 .signal = {},
                 .not_started = {},
                 .errors_path = {},
@@ -219,7 +219,7 @@ std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
     std::string line = fmt::format(
         "a process has not begun for {} s: the disk of its files ('{}') or of its "
         "program does not answer",
-        std::chrono::duration_cast<std::chrono::seconds>(Start::kLate).count(),
+        std::chrono::duration<double>(options_.late_after).count(),
         leader.start->launch().task_directory);
     // The ranks of an attempt have the same directory.
     if (!holds(lines, line)) lines.push_back(std::move(line));
@@ -290,7 +290,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   }
   partly_ended_.insert(leader.attempt);
   if (failed) {
-    attempt.kill_at = heard.now + grace_;
+    attempt.kill_at = heard.now + options_.grace;
     signal_attempts({{leader.attempt, SIGTERM}});
   }
   return failed;

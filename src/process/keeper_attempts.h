@@ -58,8 +58,11 @@ class KeeperAttempts {
     Clock::time_point happened;
   };
 
-  /// `grace` is what ranks have between TERM and KILL when one of them has failed.
-  explicit KeeperAttempts(std::chrono::milliseconds grace) : grace_(grace) {}
+  struct Options {
+    Duration grace;       ///< What ranks have between TERM and KILL when one of them has failed.
+    Duration late_after;  ///< When late_starts() tells of one that is on its way.
+  };
+  explicit KeeperAttempts(Options options) : options_(options) {}
 
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
@@ -205,7 +208,7 @@ class KeeperAttempts {
   void signal_those_outside_their_groups(const std::unordered_map<Number, int>& signals);
 
   Number last_number_ = 0;
-  std::chrono::milliseconds grace_;
+  Options options_;
   std::unordered_map<Number, Attempt> attempts_;
   std::unordered_map<Number, Leader> leaders_;
   std::unordered_map<pid_t, Number> by_pid_;  ///< The leaders.

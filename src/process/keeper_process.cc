@@ -95,7 +95,7 @@ KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, Keep
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       child_signals_(watch_signal(SIGCHLD)),
       continued_(watch_signal(SIGCONT)),
-      attempts_(options_.stop_grace),
+      attempts_({.grace = options_.stop_grace, .late_after = options_.late_after}),
       preloads_(spawner_, preload_options()),
       reader_of_ends_(reader_options()),
       presence_(Clock::now()) {
@@ -113,7 +113,8 @@ Preloads::Options KeeperProcess::preload_options() {
                 if (there) attempts_.set_aside(session);
                 if (!there) attempts_.give_back(session);
               },
-          .idle_max = options_.preload_idle_max};
+          .idle_max = options_.preload_idle_max,
+          .late_after = options_.late_after};
 }
 
 EndReader::Options KeeperProcess::reader_options() {

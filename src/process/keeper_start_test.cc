@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 #include "model/event.h"
 #include "model/launch.h"
 #include "process/keeper.h"
+#include "process/test_mounts.h"
 #include "process/test_yard.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
@@ -197,37 +197,24 @@ TEST(KeeperStart, SaysWhenACommandIsTooLongForTheSystemOrForUs) {
 }
 
 TEST(KeeperStart, SaysWhenTheDiskIsFullOrReadOnly) {
-  // In a process of its own, as it mounts file systems.
-  const sys::TemporaryDirectory place;
-  const pid_t tester = ::fork();
-  if (tester == 0) {
-    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
-    const std::string small = place / "small";
-    if (::unshare(CLONE_NEWNS) != 0 || !sys::make_directories(small) ||
-        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        ::mount("none", small.c_str(), "tmpfs", 0, "nr_inodes=2,size=4k") != 0) {
-      ::_exit(2);
-    }
+  in_own_mounts([] {
     TestYard yard;
+    const std::string small = yard.directory / "small";
+    if (!sys::make_directories(small) ||
+        ::mount("none", small.c_str(), "tmpfs", 0, "nr_inodes=2,size=4k") != 0) {
+      skip_for_mounts();
+    }
     model::Launch launch = yard.launch({"true"});
     launch.task_directory = small + "/task";
     launch.stdout_path = small + "/task/stdout.log";
-    const std::string full = yard.refusal(launch);
-    bool right = full == "cannot write '" + launch.stdout_path + "': no space left on device";
-    ::mount("none", small.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr);
+    EXPECT_EQ(yard.refusal(launch),
+              "cannot write '" + launch.stdout_path + "': no space left on device");
+    EXPECT_EQ(::mount("none", small.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
     launch.task_directory = small + "/other";
-    const std::string read_only = yard.refusal(launch);
-    right = right &&
-            read_only == "cannot make the directory '" + small + "/other': read-only file system";
-    if (!right) ADD_FAILURE() << full << "; " << read_only;
+    EXPECT_EQ(yard.refusal(launch),
+              "cannot make the directory '" + small + "/other': read-only file system");
     ::umount2(small.c_str(), MNT_DETACH);
-    ::_exit(right ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "may not mount here";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  });
 }
 
 TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {

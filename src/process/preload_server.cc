@@ -201,13 +201,12 @@ Result<Spawned> PreloadServer::let_go(pid_t pid, sys::Descriptor permission) {
       .start = std::make_unique<Start>(std::move(asked_for_), pid, std::move(permission))};
 }
 
-std::string PreloadServer::why_late() const {
+std::string PreloadServer::why_late(std::chrono::steady_clock::duration after) const {
   if (!start_->is_on_its_way()) return {};
   return fmt::format(
       "the process that is to import {} has not begun for {} s: the disk of its log ('{}') or of "
-      "its "
-      "interpreter does not answer",
-      modules_, std::chrono::duration_cast<std::chrono::seconds>(Start::kLate).count(), log_path_);
+      "its interpreter does not answer",
+      modules_, std::chrono::duration<double>(after).count(), log_path_);
 }
 
 void PreloadServer::abandon() {

@@ -4,6 +4,7 @@
 // Its tasks are the keeper's own children and outlive it. In the keeper only, one thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,8 +41,8 @@ class PreloadServer {
 
   /// Everything has been imported.
   [[nodiscard]] bool is_ready() const { return ready_; }
-  /// Why it has not even begun to import, as a sentence for people; empty when it has.
-  [[nodiscard]] std::string why_late() const;
+  /// That it has not even begun to import for so long, as a sentence for people; empty when it has.
+  [[nodiscard]] std::string why_late(std::chrono::steady_clock::duration after) const;
   /// What people should know of what it has imported, in lines. Once it is ready.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// A task has been asked for, and hear() has not told of it yet.

@@ -96,7 +96,7 @@ void Preloads::start(Server& server) {
   Result<PreloadServer> started = PreloadServer::start(spawner_, server.pattern);
   if (!started) return refuse_all(server, started.error().message);
   server.process = std::make_unique<PreloadServer>(std::move(*started));
-  server.late_at = Clock::now() + Start::kLate;
+  server.late_at = Clock::now() + options_.late_after;
   options_.session(server.process->pid(), true);
   const std::uint64_t event = kEvents | server.number;
   if (options_.watch(server.process->socket(), event) &&
@@ -235,7 +235,8 @@ void Preloads::look_at_the_clock(Clock::time_point now) {
     if (server.idle_since && now >= *server.idle_since + options_.idle_max) end(server);
     if (server.late_at && now >= *server.late_at) {
       server.late_at.reset();
-      std::string why = server.process ? server.process->why_late() : std::string();
+      std::string why =
+          server.process ? server.process->why_late(options_.late_after) : std::string();
       if (!why.empty()) notes_.push_back("preload: " + std::move(why));
     }
     if (!server.answer_by || now < *server.answer_by) continue;

@@ -49,7 +49,8 @@ class Preloads {
     std::function<bool(const sys::Descriptor&, std::uint64_t)> watch;
     /// A session of ours that is there from now on, or no longer.
     std::function<void(pid_t, bool)> session;
-    Clock::duration idle_max;  ///< How long one stays that nobody uses.
+    Clock::duration idle_max;    ///< How long one stays that nobody uses.
+    Clock::duration late_after;  ///< When people are told of one that has not begun to import.
     Clock::duration answer_max = std::chrono::seconds(30);  ///< For the fork of a task.
   };
   Preloads(Spawner& spawner, Options options) : spawner_(spawner), options_(std::move(options)) {}

@@ -63,9 +63,6 @@ class StartOrders;
 
 class Start {
  public:
-  /// When people are told that one is still on its way.
-  static constexpr std::chrono::milliseconds kLate{5'000};
-
   struct Options {
     /// As execve() takes it. Points into the launch, or to what outlives the keeper's processes.
     std::vector<char*> environment;

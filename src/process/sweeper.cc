@@ -119,7 +119,7 @@ std::vector<Sweeper::Swept> Sweeper::hear() {
   std::string packet(kPacketMax, '\0');
   while (!asked_.empty()) {
     hand_over();
-    const ssize_t got = ::recv(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT);
+    const ssize_t got = sys::receive(socket_.get(), packet, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
     if (got <= 0) {

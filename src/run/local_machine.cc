@@ -253,8 +253,9 @@ void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
 
 /// A failure on GPUs is reported after the next sample of them: the process that crowded the task
 /// out of their memory still runs, and a GPU that stopped answering may have answered at the sample
-/// before. GpuWatch bounds the wait: it reports a driver that does not answer within
-/// GpuPatience::look.
+/// before. GpuWatch bounds each look: it reports a driver that does not answer within
+/// GpuPatience::look. A failure that comes meanwhile makes the wait longer by two looks at most;
+/// there are no more of these than attempts that run, as none starts before the ends are told.
 void LocalMachine::hold(model::What what) {
   held_.push_back(std::move(what));
   looks_to_come_ = 1;
@@ -297,10 +298,10 @@ void LocalMachine::tell_of_silence(std::size_t index, bool present) {
   std::optional<Instant>& told = silences_[index].told;
   if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
   told = now();
-  options_.on_note(
-      fmt::format("GPU {} ({}) does not answer: nothing more is given of it until it "
-                  "has answered for 10 seconds",
-                  gpus_[index].label(), gpus_[index].uuid));
+  options_.on_note(fmt::format(
+      "GPU {} ({}) does not answer: nothing more is given of it until it "
+      "has answered for {}",
+      gpus_[index].label(), gpus_[index].uuid, to_text(model::Policy{}.gpu_steady_after)));
 }
 
 model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {

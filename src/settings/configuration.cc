@@ -314,6 +314,13 @@ Configuration::Configuration() {
   }
 }
 
+Duration Configuration::period(const Period& period, Duration usual) const {
+  for (const auto& [set, length] : periods_) {
+    if (set.key == period.key) usual = length;
+  }
+  return usual;
+}
+
 const std::string& Configuration::text(Setting setting) const {
   return values_[static_cast<std::size_t>(setting)].text;
 }
@@ -396,7 +403,9 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.load_retries = configuration.count(Setting::SchedulerLoadRetries);
   policy.try_first_time = configuration.duration(Setting::SchedulerTryFirstTime);
   policy.train_retries = configuration.count(Setting::SchedulerTrainRetries);
-  for (const auto& [period, length] : configuration.periods()) policy.*period.member = length;
+  for (const auto& [period, length] : configuration.periods()) {
+    if (period.member != nullptr) policy.*period.member = length;
+  }
   return policy;
 }
 

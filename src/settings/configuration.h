@@ -143,9 +143,11 @@ class Configuration {
   /// Sets a value that has been checked.
   void set(Setting setting, std::string text, Origin origin);
 
-  /// Sets a period for policy(): in tests alone, see settings/periods.h.
+  /// Sets a period: in tests alone, see settings/periods.h.
   void set_period(const Period& period, Duration length) { periods_.emplace_back(period, length); }
   [[nodiscard]] std::span<const std::pair<Period, Duration>> periods() const { return periods_; }
+  /// As it was set last, or `usual`.
+  [[nodiscard]] Duration period(const Period& period, Duration usual) const;
 
  private:
   struct Value {

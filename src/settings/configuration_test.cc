@@ -124,11 +124,14 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
 
 TEST_F(Configurations, TakePeriodsInProgramsThatAreNotBuiltForUsers) {
   ConfigurationSources sources = here();
-  sources.settings = {"period.gpu-steady=200ms"};
+  sources.settings = {"period.gpu-steady=200ms", "period.machine-end=2s",
+                      "period.machine-end=300ms"};
   const auto configuration = load_configuration(sources);
   ASSERT_EQ(configuration.has_value(), kTakesPeriods);
   if (!kTakesPeriods) return;
   EXPECT_EQ(policy(*configuration, {}).gpu_steady_after, Duration{200});
+  EXPECT_EQ(configuration->period(kMachineEnd, Duration{1}), Duration{300});
+  EXPECT_EQ(Configuration().period(kMachineEnd, Duration{1}), Duration{1});
   sources.settings = {"period.gpu-steady=soon"};
   EXPECT_THAT(mistakes_of(sources), SizeIs(1));
 }

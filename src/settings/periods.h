@@ -1,4 +1,4 @@
-// Periods of the scheduler that only tests set, so that they need not wait for real seconds:
+// Periods that only tests set, so that they need not wait for real seconds:
 // `--set period.gpu-steady=200ms`. Programs built for users do not know these keys.
 #pragma once
 
@@ -13,13 +13,17 @@ namespace trainyard::settings {
 
 struct Period {
   std::string_view key;
-  Duration model::Policy::* member;
+  Duration model::Policy::* member = nullptr;  ///< Null: it is no rule of the scheduler.
 };
+
+/// How long what runs on another machine may take to end when its lease is over.
+inline constexpr Period kMachineEnd{.key = "period.machine-end"};
 
 inline constexpr std::array kPeriods{
     Period{.key = "period.gpu-gone", .member = &model::Policy::gpu_gone_max},
     Period{.key = "period.gpu-linger", .member = &model::Policy::gpu_linger_max},
     Period{.key = "period.gpu-steady", .member = &model::Policy::gpu_steady_after},
+    kMachineEnd,
     Period{.key = "period.passed-time", .member = &model::Policy::passed_time_max},
     Period{.key = "period.stop-grace", .member = &model::Policy::stop_grace},
 };

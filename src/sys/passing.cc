@@ -43,6 +43,16 @@ Result<std::pair<Descriptor, Descriptor>> pair_of(int type) {
   return std::pair{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+/// A socket reports a reset once; after it come the packets that are there, or the end (0).
+ssize_t receive_message(int socket, msghdr& message, int flags) {
+  const std::size_t control = message.msg_controllen;
+  while (true) {
+    message.msg_controllen = control;
+    const ssize_t got = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+    if (got >= 0 || errno != ECONNRESET) return got;
+  }
+}
+
 }  // namespace
 
 Result<std::pair<Descriptor, Descriptor>> socket_pair() { return pair_of(SOCK_STREAM); }
@@ -68,6 +78,14 @@ ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descr
   return ::sendmsg(socket, &message, flags);
 }
 
+ssize_t receive(int socket, std::span<char> bytes, int flags) {
+  iovec data{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  return receive_message(socket, message, flags);
+}
+
 ssize_t receive_with(int socket, std::span<char> bytes, std::vector<Descriptor>& descriptors,
                      int flags) {
   iovec data{.iov_base = bytes.data(), .iov_len = bytes.size()};
@@ -77,7 +95,7 @@ ssize_t receive_with(int socket, std::span<char> bytes, std::vector<Descriptor>&
   message.msg_iovlen = 1;
   message.msg_control = control.bytes.data();
   message.msg_controllen = control.bytes.size();
-  const ssize_t got = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+  const ssize_t got = receive_message(socket, message, flags);
   if (got < 0) return got;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {

@@ -29,9 +29,13 @@ void shut_down(const Descriptor& socket);
 /// wire::kDescriptorsMax. They stay open here.
 ssize_t send_with(int socket, std::string_view bytes, std::span<const int> descriptors, int flags);
 
-/// As recv(2). Descriptors that came are added to `descriptors`; they are closed on exec. Some may
-/// be lost when this process has no room for them. A socket among them does not linger any more:
-/// whoever closes it waits for nobody, whatever its sender has asked for.
+/// As recv(2), but what the other end sent before it closed comes first, also when it left
+/// something unread: Linux reports that (ECONNRESET) before the packets that are still there.
+ssize_t receive(int socket, std::span<char> bytes, int flags);
+
+/// As receive(). Descriptors that came are added to `descriptors`; they are closed on exec. Some
+/// may be lost when this process has no room for them. A socket among them does not linger any
+/// more: whoever closes it waits for nobody, whatever its sender has asked for.
 ssize_t receive_with(int socket, std::span<char> bytes, std::vector<Descriptor>& descriptors,
                      int flags);
 

@@ -67,6 +67,18 @@ TEST(Passing, AllComeThatASenderCanPassAtOnce) {
   EXPECT_THAT(received, SizeIs(kPassedMax));
 }
 
+/// Linux reports that something was left unread before the packets that are still there.
+TEST(Passing, WhatAnEndSaidBeforeItClosedIsHeardAlsoWhenItLeftSomethingUnread) {
+  auto [here, there] = packet_pair().value();
+  ASSERT_EQ(send_with(here.get(), "unread", {}, 0), 6);
+  ASSERT_EQ(send_with(there.get(), "why", {}, 0), 3);
+  there.close();
+  std::array<char, 8> bytes{};
+  EXPECT_EQ(receive(here.get(), bytes, MSG_DONTWAIT), 3);
+  EXPECT_EQ(std::string(bytes.data(), 3), "why");
+  EXPECT_EQ(receive(here.get(), bytes, MSG_DONTWAIT), 0);
+}
+
 TEST(Passing, IsOverForBothWhenOneOfThemShutsItDownByAnotherDescriptor) {
   const auto ends = socket_pair().value();
   const Descriptor other = Descriptor::duplicate(ends.first.get());

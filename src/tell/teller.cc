@@ -94,7 +94,7 @@ void Teller::hand_over() {
 void Teller::listen(std::vector<std::string>& lines) {
   std::string bytes(kWordBytesMax, '\0');
   while (!ended_) {
-    const ssize_t got = ::recv(words_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    const ssize_t got = sys::receive(words_.get(), bytes, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got <= 0) {

@@ -224,7 +224,7 @@ class Faults(AgentTest):
 class Resumed(AgentTest):
     def test_waits_for_machines_that_it_has_no_more_and_keeps_those_that_it_has(self):
         self.sweep(NOTES_ITSELF + WAITS)
-        yard = self.start(*self.words(lease="4s"))
+        yard = self.start(*self.words(lease="4s"), "--set", "period.machine-end=1s")
         self.until_all_run()
         yard.kill()
         self.end_of(yard)
