@@ -5,8 +5,7 @@
 //        tasks_core fork COUNT MIB       one forked task after another with so much
 //                                        resident memory, and fork + exit + wait by hand
 //        tasks_core ping COUNT           an empty message and its answer over the yard's socket,
-//        and
-//                                        as many bytes over a bare one, all on one CPU
+//                                        and as many bytes over a bare one, all on one CPU
 //        tasks_core buffer MIB CHILDREN SENDS  so much memory filled and sent to so many, who touch
 //                                        every page of it; the third and later sends, and memcpy
 // Prints one JSON object of seconds: ours, and raw where there is one (each for one task or one

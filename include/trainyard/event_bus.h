@@ -191,8 +191,7 @@ class EventBus {
   Subscription on(std::string_view pattern, PatternListener listener);
 
   /// Takes off all listeners of the event of this name, and of those whose names match it as a
-  /// pattern
-  /// (*, ?, [abc]), and says how many. As Subscription::off for each.
+  /// pattern (*, ?, [abc]), and says how many. As Subscription::off for each.
   std::size_t off(std::string_view pattern);
 
   /// Returns how many listeners it was told to, or put into the queue of. Does not throw: what goes

@@ -1,12 +1,11 @@
 // The ten statuses of a task (fedflow `TaskStatus`).
 //
-//  INIT ──start──▶ AVAILABLE ──load──▶ LOADING ──▶ WAITING ──train──▶ TRAINING ──▶ FINISHED ──▶
-//  EXITED
-//                     ▲ ▲                 │ out of memory ▲              │ out of memory
-//                     │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
-//                     └──────────────────────── INTERRUPT ◀──────────────┘ a new process
-//  any stage: exception, death, time limit, kill ──▶ EXCEPTION, or INTERRUPT with a try left
-//  EXCEPTION, or skipped ── somebody asks for it (`trainyard retry`) ──▶ INIT
+// INIT ─start─▶ AVAILABLE ──load──▶ LOADING ──▶ WAITING ──train──▶ TRAINING ──▶ FINISHED ──▶ EXITED
+//                  ▲ ▲                 │ out of memory ▲              │ out of memory
+//                  │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
+//                  └──────────────────────── INTERRUPT ◀──────────────┘ a new process
+// any stage: exception, death, time limit, kill ──▶ EXCEPTION, or INTERRUPT with a retry left
+// EXCEPTION, or skipped ── `trainyard retry` ──▶ INIT
 //
 // A plain command has no load stage: INIT, AVAILABLE, TRAINING, FINISHED, EXITED. AVAILABLE is a
 // task that has been granted what it asked for and whose process is being started.

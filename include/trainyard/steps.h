@@ -1,10 +1,9 @@
 // Steps that most loops need: when to finish, what to save, how long an iteration takes.
 //
-//   loop.use("time", trainyard::EpochTimer<Train>(...))                       // first: around all
-//   others
+//   loop.use("time", trainyard::EpochTimer<Train>(...))  // first: around all others
 //       .use("finish", trainyard::finish_after<&Train::env_step>(loop, 100'000))
-//       .use("save", trainyard::CheckpointSaver<Train>({.directory = "checkpoints", .every =
-//       100}));
+//       .use("save", trainyard::CheckpointSaver<Train>(
+//                        {.directory = "checkpoints", .every = 100}));
 //
 // Of the thread of the pipeline, as all steps.
 #pragma once

@@ -1,10 +1,9 @@
 // What the words behind a command mean: which run, and which of its tasks.
 //
-//   46   digits   digits@last   runs/digits   sweep.yaml     a run
-//   46/lr=0.1   runs/digits/train/*                          of it these tasks
-//   (text/task_pattern.h) lr=0.1   train/lr=0.1   'lr=*'                           tasks of the run
-//   that is meant elsewhere :failed   :oom                                           of these the
-//   ones in that state
+//   46   digits   digits@last   runs/digits   sweep.yaml  a run
+//   46/lr=0.1   runs/digits/train/*                       tasks of that run (text/task_pattern.h)
+//   lr=0.1   train/lr=0.1   'lr=*'                        tasks of the run named elsewhere
+//   :failed   :oom                                        those of them that are in that state
 //
 // The words stand in any order. Tasks are those of any of the patterns, and of these the ones in
 // any of the states.

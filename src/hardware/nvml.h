@@ -10,9 +10,8 @@
 namespace trainyard::hardware {
 
 /// Opens the library and lists what it shows. An error says why there is nothing to show, for
-/// people
-/// ("no NVIDIA driver", "NVIDIA's driver fails: Driver/library version mismatch"); a driver that
-/// shows no GPU is one, too. May take seconds, and hang with a driver that does.
+/// people ("no NVIDIA driver", "NVIDIA's driver fails: Driver/library version mismatch"); a driver
+/// that shows no GPU is one, too. May take seconds, and hang with a driver that does.
 Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library);
 
 }  // namespace trainyard::hardware

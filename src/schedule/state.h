@@ -25,8 +25,9 @@
 // (3) `deadlines` has each Running::deadline, and nothing else. Only set_deadline() changes either.
 // (4) ahead_, and `ahead`, `ahead_on_gpus` and `ahead_cpus` of a machine, count the attempts that
 //     are Running::ahead. Only set_ahead() changes them.
-// (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. One with a
-//     task that has no verdict is Blocked or Running; one that is Running has one (group_book.h).
+// (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. A group with a
+//     task without a verdict is Blocked or Running, and one that is Running has such a task
+//     (group_book.h).
 // (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
 //     it: being passed is counted anew for each wait.
 // (7) A shape has a reason only while a task of it waits in a room, for its group, or for the one

@@ -17,8 +17,7 @@ namespace {
 bool is_one_of(char byte, std::string_view set) { return set.find(byte) != std::string_view::npos; }
 
 /// `$$` is the number of the shell. The second dollar opens nothing, though bash looks for the end
-/// of
-/// `$$(` as if it did.
+/// of `$$(` as if it did.
 constexpr char kTwoDollars = '\x01';
 
 bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }

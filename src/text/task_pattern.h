@@ -1,8 +1,7 @@
 // Which tasks somebody means: by name, by values of the matrix, by a pattern.
 //
-//   lr=0.1,seed=2         the task of this id, of whichever group; where none is called so, all
-//   whose
-//                         matrix has these values, in any order and beside others
+//   lr=0.1,seed=2         the task with this id, in any group; without one, all tasks whose matrix
+//                         has these values, in any order and among others
 //   lr=1e-*               numbers are compared as numbers (1e-3 is 0.001), texts may have * ? [..]
 //   seed-*                ids as a shell matches names of files
 //   train/lr=0.1, train/* the same of one group; `train/` and `train` are all of its tasks
