@@ -21,15 +21,21 @@ def help_of(program, *words):
     return subprocess.run([program, *words, "--help"], check=True, capture_output=True, text=True).stdout
 
 
+# Commands that `trainyard --help` does not list.
+PLUMBING = ("task-options", "client", "replay", "agent")
+
+
 def subcommands(text):
-    """The names in a help's list of subcommands, each with its sentence."""
-    listed = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
-    return re.findall(r"^  (\S+) +(.+)$", listed[1], re.M) if listed else []
+    """The names of the commands that a help lists, each with its sentence."""
+    return re.findall(r"^  ([a-z][\w-]*)(?:, [\w-]+)*  +(.+)$", text, re.M)
 
 
 def tree(program, *words):
     """Every command below this one, in the order of the help: its words, its sentence and its help."""
-    for name, sentence in subcommands(help_of(program, *words)):
+    listed = subcommands(help_of(program, *words))
+    if not words:
+        listed += [(name, help_of(program, name).partition(".\n")[0]) for name in PLUMBING]
+    for name, sentence in listed:
         text = help_of(program, *words, name)
         yield (*words, name), sentence, text
         if text != help_of(program):

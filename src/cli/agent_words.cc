@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "cli/version.h"
 #include "hardware/this_machine.h"
@@ -160,29 +161,25 @@ ExitCode answer_one_question() {
 }  // namespace
 
 AgentWords::AgentWords(CLI::App& app) {
-  agent_ = app.add_subcommand("agent", "Look after this machine for a yard on another one");
-  agent_->add_flag("--stdio", stdio_, "Speak with it over standard input and output");
-  agent_->add_option("--key", key_, "Which yard it is: letters and digits, the same each time")
+  agent_ = app.add_subcommand("agent", "Run tasks on this machine for a run on another one");
+  agent_->group(command_groups::kPlumbing);
+  agent_->add_flag("--stdio", stdio_, "Communicate over standard input and output");
+  agent_->add_option("--key", key_, "Key of the run: letters and digits")
       ->type_name(value_kinds::kKey);
-  agent_->add_flag(
-      "--step", step_,
-      "It is a step of a Slurm job: it goes with its stream, so that Slurm finds all of "
-      "it");
-  agent_->add_option("--cpus", cpus_, "So many of the CPUs are counted at most")
-      ->type_name(value_kinds::kNumber);
-  agent_->add_option("--memory", memory_, "So much of the memory is counted at most")
-      ->type_name(value_kinds::kSize);
-  agent_->add_option("--gpus", gpus_, "Which cards may be used: all, none, or 0,1")
+  agent_->add_flag("--step", step_, "Exit when the stream closes, as a step of a Slurm job");
+  agent_->add_option("--cpus", cpus_, "Maximum number of CPUs")->type_name(value_kinds::kNumber);
+  agent_->add_option("--memory", memory_, "Maximum memory")->type_name(value_kinds::kSize);
+  agent_->add_option("--gpus", gpus_, "Allowed GPUs: all, none, or 0,1")
       ->type_name(value_kinds::kCards);
-  agent_->add_flag("--look", look_,
-                   "Answer one question about this machine that is on standard input, and end");
+  agent_->add_flag("--look", look_, "Answer one question from standard input, and exit");
   agent_->footer(
-      "'trainyard run --on lab1' starts it by ssh; nobody has to type it. It lasts as long as the\n"
-      "run, also when the connection is cut: see docs/machines.md.\n"
-      "\n"
       "Examples:\n"
       "  trainyard run --on lab1,lab2 sweep.yaml\n"
-      "  trainyard agent --stdio --key a1b2");
+      "  trainyard agent --stdio --key a1b2\n"
+      "\n"
+      "'trainyard run --on lab1' starts the agent by ssh. The agent lives as long as the run, "
+      "also\n"
+      "while the connection is down: see docs/machines.md.");
 }
 
 std::optional<ExitCode> AgentWords::run() const {

@@ -15,6 +15,7 @@
 #include "cli/completion_scripts.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/offers.h"
 #include "cli/shared_words.h"
 #include "text/typed_line.h"
@@ -167,8 +168,12 @@ void CursorPlace::add_options(Offers& offers) const {
 }
 
 void CursorPlace::add_commands(Offers& offers) const {
-  for (const CLI::App* command :
-       command_->get_subcommands([](const CLI::App* it) { return !it->get_group().empty(); })) {
+  const bool is_top = command_->get_parent() == nullptr;
+  const auto is_offered = [&](const CLI::App* it) {
+    if (is_help_ && it->get_name() == kTaskOptionsTopic) return true;
+    return !it->get_group().empty() && !(is_top && it->get_group() == command_groups::kPlumbing);
+  };
+  for (const CLI::App* command : command_->get_subcommands(is_offered)) {
     offers.list.push_back({.text = command->get_name(), .about = command->get_description()});
   }
 }
@@ -219,18 +224,19 @@ std::optional<Question> read_question(std::span<const char* const> words) {
 }  // namespace
 
 CompletionWords::CompletionWords(CLI::App& app) {
-  completion_ = app.add_subcommand("completion", "Print what makes a shell complete all of this");
-  completion_->add_option("shell", shell_, "Which one")->type_name("bash|zsh|fish")->required();
+  completion_ = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion_->group(command_groups::kSetup);
+  completion_->add_option("shell", shell_, "Shell")->type_name("bash|zsh|fish")->required();
   completion_->footer(
       "Examples:\n"
       "  trainyard completion bash > ~/.local/share/bash-completion/completions/trainyard\n"
       "  trainyard completion zsh > \"${fpath[1]}/_trainyard\"\n"
       "  trainyard completion fish > ~/.config/fish/completions/trainyard.fish\n"
       "\n"
-      "Commands, options, runs, tasks and their states are completed. For this shell alone, in "
-      "its\n"
-      "rc file: source <(trainyard completion bash).\n"
-      "Exit codes: 0 printed, 1 standard output cannot be written, 2 there is no such shell.");
+      "Completes commands, options, runs, tasks and states. For bash without the file, in "
+      "~/.bashrc:\n"
+      "source <(trainyard completion bash).\n"
+      "Exit codes: 0 printed, 1 standard output cannot be written, 2 unknown shell.");
 }
 
 std::optional<ExitCode> CompletionWords::run() const {

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "hardware/gpu_watch.h"
 #include "model/gpu_limits.h"
@@ -114,23 +115,26 @@ ExitCode drain_command(const DrainOptions& options) {
 }  // namespace
 
 DrainWords::DrainWords(CLI::App& app) {
-  drain_ = app.add_subcommand("drain", "Give nothing new of a GPU, which somebody wants back");
-  drain_->add_option("gpus", options_.gpus, "gpu:2, or several (default: shows what is drained)")
+  drain_ = app.add_subcommand("drain", "Start no new tasks on a GPU");
+  drain_->group(command_groups::kMachine);
+  drain_->add_option("gpus", options_.gpus, "GPUs: gpu:2 (default: list the drained ones)")
       ->type_name(value_kinds::kCards);
   CLI::Option* until =
-      drain_->add_option("--until", options_.until, "Until then: 18:00, or for so long: 2h")
+      drain_->add_option("--until", options_.until, "End of the drain: 18:00, or a duration: 2h")
           ->type_name(value_kinds::kTime);
-  CLI::Option* now = drain_->add_flag(
-      "--now", options_.now, "End what runs there as well; it is tried again on another GPU");
-  drain_->add_flag("--end", options_.end, "Give it again")->excludes(until)->excludes(now);
+  CLI::Option* now = drain_->add_flag("--now", options_.now,
+                                      "Stop its tasks, too; they are retried on other GPUs");
+  drain_->add_flag("--end", options_.end, "Make the GPU available again")
+      ->excludes(until)
+      ->excludes(now);
   drain_->footer(
       "Examples:\n"
       "  trainyard drain gpu:2 --until 18:00\n"
       "  trainyard drain gpu:2 --now\n"
       "  trainyard drain gpu:2 --end\n"
       "\n"
-      "All your runs on this machine keep to it, and everybody's where root says it. A reboot\n"
-      "forgets it. Exit codes: 0 done, 2 the command line is wrong.");
+      "Applies to all your runs on this machine; as root, to those of all users. A reboot ends\n"
+      "the drain. Exit codes: 0 done, 2 the command line is wrong.");
 }
 
 std::optional<ExitCode> DrainWords::run() {

@@ -13,9 +13,10 @@ enum class ExitCode : int {
   Interrupted = 130  ///< Ctrl-C, TERM.
 };
 
-/// What a person reads of them.
+/// The same for `--help`.
 constexpr const char* kExitCodes =
-    "Exit codes: 0 all tasks finished, 1 some failed, 2 nothing was done (refused), 75 not all is\n"
-    "done and no task is to blame ('run --resume' goes on), 130 interrupted (Ctrl-C).";
+    "Exit codes: 0 all tasks finished; 1 a task failed; 2 refused, nothing was done; 75 "
+    "incomplete,\n"
+    "no task failed ('run --resume' continues); 130 Ctrl-C or SIGTERM.";
 
 }  // namespace trainyard::cli

@@ -21,37 +21,34 @@ constexpr double kLostAfterMost = 86'400;
 
 void MachineWords::add_to(CLI::App& command) {
   command
-      .add_option(
-          "--attach", servers_,
-          "Meet other machines of the run at this server of NATS, as nats://host:4222; more "
-          "than once: the servers of a cluster")
+      .add_option("--attach", servers_, "NATS server: nats://host:4222; repeatable, for a cluster")
       ->type_name("URL")
       ->allow_extra_args(false);
-  command.add_option("--run", run_, "The name of the run there, the same on all its machines")
+  command.add_option("--run", run_, "Name of the run, the same on all machines")
       ->type_name(value_kinds::kName);
   command
-      .add_option("--elsewhere", elsewhere_,
-                  "Begin that run; so many workers are on other machines, all together")
+      .add_option("--elsewhere", elsewhere_, "Start the run; number of workers on other machines")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(1, kElsewhereMax));
-  command.add_flag("--join", joins_, "Join that run, which another machine begins");
+  command.add_flag("--join", joins_, "Join a run that another machine starts");
   command
       .add_option("--lost-after", lost_after_,
-                  "End when a machine or all servers are silent for so many seconds (default: 60)")
+                  "Seconds of silence before the run fails (default: 60)")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(kLostAfterLeast, kLostAfterMost));
   command
-      .add_option("--nats-ca", ca_file_,
-                  "Whose certificates are trusted, of tls:// (default: as this machine does)")
+      .add_option("--nats-ca", ca_file_, "Trusted certificates for tls:// (default: the system's)")
       ->type_name(value_kinds::kFile);
   command
-      .add_option("--nats-host", host_name_,
-                  "The name in the server's certificate, where it is not the host of the address")
+      .add_option("--nats-host", host_name_, "Name in the server's certificate (default: the host)")
       ->type_name(value_kinds::kName);
-  command.add_option("--nats-nkey", nkey_, "The public nkey of a user there")
-      ->type_name(value_kinds::kName);
-  command.add_option("--nats-seed", seed_file_, "The file with the seed of that nkey")
+  command.add_option("--nats-nkey", nkey_, "Public nkey of a user")->type_name(value_kinds::kName);
+  command.add_option("--nats-seed", seed_file_, "File with the seed of that nkey")
       ->type_name(value_kinds::kFile);
+  for (const char* const name : {"--attach", "--run", "--elsewhere", "--join", "--lost-after",
+                                 "--nats-ca", "--nats-host", "--nats-nkey", "--nats-seed"}) {
+    command.get_option(name)->group("Several machines");
+  }
 }
 
 std::optional<std::string> MachineWords::put_into(ParallelOptions& options) const {

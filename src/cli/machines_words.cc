@@ -17,6 +17,7 @@
 #include "cli/checked_job.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/host_programs.h"
 #include "cli/load_options.h"
 #include "cli/machine_checks.h"
@@ -140,25 +141,25 @@ std::expected<JobGround, text::Mistakes> ground_for(const job::LoadOptions& load
 }  // namespace
 
 MachinesWords::MachinesWords(CLI::App& app) {
-  machines_ = app.add_subcommand("machines", "Look at the machines that a run would have");
-  machines_->add_option("job", job_file_, "A job file: whether they have what its tasks need")
+  machines_ = app.add_subcommand("machines", "Check the machines that a run would use");
+  machines_->group(command_groups::kMachine);
+  machines_->add_option("job", job_file_, "Job file whose tasks the machines must suit")
       ->type_name(value_kinds::kJobFile);
-  machines_->add_option("--on", on_, "These, as of run: lab1,me@lab2,local")
+  machines_->add_option("--on", on_, "Hosts, as in run: lab1,me@lab2,local")
       ->type_name(value_kinds::kHosts);
-  machines_->add_flag("--json", json_, "For programs");
+  add_json(*machines_, json_);
   add_configuration(*machines_, config_file_, settings_);
   machines_->footer(
-      "For each what it has, and a line for each check: ok, !! for what may do, or NO and why:\n"
-      "its directory, the programs of the tasks and what their group preloads, GPUs, the disk, "
-      "the\n"
-      "clock. Starts nothing that stays; where 'machines' says so it brings the code there.\n"
-      "\n"
       "Examples:\n"
       "  trainyard machines\n"
       "  trainyard machines --on lab1,me@lab2,local\n"
       "  trainyard machines sweep.yaml --on lab1,me@lab2\n"
       "\n"
-      "Exit codes: 0 a run could have all of them, 2 it could not.");
+      "Prints the resources of each machine and a line for each check: ok, !! (warning) or NO "
+      "with\n"
+      "the reason. Checked are the directory, the programs of the tasks, preloaded modules, GPUs,\n"
+      "the disk and the clock. Code is copied there if the setting 'machines' says so.\n"
+      "Exit codes: 0 a run can use all machines, 2 it cannot.");
 }
 
 std::optional<ExitCode> MachinesWords::run() const {

@@ -1,6 +1,7 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -20,6 +21,7 @@
 #include "cli/did_you_mean.h"
 #include "cli/drain_words.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/learned_words.h"
 #include "cli/machines_words.h"
 #include "cli/manual_page.h"
@@ -56,11 +58,15 @@ struct CommandLine {
 };
 
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
-  CLI::App* status = app.add_subcommand("status", "Show what a run is doing, or has done");
+  CLI::App* status = app.add_subcommand("status", "Show the state of a run and its tasks");
+  status->group(command_groups::kWatch);
   add_selection(*status, options.words, options.run_directory);
-  status->add_flag("--json", options.json, "For programs");
-  status->add_flag("--watch,-w", options.watch, "Show it again each second until the run ends");
-  status->add_flag("--all,-a", options.all, "Every task, not only those that run or failed");
+  const auto in_output = [](CLI::Option* option) { option->group(option_groups::kOutput); };
+  in_output(
+      status->add_flag("--watch,-w", options.watch, "Refresh each second until the run ends"));
+  in_output(status->add_flag("--all,-a", options.all,
+                             "List all tasks, not only running and failed ones"));
+  add_json(*status, options.json);
   status->footer(
       "Examples:\n"
       "  trainyard status\n"
@@ -71,41 +77,43 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   return status;
 }
 
-/// What is wrong with a number of an attempt, for people; empty when nothing is.
+/// The message for a wrong attempt number; empty for a right one.
 std::string wrong_with_attempt(const std::string& word) {
   const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
   const bool some = word.find_first_not_of('0') != std::string::npos;
   if (digits && some && word.size() <= 6) return {};
-  return fmt::format("'{}' is no attempt: they count 1, 2, 3, ...", word);
+  return fmt::format("'{}' is not an attempt number (1, 2, 3, ...)", word);
 }
 
 CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
-  CLI::App* logs = app.add_subcommand("logs", "Show what tasks wrote");
+  CLI::App* logs = app.add_subcommand("logs", "Show the output of tasks");
+  logs->group(command_groups::kWatch);
   add_selection(*logs, options.words, options.run_directory);
-  logs->add_option("--attempt", options.attempt,
-                   "The attempt whose logs are shown (default: the last)")
+  logs->add_flag("--follow,-f", options.follow, "Follow the output until the task ends");
+  logs->add_option("--attempt", options.attempt, "Attempt number (default: the last)")
       ->type_name(value_kinds::kNumber)
       ->check(wrong_with_attempt);
-  logs->add_flag("--follow,-f", options.follow, "Go on until the task ends");
-  logs->add_flag("--stdout", options.only_stdout, "Standard output alone (with --stderr: both)");
-  logs->add_flag("--stderr", options.only_stderr, "Standard error alone");
-  logs->add_option("--rank", options.rank, "Of a task with ranks, the log of this one alone")
+  logs->add_option("--rank", options.rank, "Only this rank of a task with ranks")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0, model::kRanksMax));
+  logs->add_flag("--stdout", options.only_stdout, "Only standard output (with --stderr: both)");
+  logs->add_flag("--stderr", options.only_stderr, "Only standard error");
   logs->footer(
-      "Progress bars that draw over themselves are folded to what is left of them.\n"
       "Examples:\n"
       "  trainyard logs lr=0.1,seed=2\n"
       "  trainyard logs train/lr=0.1,seed=2 -f\n"
       "  trainyard logs 46 lr=0.1,seed=2\n"
       "  trainyard logs 46 :failed\n"
       "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
-      "  trainyard logs lr=0.1,seed=2 --rank 3");
+      "  trainyard logs lr=0.1,seed=2 --rank 3\n"
+      "\n"
+      "Progress bars that redraw a line are shown as their last state.");
   return logs;
 }
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
-  CLI::App* kill = app.add_subcommand("kill", "End tasks of a run; the others go on");
+  CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run; other tasks continue");
+  kill->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory);
   kill->footer(
       "Examples:\n"
@@ -116,19 +124,21 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
 }
 
 CLI::App* add_clean(CLI::App& app, CleanWords& words) {
-  CLI::App* clean = app.add_subcommand("clean", "Delete what old runs have left behind");
-  clean->add_option("run", words.runs, "Which runs, as of 'status' (default: those here)")
+  CLI::App* clean = app.add_subcommand("clean", "Delete files of runs that have ended");
+  clean->group(command_groups::kChange);
+  clean->add_option("run", words.runs, "Runs, as in 'status' (default: all runs here)")
       ->type_name(value_kinds::kRun);
-  clean->add_option("--older", words.older, "Those that ended so long ago: 30d")
+  clean->add_option("--older", words.older, "Only runs that ended at least this long ago: 30d")
       ->type_name(value_kinds::kTime);
-  clean->add_option("--keep", words.keep, "What stays of them, with their journals and reports")
+  clean->add_option("--keep", words.keep, "Files to keep, besides journals and reports")
       ->type_name("results|logs")
       ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  clean->add_flag("--dry-run", words.dry_run, "Show what would be deleted, and delete nothing");
-  clean->add_flag("--json", words.json, "For programs");
+  clean->add_flag("--dry-run", words.dry_run, "Show what would be deleted, and delete nothing")
+      ->group(option_groups::kOutput);
+  add_json(*clean, words.json);
   clean->footer(
       "Examples:\n"
       "  trainyard clean --older 30d --dry-run\n"
@@ -136,32 +146,33 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "  trainyard clean 46 runs/first\n"
       "  trainyard clean 46 --keep results,logs\n"
       "\n"
-      "What the run's journal knows is deleted: directories of tasks, reports, the journal; and "
-      "the\n"
-      "copy of the code that it had. What else lies there stays, and so does a run that is at "
-      "work.\n"
-      "Nothing is asked.\n"
+      "Deletes what the run's journal lists: task directories, reports, the journal, the copy of\n"
+      "the code. Other files stay, and so does an active run. Asks no questions.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
   return clean;
 }
 
 CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
-  CLI::App* plan = app.add_subcommand("plan", "Show how long a job would take, and run nothing");
-  plan->add_option("job", options.job_file, "The job file (YAML)")
+  CLI::App* plan = app.add_subcommand("plan", "Estimate how long a job takes, and run nothing");
+  plan->group(command_groups::kRun);
+  plan->add_option("job", options.job_file, "Job file (YAML)")
       ->type_name(value_kinds::kJobFile)
       ->required();
-  plan->add_option("--gpus", options.gpus, "On such GPUs: 4x24GB, 80GB, 0; several are compared")
+  const auto of_hardware = [](CLI::Option* option) { return option->group("Hardware"); };
+  of_hardware(plan->add_option("--gpus", options.gpus, "GPUs: 4x24GB, 80GB, 0; several: compared"))
       ->type_name(value_kinds::kCards);
-  plan->add_option("--machines", options.machines,
-                   "On such machines: '8x(4x80GB, 64 CPUs, 512GB) + 2x(64 CPUs, 256GB)'")
+  of_hardware(plan->add_option("--machines", options.machines,
+                               "Machines: '8x(4x80GB, 64 CPUs, 512GB) + 2x(64 CPUs, 256GB)'"))
       ->type_name(value_kinds::kMachines);
-  plan->add_option("--memory", options.memory, "With so much memory: 64GB")
+  of_hardware(
+      plan->add_option("--memory", options.memory, "Memory: 64GB (default: this machine's)"))
       ->type_name(value_kinds::kSize);
-  plan->add_option("--cpus", options.cpus, "With so many CPUs: 16")
+  of_hardware(plan->add_option("--cpus", options.cpus, "CPUs: 16 (default: this machine's)"))
       ->type_name(value_kinds::kNumber);
-  plan->add_option("--html", options.html, "Write a page with a timeline there")
-      ->type_name(value_kinds::kFile);
-  plan->add_flag("--json", options.json, "For programs");
+  plan->add_option("--html", options.html, "Write a page with a timeline to this file")
+      ->type_name(value_kinds::kFile)
+      ->group(option_groups::kOutput);
+  add_json(*plan, options.json);
   add_configuration(*plan, options.config_file, options.settings);
   plan->footer(
       "Examples:\n"
@@ -170,28 +181,28 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       "  trainyard plan sweep.yaml --gpus 1x24GB 2x24GB 1x80GB\n"
       "  trainyard plan sweep.yaml --machines '4x(8x80GB)' '8x(4x80GB, 64 CPUs, 512GB)'\n"
       "\n"
-      "The real scheduler plays the run through. How long tasks take is what the job file says\n"
-      "('duration'), or what earlier runs have taught.");
+      "The real scheduler simulates the run. Task durations come from the job file ('duration'),\n"
+      "or from earlier runs.");
   return plan;
 }
 
 CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
-  CLI::App* devices =
-      app.add_subcommand("devices", "Show the GPUs here, what is on them, and what is reserved");
+  CLI::App* devices = app.add_subcommand("devices", "Show GPUs, their processes and reservations");
+  devices->group(command_groups::kMachine);
   add_run_name(*devices, options.run_directory);
-  devices->add_flag("--json", options.json, "For programs");
+  add_json(*devices, options.json);
   devices->footer(
       "Examples:\n"
       "  trainyard devices\n"
       "  trainyard devices runs/sweep --json\n"
       "\n"
-      "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES say which may be used.");
+      "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES limit the usable GPUs.");
   return devices;
 }
 
 CLI::App* add_doctor(CLI::App& app, ConfigOptions& options) {
-  CLI::App* doctor =
-      app.add_subcommand("doctor", "Say what of this machine tasks may have, and why");
+  CLI::App* doctor = app.add_subcommand("doctor", "Show which resources tasks may use, and why");
+  doctor->group(command_groups::kMachine);
   add_configuration(*doctor, options.config_file, options.settings);
   doctor->footer(
       "Examples:\n"
@@ -204,23 +215,24 @@ CLI::App* add_doctor(CLI::App& app, ConfigOptions& options) {
 
 /// Returns `config init`; the other one is `config show`.
 CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
-  CLI::App* config = app.add_subcommand("config", "Show or make a configuration");
+  CLI::App* config = app.add_subcommand("config", "Show or create the configuration");
+  config->group(command_groups::kSetup);
   config->require_subcommand(1);
   config->footer(
       "Examples:\n"
       "  trainyard config show\n"
       "  trainyard config init");
-  CLI::App* show = config->add_subcommand("show", "What is in force, and where it came from");
-  show->add_option("job", options.job_file, "A job file whose 'config:' counts too")
+  CLI::App* show = config->add_subcommand("show", "Show all settings, and where each was set");
+  show->add_option("job", options.job_file, "Job file whose 'config:' section applies")
       ->type_name(value_kinds::kJobFile);
-  show->add_flag("--json", options.json, "For programs");
+  add_json(*show, options.json);
   add_configuration(*show, options.config_file, options.settings);
   show->footer(
       "Examples:\n"
       "  trainyard config show\n"
       "  trainyard config show sweep.yaml --set scheduler.max-process=4 --json");
   CLI::App* init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
-  init->add_flag("--force", options.force, "Write over one that is there");
+  init->add_flag("--force", options.force, "Overwrite an existing file");
   init->footer(
       "Examples:\n"
       "  trainyard config init\n"
@@ -228,7 +240,7 @@ CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   return init;
 }
 
-/// What a person is not shown: `manual` prints the page for man(1).
+/// `trainyard manual` prints the page for man(1); the build calls it.
 CLI::App* add_manual(CLI::App& app, std::string& date) {
   CLI::App* manual = app.add_subcommand("manual", "")->group("");
   manual->add_option("date", date);
@@ -249,33 +261,36 @@ class Commands {
  public:
   Commands(CLI::App& app, const std::string& command_line)
       : run_(app, command_line),
-        status_(add_status(app, line_.status)),
-        logs_(add_logs(app, line_.logs)),
-        kill_(add_kill(app, line_.kill)),
         submit_(app, command_line),
-        queue_(app),
-        devices_(add_devices(app, line_.devices)),
-        machines_(app),
-        plan_(add_plan(app, line_.plan)),
-        clean_(add_clean(app, line_.clean)),
-        learned_(app),
-        drain_(app),
         retry_(app, command_line),
-        wishes_(app),
-        results_(app),
-        client_(app),
+        plan_(add_plan(app, line_.plan)),
+        queue_(app),
         ranks_(app),
         parallel_(app),
-        replay_(app),
-        agent_(app),
+        status_(add_status(app, line_.status)),
+        logs_(add_logs(app, line_.logs)),
+        results_(app),
+        learned_(app),
+        kill_(add_kill(app, line_.kill)),
+        wishes_(app),
+        clean_(add_clean(app, line_.clean)),
+        devices_(add_devices(app, line_.devices)),
+        drain_(app),
+        machines_(app),
         doctor_(add_doctor(app, line_.config)),
         init_(add_config(app, line_.config)),
+        client_(app),
+        replay_(app),
+        agent_(app),
         completion_(app) {
-    app.add_subcommand(std::string(kHelp), "Show how a command is used: help run")
+    app.add_subcommand(std::string(kHelp), "Show the help of a command")
         ->footer(
             "Examples:\n"
             "  trainyard help run\n"
-            "  trainyard help client progress");
+            "  trainyard help task-options\n"
+            "  trainyard help client progress")
+        ->group(command_groups::kSetup);
+    add_task_options_topic(app, task_options_);
     manual_ = add_manual(app, date_);
   }
 
@@ -302,6 +317,7 @@ class Commands {
     if (const std::optional<ExitCode> done = agent_.run()) return *done;
     if (const std::optional<ExitCode> done = completion_.run()) return *done;
     if (manual_->parsed()) return answer(manual_page(app, date_));
+    if (app.got_subcommand(kTaskOptionsTopic)) return answer(app.help());
     // It has the exit code of the command.
     if (const std::optional<int> code = ranks_.run()) return static_cast<ExitCode>(*code);
     if (const std::optional<int> code = parallel_.run()) return static_cast<ExitCode>(*code);
@@ -311,28 +327,29 @@ class Commands {
  private:
   CommandLine line_;
   RunWords run_;
-  const CLI::App* status_;
-  const CLI::App* logs_;
-  const CLI::App* kill_;
   SubmitWords submit_;
-  QueueWords queue_;
-  const CLI::App* devices_;
-  MachinesWords machines_;
-  const CLI::App* plan_;
-  const CLI::App* clean_;
-  LearnedWords learned_;
-  DrainWords drain_;
   RetryWords retry_;
-  WishWords wishes_;
-  ResultsWords results_;
-  ClientWords client_;
+  const CLI::App* plan_;
+  QueueWords queue_;
   RanksWords ranks_;
   ParallelWords parallel_;
-  ReplayWords replay_;
-  AgentWords agent_;
+  const CLI::App* status_;
+  const CLI::App* logs_;
+  ResultsWords results_;
+  LearnedWords learned_;
+  const CLI::App* kill_;
+  WishWords wishes_;
+  const CLI::App* clean_;
+  const CLI::App* devices_;
+  DrainWords drain_;
+  MachinesWords machines_;
   const CLI::App* doctor_;
   const CLI::App* init_;
+  ClientWords client_;
+  ReplayWords replay_;
+  AgentWords agent_;
   CompletionWords completion_;
+  CommandWords task_options_;  ///< Nobody reads them: the topic is for its help.
   const CLI::App* manual_ = nullptr;
   std::string date_;
 };
@@ -365,11 +382,12 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
 }
 
 ExitCode main(int argc, const char* const* argv) {
-  CLI::App app{"Runs many training tasks on the machine you have."};
+  CLI::App app{"Run many training tasks on the machines you have"};
+  app.formatter(std::make_shared<HelpFormat>());
   app.name("trainyard");
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
-  app.footer("'trainyard help <command>' says more. Start with: trainyard run sweep.yaml\n" +
+  app.footer("Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n" +
              std::string(kExitCodes));
   const std::span<const char* const> all{argv, static_cast<std::size_t>(argc)};
   Commands commands(app, shown_command_line(all));

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "cli/help_format.h"
 #include "cli/version.h"
 
 namespace trainyard::cli {
@@ -146,7 +147,9 @@ std::string described_options(const CLI::App& command) {
 }
 
 std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* it) { return !it->get_group().empty(); });
+  return app.get_subcommands([](const CLI::App* it) {
+    return !it->get_group().empty() && it->get_name() != kTaskOptionsTopic;
+  });
 }
 
 void add_commands(const CLI::App& app, const std::string& before, std::string& text) {

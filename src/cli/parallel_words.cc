@@ -24,6 +24,7 @@
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "cli/with_command.h"
 #include "job/workers_text.h"
@@ -216,69 +217,77 @@ std::string usual_logs_of_workers() {
 }  // namespace
 
 ParallelWords::ParallelWords(CLI::App& app) {
-  parallel_ = app.add_subcommand("parallel", "Run a program as workers that hear each other");
-  parallel_->add_option("-n,--workers", count_, "How many")
+  parallel_ = app.add_subcommand("parallel", "Run a program as workers that exchange events");
+  parallel_->group(command_groups::kRun);
+  const auto in_group = [](const char* group) {
+    return [group](CLI::Option* option) { return option->group(group); };
+  };
+  const auto of_workers = in_group("Workers");
+  of_workers(parallel_->add_option("-n,--workers", count_, "Number of workers"))
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(1, model::kWorkersMax));
-  parallel_->add_option("--topology", topology_, "Who hears whom (default: mesh)")
+  of_workers(parallel_->add_option("--topology", topology_, "Connections (default: mesh)"))
       ->type_name("mesh|star|alone");
-  parallel_
-      ->add_option("--roles", roles_,
-                   "Of each worker, in order: learner,collector,collector; several with +")
+  of_workers(parallel_->add_option("--roles", roles_,
+                                   "Role of each worker: learner,collector; several: a+b"))
       ->type_name(value_kinds::kName);
-  parallel_->add_option("--label", labels_, "A label of all of them; more than once")
+  of_workers(parallel_->add_option("--label", labels_, "Label of all workers; repeatable"))
       ->type_name(value_kinds::kName)
       ->allow_extra_args(false);
-  parallel_->add_option("--node-ids", nodes_, "Their numbers (default: from 0); one: from it on")
+  of_workers(parallel_->add_option("--node-ids", nodes_, "Node ids, or the first one (default: 0)"))
       ->type_name("NUMBER,...");
-  parallel_->add_option("--ports", ports_, "A port for each (default: from 50515); one: from it on")
+  of_workers(parallel_->add_option("--ports", ports_, "Ports, or the first one (default: 50515)"))
       ->type_name("NUMBER,...");
-  parallel_->add_option("--queue", queue_, "Events that may wait for one worker (default: 8192)")
+  const auto of_queues = in_group("Event queues");
+  of_queues(parallel_->add_option("--queue", queue_,
+                                  "Maximum events waiting for one worker (default: 8192)"))
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
-  parallel_->add_option("--when-full", when_full_, "What then (default: block, so none is lost)")
+  of_queues(parallel_->add_option("--when-full", when_full_,
+                                  "Action when that queue is full (default: block)"))
       ->type_name("block|drop-oldest|fail");
-  parallel_
-      ->add_option("--retries", retries_, "A worker that fails begins again so often (default: 0)")
+  const auto of_retries = in_group("Retries");
+  of_retries(parallel_->add_option("--retries", retries_,
+                                   "Number of restarts of a failed worker (default: 0)"))
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0, 60'000));
-  parallel_
-      ->add_option("--retry-delay", retry_delay_,
-                   "Seconds before that, doubled each time up to 30 (default: 0.2)")
+  of_retries(parallel_->add_option("--retry-delay", retry_delay_,
+                                   "Seconds before a restart, doubled up to 30 (default: 0.2)"))
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0.0, kSecondsMax));
-  parallel_
-      ->add_option("--grace", grace_,
-                   "Seconds from asking all to end to KILL; TERM at half (default: 10)")
+  of_retries(parallel_->add_option("--grace", grace_,
+                                   "Seconds from the request to stop to SIGKILL (default: 10)"))
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0.0, kSecondsMax));
-  parallel_
-      ->add_option("--logs", logs_,
-                   "Where worker-0.log and so on go (default: the task's directory, else here)")
-      ->type_name(value_kinds::kFile);
   machines_.add_to(*parallel_);
-  parallel_->add_flag("--status", status_,
-                      "Show the parallel runs that are at work, and run nothing");
-  parallel_->add_flag("--json", json_, "With --status: as JSON");
+  const auto of_output = in_group(option_groups::kOutput);
+  of_output(parallel_->add_option("--logs", logs_,
+                                  "Directory of worker-0.log, ... (default: the task's, else this "
+                                  "one)"))
+      ->type_name(value_kinds::kFile);
+  of_output(parallel_->add_flag("--status", status_, "Show active parallel runs, and run nothing"));
+  of_output(parallel_->add_flag("--json", json_, "With --status: print JSON"));
   takes_command(*parallel_);
   parallel_->footer(
-      "A program joins by trainyard::Worker::from_environment() in C++, trainyard.Worker in "
-      "Python;\n"
-      "one that does not is run all the same. What they print goes to their logs and, behind the\n"
-      "number of the worker, to standard error. When one fails all are ended.\n"
-      "A job file says the same with 'workers: {learner: 1, collector: 2}'.\n"
       "Examples:\n"
       "  trainyard parallel -n 4 -- ./train\n"
       "  trainyard parallel -n 3 --roles learner,collector,collector --topology star -- ./dqn\n"
       "  trainyard parallel -n 4 --retries 3 -- python3 collect.py\n"
       "  trainyard parallel --status\n"
-      "On two machines, the first of which begins the run (secrets: TRAINYARD_NATS_TOKEN, or\n"
-      "TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD):\n"
+      "\n"
+      "A worker joins with trainyard::Worker::from_environment() in C++ or trainyard.Worker in\n"
+      "Python; other programs run without events. Output goes to the logs and, with the worker's\n"
+      "number, to standard error. When a worker fails, all are stopped. SIGTERM is sent after "
+      "half\n"
+      "of --grace. In a job file: 'workers: {learner: 1, collector: 2}'.\n"
+      "On two machines, the first of which starts the run:\n"
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --elsewhere 2 -- ./dqn\n"
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "
       "./dqn\n"
-      "Exit codes: 0 all workers ended well, 1 one failed or could not go on, 2 nothing was run,\n"
-      "130 interrupted, here or on another machine.");
+      "Secrets: TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD.\n"
+      "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run; 130 "
+      "interrupted,\n"
+      "here or on another machine.");
 }
 
 std::optional<int> ParallelWords::run() {

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "cli/with_command.h"
 #include "model/rank_share.h"
@@ -31,37 +32,38 @@ constexpr double kGraceMax = 86'400;
 }  // namespace
 
 RanksWords::RanksWords(CLI::App& app) {
-  ranks_ = app.add_subcommand("ranks", "Run a command as several ranks, ended together");
-  ranks_->add_option("-n,--ranks", count_, "How many")
+  ranks_ = app.add_subcommand("ranks", "Run a command as several ranks");
+  ranks_->group(command_groups::kRun);
+  ranks_->add_option("-n,--ranks", count_, "Number of ranks")
       ->type_name(value_kinds::kNumber)
       ->required()
       ->check(CLI::Range(1, model::kRanksMax));
   ranks_
       ->add_option("--launcher", launcher_,
-                   "built-in, mpirun, torchrun, srun, or a JSON list with \"{command}\" in it")
+                   "Launcher, or a JSON list with \"{command}\" (default: built-in)")
       ->type_name("built-in|mpirun|torchrun|srun|JSON");
   ranks_
       ->add_option("--logs", logs_,
-                   "Where rank-1.log and so on go (default: the task's directory, else here)")
+                   "Directory of rank-1.log, ... (default: the task's, else this one)")
       ->type_name(value_kinds::kFile);
-  ranks_->add_option("--grace", grace_, "Seconds between TERM and KILL (default: 10)")
+  ranks_->add_option("--grace", grace_, "Seconds between SIGTERM and SIGKILL (default: 10)")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::Range(0.0, kGraceMax));
   takes_command(*ranks_);
   ranks_->footer(
-      "Each rank finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its "
-      "environment,\n"
-      "as torchrun sets them, and TRAINYARD_DEVICE where it has GPUs. Rank 0 writes to the "
-      "terminal.\n"
-      "When one fails the others get TERM, then KILL; nothing that they have started is left.\n"
-      "A job file says the same with 'ranks: 4'.\n"
       "Examples:\n"
       "  trainyard ranks -n 4 -- python3 train.py --lr 0.1\n"
       "  trainyard ranks -n 8 --launcher srun -- ./train\n"
       "  trainyard ranks -n 4 --launcher '[\"mpirun\", \"-n\", \"{ranks}\", \"{command}\"]' -- "
       "./train\n"
-      "Exit codes: 0 all ranks ended well, else that of the first that failed (128 and the signal\n"
-      "for one that was killed); 2 nothing was run.");
+      "\n"
+      "Sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does, and\n"
+      "TRAINYARD_DEVICE for ranks with GPUs. Rank 0 prints to the terminal. When a rank fails, "
+      "the\n"
+      "others get SIGTERM, then SIGKILL; all their child processes are killed, too.\n"
+      "In a job file: 'ranks: 4'.\n"
+      "Exit codes: 0 all ranks succeeded; 2 nothing was run; else the code of the first rank that\n"
+      "failed (128 + signal, if a signal killed it).");
   rank_ = app.add_subcommand("rank", "");
   rank_->group("");
   rank_->prefix_command();

@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 #include "journal/recording.h"
@@ -65,25 +66,23 @@ std::string replay_text(const std::string& run, std::int64_t execution,
 }  // namespace
 
 ReplayWords::ReplayWords(CLI::App& app)
-    : replay_(app.add_subcommand("replay", "Play a run again that was recorded, for a bug")) {
+    : replay_(app.add_subcommand("replay", "Replay the scheduler of a recorded run")) {
   add_run_name(*replay_, run_);
-  replay_
-      ->add_option("--execution", execution_,
-                   "Which, of a run that was resumed (default: the last)")
+  replay_->add_option("--execution", execution_, "Execution of a resumed run (default: the last)")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::PositiveNumber);
-  replay_->add_flag("--events", events_, "Print what was heard and what was decided, a line each");
-  replay_->add_flag("--json", json_, "For programs");
+  replay_->add_flag("--events", events_, "Print each event and each decision on a line");
+  add_json(*replay_, json_);
+  replay_->group(command_groups::kPlumbing);
   replay_->footer(
-      "With 'journal: {record: full}' in trainyard.yaml, or --set journal.record=full, a run keeps "
-      "all\n"
-      "that its scheduler hears. Here another scheduler hears it, and should decide the same.\n"
-      "Nothing is run.\n"
       "Examples:\n"
       "  trainyard run sweep.yaml --set journal.record=full\n"
       "  trainyard replay\n"
       "  trainyard replay 46 --events | grep attempt_ended\n"
-      "Exit codes: 0 the same decisions, 1 others, 2 the run was not recorded.");
+      "\n"
+      "A run with the setting journal.record=full records all events of its scheduler. Replay\n"
+      "feeds them to a new scheduler and compares the decisions. No task runs.\n"
+      "Exit codes: 0 same decisions, 1 different decisions, 2 the run was not recorded.");
 }
 
 std::optional<ExitCode> ReplayWords::run() const {

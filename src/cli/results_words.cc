@@ -10,42 +10,49 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/selection_words.h"
+#include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 
 ResultsWords::ResultsWords(CLI::App& app) {
-  results_ = app.add_subcommand("results", "Show what tasks came to: sorted, averaged, turned");
+  results_ = app.add_subcommand("results", "Show task results as a table: sort, average, pivot");
+  results_->group(command_groups::kWatch);
   add_selection(*results_, options_.words, options_.run_directory,
-                {.text = "the latest run; several stand in one table"});
-  results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed")
+                {.text = "the latest run; several runs share a table"});
+  const auto in_table = [](CLI::Option* option) { return option->group("Table"); };
+  in_table(
+      results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed"))
       ->type_name(value_kinds::kColumn)
       ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  results_->add_option("--where", options_.where, "Rows to keep: 'lr<1e-3', 'status=FINISHED'")
+  in_table(results_->add_option("--where", options_.where,
+                                "Rows to show: 'lr<1e-3', 'status=FINISHED'; repeatable"))
       ->type_name(value_kinds::kCondition)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  results_->add_option("--sort", options_.sort, "By a column; -acc: the largest first")
+  in_table(results_->add_option("--sort", options_.sort, "Sort by a column; -acc: largest first"))
       ->type_name(value_kinds::kColumn);
-  CLI::Option* const pivot =
-      results_
-          ->add_option("--pivot", options_.pivot, "Two keys, for rows and for columns: lr,batch")
-          ->type_name(value_kinds::kColumn)
-          ->delimiter(',')
-          ->expected(2);
-  results_->add_option("--show", options_.show, "With --pivot: the field that is shown")
+  CLI::Option* const pivot = in_table(results_->add_option("--pivot", options_.pivot,
+                                                           "Keys for rows and columns: lr,batch"))
+                                 ->type_name(value_kinds::kColumn)
+                                 ->delimiter(',')
+                                 ->expected(2);
+  in_table(results_->add_option("--show", options_.show, "Column in the cells of --pivot"))
       ->type_name(value_kinds::kColumn)
       ->needs(pivot);
-  CLI::Option* const csv = results_->add_flag("--csv", options_.csv, "For spreadsheets");
+  CLI::Option* const csv = results_->add_flag("--csv", options_.csv, "Print CSV");
   CLI::Option* const markdown =
-      results_->add_flag("--markdown", options_.markdown, "For pages and pull requests");
-  results_->add_flag("--json", options_.json, "For programs")->excludes(csv)->excludes(markdown);
-  csv->excludes(markdown);
+      results_->add_flag("--markdown", options_.markdown, "Print Markdown");
+  csv->group(option_groups::kOutput)->excludes(markdown);
+  markdown->group(option_groups::kOutput);
+  add_json(*results_, options_.json);
+  results_->get_option("--json")->excludes(csv)->excludes(markdown);
   pivot->excludes(results_->get_option("--over"))->excludes(results_->get_option("--sort"));
   results_->footer(
       "Examples:\n"
@@ -55,10 +62,10 @@ ResultsWords::ResultsWords(CLI::App& app) {
       "  trainyard results 46 'optimizer=adam*'\n"
       "  trainyard results --pivot lr,batch --show acc\n"
       "\n"
-      "What is averaged is shown as mean ± deviation of those tasks that left a number. Cells of\n"
-      "the matrix that are not there, or left none, are named beneath.\n"
-      "Exit codes: 0 shown, 1 standard output cannot be written, 2 there is no such run or "
-      "column.");
+      "Averages are mean ± standard deviation over the tasks that reported a number. Missing "
+      "cells\n"
+      "of the matrix are listed below the table.\n"
+      "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
 }
 
 std::vector<const char*> ResultsWords::with_joined_sort(const std::vector<const char*>& words,

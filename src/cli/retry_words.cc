@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/value_kinds.h"
 
@@ -14,26 +15,32 @@ namespace trainyard::cli {
 
 RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   options_.command_line = command_line;
-  retry_ = app.add_subcommand("retry", "Try tasks again that have ended without having finished");
+  retry_ = app.add_subcommand("retry", "Run tasks again that did not finish");
+  retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
-                {.text = "the tasks that failed, of the latest run"});
-  retry_->add_option("--memory", options_.memory, "Reserve at least so much memory for each: 20GB")
-      ->type_name(value_kinds::kSize);
-  retry_->add_option("--gpu-memory", options_.gpu_memory, "The same on each of its GPUs")
-      ->type_name(value_kinds::kSize);
-  retry_->add_option("--time-limit", options_.time_limit, "Let an attempt take so long: 2h")
-      ->type_name(value_kinds::kTime);
-  CLI::Option* const changed = retry_->add_flag(
-      "--changed", options_.changed,
-      "Those alone of which the job file says something else since, finished or not");
+                {.text = "the failed tasks of the latest run"});
+  CLI::Option* const changed =
+      retry_->add_flag("--changed", options_.changed,
+                       "Only tasks that were edited in the job file, also finished ones");
+  retry_->add_flag("--cascade", options_.cascade, "Also tasks that were skipped because of them");
+  const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
+  in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
+                   ->type_name(value_kinds::kSize));
+  in_resources(retry_
+                   ->add_option("--gpu-memory", options_.gpu_memory,
+                                "Reserve at least this memory on each GPU")
+                   ->type_name(value_kinds::kSize));
+  in_resources(
+      retry_->add_option("--time-limit", options_.time_limit, "Stop an attempt after this time: 2h")
+          ->type_name(value_kinds::kTime));
   for (const char* const amount : {"--memory", "--gpu-memory", "--time-limit"}) {
     changed->excludes(amount);
-    // As of a variable of the shell that is not set.
+    // An unset variable of the shell is an empty value.
     retry_->get_option(amount)->check(
         [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
   }
-  retry_->add_flag("--cascade", options_.cascade, "Also what was skipped because of them");
-  retry_->add_flag("--dry-run", options_.dry_run, "Show what would be tried, and do nothing");
+  retry_->add_flag("--dry-run", options_.dry_run, "Show which tasks would run, and run nothing")
+      ->group(option_groups::kOutput);
   retry_->footer(
       "Examples:\n"
       "  trainyard retry 46\n"
@@ -42,12 +49,11 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "  trainyard retry 46 --changed\n"
       "  trainyard retry sweep.yaml --dry-run\n"
       "\n"
-      "They begin anew, with all their tries. A run at work takes them in; one that has ended "
-      "goes\n"
-      "on with them alone, in this terminal, and all else of it stays as it is.\n"
-      "Exit codes: of a run at work 0 taken in, 1 one was not, 2 nothing was done; of one that "
-      "has\n"
-      "ended those of 'run', for these tasks alone.");
+      "The tasks start over with all their retries. An active run takes them in; a run that has\n"
+      "ended is resumed in this terminal with these tasks alone.\n"
+      "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done; for a "
+      "run\n"
+      "that had ended: those of 'run', for these tasks.");
 }
 
 std::optional<ExitCode> RetryWords::run() {

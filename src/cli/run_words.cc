@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/slurm_nodes.h"
 #include "cli/value_kinds.h"
@@ -35,78 +36,58 @@ constexpr const char* kRunExamples =
     "Examples:\n"
     "  trainyard run sweep.yaml\n"
     "  trainyard run sweep.yaml --dry-run\n"
-    "  trainyard run sweep.yaml --run-dir runs/second --set scheduler.max-process=4\n"
-    "  trainyard run -d sweep.yaml\n"
-    "  trainyard run --snapshot sweep.yaml\n"
-    "  trainyard run --gpu-memory 10GB --time-limit 8h -- python train.py --lr 3e-4\n"
-    "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py --lr {lr}\n"
-    "  trainyard run --each-line commands.txt\n"
     "  trainyard run sweep.yaml --resume\n"
-    "  trainyard run sweep.yaml --new\n"
     "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
-    "  trainyard run --resume runs/sweep moved.yaml --set scheduler.max-process=8\n"
-    "  trainyard run --on local,lab1,lab2 sweep.yaml\n"
-    "  trainyard run --survive sweep.yaml\n"
-    "  trainyard run --slurm '--nodes=2 --time=8:00:00' sweep.yaml\n"
+    "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python train.py --lr {lr}\n"
     "\n"
-    "A command is one task, in this directory; one word behind '--' is for the shell. Without\n"
-    "--matrix braces are as typed. It begins a run of its own each time, in runs/<name>-2, -3.\n"
-    "With --snapshot the tasks run in a copy of the git work tree, under the run directory: you "
-    "may\n"
-    "edit on. What git ignores is linked there. The run keeps to it when it goes on.\n"
-    "--resume takes the job file, --config and --set of the last execution. Another job file or\n"
-    "--config takes their place; --set overrides the settings before, key by key.\n"
-    "Ctrl-C ends the run: running tasks get TERM (before it the signal that they ask for), then\n"
-    "KILL; a second Ctrl-C ends them at once.\n";
+    "Ctrl-C stops the run: running tasks get SIGTERM, then SIGKILL. Ctrl-C again kills at once.\n";
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file, or a command");
-  run->add_option("job", options.job_file, "The job file (YAML)")->type_name(value_kinds::kJobFile);
-  run->add_option("--run-dir", options.run_directory,
-                  "Where logs and results go (default: the job file's, else runs/<name>)")
-      ->type_name(value_kinds::kRun);
-  run->add_option("--resume", options.resume,
-                  "Go on with the last run of the job file, or with the one in this directory:\n"
-                  "finished tasks are kept")
+  run->group(command_groups::kRun);
+  // The usage says what it is.
+  run->add_option("job", options.job_file, "")->type_name(value_kinds::kJobFile);
+  add_command_words(*run, options.words);
+  const auto add_here = [run](CLI::Option* option) { return option->group("This run"); };
+  add_here(run->add_option("--resume", options.resume,
+                           "Continue the last run, or this one; keep finished tasks"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
-  run->add_flag("--new", options.next,
-                "Start another run beside those that are there: in runs/<name>-2, -3, ...");
-  run->add_option("--only", options.only,
-                  "Run these tasks alone, and the groups that they need: lr=1e-3,seed=0, 'train/*'")
+  add_here(run->add_flag("--rerun-changed", options.rerun_changed,
+                         "With --resume: also rerun finished tasks that were edited"));
+  add_here(run->add_flag("--new", options.next, "Start another run: runs/<name>-2, -3, ..."));
+  add_here(run->add_option("--run-dir", options.run_directory,
+                           "Run directory (default: the job file's, else runs/<name>)"))
+      ->type_name(value_kinds::kRun);
+  add_here(run->add_option("--only", options.only,
+                           "Run these tasks and the groups they need; repeatable"))
       ->type_name(value_kinds::kPattern)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  run->add_flag("--rerun-changed", options.rerun_changed,
-                "With --resume: also tasks that had finished before the job file was edited");
-  run->add_flag(
-      "--until-stdin-closes", options.until_stdin_closes,
-      "Stay at work when all tasks have ended, for what is submitted next, until standard\n"
-      "input, a pipe, is closed; what has not ended then is ended as by Ctrl-C");
-  run->add_flag(
-      "--detach,-d", options.detach,
-      "Go on when the terminal is gone: the run's number is printed once it has begun, and\n"
-      "what it says then is in trainyard.run.log in its directory");
-  run->add_flag("--snapshot", options.snapshot, kSnapshotHelp);
-  run->add_option("--on", options.machines,
-                  "Where tasks run: hosts that ssh knows, 'local' for this one, 'slurm' for the\n"
-                  "nodes of the allocation: lab1,me@lab2,local. As --set machines=...")
+  add_here(run->add_flag("--detach,-d", options.detach,
+                         "Run in the background; output: <run-dir>/trainyard.run.log"));
+  add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
+  add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
+                         "Accept submissions until standard input closes"));
+  const auto add_machines = [run](CLI::Option* option) {
+    return option->group(option_groups::kMachines);
+  };
+  add_machines(run->add_option("--on", options.machines,
+                               "Hosts: lab1,me@lab2; 'local': this host, 'slurm': its nodes"))
       ->type_name(value_kinds::kHosts);
-  run->add_flag("--survive", options.survives,
-                "Let the tasks run on when this is killed, for 'run --resume' to go on with.\n"
-                "As --set agent.local=true");
-  run->add_option("--slurm", options.slurm,
-                  "Ask Slurm for nodes, with these options of salloc: '--nodes=2 --time=8:00:00'.\n"
-                  "As --on slurm --set slurm.options=...")
+  add_machines(run->add_flag("--survive", options.survives,
+                             "Keep tasks running if trainyard is killed, for --resume"));
+  add_machines(
+      run->add_option("--slurm", options.slurm, "Request Slurm nodes with these salloc options"))
       ->type_name(value_kinds::kOptions);
-  run->add_option("--allocations", options.allocations,
-                  "How many of them at once. As --set slurm.allocations=...")
+  add_machines(run->add_option("--allocations", options.allocations,
+                               "Number of concurrent Slurm allocations (default: 1)"))
       ->type_name(value_kinds::kNumber);
-  run->add_flag("--dry-run", options.dry_run, "Show what would be run, and run nothing");
-  run->add_flag("--json", options.json, "Print the results as JSON");
+  run->add_flag("--dry-run", options.dry_run, "Show what would run, and run nothing")
+      ->group(option_groups::kOutput);
+  run->add_flag("--json", options.json, "Print the results as JSON")->group(option_groups::kOutput);
   add_configuration(*run, options.config_file, options.settings);
-  add_command_words(*run, options.words);
   run->footer(std::string(kRunExamples) + kExitCodes);
   return run;
 }

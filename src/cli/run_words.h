@@ -14,10 +14,8 @@ class App;
 
 namespace trainyard::cli {
 
-/// Of `run` and `submit` alike.
-constexpr const char* kSnapshotHelp =
-    "Run in a copy of the git work tree, with what is changed and new in it: edits that come\n"
-    "later change nothing for its tasks";
+/// The same option of `run` and `submit`.
+constexpr const char* kSnapshotHelp = "Run in a copy of the git work tree as it is now";
 
 class RunWords {
  public:

@@ -25,13 +25,12 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
   command
       .add_option(
           kWords, words,
-          fmt::format(
-              "Tasks: an id, <group>/<id>, values of the matrix (lr=0.1), a pattern\n"
-              "('train/*'), a state (:failed). And their run, as 46, 46/lr=0.1, runs/sweep\n"
-              "or sweep.yaml (default: {})",
-              unsaid.text))
+          fmt::format("Tasks: id, <group>/<id>, matrix values (lr=0.1), pattern ('train/*'),\n"
+                      "state (:failed). Run: 46, 46/lr=0.1, runs/sweep, sweep.yaml\n"
+                      "(default: {})",
+                      unsaid.text))
       ->type_name(value_kinds::kTasks);
-  command.add_option("--run-dir", run_directory, "The run, where a word may be a task as well")
+  command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
       ->type_name(value_kinds::kRun)
       ->check(why_no_run_name);
 }

@@ -11,9 +11,9 @@ class App;
 
 namespace trainyard::cli {
 
-/// What is meant where no word says it.
+/// The default, for the help.
 struct Unsaid {
-  std::string text = "the latest run under ./runs, one at work first";
+  std::string text = "the active run in ./runs, else the latest";
 };
 
 /// Adds the words and `--run-dir` to a command. Both must outlive it.

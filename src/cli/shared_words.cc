@@ -11,61 +11,122 @@
 #include <fmt/format.h>
 
 #include "cli/command_job.h"
+#include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "job/task_keys.h"
 
 namespace trainyard::cli {
 namespace {
 
-constexpr const char* kOfCommand = "Of a command behind '--', as the keys of a task";
-
 struct FlagWords {
+  const char* group;  ///< Of `trainyard help task-options`.
   const char* kind;
   const char* about;
+  /// The text in the help of `run` and `submit`; null: not listed there.
+  const char* short_about = nullptr;
 };
 
 /// By TaskKey.
 constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
-    {.kind = value_kinds::kSize, .about = "Memory that is reserved for it: 3GB, 'at least 3GB'"},
-    {.kind = "none|hard", .about = "Whether it is ended when it takes more memory than that"},
-    {.kind = "true|false", .about = "Whether it may be interrupted when memory runs short"},
-    {.kind = value_kinds::kNumber, .about = "The larger goes first of those that wait"},
-    {.kind = value_kinds::kSignal,
-     .about = "What it gets so many seconds before any TERM: USR1@120"},
-    {.kind = "true|false", .about = "Whether another try goes on from what this one has saved"},
-    {.kind = value_kinds::kNumber, .about = "How many CPUs it uses"},
-    {.kind = value_kinds::kSize, .about = "How much of the run's disk is kept for it: 20GB"},
-    {.kind = value_kinds::kNumber,
-     .about = "How many GPUs, its own unless it says how much memory it takes"},
-    {.kind = value_kinds::kSize, .about = "Memory on each GPU, which it then shares: 10GB, auto"},
-    {.kind = "none|soft|hard",
-     .about = "Whether it is kept to what of a shared GPU nobody else has"},
-    {.kind = value_kinds::kShare, .about = "How much of a GPU it uses when it is alone there: 40%"},
-    {.kind = value_kinds::kNumber,
-     .about = "How many tasks may be on its GPU, it included; 0 is any number"},
-    {.kind = value_kinds::kDevice, .about = "cpu, cuda, or cuda:1"},
-    {.kind = "machine=NAME,gpu=NAME",
-     .about = "On which machines and GPUs it may run: machine=lab*, gpu=H100"},
-    {.kind = value_kinds::kTime, .about = "How long it is expected to take"},
-    {.kind = value_kinds::kTime, .about = "How long it may take: 8h"},
-    {.kind = value_kinds::kNumber, .about = "How often more it is tried after it has failed"},
-    {.kind = value_kinds::kNumber, .about = "The same after memory ran out (2)"},
-    {.kind = "time-limit", .about = "What --retries counts beside: time-limit"},
-    {.kind = value_kinds::kTime, .about = "How long the first of these waits"},
-    {.kind = value_kinds::kTime, .about = "Starts no earlier than so long after the run began"},
-    {.kind = "success|failure|always", .about = "What must have become of what it needs"},
-    {.kind = value_kinds::kNumber, .about = "How many processes it is"},
-    {.kind = "built-in|mpirun|torchrun|srun", .about = "What starts these"},
-    {.kind = "NUMBER|ROLE=NUMBER,...",
-     .about = "How many workers that hear each other it is: 4, learner=1,collector=2"},
-    {.kind = "true|false", .about = "It loads first, and then waits for a device to train on"},
-    {.kind = value_kinds::kPattern,
-     .about = "Finds numbers in what it prints: 'loss=(?P<loss>[0-9.e-]+)'"},
-    {.kind = value_kinds::kResult, .about = "A variable of its environment; may be said again"},
-    {.kind = value_kinds::kFile, .about = "The directory where it runs (default: this one)"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kSize,
+     .about = "Reserved memory: 3GB, or 'at least 3GB' (default: up to 2 GB a CPU)",
+     .short_about = "Reserved memory: 3GB (default: up to 2 GB a CPU)"},
+    {.group = option_groups::kTaskResources,
+     .kind = "none|hard",
+     .about = "Kill the task when it exceeds --memory (default: none)"},
+    {.group = option_groups::kTaskScheduling,
+     .kind = "true|false",
+     .about = "Allow interrupting the task when memory is short (default: true)"},
+    {.group = option_groups::kTaskScheduling,
+     .kind = value_kinds::kNumber,
+     .about = "Larger numbers start first (default: 0)"},
+    {.group = option_groups::kTaskRetries,
+     .kind = value_kinds::kSignal,
+     .about = "Send SIGUSR1 120 s before SIGTERM: USR1@120"},
+    {.group = option_groups::kTaskRetries,
+     .kind = "true|false",
+     .about = "The task saves checkpoints; a retry continues from them"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kNumber,
+     .about = "Number of CPUs, also a fraction: 0.5 (default: 1)",
+     .short_about = "Number of CPUs, also a fraction: 0.5 (default: 1)"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kSize,
+     .about = "Disk space to reserve: 20GB"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kNumber,
+     .about = "Number of whole GPUs; with --gpu-memory, of shared ones",
+     .short_about = "Number of whole GPUs (default: 0)"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kSize,
+     .about = "Reserved memory on each GPU, which is shared: 10GB, auto",
+     .short_about = "Share a GPU and reserve this memory: 10GB, auto"},
+    {.group = option_groups::kTaskResources,
+     .kind = "none|soft|hard",
+     .about = "Cap the task's memory on a shared GPU (default: soft)"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kShare,
+     .about = "Share of a GPU's compute that the task uses alone: 40%"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kNumber,
+     .about = "Maximum number of tasks on its GPU; 0: unlimited"},
+    {.group = option_groups::kTaskResources,
+     .kind = value_kinds::kDevice,
+     .about = "Device: cpu, cuda, or cuda:1"},
+    {.group = option_groups::kTaskResources,
+     .kind = "machine=NAME,gpu=NAME",
+     .about = "Allowed machines and GPUs: machine=lab*, gpu=H100"},
+    {.group = option_groups::kTaskScheduling,
+     .kind = value_kinds::kTime,
+     .about = "Expected run time, for plans: 30m"},
+    {.group = option_groups::kTaskScheduling,
+     .kind = value_kinds::kTime,
+     .about = "Stop an attempt after this time: 8h",
+     .short_about = "Stop an attempt after this time: 8h"},
+    {.group = option_groups::kTaskRetries,
+     .kind = value_kinds::kNumber,
+     .about = "Number of retries after a failure (default: 0)",
+     .short_about = "Number of retries after a failure (default: 0)"},
+    {.group = option_groups::kTaskRetries,
+     .kind = value_kinds::kNumber,
+     .about = "Number of retries after running out of memory (default: 2)"},
+    {.group = option_groups::kTaskRetries,
+     .kind = "time-limit",
+     .about = "Also use --retries when the time limit is exceeded"},
+    {.group = option_groups::kTaskRetries,
+     .kind = value_kinds::kTime,
+     .about = "Delay before the first retry, then doubled: 30s (default: 0)"},
+    {.group = option_groups::kTaskScheduling,
+     .kind = value_kinds::kTime,
+     .about = "Earliest start, counted from the start of the run: 1h"},
+    {.group = option_groups::kTaskScheduling,
+     .kind = "success|failure|always",
+     .about = "Required outcome of dependencies (default: success)"},
+    {.group = option_groups::kTaskProcesses,
+     .kind = value_kinds::kNumber,
+     .about = "Number of ranks: processes of one data-parallel task"},
+    {.group = option_groups::kTaskProcesses,
+     .kind = "built-in|mpirun|torchrun|srun",
+     .about = "Launcher of the ranks (default: built-in)"},
+    {.group = option_groups::kTaskProcesses,
+     .kind = "NUMBER|ROLE=NUMBER,...",
+     .about = "Number of workers: 4, or learner=1,collector=2"},
+    {.group = option_groups::kTaskProcesses,
+     .kind = "true|false",
+     .about = "Load data first, then wait for a device to train on"},
+    {.group = option_groups::kTaskOutput,
+     .kind = value_kinds::kPattern,
+     .about = "Read numbers from the output: 'loss=(?P<loss>[0-9.e-]+)'"},
+    {.group = option_groups::kTaskOutput,
+     .kind = value_kinds::kResult,
+     .about = "Environment variable; repeatable"},
+    {.group = option_groups::kTaskOutput,
+     .kind = value_kinds::kFile,
+     .about = "Working directory (default: this one)"},
 }};
 
-/// Which may stand without a value.
+/// Whether the key may be given without a value.
 bool may_be_bare(job::TaskKey key) {
   return key == job::TaskKey::TwoPhase || key == job::TaskKey::Preempt ||
          key == job::TaskKey::Checkpoint;
@@ -76,49 +137,79 @@ bool may_be_bare(job::TaskKey key) {
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
   command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)")
       ->type_name(value_kinds::kFile);
-  command.add_option("--set", settings, "A setting, as in --set scheduler.max-process=4")
+  command.add_option("--set", settings, "Override a setting: scheduler.max-process=4; repeatable")
       ->type_name(value_kinds::kSetting)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
 }
 
+void add_json(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print JSON")->group(option_groups::kOutput);
+}
+
 void add_run_name(CLI::App& command, std::string& run) {
   command
       .add_option("run,--run-dir", run,
-                  "Which run: its number, its name, its directory, or its job file\n"
-                  "(default: the latest under ./runs, one at work first)")
+                  "Run number, name, directory or job file\n"
+                  "(default: the active run in ./runs, else the latest)")
       ->type_name(value_kinds::kRun)
       ->check(why_no_run_name);
 }
 
 std::string why_no_run_name(const std::string& typed) {
-  return typed.empty() ? "'' names no run" : "";
+  return typed.empty() ? "'' is not the name of a run" : "";
 }
 
 void add_command_words(CLI::App& command, CommandWords& words) {
-  const auto add = [&command](const std::string& name, auto& into, const char* about) {
-    return command.add_option(name, into, about)->group(kOfCommand);
+  const bool is_topic = command.get_name() == kTaskOptionsTopic;
+  const auto add = [&](const std::string& name, auto& into, const FlagWords& flag) {
+    const bool is_short = flag.short_about != nullptr && !is_topic;
+    return command.add_option(name, into, is_short ? flag.short_about : flag.about)
+        ->group(is_short ? option_groups::kTask : flag.group)
+        ->type_name(flag.kind);
   };
-  add("--each-line", words.each_line,
-      "A file with a command for the shell in each line; '-' reads them here")
-      ->type_name(value_kinds::kFile);
-  add("--name", words.name, "What the run is called (default: as the program)")
-      ->type_name(value_kinds::kName);
+  add("--name", words.name,
+      {.group = option_groups::kTaskCommand,
+       .kind = value_kinds::kName,
+       .about = "Name of the run (default: the program's name)",
+       .short_about = "Name of the run (default: the program's name)"});
   add("--matrix", words.matrix,
-      "A task for each value, {lr} in the command: lr=1e-3,3e-4; may be said again")
-      ->type_name(value_kinds::kResult)
+      {.group = option_groups::kTaskCommand,
+       .kind = value_kinds::kResult,
+       .about = "One task for each value: lr=1e-3,3e-4; repeatable",
+       .short_about = "One task for each value: lr=1e-3,3e-4; repeatable"})
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
+  add("--each-line", words.each_line,
+      {.group = option_groups::kTaskCommand,
+       .kind = value_kinds::kFile,
+       .about = "One task for each line, a shell command; '-': standard input"});
   for (const job::TaskKeyInfo& info : job::task_keys()) {
-    const FlagWords& flag = kFlags.at(std::to_underlying(info.key));
-    add(fmt::format("--{}", info.name), words.keys.at(std::to_underlying(info.key)), flag.about)
-        ->type_name(flag.kind)
+    add(fmt::format("--{}", info.name), words.keys.at(std::to_underlying(info.key)),
+        kFlags.at(std::to_underlying(info.key)))
         ->expected(may_be_bare(info.key) ? 0 : 1, 1)
         ->allow_extra_args(false)
         ->take_all();
   }
+}
+
+void add_task_options_topic(CLI::App& app, CommandWords& words) {
+  CLI::App* const topic =
+      app.add_subcommand(kTaskOptionsTopic, "Options of a task, for run and submit");
+  topic->group(command_groups::kPlumbing);
+  add_command_words(*topic, words);
+  topic->footer(
+      "Examples:\n"
+      "  trainyard run --gpu-memory 10GB --time-limit 8h -- python train.py --lr 3e-4\n"
+      "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py --lr {lr}\n"
+      "  trainyard submit --each-line commands.txt\n"
+      "\n"
+      "In a job file these are keys of a task: see docs/job-file.md.\n"
+      "The command is one task and runs in the current directory. A single word after '--' is a\n"
+      "shell command. Braces are replaced only with --matrix. Each command is a new run:\n"
+      "runs/<name>, then runs/<name>-2 and so on.");
 }
 
 bool takes_command(const std::string& command) { return command == "run" || command == "submit"; }

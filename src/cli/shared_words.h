@@ -15,6 +15,9 @@ struct CommandWords;
 /// What may be said to every command that reads the configuration. Both must outlive the command.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings);
 
+/// `--json`, in the group of output options.
+void add_json(CLI::App& command, bool& json);
+
 /// The one way to say which run is meant.
 void add_run_name(CLI::App& command, std::string& run);
 /// Of an option that names a run: what is empty, as an unset variable is, does not mean the one
@@ -23,6 +26,8 @@ std::string why_no_run_name(const std::string& typed);
 
 /// Keys of the task of a command on the command line, its matrix, its name: all but the command.
 void add_command_words(CLI::App& command, CommandWords& words);
+/// The topic of `trainyard help task-options`.
+void add_task_options_topic(CLI::App& app, CommandWords& words);
 
 /// What was typed without the command behind `--`, where it is one of `run` or `submit`; that comes
 /// into `command`.

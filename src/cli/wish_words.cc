@@ -7,52 +7,54 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/selection_words.h"
 
 namespace trainyard::cli {
 namespace {
 
-/// The larger go first, as in a job file.
 constexpr int kPriorityMax = 1'000'000;
 
 constexpr const char* kCodes =
-    "Exit codes: 0 done, 1 of some tasks it could not be done, 2 nothing was done.";
+    "Exit codes: 0 done, 1 some tasks could not be changed, 2 nothing was done.";
 
 }  // namespace
 
 WishWords::WishWords(CLI::App& app) {
-  hold_ = app.add_subcommand("hold", "Keep tasks that wait from starting");
+  hold_ = app.add_subcommand("hold", "Keep waiting tasks from starting");
   add_selection(*hold_, options_.words, options_.run_directory);
-  hold_->footer(std::string("Examples:\n"
-                            "  trainyard hold lr=0.1\n"
-                            "  trainyard hold 46 'train/seed=*'\n"
-                            "\n"
-                            "They wait until 'trainyard release', also in a run that is resumed. "
-                            "One that is skipped or\n"
-                            "killed meanwhile has ended, and is on hold no more.\n") +
-                kCodes);
-  release_ = app.add_subcommand("release", "Let tasks start that were kept from it");
+  hold_->footer(
+      std::string(
+          "Examples:\n"
+          "  trainyard hold lr=0.1\n"
+          "  trainyard hold 46 'train/seed=*'\n"
+          "\n"
+          "Held tasks wait until 'trainyard release', also in a resumed run. A held task that is\n"
+          "skipped or killed has ended, and is no longer held.\n") +
+      kCodes);
+  release_ = app.add_subcommand("release", "Let held tasks start");
   add_selection(*release_, options_.words, options_.run_directory,
-                {.text = "all that are on hold, of the latest run"});
+                {.text = "all held tasks of the latest run"});
   release_->footer(std::string("Examples:\n"
                                "  trainyard release\n"
                                "  trainyard release 46/lr=0.1\n"
                                "\n") +
                    kCodes);
-  set_ = app.add_subcommand("set", "Change what tasks of a run at work ask for");
+  set_ = app.add_subcommand("set", "Change the priority of tasks");
   add_selection(*set_, options_.words, options_.run_directory);
-  set_->add_option("--priority", options_.priority,
-                   "The larger goes first of all that wait; 0 is that of a task without one")
+  set_->add_option("--priority", options_.priority, "Larger numbers start first; usually 0")
       ->check(CLI::Range(-kPriorityMax, kPriorityMax))
       ->required();
-  set_->footer(std::string("Examples:\n"
-                           "  trainyard set 43/lr=1e-3 --priority 10\n"
-                           "  trainyard set 'seed=0' --priority -1\n"
-                           "\n"
-                           "It counts whenever they wait, also in a run that is resumed.\n") +
-               kCodes);
+  set_->footer(
+      std::string("Examples:\n"
+                  "  trainyard set 43/lr=1e-3 --priority 10\n"
+                  "  trainyard set 'seed=0' --priority -1\n"
+                  "\n"
+                  "The priority counts whenever the tasks wait, also in a resumed run.\n") +
+      kCodes);
   for (CLI::App* const command : {hold_, release_, set_}) {
-    command->add_flag("--dry-run", options_.dry_run, "Show which tasks are meant, and do nothing");
+    command->group(command_groups::kChange);
+    command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing");
   }
 }
 

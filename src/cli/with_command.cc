@@ -29,22 +29,9 @@ bool has_value(const CLI::App& command, std::string_view word) {
   return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// CLI11 does not know of what follows the options.
-class WithCommand : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-    if (usage.ends_with('\n')) usage.pop_back();
-    return usage + " -- command [arguments...]\n";
-  }
-};
-
 }  // namespace
 
-void takes_command(CLI::App& app) {
-  app.prefix_command();
-  app.formatter(std::make_shared<WithCommand>());
-}
+void takes_command(CLI::App& app) { app.prefix_command(); }
 
 std::vector<const char*> without_separator(const CLI::App& app,
                                            std::span<const char* const> words) {

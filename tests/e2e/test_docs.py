@@ -186,8 +186,9 @@ groups:
         for words in (["run"], ["client", "wait-device"], ["ranks"]):
             asked = self.trainyard("help", *words, expect=0).stdout
             self.assertEqual(asked, self.trainyard(*words, "--help", expect=0).stdout)
-        self.assertIn("Usage: trainyard ranks [OPTIONS] -- command [arguments...]\n", asked)
+        self.assertIn("Usage: trainyard ranks [OPTIONS] -- COMMAND\n", asked)
         self.assertIn("did you mean 'run'?", self.trainyard("help", "rum", expect=2).stderr)
+        self.assertEqual(self.trainyard("help", "task-options", expect=0).stdout, self.trainyard("task-options", expect=0).stdout)
 
     def test_the_exit_codes_are_those_that_are_described(self):
         """The table's row of each command, tried: a code that has no words must not come."""

@@ -69,7 +69,7 @@ groups:
                          "==> stdout.log <==\n100%\nready\n\n==> stderr.log <==\noops\n")
         self.assertEqual(self.trainyard("logs", "a", "--stdout", "--stderr", expect=0).stdout, both)
         self.assertIn("g/a has had 1 attempt\n", self.trainyard("logs", "a", "--attempt", "2", expect=2).stderr)
-        self.assertIn("'0' is no attempt: they count 1, 2, 3, ...\n",
+        self.assertIn("'0' is not an attempt number (1, 2, 3, ...)\n",
                       self.trainyard("logs", "a", "--attempt=0", expect=2).stderr)
         followers = [self.start("logs", "a", "-f", "--stdout") for _ in range(2)]
         watchers = [self.start("status", "--watch") for _ in range(2)]

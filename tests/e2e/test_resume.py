@@ -112,7 +112,6 @@ groups:
         done = self.trainyard("run", "--resume", "runs/job", expect=2)
         self.assertIn("'trainyard run --resume runs/job <job file>' takes another", done.stderr)
         self.trainyard("run", "--resume", "runs/job", "moved.yaml", expect=0)
-        self.assertIn("--resume runs/sweep moved.yaml", self.trainyard("run", "--help", expect=0).stdout)
 
     def test_keeps_the_configuration_of_the_last_execution(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")

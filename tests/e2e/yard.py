@@ -5,6 +5,7 @@ Every wait here is for something that happens, with a bound; nothing sleeps for 
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -173,6 +174,16 @@ class YardTest(unittest.TestCase):
 
     def text(self, name):
         return (self.directory / name).read_text()
+
+
+def commands_in(text):
+    """The commands that a `--help` lists, in its order."""
+    return re.findall(r"^  ([a-z][\w-]*)(?:, [\w-]+)*  +\S", text, re.M)
+
+
+def options_in(text):
+    """The names of the options that a `--help` lists, in its order."""
+    return [name for names in re.findall(r"^  (?:[A-Z-]+, )?(-.*?)(?:  |$)", text, re.M) for name in re.findall(r"(?:^|, )(--?[a-z][\w-]*)", names)]
 
 
 def wait_until(what, holds, patience=PATIENCE_S):

@@ -1,0 +1,46 @@
+// The layout of `--help`: one sentence, the usage, examples, options in groups, notes.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace trainyard::cli {
+
+/// Groups of commands on `trainyard --help`, in this order.
+namespace command_groups {
+constexpr const char* kRun = "Run";
+constexpr const char* kWatch = "Watch";
+constexpr const char* kChange = "Change";
+constexpr const char* kMachine = "Machine";
+constexpr const char* kSetup = "Setup";
+/// Commands for scripts and for trainyard itself: not listed there.
+constexpr const char* kPlumbing = "Plumbing";
+}  // namespace command_groups
+
+/// Groups of options. Those of a task that begin with "task/" are shown by `trainyard help
+/// task-options` alone.
+namespace option_groups {
+constexpr const char* kMachines = "Machines";
+constexpr const char* kOutput = "Output";
+constexpr const char* kTask = "Task options (more: trainyard help task-options)";
+constexpr const char* kTaskCommand = "task/Commands";
+constexpr const char* kTaskResources = "task/Resources";
+constexpr const char* kTaskRetries = "task/Retries";
+constexpr const char* kTaskScheduling = "task/Scheduling";
+constexpr const char* kTaskProcesses = "task/Processes";
+constexpr const char* kTaskOutput = "task/Environment and output";
+}  // namespace option_groups
+
+/// The topic of `trainyard help task-options`, a command that has nothing but these options.
+constexpr const char* kTaskOptionsTopic = "task-options";
+
+/// A footer that begins with "Examples:" is split at its first empty line: the examples stand
+/// before the options, the rest after them.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override;
+};
+
+}  // namespace trainyard::cli
