@@ -97,7 +97,7 @@ Result<Asked> read_asked(const CleanWords& words) {
 Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
   std::vector<OldRun> runs;
   for (const std::string& name : names) {
-    if (name.empty()) return std::unexpected(Error{"'' names no run"});
+    if (name.empty()) return std::unexpected(Error{"'' is not the name of a run"});
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
     if (!directory) return std::unexpected(directory.error());
     if (sys::RunLock::holder(*directory)) {

@@ -74,7 +74,7 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
     const auto wrong = [&said](std::string_view why) {
       return std::unexpected(Error{fmt::format("--needs {}: {}", said, why)});
     };
-    if (said.empty()) return wrong("'' names no run");
+    if (said.empty()) return wrong("'' is not the name of a run");
     std::optional<std::uint32_t> number = run::read_run_number(said);
     if (number && !numbers.directory_of(*number)) {
       return wrong(fmt::format("there is no run {}", *number));

@@ -93,7 +93,7 @@ Result<void> add_pattern(const std::string& word, std::vector<text::TaskPattern>
 Result<ReadWords> read_words(const SelectionWords& all) {
   ReadWords read;
   for (const std::string& typed : all.words) {
-    if (typed.empty()) return std::unexpected(Error{"'' names no run and no task"});
+    if (typed.empty()) return std::unexpected(Error{"'' is not the name of a run or a task"});
     const std::string word = without_mark(typed);
     if (word.starts_with(':')) {
       const Result<report::TaskState> state = report::read_task_state(word.substr(1));

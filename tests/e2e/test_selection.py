@@ -176,9 +176,9 @@ class Selection(YardTest):
     def test_an_empty_word_means_nothing(self):
         self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
         for words in (["status", ""], ["results", ""], ["logs", ""], ["kill", ""], ["retry", ""], ["hold", ""]):
-            self.assertIn("'' names no run and no task", self.trainyard(*words, expect=2).stderr, words)
+            self.assertIn("'' is not the name of a run or a task", self.trainyard(*words, expect=2).stderr, words)
         for words in (["clean", ""], ["submit", "sweep.yaml", ""], ["wait", ""], ["kill", "--run-dir", "", "*"]):
-            self.assertIn("'' names no run", self.trainyard(*words, expect=2).stderr, words)
+            self.assertIn("'' is not the name of a run", self.trainyard(*words, expect=2).stderr, words)
         self.assertTrue((self.directory / "runs/sweep").exists())
 
     def test_kill_ends_all_that_are_meant_and_nothing_is_asked_of_a_run_that_is_stopped(self):
