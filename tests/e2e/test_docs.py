@@ -6,30 +6,29 @@ The blocks of the pages are tried by test_blocks.py.
 import pathlib
 import re
 import shlex
+import shutil
 import sqlite3
 
 from pages import DOCS, ROOT, blocks
 from yard import CLIENT, PATIENCE_S, YardTest, guard_of, json, os, signal, subprocess
 
 FAKE = pathlib.Path(os.environ.get("TRAINYARD_FAKE_NVML_DIR", "."))
-# What the README's job needs beside itself: a script with these options. It takes memory of its GPU, and
-# goes on when it may.
-TRAIN = """
-import argparse, json, os, pathlib, sys, time
-sys.path.insert(0, %r)
-import fake_gpu
-options = argparse.ArgumentParser()
-options.add_argument("--lr", type=float)
-options.add_argument("--seed", type=int)
-given = options.parse_args()
-print(given)
-fake_gpu.take(8_600_000_000)
-while not pathlib.Path("go").exists():
-    time.sleep(0.01)
-model, test = given.lr, given.seed
-def evaluate(model, test):
-    return round(0.9 + model * 0 + test / 100, 2)
+# The README's status shows these two tasks running and the two before them finished. They wait for the file `go`.
+PYTHON = """#!/bin/sh
+case "$*" in
+  "train.py --lr 0.001 --seed 2" | "train.py --lr 0.001 --seed 3") while [ ! -e go ]; do sleep 0.01; done ;;
+esac
+exec /usr/bin/python3 "$@"
 """
+
+
+def settled(text):
+    """The lines without what differs from run to run: times, measured memory, a process, a host, widths of columns."""
+    text = re.sub(r"process \d+ on \S+", "process PID on HOST", text)
+    text = re.sub(r"\b(?!100 MB)\d+(\.\d+)? [kMG]?B\b", "SIZE", text)
+    text = re.sub(r"\b\d+(\.\d+)? m?s\b|\b\d+(:\d\d)+\b", "TIME", text)
+    text = re.sub(r"TIME ± (TIME|[\d.]+)", "TIME ± TIME", text)
+    return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def names_in(value):
@@ -55,69 +54,106 @@ def named(page, heading):
 class Readme(YardTest):
     def setUp(self):
         super().setUp()
-        cards = [{"uuid": f"GPU-{n}", "name": "card", "pci": f"00000000:0{n}:00.0", "memory": 24 * 10**9}
-                 for n in range(4)]
-        self.write("gpus.json", json.dumps({"devices": cards}))
+        for name in ("sweep.yaml", "train.py"):
+            shutil.copy(ROOT / "examples/sweep" / name, self.directory)
+        self.write("trainyard.yaml", "utilization-limit: {cpu: 100%}\n")
+        self.use_gpus(0)
+        self.write("bin/python3", PYTHON, mode=0o755)
+        (self.directory / "bin/trainyard").symlink_to(os.environ["TRAINYARD"])
+        self.environment["PATH"] = f"{self.directory}/bin:{os.environ['PATH']}"
+
+    def use_gpus(self, count):
+        gpus = [{"uuid": f"GPU-{n}", "name": "GPU", "pci": f"00000000:0{n}:00.0", "memory": 24 * 10**9}
+                for n in range(count)]
+        self.write("gpus.json", json.dumps({"devices": gpus}))
         self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.directory / "gpus.json"))
         self.environment.pop("CUDA_VISIBLE_DEVICES", None)
-        (job,) = blocks(ROOT / "README.md", "yaml")
-        self.assertEqual(len(job.splitlines()), 6)
-        # The columns must not depend on who begins beside whom, and on the frameworks of this machine: nobody is capped.
-        job_here = job.replace("memory: 2GB", "memory: 20MB\n    gpu-memory-limit: none")
-        self.write(re.search(r"# (\S+\.yaml)", job)[1], job_here)
-        # GPUs are given again as soon as the driver has shown them free.
-        self.write("trainyard.yaml", "scheduler: {interval: 100ms}\n")
-        (result,) = blocks(ROOT / "README.md", "python")
-        self.write("train.py", TRAIN % str(ROOT / "tests/fake_nvml") + result)
-        self.write("more.yaml", "groups: [{name: more, tasks: [{command: 'true'}]}]\n")
-        bin = self.directory / "bin"
-        bin.mkdir()
-        (bin / "trainyard").symlink_to(os.environ["TRAINYARD"])
-        (bin / "python3").symlink_to("/usr/bin/python3")
-        self.environment["PATH"] = f"{bin}:{os.environ['PATH']}"
 
     def shell(self, line):
         return subprocess.run(["sh", "-c", line], cwd=self.directory, env=self.environment, capture_output=True,
                               text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
 
-    def test_is_short(self):
-        self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), 120)
+    def commands(self):
+        """The commands that the README shows with their output: {command: output}."""
+        text = "".join(blocks(ROOT / "README.md", "console"))
+        return {command: output for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.M)}
 
-    def test_its_first_job_runs_and_every_command_after_it_does_what_it_says(self):
-        (console,) = blocks(ROOT / "README.md", "console")
-        run, status = [line.removeprefix("$ ") for line in console.splitlines() if line.startswith("$ ")]
-        yard = subprocess.Popen(["sh", "-c", "exec " + run], cwd=self.directory, env=self.environment, text=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    def start_on_two_cpus(self, line):
+        """The README shows a machine with two CPUs."""
+        cpus = sorted(os.sched_getaffinity(0))[:2]
+        yard = subprocess.Popen(["taskset", "-c", ",".join(map(str, cpus)), "sh", "-c", "exec " + line],
+                                cwd=self.directory, env=self.environment, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.started.append(yard)
-        # What is shown has the columns of what comes out; RETRYING comes with the first task that is retried.
-        shown = [line.split() for line in console.splitlines() if re.match(r"GROUP|TASK", line)]
-        shown[0].remove("RETRYING")
-        self.until("the tables that the README shows", lambda: shown == [
-            line.split() for line in self.shell(status).stdout.splitlines() if re.match(r"GROUP|TASK", line)])
+        return yard
+
+    def test_is_short(self):
+        self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), 100)
+
+    def test_its_job_file_is_that_of_the_example(self):
+        self.assertEqual(blocks(ROOT / "README.md", "yaml"), [self.text("sweep.yaml")])
+
+    def test_three_tasks_of_its_job_share_a_gpu_of_24_GB(self):
+        self.use_gpus(4)
+        for before, after, per_gpu in (("", "", 0), ("# gpu-memory", "gpu-memory", 3)):
+            self.job(self.text("sweep.yaml").replace(before, after))
+            shown = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+            (task, *_), (gpu, *_) = shown["tasks"], shown["machine"]["gpus"]
+            self.assertEqual(gpu["memory_to_give_bytes"] // task["gpu_memory_bytes"] if per_gpu else task["gpus"], per_gpu)
+
+    def test_its_commands_print_what_it_shows(self):
+        (run, ran), (status, running), (results, table) = self.commands().items()
+        yard = self.start_on_two_cpus(run)
+        seen = []
+
+        def is_as_shown():
+            seen[:] = settled(self.shell(status).stdout)
+            return seen == settled(running)
+
+        try:
+            self.until("the status that the README shows", is_as_shown)
+        except AssertionError:
+            self.assertEqual(seen, settled(running))  # With the difference.
         self.write("go", "")
-        output, errors = self.end_of(yard, expect=0)
-        (table,) = blocks(ROOT / "README.md", "text")
-        found = [line.split() for line in output.splitlines()]
-        shown = [line.split() for line in table.splitlines() if line != "..."]
-        self.assertIn(shown[0], found)
-        self.assertEqual({line[0] for line in shown[2:]}, {"best:", "reports:"})
-        self.assertLessEqual({line[0] for line in shown[2:]}, {line[0] for line in found if line})
-        self.assertEqual(list(self.words("runs/sweep").values()), ["FINISHED"] * 40, errors)
+        output, _ = yard.communicate(timeout=PATIENCE_S)
+        self.assertEqual(yard.returncode, 0, output)
+        # Lines that are left out are shown as '...'.
+        shown = "".join("(?:.*\n)*" if line == "..." else re.escape(line) + "\n" for line in settled(ran))
+        self.assertRegex("\n".join(settled(output)) + "\n", rf"\A{shown}\Z")
+        self.assertEqual(settled(self.shell(results).stdout), settled(table))
+        self.assertEqual(list(self.words("runs/sweep").values()), ["FINISHED"] * 12)
         self.assertTrue((self.directory / "runs/sweep/reports/index.html").is_file())
-        self.assertEqual(json.loads(self.text("runs/sweep/sweep/lr=1e-3,seed=4/result.json")), {"test_acc": 0.94})
+        self.assertEqual(set(os.listdir(self.directory / "runs/sweep/train/lr=0.1,seed=0")) - {"result.1.json"},
+                         {"stdout.log", "stderr.log", "result.json", "checkpoints"})
+
+    def test_each_command_after_the_first_run_does_what_it_says(self):
+        self.write("go", "")
+        self.assertEqual(self.shell("trainyard run sweep.yaml").returncode, 0)
         (after,) = blocks(ROOT / "README.md", "sh")
-        commands = [line for line in after.splitlines() if line.strip()]
-        self.assertEqual([shlex.split(line, comments=True)[1] for line in commands],
-                         ["status", "logs", "kill", "submit", "run", "run", "run", "plan", "devices"])
-        for line in commands:
-            done = self.shell(line)
-            if " kill " in line or " submit " in line:  # It has ended.
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertRegex(done.stderr, r"\bended\b|\bFINISHED\b|not running|has ended")
-            else:
-                self.assertEqual(done.returncode, 0, line + done.stdout + done.stderr)
-                self.assertNotEqual(done.stdout + done.stderr, "", line)
-        self.assertEqual(list(self.words("runs/sweep-2").values()), ["FINISHED"] * 40)
+        logs, kill, resume, detached = [shlex.join(shlex.split(line, comments=True)) for line in after.splitlines()]
+        self.assertEqual([line.split()[1] for line in (logs, kill, resume, detached)], ["logs", "kill", "run", "run"])
+        self.assertEqual(self.shell(logs).stdout.count("epoch "), 40)
+        killed = self.shell(kill)
+        self.assertEqual(killed.returncode, 2, killed.stderr)  # It has ended.
+        self.assertRegex(killed.stderr, r"\bended\b|\bFINISHED\b|not running")
+        resumed = self.shell(resume)
+        self.assertEqual(resumed.returncode, 0, resumed.stderr)
+        self.assertIn("12 of 12 tasks have finished and are kept", resumed.stderr)
+        begun = self.shell(detached)
+        self.assertEqual(begun.returncode, 0, begun.stderr)
+        self.trainyard("wait", begun.stdout.split()[-1], expect=0)
+        self.assertEqual(self.words("runs/train"), {"train/lr=0.1": "FINISHED", "train/lr=1": "FINISHED"})
+
+    def test_a_program_with_its_three_lines_has_a_result(self):
+        (lines,) = blocks(ROOT / "README.md", "python")
+        self.assertEqual(len(lines.splitlines()), 3)
+        self.write("mine.py", "accuracy = 0.5\n" + lines)
+        self.job(re.sub(r"\[python3, train.py,.*\]", "[python3, mine.py]", self.text("sweep.yaml")))
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual({json.dumps(row["result"]) for row in self.status("runs/job")["tasks"]}, {'{"test_acc": 0.5}'})
+        # By hand it writes a file next to it.
+        self.assertEqual(self.shell("python3 mine.py").returncode, 0)
+        self.assertEqual(json.loads(self.text("result.json")), {"test_acc": 0.5})
 
 
 class Python(YardTest):
