@@ -1,4 +1,4 @@
-// `trainyard hold`, `release` and `set`: asks the yard at work for something about tasks that wait.
+// `trainyard hold`, `release` and `update`: sends requests about waiting tasks to the running yard.
 #include <algorithm>
 #include <cstddef>
 #include <expected>

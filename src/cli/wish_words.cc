@@ -40,19 +40,19 @@ WishWords::WishWords(CLI::App& app) {
                                "  trainyard release 46/lr=0.1\n"
                                "\n") +
                    kCodes);
-  set_ = app.add_subcommand("set", "Change the priority of tasks");
-  add_selection(*set_, options_.words, options_.run_directory);
-  set_->add_option("--priority", options_.priority, "Larger numbers start first; usually 0")
+  update_ = app.add_subcommand("update", "Change the priority of tasks");
+  add_selection(*update_, options_.words, options_.run_directory);
+  update_->add_option("--priority", options_.priority, "Larger numbers start first; usually 0")
       ->check(CLI::Range(-kPriorityMax, kPriorityMax))
       ->required();
-  set_->footer(
+  update_->footer(
       std::string("Examples:\n"
-                  "  trainyard set 43/lr=1e-3 --priority 10\n"
-                  "  trainyard set 'seed=0' --priority -1\n"
+                  "  trainyard update 43/lr=1e-3 --priority 10\n"
+                  "  trainyard update 'seed=0' --priority -1\n"
                   "\n"
                   "The priority counts whenever the tasks wait, also in a resumed run.\n") +
       kCodes);
-  for (CLI::App* const command : {hold_, release_, set_}) {
+  for (CLI::App* const command : {hold_, release_, update_}) {
     command->group(command_groups::kChange);
     command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing");
   }
@@ -63,7 +63,7 @@ std::optional<ExitCode> WishWords::run() {
     options_.what = WishOptions::What::Hold;
   } else if (release_->parsed()) {
     options_.what = WishOptions::What::Release;
-  } else if (set_->parsed()) {
+  } else if (update_->parsed()) {
     options_.what = WishOptions::What::Priority;
   } else {
     return std::nullopt;

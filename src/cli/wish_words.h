@@ -1,4 +1,4 @@
-// `trainyard hold`, `release` and `set` on the command line.
+// `trainyard hold`, `release` and `update` on the command line.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ class WishWords {
  private:
   CLI::App* hold_;
   CLI::App* release_;
-  CLI::App* set_;
+  CLI::App* update_;
   trainyard::cli::WishOptions options_;
 };
 

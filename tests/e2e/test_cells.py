@@ -135,7 +135,7 @@ groups:
     def test_does_not_start_before_it_is_released_and_the_larger_priority_goes_first(self):
         yard = self.begin()
         self.assertEqual(self.trainyard("hold", "1", "a").stdout, "train/a on hold\n")
-        self.assertEqual(self.trainyard("set", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
+        self.assertEqual(self.trainyard("update", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
         self.assertEqual(self.words()["train/a"], "ON_HOLD")
         self.assertIn("train/a is ON_HOLD: only what waits is kept back", self.trainyard("hold", "a", expect=2).stderr)
         self.assertIn("train/first is RUNNING: only what waits is kept back", self.trainyard("hold", "first", expect=2).stderr)
@@ -156,7 +156,7 @@ groups:
     def test_stays_on_hold_in_a_run_that_is_resumed(self):
         yard = self.begin()
         self.trainyard("hold", "a", "b")
-        self.trainyard("set", "c", "--priority", "-3")
+        self.trainyard("update", "c", "--priority", "-3")
         yard.kill()
         yard.wait()
         yard = self.start("run", "--resume", "runs/job")
@@ -170,7 +170,8 @@ groups:
     def test_says_which_tasks_where_nobody_names_any(self):
         yard = self.begin()
         self.assertIn("which tasks of 'runs/job'? '*' are all", self.trainyard("hold", expect=2).stderr)
-        self.assertIn("--priority is required", self.trainyard("set", "a", expect=2).stderr)
+        self.assertIn("--priority is required", self.trainyard("update", "a", expect=2).stderr)
+        self.assertIn("unknown command 'set'", self.trainyard("set", "a", "--priority", "1", expect=2).stderr)
         self.assertIn("no task of 'runs/job' is", self.trainyard("release", expect=2).stderr)
         self.open_gate()
         self.end_of(yard, expect=0)
