@@ -82,7 +82,7 @@ struct TaskOptions {
   /// default.
   std::optional<int> priority = {};
   /// Whether it may be interrupted, to be tried again, when memory runs short; true by default.
-  std::optional<bool> preempt = {};
+  std::optional<bool> preemptible = {};
   /// The signal that it gets a while before any TERM: "USR1@120", in seconds. Empty: none.
   std::string signal = {};
   /// How long it is expected to train: who knows it of all tasks gets the best order of them.

@@ -128,7 +128,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
 
 /// Whether the key may be given without a value.
 bool may_be_bare(job::TaskKey key) {
-  return key == job::TaskKey::TwoPhase || key == job::TaskKey::Preempt ||
+  return key == job::TaskKey::TwoPhase || key == job::TaskKey::Preemptible ||
          key == job::TaskKey::Checkpoint;
 }
 

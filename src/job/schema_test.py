@@ -106,7 +106,7 @@ groups:
   memory: "{z}GB"
   signal: USR1@120
   memory-limit: hard
-  preempt: false
+  preemptible: false
   checkpoint: true
   ranks: 4096
   retries: 254
@@ -116,7 +116,7 @@ groups:
   - {id: "{a}", command: [x, 1], cpus: 0.5, gpus: 0, gpu-memory: 0, time-limit: 1:30:00, env: {A: 1}, working-directory: d}
   - {command: z, device: "{b}", ranks: "{a}", retries: "{a}", oom-retries: 0, gpus: "{a}"}
   - {command: y, device: "cuda:1", duration: 10m, signal: SIGUSR2@2min, memory: 1GB, launcher: mpirun, ranks: 2, two-phase: false,
-     memory-limit: none, preempt: true}
+     memory-limit: none, preemptible: true}
   - {command: w, workers: {collector: "{a}", learner: 1}}
   - {command: v, workers: 1024}
   - {command: u, workers: "collector=2,learner=1"}

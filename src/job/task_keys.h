@@ -28,7 +28,7 @@ namespace trainyard::job {
 enum class TaskKey : std::uint8_t {
   Memory,
   MemoryLimit,
-  Preempt,
+  Preemptible,
   Priority,
   Signal,
   Checkpoint,
@@ -63,7 +63,7 @@ constexpr std::size_t kTaskKeys = 30;
 struct Asked {
   std::optional<settings::MemoryWish> memory;
   std::optional<bool> memory_hard;
-  std::optional<bool> preempt;
+  std::optional<bool> preemptible;
   std::optional<int> priority;
   std::optional<model::EarlySignal> signal;
   std::optional<bool> checkpoint;

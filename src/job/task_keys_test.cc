@@ -56,6 +56,19 @@ TEST(TaskKeys, MakeAnotherTaskOfItOnlyWhereTheTableSaysSo) {
   }
 }
 
+TEST(TaskKeys, SayWhichTasksAreNotInterruptedForMemory) {
+  const auto preemptible = [](const std::string& task) {
+    return job_of(job_text("preemptible: true, ", task), in_job_directory(), examples_machine())
+        .plan()
+        .shapes.at(0)
+        .terms.preemptible;
+  };
+  EXPECT_TRUE(preemptible(""));
+  EXPECT_FALSE(preemptible("preemptible: false, "));
+  EXPECT_THAT(mistakes_of(job_text("preempt: false, ", "")),
+              ElementsAre(HasSubstr("unknown key 'preempt'")));
+}
+
 TEST(TaskKeys, AreInTheSchemaAsTheTableHasThem) {
   const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
   for (const TaskKeyInfo& info : task_keys()) {

@@ -43,7 +43,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   terms.priority = asked.priority.value_or(0);
   terms.run_if = asked.run_if.value_or(model::RunIf::Success);
   terms.start_after = asked.start_after.value_or(Duration{0});
-  terms.preemptible = asked.preempt.value_or(true);
+  terms.preemptible = asked.preemptible.value_or(true);
   terms.early_signal = asked.signal.value_or(model::EarlySignal{});
   terms.checkpoints = asked.checkpoint.value_or(false);
   terms.retries = {.failures = asked.retries.value_or(0),

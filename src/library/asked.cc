@@ -58,7 +58,7 @@ Said said_by(const TaskOptions& options) {
   add(said, Memory, options.memory);
   add_least(said, Memory, options.memory_at_least);
   if (options.memory_hard) said.emplace_back(MemoryLimit, *options.memory_hard ? "hard" : "none");
-  add(said, Preempt, options.preempt);
+  add(said, Preemptible, options.preemptible);
   add(said, Priority, options.priority);
   add(said, Signal, options.signal);
   add(said, Cpus, options.cpus);

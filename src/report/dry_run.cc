@@ -174,7 +174,8 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
     line("runs if", model::to_text(shape.terms.run_if));
   }
   if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
-  if (!shape.terms.preemptible) line("preempt", "no: it is not interrupted when memory runs short");
+  if (!shape.terms.preemptible)
+    line("preemptible", "no: it is not interrupted when memory runs short");
   if (shape.terms.train_expected > Duration{0}) {
     line("expected", trainyard::to_text(shape.terms.train_expected));
   }

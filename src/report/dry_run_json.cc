@@ -126,7 +126,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
                      : Json(nullptr)},
       {"where", where_json(shape.terms.request.where)},
       {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
-      {"preempt", shape.terms.preemptible},
+      {"preemptible", shape.terms.preemptible},
       {"priority", shape.terms.priority},
       {"start_after_ms", shape.terms.start_after.count()},
       {"if", model::to_text(shape.terms.run_if)},

@@ -115,7 +115,7 @@ groups:
     gpu-memory: 3GB
     oom-retries: 0
     tasks:
-      - {id: large, preempt: false, command: /usr/bin/python3 large.py}
+      - {id: large, preemptible: false, command: /usr/bin/python3 large.py}
       - {id: next, command: venv/bin/python task.py 50}
 """)
         yard = self.start("run", "job.yaml")

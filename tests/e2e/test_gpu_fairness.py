@@ -66,7 +66,7 @@ groups:
     memory: 20MB
     cpus: 0
     tasks:
-      - {{id: greedy, gpu-memory: 3GB, preempt: false, command: "/usr/bin/python3 task.py quiet {neighbour}"}}
+      - {{id: greedy, gpu-memory: 3GB, preemptible: false, command: "/usr/bin/python3 task.py quiet {neighbour}"}}
       - {{id: good, {keys}, two-phase: true, command: sh phases.sh}}
 """)
 
