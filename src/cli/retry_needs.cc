@@ -97,8 +97,8 @@ Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
     const model::TaskIndex index = row.index;
     if (bad) {
       needs.bad_.emplace(index, std::move(row));
-    } else if (verdict == model::Verdict::LeftOut) {
-      needs.left_out_.emplace(index, std::move(row));
+    } else if (verdict == model::Verdict::NotSelected) {
+      needs.not_selected_.emplace(index, std::move(row));
     }
     return true;
   });
@@ -116,23 +116,23 @@ void RetryNeeds::add_what_is_behind(std::vector<journal::TaskRow>& tasks) const 
 
 /// Of what it needs as a whole group, some task has to have run: a run may have been begun with a
 /// part of a group.
-Result<void> RetryNeeds::check_left_out(const journal::TaskRow& task,
-                                        const std::set<model::TaskIndex>& chosen) const {
+Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
+                                            const std::set<model::TaskIndex>& chosen) const {
   const auto refuse = [&task](const std::string& needed) {
     return std::unexpected(Error{
         fmt::format("{} needs {}, which the run began without, too: name that as well, or let "
-                    "'trainyard run --resume' run all that was left out",
+                    "'trainyard run --resume' run all that was not selected",
                     shown_name(task), needed)});
   };
   for (const journal::TaskNeedRow& need : needs_) {
     if (need.task != task.index || chosen.contains(need.needed)) continue;
-    const auto out = left_out_.find(need.needed);
-    if (out != left_out_.end()) return refuse(shown_name(out->second));
+    const auto out = not_selected_.find(need.needed);
+    if (out != not_selected_.end()) return refuse(shown_name(out->second));
   }
   const auto own = std::ranges::find(groups_, task.group, &journal::GroupRow::index);
   for (const journal::GroupRow& other : groups_) {
     if (own == groups_.end() || !needs_group(*own, other)) continue;
-    const auto missing = std::ranges::count_if(left_out_, [&](const auto& it) {
+    const auto missing = std::ranges::count_if(not_selected_, [&](const auto& it) {
       return it.second.group == other.index && !chosen.contains(it.first);
     });
     if (other.tasks > 0 && missing == other.tasks) {
@@ -155,8 +155,8 @@ Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks) const
         shown_name(task), needed)});
   };
   for (const journal::TaskRow& task : tasks) {
-    if (task.standing.verdict == model::Verdict::LeftOut) {
-      if (Result<void> all = check_left_out(task, chosen); !all) return all;
+    if (task.standing.verdict == model::Verdict::NotSelected) {
+      if (Result<void> all = check_not_selected(task, chosen); !all) return all;
     }
     if (task.standing.verdict != model::Verdict::Skipped) continue;
     for (const journal::TaskNeedRow& need : needs_) {

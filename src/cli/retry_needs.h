@@ -27,14 +27,14 @@ class RetryNeeds {
 
  private:
   class Behind;
-  [[nodiscard]] Result<void> check_left_out(const journal::TaskRow& task,
-                                            const std::set<model::TaskIndex>& chosen) const;
+  [[nodiscard]] Result<void> check_not_selected(const journal::TaskRow& task,
+                                                const std::set<model::TaskIndex>& chosen) const;
 
   std::vector<journal::GroupRow> groups_;
   std::vector<journal::TaskNeedRow> needs_;
   /// Those that have ended without being what others wait for.
   std::map<model::TaskIndex, journal::TaskRow> bad_;
-  std::map<model::TaskIndex, journal::TaskRow> left_out_;  ///< The run began without them.
+  std::map<model::TaskIndex, journal::TaskRow> not_selected_;  ///< The run began without them.
 };
 
 }  // namespace trainyard::cli

@@ -92,7 +92,7 @@ Result<void> Job::choose(const std::vector<text::TaskPattern>& patterns) {
   }
   const std::vector<bool> to_run = with_what_they_need(*plan, choice.chosen());
   for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {
-    if (!to_run[i]) plan->tasks[i].before = model::Verdict::LeftOut;
+    if (!to_run[i]) plan->tasks[i].before = model::Verdict::NotSelected;
   }
   state_->plan = std::move(plan);
   return {};

@@ -76,7 +76,7 @@ TEST(Rounds, AreOverWhenAllOfTheirTasksHaveFinished) {
 
 TEST(Rounds, AreNotOverAfterAFailureUntilItIsMadeGood) {
   for (const Verdict bad :
-       {Verdict::Failed, Verdict::Skipped, Verdict::Stopped, Verdict::LeftOut}) {
+       {Verdict::Failed, Verdict::Skipped, Verdict::Stopped, Verdict::NotSelected}) {
     Told run(kTwoOfARound);
     run.add(1);
     run.end(1, Verdict::Finished);

@@ -85,7 +85,7 @@ Result<void> fill(Database& database, const std::string& job_name, const Batch& 
   Result<BatchWriter> batch = BatchWriter::begin(database, first, book, /*complete=*/true);
   if (!batch) return std::unexpected(std::move(batch.error()));
   done = batch->write_more(static_cast<std::uint32_t>(first.plan->tasks.size()));
-  if (done) done = put_left_out(database, *first.plan, {}, book.numbers);
+  if (done) done = put_not_selected(database, *first.plan, {}, book.numbers);
   return done ? database.run(kTasksIndex) : done;
 }
 

@@ -127,8 +127,8 @@ Result<void> put_task_needs(Database& database, const Batch& batch, const model:
   return done;
 }
 
-Result<void> put_left_out(Database& database, const model::Plan& plan,
-                          const model::PlanStart& start, const RowNumbers& numbers) {
+Result<void> put_not_selected(Database& database, const model::Plan& plan,
+                              const model::PlanStart& start, const RowNumbers& numbers) {
   Result<Statement> insert = database.prepare(
       "INSERT OR IGNORE INTO ended (task, verdict, status, stage, attempt, failure, exit_code, "
       "memory_requested, memory_peak, cpu_ms, message, warning, result, load_numbers, "
@@ -137,10 +137,11 @@ Result<void> put_left_out(Database& database, const model::Plan& plan,
       "0, 0)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {
-    if (plan.tasks[i].before != model::Verdict::LeftOut) continue;
-    Result<void> done = insert->run(
-        numbers.of(model::TaskIndex{start.task + i}), std::to_underlying(model::Verdict::LeftOut),
-        std::to_underlying(Status::Init), std::to_underlying(Stage::Train));
+    if (plan.tasks[i].before != model::Verdict::NotSelected) continue;
+    Result<void> done =
+        insert->run(numbers.of(model::TaskIndex{start.task + i}),
+                    std::to_underlying(model::Verdict::NotSelected),
+                    std::to_underlying(Status::Init), std::to_underlying(Stage::Train));
     if (!done) return done;
   }
   return {};

@@ -55,8 +55,8 @@ Result<void> put_task_needs(Database& database, const Batch& batch, const model:
                             const RowNumbers& numbers);
 
 /// Writes down what has become of the tasks of a batch that the run begins without.
-Result<void> put_left_out(Database& database, const model::Plan& plan,
-                          const model::PlanStart& start, const RowNumbers& numbers);
+Result<void> put_not_selected(Database& database, const model::Plan& plan,
+                              const model::PlanStart& start, const RowNumbers& numbers);
 
 /// Writes the tasks of a batch down, which are numbered from 0.
 class TaskRows {

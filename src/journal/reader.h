@@ -93,9 +93,9 @@ struct GroupRow {
   int tasks = 0;
   int finished = 0;
   int failed = 0;
-  int skipped = 0;     ///< What they need failed, or they were killed before they started.
-  int not_needed = 0;  ///< Nothing failed for which they were to run.
-  int left_out = 0;    ///< Others alone were asked for.
+  int skipped = 0;       ///< What they need failed, or they were killed before they started.
+  int not_needed = 0;    ///< Nothing failed for which they were to run.
+  int not_selected = 0;  ///< Others alone were asked for.
   std::vector<std::string> needs;  ///< Of its own batch, as their job file calls them.
   /// Those of which its tasks need only some each: JournalReader::needs_of().
   std::vector<std::string> needs_tasks;

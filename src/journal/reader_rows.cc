@@ -128,11 +128,12 @@ Result<KnownCodes> read_codes(Database& database) {
 
 Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& groups) {
   if (std::ranges::none_of(groups, [](const GroupRow& it) { return it.skipped > 0; })) return {};
-  Result<Statement> rows = database.prepare(fmt::format(
-      "SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
-      "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
-      "AND t.position >= 0 GROUP BY t.group_number",
-      std::to_underlying(model::Verdict::NotNeeded), std::to_underlying(model::Verdict::LeftOut)));
+  Result<Statement> rows = database.prepare(
+      fmt::format("SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
+                  "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
+                  "AND t.position >= 0 GROUP BY t.group_number",
+                  std::to_underlying(model::Verdict::NotNeeded),
+                  std::to_underlying(model::Verdict::NotSelected)));
   if (!rows) return std::unexpected(std::move(rows.error()));
   while (true) {
     const Result<bool> row = rows->next();
@@ -142,8 +143,8 @@ Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& group
     const auto group = std::ranges::find(groups, index, &GroupRow::index);
     if (group == groups.end()) continue;
     group->not_needed = rows->small(1);
-    group->left_out = rows->small(2);
-    group->skipped -= group->not_needed + group->left_out;
+    group->not_selected = rows->small(2);
+    group->skipped -= group->not_needed + group->not_selected;
   }
 }
 

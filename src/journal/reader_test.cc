@@ -130,8 +130,9 @@ TEST(JournalReader, TellsApartWhatWasSkippedAndWhatDidNotHaveToRun) {
   must(journal->commit(turn));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const GroupRow group = must(reader.groups()).at(0);
-  EXPECT_EQ(std::tuple(group.tasks, group.failed, group.skipped, group.not_needed, group.left_out),
-            std::tuple(3, 1, 1, 1, 0));
+  EXPECT_EQ(
+      std::tuple(group.tasks, group.failed, group.skipped, group.not_needed, group.not_selected),
+      std::tuple(3, 1, 1, 1, 0));
 }
 
 TEST(JournalReader, FiltersTasks) {

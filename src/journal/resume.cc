@@ -365,7 +365,7 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
     const Known known{.row = old_[old_of_task_[task]].number, .changed = changed_[task]};
     if (Result<void> done = go_on_with(known, {i}, *plan); !done) return done;
   }
-  if (Result<void> done = put_left_out(database_, *plan, starts_[batch], numbers()); !done) {
+  if (Result<void> done = put_not_selected(database_, *plan, starts_[batch], numbers()); !done) {
     return done;
   }
   std::ranges::sort(taken_before_, [](const Past::Taken& a, const Past::Taken& b) {
@@ -422,7 +422,7 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   if (old_of_task_[task] == kNone) {
     const bool stays_out = options_.unfinished == Unfinished::Stay;
     // Nobody has asked for it: it waits for an execution that takes up all there is.
-    if (stays_out) planned.before = model::Verdict::LeftOut;
+    if (stays_out) planned.before = model::Verdict::NotSelected;
     if (tell) {
       changes_.add(fmt::format("task '{}' is new{}", name_of(task),
                                stays_out ? "; a resumed run runs it" : ""));

@@ -111,8 +111,8 @@ TEST(ResumeEdited, LeavesOutWhatIsNewInTheJobFileWhereTheOthersStayAsTheyEnded) 
         must(Journal::resume(directory.journal(), {edited.batch()}, {.host = "again"}, stay));
     std::vector<model::Verdict> before;
     for (const model::PlannedTask& it : resumed.plans.at(0)->tasks) before.push_back(it.before);
-    EXPECT_THAT(before, ElementsAre(model::Verdict::LeftOut, model::Verdict::Failed,
-                                    model::Verdict::LeftOut));
+    EXPECT_THAT(before, ElementsAre(model::Verdict::NotSelected, model::Verdict::Failed,
+                                    model::Verdict::NotSelected));
     EXPECT_THAT(resumed.changes,
                 ElementsAre("group 'b' is new", "task 'a/new' is new; a resumed run runs it"));
     must(resumed.journal->close(at(70), "ended"));
@@ -123,7 +123,7 @@ TEST(ResumeEdited, LeavesOutWhatIsNewInTheJobFileWhereTheOthersStayAsTheyEnded) 
         must(Journal::resume(directory.journal(), {edited.batch()}, {.host = "again"}, stay));
     JournalReader reader = must(JournalReader::open(directory.journal()));
     EXPECT_THAT(words(all_tasks(reader)),
-                UnorderedElementsAre("new LEFT_OUT", "failed EXIT 2", "too LEFT_OUT"));
+                UnorderedElementsAre("new NOT_SELECTED", "failed EXIT 2", "too NOT_SELECTED"));
     must(resumed.journal->close(at(80), "ended"));
   }
   const Journal::Resumed resumed = resume(directory, edited);

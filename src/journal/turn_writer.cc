@@ -64,7 +64,7 @@ Counted counted_as(Status status, model::Verdict verdict) {
     case model::Verdict::Failed:
       return Counted::Failed;
     case model::Verdict::Skipped:
-    case model::Verdict::LeftOut:
+    case model::Verdict::NotSelected:
     case model::Verdict::NotNeeded:
       return Counted::Skipped;
     case model::Verdict::Stopped:

@@ -344,7 +344,7 @@ void GroupRun::see(Instant at, const model::TaskChanged& change) {
       ++summary_.failed;
       break;
     case model::Verdict::Skipped:
-    case model::Verdict::LeftOut:
+    case model::Verdict::NotSelected:
     case model::Verdict::NotNeeded:
       ++summary_.skipped;
       break;

@@ -61,8 +61,8 @@ std::string_view to_text(Failure failure) {
 }
 
 std::string_view to_text(Verdict verdict) {
-  constexpr std::array<std::string_view, 7> kNames{"NONE",    "FINISHED", "FAILED",    "SKIPPED",
-                                                   "STOPPED", "LEFT_OUT", "NOT_NEEDED"};
+  constexpr std::array<std::string_view, 7> kNames{
+      "NONE", "FINISHED", "FAILED", "SKIPPED", "STOPPED", "NOT_SELECTED", "NOT_NEEDED"};
   return kNames.at(std::to_underlying(verdict));
 }
 
@@ -75,7 +75,7 @@ std::string word_for(const Standing& standing) {
     case Verdict::Finished:
     case Verdict::Skipped:
     case Verdict::Stopped:
-    case Verdict::LeftOut:
+    case Verdict::NotSelected:
     case Verdict::NotNeeded:
       return std::string(to_text(standing.verdict));
     case Verdict::Failed:

@@ -23,14 +23,14 @@ enum class Failure : std::uint8_t {
 
 /// What became of a task in the end. Each task of a run gets exactly one.
 enum class Verdict : std::uint8_t {
-  None = 0,       ///< It has not ended yet.
-  Finished = 1,   ///< EXITED, with its result.
-  Failed = 2,     ///< EXCEPTION; Failure says why.
-  Skipped = 3,    ///< Never started: a group it needs failed, or its own with fail-fast, or the
-                  ///< task of its own that was tried first.
-  Stopped = 4,    ///< The run was interrupted before the task had ended. Resuming runs it again.
-  LeftOut = 5,    ///< The run began without it, as `--only` chose others. Resuming runs it.
-  NotNeeded = 6,  ///< It was to run only if something that it needs failed, and nothing did.
+  None = 0,         ///< It has not ended yet.
+  Finished = 1,     ///< EXITED, with its result.
+  Failed = 2,       ///< EXCEPTION; Failure says why.
+  Skipped = 3,      ///< Never started: a group it needs failed, or its own with fail-fast, or the
+                    ///< task of its own that was tried first.
+  Stopped = 4,      ///< The run was interrupted before the task had ended. Resuming runs it again.
+  NotSelected = 5,  ///< The run began without it, as `--only` chose others. Resuming runs it.
+  NotNeeded = 6,    ///< It was to run only if something that it needs failed, and nothing did.
 };
 
 /// "OUT_OF_MEMORY", ...; "FINISHED", ...
@@ -41,9 +41,9 @@ std::string_view to_text(Verdict verdict);
 bool may_follow(Status from, Status to);
 
 /// The word a person reads for a task, in the progress line, the table and the report: "WAITING",
-/// "ON_HOLD", "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "LEFT_OUT", "NOT_NEEDED",
-/// "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "EXIT 3", "CANNOT_START", "LOST". The caller says FAILED
-/// before the latter where it is not clear.
+/// "ON_HOLD", "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "NOT_SELECTED",
+/// "NOT_NEEDED", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "EXIT 3", "CANNOT_START", "LOST". The caller
+/// says FAILED before the latter where it is not clear.
 struct Standing {
   Status status = Status::Init;
   Verdict verdict = Verdict::None;

@@ -121,16 +121,17 @@ std::string standing_text(const journal::TaskRow& row) {
 }
 
 std::string counts_text(const journal::GroupRow& group) {
-  const std::array<std::pair<int, std::string_view>, 10> counts{{{group.finished, "finished"},
-                                                                 {group.failed, "failed"},
-                                                                 {group.skipped, "skipped"},
-                                                                 {group.not_needed, "not needed"},
-                                                                 {group.left_out, "left out"},
-                                                                 {group.stopped, "stopped"},
-                                                                 {group.running, "running"},
-                                                                 {group.lost, "lost"},
-                                                                 {group.retrying, "retrying"},
-                                                                 {group.waiting, "waiting"}}};
+  const std::array<std::pair<int, std::string_view>, 10> counts{
+      {{group.finished, "finished"},
+       {group.failed, "failed"},
+       {group.skipped, "skipped"},
+       {group.not_needed, "not needed"},
+       {group.not_selected, "not selected"},
+       {group.stopped, "stopped"},
+       {group.running, "running"},
+       {group.lost, "lost"},
+       {group.retrying, "retrying"},
+       {group.waiting, "waiting"}}};
   std::string text;
   for (const auto& [count, word] : counts) {
     if (count == 0) continue;

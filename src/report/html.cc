@@ -55,7 +55,7 @@ std::string share_bar(const journal::GroupRow& group) {
       {{.count = group.finished, .look = "ok", .word = "finished"},
        {.count = group.failed, .look = "bad", .word = "failed"},
        {.count = group.running + group.retrying, .look = "run", .word = "running"},
-       {.count = group.skipped + group.not_needed + group.left_out + group.stopped,
+       {.count = group.skipped + group.not_needed + group.not_selected + group.stopped,
         .look = "off",
         .word = "skipped or stopped"},
        {.count = group.waiting, .look = "", .word = "waiting"}}};
@@ -80,7 +80,7 @@ std::string tiles(const GroupReport& report) {
                      tile("Failed", with_commas(group.failed), group.failed > 0 ? "bad" : "") +
                      tile("Skipped", with_commas(group.skipped));
   if (group.not_needed > 0) text += tile("Not needed", with_commas(group.not_needed));
-  if (group.left_out > 0) text += tile("Left out", with_commas(group.left_out));
+  if (group.not_selected > 0) text += tile("Not selected", with_commas(group.not_selected));
   if (group.stopped > 0) text += tile("Stopped", with_commas(group.stopped));
   const int open = group.running + group.retrying + group.waiting;
   if (open > 0) text += tile("Not ended yet", with_commas(open));

@@ -45,7 +45,7 @@ std::string_view look_of(const journal::TaskRow& row) {
       return row.standing.failure == model::Failure::OutOfMemory ? "oom" : "bad";
     case model::Verdict::Skipped:
     case model::Verdict::Stopped:
-    case model::Verdict::LeftOut:
+    case model::Verdict::NotSelected:
     case model::Verdict::NotNeeded:
       return "off";
     case model::Verdict::None:

@@ -175,7 +175,7 @@ std::string json_of(const journal::GroupRow& row) {
                       {"failed", row.failed},
                       {"skipped", row.skipped},
                       {"not_needed", row.not_needed},
-                      {"left_out", row.left_out},
+                      {"not_selected", row.not_selected},
                       {"why_skipped", text_or_null(row.why_skipped)},
                       {"stopped", row.stopped},
                       {"running", row.running},

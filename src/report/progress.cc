@@ -45,14 +45,14 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
   std::vector<int> tasks(plan.groups.size());
   std::vector<int> left(plan.groups.size());
   int finished = 0;
-  int left_out = 0;
+  int not_selected = 0;
   model::TaskIndex index{static_cast<std::uint32_t>(total_)};
   for (const model::PlannedTask& task : plan.tasks) {
     const std::uint32_t group = plan.shapes[task.shape.value].group.value;
     ++tasks[group];
     left[group] += task.is_open() ? 1 : 0;
     finished += task.finished_before() ? 1 : 0;
-    left_out += task.before == model::Verdict::LeftOut ? 1 : 0;
+    not_selected += task.before == model::Verdict::NotSelected ? 1 : 0;
     count_end(index, task.before, 1);
     ++index.value;
   }
@@ -63,7 +63,7 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
   Added added{.groups = static_cast<int>(plan.groups.size()),
               .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
               .finished = finished,
-              .left_out = left_out,
+              .not_selected = not_selected,
               .names = {}};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     total_ += tasks[i];
@@ -82,7 +82,8 @@ void ProgressLine::count_end(model::TaskIndex task, model::Verdict verdict, int 
   if (verdict == model::Verdict::Failed) counts_.failed += by;
   if (verdict == model::Verdict::Skipped) counts_.skipped += by;
   if (verdict == model::Verdict::Stopped) counts_.stopped += by;
-  if (verdict == model::Verdict::LeftOut || verdict == model::Verdict::NotNeeded) left_out_ += by;
+  if (verdict == model::Verdict::NotSelected || verdict == model::Verdict::NotNeeded)
+    uncounted_ += by;
   const bool kept =
       by > 0 && verdict != model::Verdict::None && verdict != model::Verdict::Finished;
   if (kept) {
@@ -117,7 +118,7 @@ void ProgressLine::see_batches(const model::Turn& turn) {
     all.groups += added.groups;
     all.tasks += added.tasks;
     all.finished += added.finished;
-    all.left_out += added.left_out;
+    all.not_selected += added.not_selected;
     for (const std::string& name : added.names) {
       if (all.names.size() < kGroupsNamed) all.names.push_back(name);
     }
@@ -359,7 +360,8 @@ std::string ProgressLine::text_of(const Added& added) {
   const auto more = added.groups - static_cast<int>(added.names.size());
   if (more > 0) text += fmt::format(", and {} more", with_commas(more));
   if (added.finished > 0) text += fmt::format("; {} finished before", with_commas(added.finished));
-  if (added.left_out > 0) text += fmt::format("; {} left out", with_commas(added.left_out));
+  if (added.not_selected > 0)
+    text += fmt::format("; {} not selected", with_commas(added.not_selected));
   return plain(text);
 }
 

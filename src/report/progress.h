@@ -92,7 +92,7 @@ class ProgressLine {
     int groups = 0;
     int tasks = 0;
     int finished = 0;  ///< In an earlier execution.
-    int left_out = 0;
+    int not_selected = 0;
     std::vector<std::string> names;  ///< Of the first few groups, with how many tasks they have.
   };
   Added add(const model::BatchAdded& batch);
@@ -114,7 +114,7 @@ class ProgressLine {
   void tell_interrupt(const model::InterruptAsked& asked);
   void lasting(std::string_view line);
 
-  [[nodiscard]] int total() const { return total_ - left_out_; }
+  [[nodiscard]] int total() const { return total_ - uncounted_; }
   [[nodiscard]] int waiting() const;
   [[nodiscard]] int ended() const;
   [[nodiscard]] std::uint32_t group_of(model::TaskIndex task) const;
@@ -132,7 +132,7 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
-  int left_out_ = 0;                ///< Of these the run began without so many.
+  int uncounted_ = 0;               ///< Of these, NOT_SELECTED or NOT_NEEDED.
   std::vector<std::string> names_;  ///< Of the groups.
   std::vector<bool> was_open_;      ///< By group: it had something to run in this execution.
   std::vector<std::uint32_t> shape_groups_;   ///< The group of each shape.

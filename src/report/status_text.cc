@@ -97,7 +97,7 @@ std::string groups_text(const StatusView& view) {
        {.title = "FAILED", .count = &journal::GroupRow::failed, .always = true},
        {.title = "SKIPPED", .count = &journal::GroupRow::skipped, .always = false},
        {.title = "NOT NEEDED", .count = &journal::GroupRow::not_needed, .always = false},
-       {.title = "LEFT OUT", .count = &journal::GroupRow::left_out, .always = false},
+       {.title = "NOT SELECTED", .count = &journal::GroupRow::not_selected, .always = false},
        {.title = "STOPPED", .count = &journal::GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
   const bool died = view.state == RunState::Died;

@@ -305,7 +305,7 @@ std::string group_table(const GroupDigest& digest, std::span<const journal::Task
   std::string heading = group_heading(digest);
   // Of a group that never began there is nothing to say task by task.
   const journal::GroupRow& group = digest.group();
-  const bool never_began = group.skipped + group.not_needed + group.left_out == group.tasks;
+  const bool never_began = group.skipped + group.not_needed + group.not_selected == group.tasks;
   if (never_began && !options.all && !group.why_skipped.empty()) {
     return heading + fmt::format("skipped: {}\n", plain(group.why_skipped));
   }

@@ -40,7 +40,7 @@ constexpr std::array<Word, 20> kWords{{{.text = "waiting", .state = TaskState::W
                                        {.text = "error", .state = TaskState::Error},
                                        {.text = "skipped", .state = TaskState::Skipped},
                                        {.text = "stopped", .state = TaskState::Stopped},
-                                       {.text = "left-out", .state = TaskState::LeftOut},
+                                       {.text = "not-selected", .state = TaskState::NotSelected},
                                        {.text = "not-needed", .state = TaskState::NotNeeded},
                                        {.text = "ended", .state = TaskState::Ended},
                                        {.text = "unfinished", .state = TaskState::Unfinished}}};
@@ -116,8 +116,8 @@ bool is_in(const model::Standing& standing, TaskState state) {
       return standing.verdict == model::Verdict::Skipped;
     case TaskState::Stopped:
       return standing.verdict == model::Verdict::Stopped;
-    case TaskState::LeftOut:
-      return standing.verdict == model::Verdict::LeftOut;
+    case TaskState::NotSelected:
+      return standing.verdict == model::Verdict::NotSelected;
     case TaskState::NotNeeded:
       return standing.verdict == model::Verdict::NotNeeded;
     case TaskState::Ended:

@@ -28,7 +28,7 @@ enum class TaskState : std::uint8_t {
   Error,
   Skipped,
   Stopped,
-  LeftOut,
+  NotSelected,
   NotNeeded,
   Ended,       ///< Has its verdict.
   Unfinished,  ///< Has not finished, for whatever cause.

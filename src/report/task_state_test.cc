@@ -69,8 +69,8 @@ TEST(TaskState, OfATaskWithoutAVerdictIsWhatItDoes) {
   EXPECT_FALSE(is({.status = Status::Exited, .verdict = Verdict::Finished}, "unfinished"));
   EXPECT_TRUE(is({.status = Status::Init, .verdict = Verdict::Skipped}, "skipped"));
   EXPECT_TRUE(is({.status = Status::Init, .verdict = Verdict::Stopped}, "stopped"));
-  EXPECT_TRUE(is({.status = Status::Init, .verdict = Verdict::LeftOut}, "left-out"));
-  EXPECT_FALSE(is({.status = Status::Init, .verdict = Verdict::LeftOut}, "skipped"));
+  EXPECT_TRUE(is({.status = Status::Init, .verdict = Verdict::NotSelected}, "not-selected"));
+  EXPECT_FALSE(is({.status = Status::Init, .verdict = Verdict::NotSelected}, "skipped"));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace trainyard::schedule {
 bool is_well(model::Verdict verdict) {
   switch (verdict) {
     case model::Verdict::Finished:
-    case model::Verdict::LeftOut:
+    case model::Verdict::NotSelected:
     case model::Verdict::NotNeeded:
       return true;
     case model::Verdict::None:

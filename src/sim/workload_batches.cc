@@ -52,7 +52,7 @@ void give_a_past(model::Plan& plan, Random& random) {
     } else if (random.one_in(12)) {
       task.before = random.one_in(2) ? model::Verdict::Failed : model::Verdict::Skipped;
     } else if (random.one_in(20)) {
-      task.before = model::Verdict::LeftOut;
+      task.before = model::Verdict::NotSelected;
     }
     task.first_attempt = static_cast<std::uint32_t>(random.between(1, 4));
     if (task.finished_before() && random.one_in(2)) {

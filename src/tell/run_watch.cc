@@ -128,7 +128,7 @@ Counts RunWatch::counts() const {
     const auto found = ended_.find(verdict);
     return found == ended_.end() ? 0 : found->second;
   };
-  return {.tasks = static_cast<int>(verdicts_.size()) - of(model::Verdict::LeftOut),
+  return {.tasks = static_cast<int>(verdicts_.size()) - of(model::Verdict::NotSelected),
           .finished = of(model::Verdict::Finished),
           .failed = of(model::Verdict::Failed),
           .skipped = of(model::Verdict::Skipped),

@@ -158,7 +158,7 @@ TEST(RunWatch, TellsOfEachGroupThatEndsAndOfNoneThatHadEndedBefore) {
 
 TEST(RunWatch, CountsATaskThatBeginsAnewAsOneThatWaits) {
   Watched run(Groups{{.tasks = 2, .ended_before = 1, .before = model::Verdict::Failed},
-                     {.tasks = 2, .ended_before = 1, .before = model::Verdict::LeftOut}});
+                     {.tasks = 2, .ended_before = 1, .before = model::Verdict::NotSelected}});
   EXPECT_EQ(run.counts(), (Counts{.tasks = 3, .failed = 1}));
   EXPECT_EQ(run.counts().waiting(), 2);
   run.see(model::RetryAsked{.task = {0}},

@@ -96,11 +96,11 @@ TEST(Events, TellOfMachinesAndOfBatches) {
   model::Plan plan{.groups = {{.name = "load"}, {.name = "train", .needs = {{0}}}},
                    .shapes = {{.group = {0}, .terms = {}},
                               {.group = {1}, .terms = {.run_if = model::RunIf::Always}}},
-                   .tasks = {{}, {.shape = {1}, .before = model::Verdict::LeftOut}}};
+                   .tasks = {{}, {.shape = {1}, .before = model::Verdict::NotSelected}}};
   EXPECT_EQ(text_and_back(at(0, model::BatchAdded{.plan = std::make_shared<model::Plan>(plan)})),
             R"({"batch_added":{"plan":{"groups":[{"name":"load"},{"name":"train","needs":[0]}],)"
             R"("shapes":[{},{"group":1,"terms":{"run_if":"always"}}],)"
-            R"("tasks":[{},{"shape":1,"before":"left_out"}]}}})");
+            R"("tasks":[{},{"shape":1,"before":"not_selected"}]}}})");
   // A plan of nothing is one.
   EXPECT_EQ(text_and_back(at(0, model::BatchAdded{.plan = std::make_shared<model::Plan>()})),
             R"({"batch_added":{"plan":{}}})");
@@ -199,6 +199,9 @@ TEST(Events, SayWhereTheyAreWrong) {
   EXPECT_EQ(event_fault(R"({"stage_reported":{"said":"sung"}})"),
             "event: stage_reported.said: must be one of loading, loaded, training, trained, "
             "out_of_memory, failed, nonsense, not 'sung'");
+  EXPECT_EQ(event_fault(R"({"batch_added":{"plan":{"tasks":[{"before":"left_out"}]}}})"),
+            "event: batch_added.plan.tasks[0].before: must be one of none, finished, failed, "
+            "skipped, stopped, not_selected, not_needed, not 'left_out'");
   EXPECT_EQ(event_fault(R"({"machine_joined":{"capacity":{"gpus":[{"maker":1}]}}})"),
             "event: machine_joined.capacity.gpus[0].maker: must be one of nvidia, amd");
   EXPECT_EQ(event_fault(R"({"limits_changed":{"drained":[1,"x"]}})"),

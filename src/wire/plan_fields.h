@@ -51,8 +51,8 @@ constexpr std::string_view word_of(model::Verdict value) {
       return "skipped";
     case model::Verdict::Stopped:
       return "stopped";
-    case model::Verdict::LeftOut:
-      return "left_out";
+    case model::Verdict::NotSelected:
+      return "not_selected";
     case model::Verdict::NotNeeded:
       return "not_needed";
   }

@@ -154,17 +154,18 @@ class Selection(YardTest):
                                           expect=0).stdout)
         self.assertEqual([task["id"] for task in shown["tasks"]], ["lr=1e-3,seed=0", "lr=1e-3,seed=1", "3"])
         done = self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3", "--only", "3", expect=0)
-        self.assertIn("6 tasks in 2 groups: 4 of train, 2 of eval; 3 left out\n", done.stderr)
+        self.assertIn("6 tasks in 2 groups: 4 of train, 2 of eval; 3 not selected\n", done.stderr)
         self.assertRegex(done.stderr, r"3/3 done\n$")
         words = self.words("runs/sweep")
         self.assertEqual(words, {"train/lr=1e-3,seed=0": "FINISHED", "train/lr=1e-3,seed=1": "FINISHED",
-                                 "train/lr=0.1,seed=0": "LEFT_OUT", "train/lr=0.1,seed=1": "LEFT_OUT",
-                                 "eval/all": "LEFT_OUT", "eval/3": "FINISHED"})
-        self.assertEqual(self.rows("1", ":left-out"), ["0.1,0", "0.1,1", "all"])
+                                 "train/lr=0.1,seed=0": "NOT_SELECTED", "train/lr=0.1,seed=1": "NOT_SELECTED",
+                                 "eval/all": "NOT_SELECTED", "eval/3": "FINISHED"})
+        self.assertEqual(self.rows("1", ":not-selected"), ["0.1,0", "0.1,1", "all"])
+        self.assertEqual([group["not_selected"] for group in self.status("runs/sweep")["groups"]], [2, 1])
         # One of them by command, and the others when the run is resumed.
         self.trainyard("retry", "1", "all", expect=0)
         self.assertEqual(self.words("runs/sweep")["eval/all"], "FINISHED")
-        self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "LEFT_OUT")
+        self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "NOT_SELECTED")
         self.trainyard("run", "--resume", "1", expect=1)
         self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "EXIT 3")
         for words, told in ((["--only", "lr=0.2"], "the job has no task 'lr=0.2'"),
