@@ -131,7 +131,7 @@ class _Yard:
         try:
             self._send(_REPORT, fields, buffer)
         except OSError:
-            # The yard has gone, and ends us in a moment; or it is stopped, and what trains is not to wait for it.
+            # The yard has gone, and ends us in a moment; or it is suspended, and what trains is not to wait for it.
             if self._helps:
                 self.said_last = True
                 self._socket.close()

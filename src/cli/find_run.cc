@@ -254,9 +254,9 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   if (!holder || executions->empty()) {
     return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
   }
-  if (sys::is_stopped(*holder)) {
+  if (sys::is_suspended(*holder)) {
     return std::unexpected(Error{
-        fmt::format("the run in '{}' is stopped, as by Ctrl-Z, and answers nobody: 'kill -CONT "
+        fmt::format("the run in '{}' is suspended, as by Ctrl-Z, and answers nobody: 'kill -CONT "
                     "{}' lets it go on",
                     run, *holder)});
   }

@@ -118,7 +118,7 @@ std::chrono::milliseconds milliseconds(double seconds) {
       std::chrono::duration<double>(seconds));
 }
 
-/// Those that answer, and {"process", "stopped": true} for each that cannot.
+/// Those that answer, and {"process", "suspended": true} for each that cannot.
 std::vector<json> looks() {
   std::vector<json> all;
   const workers::ParallelLook look = workers::look_at_parallel_runs(kAnswerWithin);
@@ -127,7 +127,7 @@ std::vector<json> looks() {
     all.push_back(json::parse(text, nullptr, /*allow_exceptions=*/false));
   }
   for (const std::int64_t process : look.silent) {
-    all.push_back({{"process", process}, {"stopped", true}});
+    all.push_back({{"process", process}, {"suspended", true}});
   }
   return all;
 }
@@ -189,7 +189,7 @@ std::string machine_line(const json& machine) {
 std::string table_of(const json& run) {
   if (!run.contains("parallel")) {
     return fmt::format(
-        "process {0}: a run that is stopped, as by Ctrl-Z, and cannot answer; 'kill -CONT {0}' "
+        "process {0}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT {0}' "
         "lets "
         "it go on\n",
         run.value("process", 0));

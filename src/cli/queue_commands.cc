@@ -61,7 +61,7 @@ std::string what_stays(const run::QueueFiles& files) {
 }
 
 /// Once, for who would wait in vain: until somebody lets the queue go on.
-class StoppedQueue {
+class SuspendedQueue {
  public:
   void look(const run::QueueFiles& files) {
     if (told_) return;
@@ -128,7 +128,7 @@ ExitCode down_command(const DownOptions& options) {
   }
   const std::string_view word = options.now ? kNowWord : options.drain ? kDrainWord : kDownWord;
   if (!sys::tell_fifo(files->words_path(), word)) {
-    return fail("your queue does not listen: is it stopped?", ExitCode::TaskFailed);
+    return fail("your queue does not listen: is it suspended?", ExitCode::TaskFailed);
   }
   if (options.drain && at_work > 0) {
     return answer(fmt::format("nothing more begins; your queue goes down when {} {} ended\n",
@@ -145,10 +145,10 @@ int wait_command(const WaitOptions& options) {
   const Result<std::string> run = find_run(options.run);
   if (!run) return static_cast<int>(fail(run.error()));
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
-  StoppedQueue stopped;
+  SuspendedQueue suspended;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, *run) : Waited{};
-    if (waited.goes_on && !sys::RunLock::holder(*run)) stopped.look(*files);
+    if (waited.goes_on && !sys::RunLock::holder(*run)) suspended.look(*files);
     if (waited.code) return *waited.code;
     const Result<RunOutcome> outcome = outcome_of(*run);
     if (!outcome) return static_cast<int>(fail(outcome.error()));

@@ -80,7 +80,7 @@ Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word) {
     if (!now) return std::unexpected(now.error());
     started = started || *now;
   }
-  return std::unexpected(Error{"your queue does not listen: is it stopped?"});
+  return std::unexpected(Error{"your queue does not listen: is it suspended?"});
 }
 
 }  // namespace trainyard::cli

@@ -90,8 +90,8 @@ std::string done_of(const LivingRun& run) {
 std::string why_nothing_begins(const run::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
   if (!server) return "your queue is not up: 'trainyard up' goes on with it";
-  if (!sys::is_stopped(*server)) return {};
-  return fmt::format("your queue is stopped: 'kill -CONT {}' lets it go on", *server);
+  if (!sys::is_suspended(*server)) return {};
+  return fmt::format("your queue is suspended: 'kill -CONT {}' lets it go on", *server);
 }
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {

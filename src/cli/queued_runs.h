@@ -16,7 +16,7 @@ namespace trainyard::cli {
 /// never will. Nothing for any other.
 std::optional<Error> why_not_begun(const std::string& run_directory);
 
-/// For people: nobody serves the queue, or who does is stopped; empty where neither is so.
+/// For people: nobody serves the queue, or who does is suspended; empty where neither is so.
 std::string why_nothing_begins(const run::QueueFiles& files);
 
 /// Whether it is one that may still begin.

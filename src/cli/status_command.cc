@@ -164,7 +164,7 @@ ExitCode status_command(const StatusOptions& options) {
                                          {.run_directory = named,
                                           .number = number,
                                           .yard_lives = holder.has_value(),
-                                          .yard_stopped = holder && sys::is_stopped(*holder),
+                                          .yard_suspended = holder && sys::is_suspended(*holder),
                                           .now_unix_ms = sys::unix_milliseconds(),
                                           .only = std::move(*only)},
                                          sink);

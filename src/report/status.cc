@@ -30,7 +30,7 @@ RunState state_of(const journal::ExecutionRow& execution, const StatusRequest& r
     return request.yard_lives && execution.is_of_program() ? RunState::Idle : RunState::Ended;
   }
   if (!request.yard_lives) return RunState::Died;
-  return request.yard_stopped ? RunState::Stopped : RunState::Running;
+  return request.yard_suspended ? RunState::Suspended : RunState::Running;
 }
 
 Instant now_of(const StatusView& view, Instant last, const StatusRequest& request) {

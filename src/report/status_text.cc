@@ -65,8 +65,8 @@ std::string_view word_for_state(RunState state) {
   switch (state) {
     case RunState::Running:
       return "running";
-    case RunState::Stopped:
-      return "stopped";
+    case RunState::Suspended:
+      return "suspended";
     case RunState::Idle:
       return "idle";
     case RunState::Ended:
@@ -185,7 +185,7 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
 }
 
 std::string running_text(const StatusView& view) {
-  const bool lives = view.state == RunState::Running || view.state == RunState::Stopped;
+  const bool lives = view.state == RunState::Running || view.state == RunState::Suspended;
   if (view.running.empty() || !lives) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
   const bool machines = view.machines.size() > 1;
@@ -370,9 +370,9 @@ std::string status_header(const StatusView& view) {
       text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
                           plain(view.execution.host));
       break;
-    case RunState::Stopped:
+    case RunState::Suspended:
       text += fmt::format(
-          "stopped, as by Ctrl-Z: process {0} on {1} starts nothing and hears of nothing until "
+          "suspended, as by Ctrl-Z: process {0} on {1} starts nothing and hears of nothing until "
           "'fg' in its shell or 'kill -CONT {0}'; what ran goes on",
           view.execution.yard_pid, plain(view.execution.host));
       break;

@@ -23,8 +23,8 @@ constexpr int kMachinesShown = 40;
 
 enum class RunState : std::uint8_t {
   Running,
-  Stopped,  ///< As by Ctrl-Z: tasks go on, and nobody hears of them or starts others.
-  Idle,     ///< All has ended, and the program whose run it is has more to do.
+  Suspended,  ///< As by Ctrl-Z: tasks go on, and nobody hears of them or starts others.
+  Idle,       ///< All has ended, and the program whose run it is has more to do.
   Ended,
   Died,  ///< Nobody wrote down an end, and nobody runs it any more.
 };

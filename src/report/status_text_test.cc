@@ -64,9 +64,9 @@ StatusView view_of_a_live_run() {
 
 TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   StatusView view = view_of_a_live_run();
-  view.state = RunState::Stopped;
+  view.state = RunState::Suspended;
   EXPECT_THAT(status_text(view),
-              AllOf(StartsWith("mnist: stopped, as by Ctrl-Z: process 42 on node7 starts nothing "
+              AllOf(StartsWith("mnist: suspended, as by Ctrl-Z: process 42 on node7 starts nothing "
                                "and hears of nothing until 'fg' in its shell or 'kill -CONT 42'; "
                                "what ran goes on\n"),
                     HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));

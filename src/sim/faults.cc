@@ -64,7 +64,7 @@ constexpr std::array<std::string_view, kFaultKinds> kFaultNames{
     "keeper dies",
     "guard dies",
     "keeper silent",
-    "yard stopped",
+    "yard suspended",
     "network split",
     "stream cut",
     "words said again",

@@ -67,7 +67,7 @@ enum class Fault : std::uint8_t {
   KeeperDies,    ///< Another one takes its place.
   GuardDies,     ///< And the keeper with it: nobody takes their place.
   KeeperSilent,  ///< Does not answer for a while.
-  YardStopped,   ///< Hears of nothing for a while, and of all at once when it goes on.
+  YardSuspended,  ///< Hears of nothing for a while, and of all at once when it goes on.
   // Of several machines.
   NetworkSplit,       ///< What a yard and an agent say to each other waits for a while.
   StreamCut,          ///< What carries that ends, and another one has to be opened.

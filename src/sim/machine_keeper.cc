@@ -63,7 +63,7 @@ void MadeUpMachine::lose_guard() {
 
 /// All goes on meanwhile. When the yard does, it looks first, and hears of the rest then.
 void MadeUpMachine::stop_yard(Duration lasts) {
-  world_.counts.count(Fault::YardStopped);
+  world_.counts.count(Fault::YardSuspended);
   const Instant until = now() + lasts;
   std::vector<model::Event> heard = std::exchange(inbox_, {});
   ++samples_delayed_;

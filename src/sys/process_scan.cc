@@ -175,7 +175,7 @@ std::string ProcessScan::read_text(std::int64_t pid, std::string_view file,
   return text;
 }
 
-bool is_stopped(std::int64_t pid) {
+bool is_suspended(std::int64_t pid) {
   const std::optional<ProcessStat> process = ProcessScan().read(pid);
   return process && (process->state == 'T' || process->state == 't');
 }

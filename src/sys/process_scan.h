@@ -63,7 +63,7 @@ class ProcessScan {
 };
 
 /// As by Ctrl-Z, or by who traces it. False of one that is gone.
-bool is_stopped(std::int64_t pid);
+bool is_suspended(std::int64_t pid);
 
 constexpr int kNoTree = -1;
 

@@ -202,7 +202,7 @@ class Faults(AgentTest):
             "SELECT count(*) >= 4 FROM events WHERE kind = 'machine_joined' OR kind = 'keeper'") == [(1,)])
         self.assertIn("it does not answer", self.end(yard))
 
-    def test_tasks_of_an_agent_that_is_stopped_end_with_the_lease_and_none_runs_twice(self):
+    def test_tasks_of_an_agent_that_is_suspended_end_with_the_lease_and_none_runs_twice(self):
         yard, ((_, agent), _) = self.begin(NOTES_ITSELF + WAITS, lease="1s")
         os.kill(agent, signal.SIGSTOP)
         theirs = self.tasks_of(agent)

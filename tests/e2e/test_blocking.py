@@ -71,7 +71,7 @@ groups:
             self.assertIn("is no plain file", self.trainyard(*words, expect=2).stderr)
 
     def stopped_keeper(self, guard_too=False):
-        """A yard with one task that runs and one that waits, and a keeper that has just been stopped; where the guard is,
+        """A yard with one task that runs and one that waits, and a keeper that has just been suspended; where the guard is,
         too, nobody tells it to go on."""
         os.mkfifo(self.directory / "gate")
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}, "
@@ -84,7 +84,7 @@ groups:
         os.kill(keeper, signal.SIGSTOP)
         return yard, keeper
 
-    def test_a_keeper_that_is_stopped_is_told_to_go_on_and_nobody_is_harmed(self):
+    def test_a_keeper_that_is_suspended_is_told_to_go_on_and_nobody_is_harmed(self):
         yard, keeper = self.stopped_keeper()
         self.open_gate()
         # The task's end is heard when the keeper goes on, and the next one starts.

@@ -61,16 +61,16 @@ class JobControl(YardTest):
     def stop(self, shell):
         at = len(shell.shown)
         shell.type("\x1a")
-        shell.until(lambda: self.state_of(self.run_pid) == "T", "the run to be stopped")
+        shell.until(lambda: self.state_of(self.run_pid) == "T", "the run to be suspended")
         shell.until_shown("ready> ", after=at)
 
     def goes_on(self, name):
         shell = self.begin(name)
         keeper = keeper_of(self.run_pid)
         self.stop(shell)
-        self.assertEqual(json.loads(self.trainyard("status", "--json", expect=0).stdout)["state"], "stopped")
-        self.assertIn("stopped, as by Ctrl-Z: process", self.trainyard("status", expect=0).stdout)
-        self.assertEqual(self.modes_of_commands(shell, "stopped"), self.text("before"))
+        self.assertEqual(json.loads(self.trainyard("status", "--json", expect=0).stdout)["state"], "suspended")
+        self.assertIn("suspended, as by Ctrl-Z: process", self.trainyard("status", expect=0).stdout)
+        self.assertEqual(self.modes_of_commands(shell, "suspended"), self.text("before"))
         # What runs goes on, and ends, also what has had its time; nothing begins.
         self.open_gate()
         self.until_file("ends.done")

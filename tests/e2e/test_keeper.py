@@ -162,7 +162,7 @@ groups:
         yard = self.start("run", "job.yaml")
         self.until("the tasks", lambda: all(self.life(task)[-1:] == ["TRAINING"] for task in "ab"))
         yard.send_signal(signal.SIGSTOP)
-        self.until("the yard to be stopped", lambda: self.status()["state"] == "stopped")
+        self.until("the yard to be suspended", lambda: self.status()["state"] == "suspended")
         self.open_gate()
         self.until_reaped("a")
         # The second one runs half a second longer than the first one.

@@ -153,7 +153,7 @@ assert [type(attempt.__enter__()) for attempt, _ in zip(trainyard.attempts(), [1
         self.open_gate()
         self.until("its end", lambda: not alive(int(task)))
         # The keeper has told of it by the time that another command has looked: else this shows less, and passes.
-        self.assertEqual(self.status()["state"], "stopped")
+        self.assertEqual(self.status()["state"], "suspended")
         helper.progress({"say": "progress", "fraction": 0.5, "values": {"loss": 7}})
         os.kill(yard.pid, signal.SIGCONT)
         self.end_of(yard, expect=0)

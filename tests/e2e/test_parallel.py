@@ -83,16 +83,16 @@ class Parallel(YardTest):
         self.assertEqual(process.wait(PATIENCE_S), 130)
         self.assertEqual(self.looks(process), [])
 
-    def test_one_that_is_stopped_is_shown_as_that(self):
+    def test_one_that_is_suspended_is_shown_as_that(self):
         process = self.start("-n", "1", "--", "sh", "-c", "echo up; exec sleep 1000")
         self.assertIn("up", self.next_line(process.stderr))
         process.send_signal(signal.SIGSTOP)
-        self.until("it to be stopped", lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        self.until("it to be suspended", lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
         # Each waits for an answer that does not come.
         looks = [self.start("--status", *words) for words in (["--json"], [])]
         look, shown = (self.end_of(each, expect=0)[0] for each in looks)
-        self.assertIn({"process": process.pid, "stopped": True}, json.loads(look))
-        self.assertIn(f"process {process.pid}: a run that is stopped, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\n",
+        self.assertIn({"process": process.pid, "suspended": True}, json.loads(look))
+        self.assertIn(f"process {process.pid}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\n",
                       shown)
         process.send_signal(signal.SIGCONT)
         process.terminate()

@@ -424,17 +424,17 @@ class Faults(QueueTest):
         self.open_gate()
         self.wait(held)
 
-    def test_a_queue_that_is_stopped_is_not_waited_for(self):
+    def test_a_queue_that_is_suspended_is_not_waited_for(self):
         self.wait(self.command_of("true"))
         os.kill(self.server(), signal.SIGSTOP)
         done = self.trainyard("down", expect=1)
-        stopped = f"your queue is stopped: 'kill -CONT {self.server()}' lets it go on"
-        self.assertIn(stopped, done.stderr)
+        suspended = f"your queue is suspended: 'kill -CONT {self.server()}' lets it go on"
+        self.assertIn(suspended, done.stderr)
         number = self.command_of("true")
-        self.assertEqual(self.told, f"trainyard: the submission waits: {stopped}\n")
-        self.assertEqual(self.living()[int(number)]["reason"], stopped)
+        self.assertEqual(self.told, f"trainyard: the submission waits: {suspended}\n")
+        self.assertEqual(self.living()[int(number)]["reason"], suspended)
         waiting = self.start("wait", number)
-        self.assertEqual(self.next_line(waiting.stderr), f"trainyard: {stopped}\n")
+        self.assertEqual(self.next_line(waiting.stderr), f"trainyard: {suspended}\n")
         os.kill(self.server(), signal.SIGCONT)
         self.end_of(waiting, expect=0)
         self.until("it is down", lambda: self.trainyard("down", expect=0).stdout == "your queue was not up\n")

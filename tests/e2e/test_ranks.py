@@ -104,7 +104,7 @@ time.sleep(1000)
         self.trainyard("kill", "t", expect=0)
         self.assertEqual(run.wait(PATIENCE_S), 1)
 
-    def test_no_rank_outlives_the_keeper_not_even_one_that_is_stopped(self):
+    def test_no_rank_outlives_the_keeper_not_even_one_that_is_suspended(self):
         self.sweep('echo $$ > $TRAINYARD_TASK_DIR/pid.$RANK; exec sleep 1000')
         run = self.start("run", "job.yaml")
         there = [self.directory / f"runs/job/g/t/pid.{rank}" for rank in range(3)]

@@ -182,7 +182,7 @@ class Selection(YardTest):
             self.assertIn("'' is not the name of a run", self.trainyard(*words, expect=2).stderr, words)
         self.assertTrue((self.directory / "runs/sweep").exists())
 
-    def test_kill_ends_all_that_are_meant_and_nothing_is_asked_of_a_run_that_is_stopped(self):
+    def test_kill_ends_all_that_are_meant_and_nothing_is_asked_of_a_run_that_is_suspended(self):
         os.mkfifo(self.directory / "gate")
         yard = self.start("run", "sweep.yaml")
         self.until_file("runs/sweep/journal.db")
@@ -190,7 +190,7 @@ class Selection(YardTest):
                    lambda: sorted(self.words("runs/sweep").values()) == ["FINISHED"] * 4 + ["RUNNING"] * 2)
         os.kill(yard.pid, signal.SIGSTOP)
         for words in (["kill", "lr=0.1"], ["hold", "*"], ["submit", "sweep.yaml", "runs/sweep"]):
-            self.assertIn(f"is stopped, as by Ctrl-Z, and answers nobody: 'kill -CONT {yard.pid}' lets it go on",
+            self.assertIn(f"is suspended, as by Ctrl-Z, and answers nobody: 'kill -CONT {yard.pid}' lets it go on",
                           self.trainyard(*words, expect=2).stderr)
         os.kill(yard.pid, signal.SIGCONT)
         self.assertIn("which tasks of 'runs/sweep'? '*' are all", self.trainyard("kill", "1", expect=2).stderr)
