@@ -125,7 +125,7 @@ void CursorPlace::read_name(const std::string& word) {
     return;
   }
   const std::vector<const CLI::App*> commands = command_->get_subcommands(
-      [&word](const CLI::App* command) { return command->get_name() == word; });
+      [&word](const CLI::App* command) { return command->check_name(word); });
   if (commands.empty() || !typed_.before.empty()) {
     typed_.before.push_back(word);
   } else if (word == kHelpCommand) {
@@ -175,6 +175,9 @@ void CursorPlace::add_commands(Offers& offers) const {
   };
   for (const CLI::App* command : command_->get_subcommands(is_offered)) {
     offers.list.push_back({.text = command->get_name(), .about = command->get_description()});
+    for (const std::string& alias : command->get_aliases()) {
+      offers.list.push_back({.text = alias, .about = command->get_description()});
+    }
   }
 }
 

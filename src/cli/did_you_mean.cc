@@ -56,12 +56,15 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
     const std::vector<const CLI::App*> commands = commands_of(*here);
     // Where there are no commands left it is a value.
     if (word.starts_with('-') || commands.empty()) continue;
-    const auto next = std::ranges::find(
-        commands, word, [](const CLI::App* it) { return std::string_view(it->get_name()); });
+    const auto next = std::ranges::find_if(
+        commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });
     if (next == commands.end()) {
       std::vector<std::string> names;
       names.reserve(commands.size());
-      for (const CLI::App* known : commands) names.push_back(known->get_name());
+      for (const CLI::App* known : commands) {
+        names.push_back(known->get_name());
+        for (const std::string& alias : known->get_aliases()) names.push_back(alias);
+      }
       const std::vector<std::string_view> near(names.begin(), names.end());
       if (takes_values(*here) && !nearest(word, near)) continue;
       return unknown("command", word, names, command);

@@ -113,7 +113,7 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run; other tasks continue");
-  kill->group(command_groups::kChange);
+  kill->alias("cancel")->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory);
   kill->footer(
       "Examples:\n"

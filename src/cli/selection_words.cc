@@ -43,7 +43,7 @@ constexpr char kMark = '\x01';
 /// Whether a command has the words above.
 bool is_selecting(const CLI::App& app, const std::string& name) {
   const auto commands =
-      app.get_subcommands([&name](const CLI::App* command) { return command->get_name() == name; });
+      app.get_subcommands([&name](const CLI::App* command) { return command->check_name(name); });
   if (commands.empty()) return false;
   const CLI::Option* const words = commands.front()->get_option_no_throw(kWords);
   return words != nullptr && words->get_type_name() == value_kinds::kTasks;

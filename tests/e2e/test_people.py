@@ -52,6 +52,14 @@ groups:
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})
         self.assertIn("not running", self.trainyard("kill", "b", expect=2).stderr)
 
+    def test_cancel_is_another_name_of_kill_wherever_a_command_is_named(self):
+        self.assertEqual(self.trainyard("help", "cancel", expect=0).stdout, self.trainyard("kill", "--help", expect=0).stdout)
+        self.assertIn("did you mean 'cancel'?", self.trainyard("cancle", "b", expect=2).stderr)
+        self.assertIn("did you mean '--run-dir'?", self.trainyard("cancel", "--run-dri", "b", expect=2).stderr)
+        self.assertIn("g/b has been ended", self.trainyard("cancel", "b", expect=0).stdout)
+        self.finish(expect=1)
+        self.assertEqual(self.words()["g/b"], "KILLED")
+
     def test_kill_says_when_a_run_has_no_control_socket(self):
         with closing(sqlite3.connect(self.directory / "runs/job/journal.db")) as journal, journal:
             journal.execute("UPDATE executions SET socket_path = ''")
