@@ -98,13 +98,16 @@ std::expected<run::CodeCopy, ExitCode> make_snapshot(const SnapshotPlace& place,
                                                      const std::function<bool()>& is_given_up) {
   const sys::HeldSignals signals({SIGINT, SIGTERM, SIGHUP});
   CopyProgress progress(seen_from_here(place.directory));
+  int signal = 0;
   bool interrupted = false;
   Result<run::CodeCopy> copy =
       run::copy_code({.directory = place.directory,
                       .run_directory = place.run_directory,
                       .is_given_up =
                           [&] {
-                            interrupted = interrupted || signals.take() != 0 || is_given_up();
+                            if (interrupted) return true;
+                            signal = signals.take();
+                            interrupted = signal != 0 || is_given_up();
                             return interrupted;
                           },
                       .tell = [&progress](std::size_t files) { progress.tell(files); }});
@@ -112,7 +115,7 @@ std::expected<run::CodeCopy, ExitCode> make_snapshot(const SnapshotPlace& place,
   forget_directory(place.run_directory);
   if (interrupted) {
     return std::unexpected(fail("interrupted: the code has not been copied, and nothing begins",
-                                ExitCode::Interrupted));
+                                interrupted_by(signal)));
   }
   return std::unexpected(fail(std::move(copy.error()).in("--snapshot")));
 }

@@ -1,22 +1,29 @@
 // What the program tells the shell.
 #pragma once
 
+#include <csignal>
+
 namespace trainyard::cli {
 
 /// Of `run`, and each means the same wherever it comes from. Another command has 1 for what it
 /// could not do.
 enum class ExitCode : int {
-  Success = 0,       ///< All tasks have finished.
-  TaskFailed = 1,    ///< Some failed or were skipped.
-  Usage = 2,         ///< Nothing was done: the command line, the job file or the place is wrong.
-  NotDone = 75,      ///< Not all is done, and no task is to blame: `run --resume` goes on.
-  Interrupted = 130  ///< Ctrl-C, TERM.
+  Success = 0,        ///< All tasks have finished.
+  TaskFailed = 1,     ///< Some failed or were skipped.
+  Usage = 2,          ///< Nothing was done: the command line, the job file or the place is wrong.
+  NotDone = 75,       ///< Not all is done, and no task is to blame: `run --resume` goes on.
+  Interrupted = 130,  ///< Ctrl-C, or the program that held the run let go of it.
+  Terminated = 143,   ///< TERM.
 };
+
+/// The exit code after this signal; 0: something else interrupted.
+constexpr ExitCode interrupted_by(int signal) {
+  return signal == SIGTERM ? ExitCode::Terminated : ExitCode::Interrupted;
+}
 
 /// The same for `--help`.
 constexpr const char* kExitCodes =
-    "Exit codes: 0 all tasks finished; 1 a task failed; 2 refused, nothing was done; 75 "
-    "incomplete,\n"
-    "no task failed ('run --resume' continues); 130 Ctrl-C or SIGTERM.";
+    "Exit codes: 0 all tasks finished; 1 a task failed; 2 refused, nothing was done; 75 incomplete,\n"
+    "no task failed ('run --resume' continues); 130 Ctrl-C; 143 SIGTERM.";
 
 }  // namespace trainyard::cli

@@ -19,14 +19,15 @@ struct Said {
   std::string_view meaning;
 };
 
-constexpr std::array<Said, 5> kExits{{
+constexpr std::array<Said, 6> kExits{{
     {.name = "0", .meaning = "All tasks have finished."},
     {.name = "1", .meaning = "Some failed or were skipped."},
     {.name = "2",
      .meaning = "Nothing was done: the command line, the job file or the place is wrong."},
     {.name = "75",
      .meaning = "Not all is done, and no task is to blame: 'trainyard run --resume' goes on."},
-    {.name = "130", .meaning = "Interrupted, by Ctrl-C or TERM."},
+    {.name = "130", .meaning = "Interrupted by Ctrl-C."},
+    {.name = "143", .meaning = "Ended by TERM."},
 }};
 
 constexpr std::array<Said, 9> kVariables{{

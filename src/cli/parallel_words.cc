@@ -368,7 +368,7 @@ int ParallelWords::run_them() {
     return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
   }
   if (!result && !result.started) return static_cast<int>(ExitCode::Usage);
-  if (result.stopped) return static_cast<int>(ExitCode::Interrupted);
+  if (result.stopped) return static_cast<int>(interrupted_by(run.stop_signal()));
   return static_cast<int>(result ? ExitCode::Success : ExitCode::TaskFailed);
 }
 

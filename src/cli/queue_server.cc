@@ -304,7 +304,9 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
     code = end_of_child->signal != 0 ? kOfSignal + end_of_child->signal : end_of_child->exit_code;
   }
   // As it was told to: it goes on with the next one that serves the queue.
-  if (leaves_ && code == static_cast<int>(ExitCode::Interrupted)) return;
+  const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
+                           code == static_cast<int>(ExitCode::Terminated);
+  if (leaves_ && interrupted) return;
   const bool never_began = outcome.stage == RunOutcome::Stage::NotBegun;
   end(number, run.run_directory, code, never_began ? first_words_of(run.run_directory) : "");
 }

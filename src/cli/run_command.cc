@@ -287,7 +287,7 @@ ExitCode Session::finish(const run::Ending& ending) {
   tasks_.hide();
   if (ending.gave_up) {
     return fail(fmt::format("{}; {}", ending.gave_up->message, how_to_go_on()),
-                ending.interrupted ? ExitCode::Interrupted : ExitCode::NotDone);
+                ending.interrupted ? interrupted_by(ending.signal) : ExitCode::NotDone);
   }
   if (ending.not_closed) return fail(*ending.not_closed, ExitCode::NotDone);
   keep_what_was_learned();
@@ -300,7 +300,7 @@ ExitCode Session::finish(const run::Ending& ending) {
     return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
                 ExitCode::NotDone);
   }
-  return ending.interrupted ? ExitCode::Interrupted : result;
+  return ending.interrupted ? interrupted_by(ending.signal) : result;
 }
 
 void Session::keep_what_was_learned() {

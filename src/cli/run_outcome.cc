@@ -47,8 +47,10 @@ Result<RunOutcome> outcome_of(const std::string& run_directory) {
   if (!executions) return std::unexpected(executions.error());
   if (executions->empty() || !executions->back().ended) return RunOutcome{.stage = Stage::Died};
   const std::string& how = executions->back().how;
-  if (how == run::kInterrupted) {
-    return RunOutcome{.stage = Stage::Interrupted, .code = ExitCode::Interrupted};
+  if (run::is_interrupted(how)) {
+    return RunOutcome{
+        .stage = Stage::Interrupted,
+        .code = how == run::kTerminated ? ExitCode::Terminated : ExitCode::Interrupted};
   }
   const bool lacks_something = how.starts_with(run::kNotAllDone);
   if (how != run::kEnded && !lacks_something) return RunOutcome{.stage = Stage::Over};

@@ -58,7 +58,7 @@ report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) 
 void tell_way_on(journal::JournalReader& reader, const std::string& run_directory) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions || executions->empty()) return;
-  if (executions->back().how != run::kInterrupted) return;
+  if (!run::is_interrupted(executions->back().how)) return;
   sys::write_standard_error(
       fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n",
                   text::shell_word(seen_from_here(run_directory))));

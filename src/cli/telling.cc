@@ -41,6 +41,7 @@ tell::Outcome outcome_of(ExitCode code) {
     case ExitCode::TaskFailed:
       return tell::Outcome::Failed;
     case ExitCode::Interrupted:
+    case ExitCode::Terminated:
       return tell::Outcome::Interrupted;
     case ExitCode::Usage:
     case ExitCode::NotDone:

@@ -382,7 +382,7 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
-      if (view.execution.how == run::kInterrupted) {
+      if (run::is_interrupted(view.execution.how)) {
         text += "; " + resume;
       }
       break;

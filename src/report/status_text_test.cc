@@ -191,6 +191,9 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
   view.execution = {.number = 1, .job_file = "/mnist.yaml", .how = "interrupted"};
   EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted after 5.0 s; 'trainyard run "
                                            "--resume runs/mnist' goes on\n"));
+  view.execution.how = "interrupted by TERM";
+  EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted by TERM after 5.0 s; 'trainyard run "
+                                           "--resume runs/mnist' goes on\n"));
 }
 
 TEST(Status, SaysThatAProgramGoesOnWithItsRun) {

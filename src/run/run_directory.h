@@ -16,9 +16,13 @@ namespace trainyard::run {
 // How an execution has ended, as its journal says.
 constexpr const char* kEnded = "ended";
 constexpr const char* kInterrupted = "interrupted";
+constexpr const char* kTerminated = "interrupted by TERM";
 /// Before why, where no task is to blame.
 constexpr const char* kNotAllDone = "not all is done: ";
 constexpr const char* kKeeperDied = "the keeper or its guard died";
+
+/// Whether it was interrupted, by whatever.
+constexpr bool is_interrupted(std::string_view how) { return how.starts_with(kInterrupted); }
 
 /// With the links on its way followed: a run is the same by whichever name it is called, and what a
 /// dead run left is found by the one name that stands in its environment.

@@ -96,7 +96,7 @@ std::vector<std::string> regions_of_gpus(const std::vector<model::Gpu>& gpus) {
 
 std::string how(const Ending& ending, const Tasks& tasks) {
   if (ending.gave_up) return "gave up: " + ending.gave_up->message;
-  if (ending.interrupted) return kInterrupted;
+  if (ending.interrupted) return ending.signal == SIGTERM ? kTerminated : kInterrupted;
   if (ending.keeper_gone) return kKeeperDied;
   if (!ending.files_left.empty()) return kNotAllDone + ("files are left on " + ending.files_left);
   const std::string left = tasks.not_done();
@@ -390,7 +390,8 @@ Ending YardRun::run() {
   Result<void> driven =
       drive(scheduler, *fleet_, *journal_, observers,
             {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
-  Ending ending{.interrupted = interrupted_, .keeper_gone = machine_->keeper_gone()};
+  Ending ending{
+      .interrupted = interrupted_, .signal = signal_, .keeper_gone = machine_->keeper_gone()};
   if (!driven) ending.gave_up = std::move(driven.error());
   ending.files_left = bring_files_back();
   // What is left of the tasks is ended before anything is said about them.
@@ -467,7 +468,9 @@ void YardRun::watch_signals() {
   // From before anything is written down: what has begun ends as a run does. A lost terminal does
   // not end the run, and neither does a reader of its output that goes away.
   loop_.watch_signals({SIGINT, SIGTERM, SIGHUP, SIGPIPE}, [this](int signal) {
-    if (signal == SIGINT || signal == SIGTERM) interrupt();
+    if (signal != SIGINT && signal != SIGTERM) return;
+    if (!interrupted_ && !brings_files_) signal_ = signal;
+    interrupt();
   });
 }
 

@@ -97,6 +97,7 @@ Result<void> clear_up(const std::string& run_directory,
 /// How an execution has ended.
 struct Ending {
   bool interrupted = false;
+  int signal = 0;  ///< By which it was interrupted first: INT or TERM; 0: by something else.
   bool keeper_gone = false;
   std::optional<Error> gave_up;  ///< The journal could not be written for too long.
   /// The machines on which files are left that tasks have written; empty: none.
@@ -207,6 +208,7 @@ class YardRun {
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
+  int signal_ = 0;              ///< That has interrupted it; 0: none.
   bool brings_files_ = false;   ///< All is over but for that.
   bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.
   std::optional<int> held_by_;  ///< Somebody has the other end of it, and may submit more.

@@ -166,10 +166,11 @@ ParallelResult ParallelRun::run(Work work, const std::stop_token& stop) {
     end_all("the run is stopped");
   });
   if (!work_.stop_signals.empty()) {
-    loop_.watch_signals(work_.stop_signals, [this](int) {
+    loop_.watch_signals(work_.stop_signals, [this](int signal) {
       // Asked once more: at once.
       if (result_.stopped) return signal_those_that_run(SIGKILL);
       result_.stopped = true;
+      stop_signal_ = signal;
       end_all("the run is stopped");
     });
   }

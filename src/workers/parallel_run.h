@@ -54,6 +54,9 @@ class ParallelRun {
 
   ParallelResult run(Work work, const std::stop_token& stop);
 
+  /// The first signal that stopped it; 0: none did.
+  [[nodiscard]] int stop_signal() const { return stop_signal_; }
+
  private:
   struct Life {
     WorkerPlan plan;
@@ -121,6 +124,7 @@ class ParallelRun {
   ParallelResult result_;
   Work work_;
   bool ending_ = false;
+  int stop_signal_ = 0;
   bool others_were_long_ = false;  ///< To end: they are not waited for.
   std::string broken_;             ///< Why nothing can be started or ended any more.
   Waits waits_;

@@ -231,7 +231,7 @@ groups:
         section = (DOCS / "reports.md").read_text().split("\n## Exit codes\n", 1)[1]
         rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
         begin = next(number for number, row in enumerate(rows) if row[0] == "command")
-        self.assertEqual([row[0] for row in rows[2:begin]], ["0", "1", "2", "75", "130"])
+        self.assertEqual([row[0] for row in rows[2:begin]], ["0", "1", "2", "75", "130", "143"])
         heads, described = rows[begin], {}
         for row in rows[begin + 2:]:
             codes = {head for head, words in zip(heads[1:4], row[1:4]) if words} | set(re.findall(r"\b\d+(?=[,:])", row[4]))
@@ -297,11 +297,12 @@ groups:
         for command in ("true", "exit 3", "kill -9 $$"):
             tried("ranks", "-n", "2", "--", "sh", "-c", command)
         tried("ranks", "-n", "2")
-        yard.terminate()
-        self.end_of(yard)
-        seen["run"].add(yard.returncode)
-        yard = self.start("run", "--resume", "waits")
-        self.until("a runs again", lambda: self.status("waits")["tasks"][0]["word"] == "RUNNING")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            yard.send_signal(number)
+            self.end_of(yard)
+            seen["run"].add(yard.returncode)
+            yard = self.start("run", "--resume", "waits")
+            self.until("a runs again", lambda: self.status("waits")["tasks"][0]["word"] == "RUNNING")
         os.kill(guard_of(yard.pid), signal.SIGKILL)
         self.end_of(yard)
         seen["run"].add(yard.returncode)

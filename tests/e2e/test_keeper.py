@@ -297,5 +297,5 @@ groups:
     def test_the_exit_codes_stand_in_the_help(self):
         for words in (["--help"], ["run", "--help"]):
             told = self.trainyard(*words, expect=0).stdout
-            for code in (0, 1, 2, 75, 130):
+            for code in (0, 1, 2, 75, 130, 143):
                 self.assertRegex(told, rf"\b{code} ", words)

@@ -76,8 +76,8 @@ class Machines(YardTest):
         self.assertRegex(shown, r"machine \S+: workers 1, heard of \d+ ms ago, 0 events queued")
         self.assertRegex(shown, r"machine \S+: workers 0, heard of \d+ ms ago, 0 events queued")
         first.send_signal(signal.SIGTERM)
-        for process in (first, second):
-            self.end_of(process, expect=130)
+        self.end_of(first, expect=143)
+        self.end_of(second, expect=130)
 
     def test_are_not_attached_with_another_token_and_it_is_not_quoted(self):
         server = self.server()

@@ -80,7 +80,7 @@ class Parallel(YardTest):
         self.assertIn(f"process {process.pid}: star, not all are ready yet\n", shown)
         self.assertRegex(shown, r"(?m)^ +1  collector +awaited$")
         process.terminate()
-        self.assertEqual(process.wait(PATIENCE_S), 130)
+        self.assertEqual(process.wait(PATIENCE_S), 143)
         self.assertEqual(self.looks(process), [])
 
     def test_one_that_is_suspended_is_shown_as_that(self):
@@ -96,7 +96,7 @@ class Parallel(YardTest):
                       shown)
         process.send_signal(signal.SIGCONT)
         process.terminate()
-        self.assertEqual(process.wait(PATIENCE_S), 130)
+        self.assertEqual(process.wait(PATIENCE_S), 143)
 
     def test_a_directory_has_the_logs_of_one_run_at_a_time(self):
         inner = self.parallel("-n", "1", "--", TRAINYARD, "parallel", "-n", "2", "--", "echo", "in vain", expect=1).stderr

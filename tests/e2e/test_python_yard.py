@@ -189,10 +189,10 @@ if __name__ == "__main__":
         self.until("two tasks", lambda: len(self.notes()) == 2)
         return program, [int(line.split()[1]) for line in self.notes()]
 
-    def gone(self, tasks):
+    def gone(self, tasks, how="interrupted"):
         self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
         self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
-        self.assertEqual(self.status("run")["execution"]["how"], "interrupted")
+        self.assertEqual(self.status("run")["execution"]["how"], how)
         self.assertEqual(set(self.words("run").values()), {"STOPPED"})
 
     def test_all_ends_when_the_program_is_killed(self):
@@ -444,7 +444,7 @@ if __name__ == "__main__":
         if number == signal.SIGKILL:  # Nobody was left to write down how it ended.
             self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
         else:
-            self.gone(tasks)
+            self.gone(tasks, how="interrupted by TERM")
         return json.loads(output)
 
     def test_forty_small_tasks(self):

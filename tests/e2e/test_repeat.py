@@ -168,7 +168,7 @@ class Repeats(YardTest):
         self.until("round 1", lambda: self.words().get("server.1/mean") == "RUNNING")
         yard.terminate()
         self.keep_opening_gate(yard)
-        self.end_of(yard, expect=130)
+        self.end_of(yard, expect=143)
         self.assertEqual([name for name in self.rounds() if name.endswith(".2")], [])
         self.write("server.sh", SERVER)
         self.trainyard("run", "--resume", "runs/job", expect=0)

@@ -106,7 +106,7 @@ class Submit(YardTest):
         (row,) = [row for row in self.status()["tasks"] if row["group"] == "second"]
         self.assertEqual(row["message"], "it needs group 'train (2)', where a task failed")
         yard.terminate()
-        self.end_of(yard, expect=130)
+        self.end_of(yard, expect=143)
 
     @unittest.skipUnless(os.geteuid() == 0 and subprocess.run([*SOMEBODY_ELSE, TRAINYARD, "--version"],
                                                               capture_output=True).returncode == 0,
@@ -275,7 +275,7 @@ class UntilStdinCloses(YardTest):
         yard = self.held("'true'")
         self.ended("a")
         yard.send_signal(signal.SIGTERM)
-        self.assertEqual(yard.wait(timeout=PATIENCE_S), 130)
+        self.assertEqual(yard.wait(timeout=PATIENCE_S), 143)
 
     def test_goes_on_with_another_keeper_while_it_has_nothing_to_do(self):
         yard = self.held("'true'")

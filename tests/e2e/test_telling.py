@@ -96,11 +96,14 @@ name: job
 on-finish: echo $TRAINYARD_OUTCOME $TRAINYARD_EXIT_CODE $TRAINYARD_STOPPED > told
 groups: [{tasks: [{command: touch there; sleep 1000}]}]
 """)
-        yard = self.start("run", "job.yaml")
-        self.until_file("there")
-        yard.send_signal(signal.SIGINT)
-        self.end_of(yard, expect=130)
-        self.assertEqual(self.text("told"), "interrupted 130 1\n")
+        for run, number, code in (("runs/job", signal.SIGINT, 130), ("runs/job-2", signal.SIGTERM, 143)):
+            yard = self.start("run", "job.yaml", "--new")
+            self.until_file("there")
+            yard.send_signal(number)
+            self.end_of(yard, expect=code)
+            self.assertEqual(self.text("told"), f"interrupted {code} 1\n")
+            self.trainyard("wait", run, expect=code)
+            (self.directory / "there").unlink()
 
 
 class Notify(TellingTest):
