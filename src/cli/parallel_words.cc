@@ -287,7 +287,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
       "Secrets: TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD.\n"
       "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run; 130 "
       "interrupted,\n"
-      "here or on another machine.");
+      "here or on another machine; 143 SIGTERM.");
 }
 
 std::optional<int> ParallelWords::run() {

@@ -29,11 +29,11 @@
 #include "job/job_files.h"
 #include "job/run_if.h"
 #include "job/task_keys.h"
+#include "model/priority.h"
 #include "model/terms.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "settings/setting_value.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
@@ -54,7 +54,7 @@ std::string said_last(const SubmitOptions& options, job::TaskKey key) {
 /// What of the keys of its task is the queue's to keep to.
 Result<void> take_order(const SubmitOptions& options, run::Submission& submission) {
   if (const std::string said = said_last(options, job::TaskKey::Priority); !said.empty()) {
-    const Result<int> priority = settings::parse_priority(said);
+    const Result<int> priority = model::parse_priority(said);
     if (!priority) return std::unexpected(Error(priority.error()).in("--priority"));
     submission.priority = *priority;
   }

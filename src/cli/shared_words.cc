@@ -40,7 +40,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Allow interrupting the task when memory is short (default: true)"},
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kNumber,
-     .about = "Larger numbers start first (default: 0)"},
+     .about = "-1000 to 1000; larger numbers start first (default: 0)"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kSignal,
      .about = "Send SIGUSR1 120 s before SIGTERM: USR1@120"},

@@ -5,15 +5,21 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/result.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
+#include "cli/value_kinds.h"
+#include "model/priority.h"
 
 namespace trainyard::cli {
 namespace {
 
-constexpr int kPriorityMax = 1'000'000;
+std::string wrong_with_priority(const std::string& word) {
+  const Result<int> priority = model::parse_priority(word);
+  return priority ? std::string() : priority.error().message;
+}
 
 constexpr const char* kCodes =
     "Exit codes: 0 done, 1 some tasks could not be changed, 2 nothing was done.";
@@ -42,8 +48,11 @@ WishWords::WishWords(CLI::App& app) {
                    kCodes);
   update_ = app.add_subcommand("update", "Change the priority of tasks");
   add_selection(*update_, options_.words, options_.run_directory);
-  update_->add_option("--priority", options_.priority, "Larger numbers start first; usually 0")
-      ->check(CLI::Range(-kPriorityMax, kPriorityMax))
+  update_
+      ->add_option("--priority", options_.priority,
+                   "-1000 to 1000; larger numbers start first; usually 0")
+      ->type_name(value_kinds::kNumber)
+      ->check(wrong_with_priority)
       ->required();
   update_->footer(
       std::string("Examples:\n"

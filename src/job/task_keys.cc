@@ -14,6 +14,7 @@
 #include "job/retry_text.h"
 #include "job/run_if.h"
 #include "job/workers_text.h"
+#include "model/priority.h"
 #include "model/site_wish.h"
 #include "settings/setting_value.h"
 
@@ -60,7 +61,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .example = "false"},
     {.key = TaskKey::Priority,
      .name = "priority",
-     .take = take<&Asked::priority, settings::parse_priority>,
+     .take = take<&Asked::priority, model::parse_priority>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "whole number",

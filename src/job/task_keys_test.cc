@@ -18,6 +18,7 @@
 #include "job/test_job.h"
 #include "job/test_task_keys.h"
 #include "model/ids.h"
+#include "model/priority.h"
 
 namespace trainyard::job {
 namespace {
@@ -103,6 +104,18 @@ TEST(TaskKeys, HavePlaceholdersWhereTheDocumentationSaysSo) {
 }
 
 Names names_of(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
+
+TEST(TaskKeys, HaveOneRangeOfPriorities) {
+  for (const std::string key : {"priority: 1001, ", "priority: -1001, ", "priority: high, "}) {
+    const auto told = ElementsAre(HasSubstr(fmt::format(
+        "priority: must be a whole number between -{0} and {0}", model::kPriorityMost)));
+    EXPECT_THAT(mistakes_of(job_text(key, "")), told) << key;
+    EXPECT_THAT(mistakes_of(job_text("", key)), told) << key;
+  }
+  const auto schema = nlohmann::json::parse(info_of(TaskKey::Priority).schema)["anyOf"][0];
+  EXPECT_EQ(schema["minimum"], -model::kPriorityMost);
+  EXPECT_EQ(schema["maximum"], model::kPriorityMost);
+}
 
 TEST(TaskKeys, AreTheOnlyOnesOfTheSchema) {
   const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));

@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "journal/journal_file.h"
 #include "journal/options.h"
+#include "model/priority.h"
 #include "model/terms.h"
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
@@ -82,11 +83,20 @@ Result<void> read_run_if(std::string_view value, model::RunIf& into) {
   return std::unexpected(Error{"'if' is no condition"});
 }
 
+Result<void> read_priority(std::string_view value, int& into) {
+  const Result<int> priority = model::parse_priority(value);
+  if (!priority) {
+    return std::unexpected(Error{fmt::format("'priority' {}", priority.error().message)});
+  }
+  into = *priority;
+  return {};
+}
+
 /// What is not known is of a later release, and left out.
 Result<void> read_line(std::string_view name, std::string_view value, Submission& into) {
   if (name == "number") return read_number(name, value, into.number);
   if (name == "umask") return read_number(name, value, into.umask);
-  if (name == "priority") return read_number(name, value, into.priority);
+  if (name == "priority") return read_priority(value, into.priority);
   if (name == "submitted") return read_number(name, value, into.submitted_unix_ms);
   if (name == "needs") return read_number(name, value, into.needs.emplace_back());
   if (name == "if") return read_run_if(value, into.run_if);

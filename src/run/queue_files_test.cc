@@ -65,6 +65,8 @@ TEST(Submissions, ThatAreDamagedAreRefused) {
   EXPECT_EQ(why(to_text(Submission{.run_directory = "/r"})), "it says not which run it is");
   EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is no number");
   EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is no condition");
+  EXPECT_EQ(why(good + "priority=1001" + '\0'),
+            "'priority' must be a whole number between -1000 and 1000");
   EXPECT_EQ(why(good + "nothing" + '\0'), "a line has no name");
   EXPECT_TRUE(submission_from(good + "later=known" + '\0'));
 }

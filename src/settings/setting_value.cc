@@ -182,18 +182,6 @@ Result<bool> parse_try_first(std::string_view text) {
       Error{fmt::format("'{}' is neither 0 nor 1: one task is tried first, or none", text)});
 }
 
-Result<int> parse_priority(std::string_view text) {
-  constexpr int kMost = 1'000;
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, number);
-  if (text.empty() || status != std::errc{} || stop != end || number < -kMost || number > kMost) {
-    return std::unexpected(
-        Error{fmt::format("'{}' is not a whole number from -{} to {}", text, kMost, kMost)});
-  }
-  return number;
-}
-
 Result<int> parse_gpus(std::string_view text) {
   const auto number = number_in(text);
   if (number && *number > 0 && *number < 1) {

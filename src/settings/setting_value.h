@@ -25,9 +25,6 @@ Result<double> parse_share(std::string_view text);
 /// How many tasks are tried before the others: 0 or 1.
 Result<bool> parse_try_first(std::string_view text);
 
-/// A whole number from -1,000 to 1,000.
-Result<int> parse_priority(std::string_view text);
-
 /// A whole number from 0 to 1,000,000,000.
 Result<int> parse_count(std::string_view text);
 /// How many GPUs: as a count. The error for a part of one says what shares a GPU.

@@ -18,6 +18,7 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/utf8.h"
+#include "model/priority.h"
 #include "wire/fields.h"
 
 namespace trainyard::wire {
@@ -73,13 +74,20 @@ Result<ControlRequest> hold_of(const nlohmann::json& fields, bool hold) {
   return *std::move(request);
 }
 
+bool says_priority(const nlohmann::json& value) {
+  if (value.is_number_unsigned()) {
+    return std::cmp_less_equal(value.get<std::uint64_t>(), model::kPriorityMost);
+  }
+  return value.is_number_integer() && model::is_priority(value.get<std::int64_t>());
+}
+
 Result<ControlRequest> priority_of(const nlohmann::json& fields) {
   Result<SetPriority> request = named<SetPriority>(fields);
   if (!request) return std::unexpected(std::move(request.error()));
   const auto found = fields.find("priority");
-  const bool fits = found != fields.end() && found->is_number_integer() &&
-                    std::in_range<std::int32_t>(found->get<std::int64_t>());
-  if (!fits) return std::unexpected(Error{"'priority': is no such number"});
+  if (found == fields.end() || !says_priority(*found)) {
+    return std::unexpected(Error{fmt::format("'priority' {}", model::not_a_priority().message)});
+  }
   request->priority = found->get<std::int32_t>();
   return *std::move(request);
 }

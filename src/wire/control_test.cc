@@ -51,10 +51,11 @@ TEST(ControlRequest, ToHoldToReleaseAndToGoFirstComeThroughTheFrame) {
     EXPECT_EQ(read_request(to_fields(request)), request);
   }
   EXPECT_EQ(request_error(R"({"do":"hold","group":"a"})"), "request: 'id' is missing");
-  for (const std::string_view wrong : {R"("3")", "1.5", "99999999999", "null"}) {
+  for (const std::string_view wrong :
+       {R"("3")", "1.5", "1001", "-1001", "18446744073709551615", "null"}) {
     EXPECT_EQ(request_error(std::string(R"({"do":"priority","group":"a","id":"b","priority":)") +
                             std::string(wrong) + "}"),
-              "request: 'priority': is no such number")
+              "request: 'priority' must be a whole number between -1000 and 1000")
         << wrong;
   }
 }
