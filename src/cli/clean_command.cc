@@ -60,8 +60,8 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   const bool has_agents = !execution.ended && !run::read_machine_keys(directory).empty();
   if (has_agents && left > Duration{0}) {
     return std::unexpected(Error{fmt::format(
-        "tasks of the run in '{}' may run on for {} yet: nothing was deleted; "
-        "'trainyard run --resume {}' goes on with them",
+        "tasks of the run in '{}' may run for another {}: nothing was deleted; 'trainyard run "
+        "--resume {}' continues them",
         directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)))});
   }
   return run;
@@ -102,12 +102,11 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
     if (!directory) return std::unexpected(directory.error());
     if (sys::RunLock::holder(*directory)) {
       return std::unexpected(
-          Error{fmt::format("{} is at work: nothing was deleted", name_of_run(*directory))});
+          Error{fmt::format("{} is active: nothing was deleted", name_of_run(*directory))});
     }
     if (goes_on_in_queue(*directory)) {
       return std::unexpected(Error{
-          fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' takes it "
-                      "out",
+          fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' removes it",
                       name_of_run(*directory), name)});
     }
     Result<OldRun> run = look_at_old_run(*directory);

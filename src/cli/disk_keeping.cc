@@ -71,13 +71,13 @@ class LeftNumbers {
   std::optional<journal::JournalReader> reader_;
 };
 
-/// "197 of 200 tasks of 'train' were not among the best 3 by acc: 985 GB were given back"
+/// "197 of 200 tasks of 'train' were not among the best 3 by acc: 985 GB were freed"
 std::string told_of(const job::BestKept::Told& told, Bytes given_back) {
   std::string text =
       fmt::format("keep: {} of {} of '{}' {} not among the best {} by {}", told.worse,
                   report::counted(static_cast<std::int64_t>(told.finished), "task"), told.name,
                   told.worse == 1 ? "was" : "were", told.keep.best, told.keep.key);
-  if (given_back > Bytes{}) text += fmt::format(": {} were given back", to_text(given_back));
+  if (given_back > Bytes{}) text += fmt::format(": {} were freed", to_text(given_back));
   if (const std::size_t held = told.worse - told.given; held > 0) {
     text += fmt::format("; {} of them {} all, as what needs them has not finished", held,
                         held == 1 ? "keeps" : "keep");
@@ -150,11 +150,11 @@ void DiskKeeping::wait() {
     if (heard) continue;
     if (std::exchange(patience, kPatience) == kPatience) {
       return tasks_.note(
-          fmt::format("keep: the disk has not answered for {} s: what is to be deleted stays until "
+          fmt::format("keep: the disk has not answered for {} s: the files to delete stay until "
                       "the run is resumed",
                       kPatience.count() / 1000));
     }
-    tasks_.note("keep: what is to be deleted takes a while; Ctrl-C leaves the rest as it is");
+    tasks_.note("keep: deleting takes a while; Ctrl-C leaves the remaining files");
   }
 }
 
@@ -173,8 +173,8 @@ void DiskKeeping::tell() {
     for (const model::TaskIndex task : told.unknown) names.push_back(tasks_.jobs().name_of(task));
     if (told.without > names.size()) names.emplace_back("...");
     tasks_.note(
-        fmt::format("keep: {} of {} of '{}' left no number '{}' in their results, and keep "
-                    "what they hold: {}",
+        fmt::format("keep: {} of {} of '{}' left no number '{}' in their results, so nothing of "
+                    "theirs is deleted: {}",
                     told.without, report::counted(static_cast<std::int64_t>(told.finished), "task"),
                     told.name, told.keep.key, fmt::join(names, ", ")));
   }

@@ -37,7 +37,8 @@ std::string now_text(const hardware::CapacityReading& reading) {
 std::string enforcement_text() {
   const process::DelegatedGroup group = process::find_delegated_group();
   if (group.path.empty()) {
-    return fmt::format("memory-limit: hard is kept by looking each second ({})\n", group.why_not);
+    return fmt::format("memory-limit: hard is enforced by a check each second ({})\n",
+                       group.why_not);
   }
   return fmt::format(
       "memory-limit: hard is kept by the kernel (in the control group '{}', which is ours)\n",

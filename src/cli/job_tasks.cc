@@ -208,18 +208,20 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   const std::uint32_t round = rounds_.round();
   if (round + 1 >= repeat->rounds_max) return std::nullopt;
   if (rounds_.is_over() && only_some_) {
-    return RoundsLeft{.why = fmt::format("repeat: no round was begun after round {}, as some tasks "
-                                         "alone were asked for; 'trainyard run --resume' goes on",
-                                         round),
-                      .of_tasks = true};
+    return RoundsLeft{
+        .why = fmt::format("repeat: no round starts after round {}, as only some tasks were "
+                           "selected; continue with 'trainyard run --resume'",
+                           round),
+        .of_tasks = true};
   }
   if (rounds_.is_over()) {
     return RoundsLeft{.why = fmt::format("repeat: no round could be added after round {}", round)};
   }
-  return RoundsLeft{.why = fmt::format("repeat: round {} has not finished: no other of at most {} "
-                                       "rounds was begun; 'trainyard retry --cascade' goes on",
-                                       round, repeat->rounds_max),
-                    .of_tasks = true};
+  return RoundsLeft{
+      .why = fmt::format("repeat: round {} has not finished, so no other of at most {} rounds "
+                         "starts; continue with 'trainyard retry --cascade'",
+                         round, repeat->rounds_max),
+      .of_tasks = true};
 }
 
 Result<run::Tasks::Accepted> JobTasks::accept(const wire::Submit& submission,
@@ -316,7 +318,8 @@ std::string JobTasks::without_secrets(std::string text) const {
 
 void JobTasks::hear(model::AttemptKey key, const wire::Message& message) {
   if (!unheard_.insert(key.task).second) return;
-  note(fmt::format("{}: sends '{}', and nobody listens", jobs_.id_of(key.task), message.command));
+  note(fmt::format("{}: sends '{}', which nothing receives", jobs_.id_of(key.task),
+                   message.command));
 }
 
 }  // namespace trainyard::cli

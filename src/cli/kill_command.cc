@@ -42,13 +42,11 @@ bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
 ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool started) {
   switch (reply.outcome) {
     case wire::Outcome::Done:
-      return answer(
-          fmt::format("{} {}\n", name, started ? "has been ended" : "will not be started"));
+      return answer(fmt::format("{} {}\n", name, started ? "was killed" : "will not start"));
     case wire::Outcome::NotRunning:
-      return fail(fmt::format("{} is not running: it has ended already", name),
-                  ExitCode::TaskFailed);
+      return fail(fmt::format("{} has already ended", name), ExitCode::TaskFailed);
     case wire::Outcome::NoSuchTask:
-      return fail(fmt::format("the run knows no task {}", name));
+      return fail(fmt::format("the run has no task {}", name));
     case wire::Outcome::Error:
       break;
   }
@@ -96,8 +94,9 @@ ExitCode kill_command(const KillOptions& options) {
   if (!selection) return fail(selection.error());
   const bool means_all = selection->is_all() || is_all_by_pattern(*selection);
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
-    return fail(fmt::format("{} is in your queue, as a whole: 'trainyard kill {}' takes it out",
-                            name_of_run(selection->run), seen_from_here(selection->run)));
+    return fail(fmt::format(
+        "{} is in your queue and has no tasks yet: 'trainyard kill {}' removes the whole run",
+        name_of_run(selection->run), seen_from_here(selection->run)));
   }
   if (const auto taken = means_all ? take_out_of_queue(selection->run) : std::nullopt) {
     return answer(*taken);
@@ -112,7 +111,8 @@ ExitCode kill_command(const KillOptions& options) {
   // of a run that is not named.
   const bool named = !options.words.empty() || !options.run_directory.empty();
   if (selection->is_all() && (tasks->size() > 1 || !named)) {
-    return fail(fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run)));
+    return fail(
+        fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run)));
   }
   // Of many those that have not ended are meant; one that is named is told that it has.
   const auto ended = [](const journal::TaskRow& task) {

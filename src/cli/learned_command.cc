@@ -205,8 +205,8 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
     return answer(text::readable_json(json));
   }
   return answer(unreadable ? fmt::format("forgot what could not be read of {}\n", *job_file)
-                           : fmt::format("forgot what {} task{} of {} taught\n", count,
-                                         count == 1 ? "" : "s", *job_file));
+                           : fmt::format("removed the learned estimates of {} task{} of {}\n",
+                                         count, count == 1 ? "" : "s", *job_file));
 }
 
 }  // namespace trainyard::cli

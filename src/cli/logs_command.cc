@@ -295,7 +295,7 @@ ExitCode logs_command(const LogsOptions& options) {
     return fail("--rank, or --stdout and --stderr: a rank from 1 on has one log");
   }
   if (tasks->size() > 1 && selection->is_all()) {
-    return fail(fmt::format("which of the {} tasks of '{}'? '*' are all", tasks->size(),
+    return fail(fmt::format("which of the {} tasks of '{}'? Add '*' for all", tasks->size(),
                             seen_from_here(selection->run)));
   }
   if (tasks->size() > 1) return show_several(*reader, options, selection->run, *tasks);

@@ -165,14 +165,14 @@ void describe_job(const WholeJob& whole, const sim::Expected& expected, report::
   std::vector<std::string> notes = job.notes();
   if (const auto repeat = job.repeat()) {
     notes.push_back(
-        fmt::format("{} of at most {} rounds {} played{}", whole.rounds, repeat->rounds_max,
+        fmt::format("{} of at most {} rounds {} simulated{}", whole.rounds, repeat->rounds_max,
                     whole.rounds == 1 ? "is" : "are",
                     repeat->until.empty() ? "" : ", as if " + repeat->until + " never held"));
   }
   if (expected.unknown > 0) {
     notes.push_back(
-        fmt::format("it is not known how long {} of {} tasks take: {} each is assumed. "
-                    "Say 'duration: 10m' in the job file, or run it once",
+        fmt::format("the duration of {} of {} tasks is unknown: {} each is assumed. Set 'duration: "
+                    "10m' in the job file, or run it once",
                     expected.unknown, whole.plan.tasks.size(), to_text(expected.assumed)));
   }
   view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
@@ -217,18 +217,18 @@ std::string without_others(const std::string& job_file, const Place& place) {
   const std::vector<model::Gpu>& gpus = place.kinds.front().capacity.gpus;
   const auto free = std::ranges::max_element(gpus, {}, &model::Gpu::memory);
   return fmt::format(
-      ". What is on GPUs now is taken to stay: 'trainyard plan {} --gpus {}x{}MiB' plays the "
-      "job on free ones{}",
+      ". The processes on the GPUs now are assumed to stay: 'trainyard plan {} --gpus {}x{}MiB' "
+      "simulates the job on free GPUs{}",
       job_file, gpus.size(), free->memory.count >> 20,
       std::ranges::any_of(others, computes)
-          ? ", '--set other-users=share' beside other users' processes"
+          ? ", '--set other-users=share' next to processes of other users"
           : "");
 }
 
 /// That nobody knows how machines are called which are made up, once.
 void note_where(const model::Plan& plan, std::vector<std::string>& notes) {
   const std::string note =
-      "'where' is not looked at on machines that are made up: they have no names";
+      "'where' is ignored on machines that only the command line describes: they have no names";
   const bool said = std::ranges::any_of(plan.shapes, [](const model::Shape& shape) {
     return !shape.terms.request.where.says_nothing();
   });
@@ -315,8 +315,8 @@ std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
                         .other_user = model::who_computes(strangers)});
     if (!state.processes.empty()) {
       notes.push_back(
-          fmt::format("GPU {}: processes that are there now have {} of it, and are "
-                      "taken to stay ('trainyard devices' shows whose they are)",
+          fmt::format("GPU {}: processes on it now use {} and are assumed to stay ('trainyard "
+                      "devices' lists them)",
                       gpu.label(), to_text(state.used)));
     }
   }

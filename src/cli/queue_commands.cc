@@ -54,10 +54,8 @@ std::string what_stays(const run::QueueFiles& files) {
   const std::size_t waiting =
       files.numbers(QueuePlace::Waiting).size() + files.numbers(QueuePlace::Begun).size();
   if (waiting == 0) return "your queue is down\n";
-  return fmt::format(
-      "your queue is down; {} of it {} on with the next 'trainyard up' or "
-      "'submit'\n",
-      how_many(waiting, "submission"), waiting == 1 ? "goes" : "go");
+  return fmt::format("your queue is down; its {} {} with the next 'trainyard up' or 'submit'\n",
+                     how_many(waiting, "submission"), waiting == 1 ? "continues" : "continue");
 }
 
 /// Once, for who would wait in vain: until somebody lets the queue go on.
@@ -108,22 +106,21 @@ ExitCode up_command(const UpOptions& options) {
   if (!files) return fail(files.error());
   const Result<bool> started = serve_queue(*files, kUpWord);
   if (!started) return fail(started.error());
-  return answer(*started ? "your queue is up\n" : "your queue was up already\n");
+  return answer(*started ? "your queue is up\n" : "your queue is already up\n");
 }
 
 ExitCode down_command(const DownOptions& options) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return fail(files.error());
-  if (!files->server()) return answer("your queue was not up\n");
+  if (!files->server()) return answer("your queue is not up\n");
   if (const std::string why = why_nothing_begins(*files); !why.empty()) {
     return fail(why, ExitCode::TaskFailed);
   }
   const std::size_t at_work = files->numbers(QueuePlace::Begun).size();
   if (at_work > 0 && !options.drain && !options.now) {
     return fail(
-        fmt::format("{} of your queue {} at work, and nothing was done: 'trainyard down --drain' "
-                    "begins nothing "
-                    "more and lets what is at work end, 'trainyard down --now' ends it",
+        fmt::format("{} of your queue {} active, so it stays up: 'trainyard down --drain' starts "
+                    "no more runs and waits for the active ones, 'trainyard down --now' stops them",
                     how_many(at_work, "run"), at_work == 1 ? "is" : "are"));
   }
   const std::string_view word = options.now ? kNowWord : options.drain ? kDrainWord : kDownWord;
@@ -131,14 +128,12 @@ ExitCode down_command(const DownOptions& options) {
     return fail("your queue does not listen: is it suspended?", ExitCode::TaskFailed);
   }
   if (options.drain && at_work > 0) {
-    return answer(fmt::format("nothing more begins; your queue goes down when {} {} ended\n",
+    return answer(fmt::format("no more runs start; your queue goes down when {} {} ended\n",
                               how_many(at_work, "run"), at_work == 1 ? "has" : "have"));
   }
   if (is_gone_within(*files, kGoneWithin)) return answer(what_stays(*files));
-  return fail(
-      "your queue has not gone down yet: something has begun, or what was at work has not "
-      "ended",
-      ExitCode::TaskFailed);
+  return fail("your queue is still up: a run has started, or an active run has not ended",
+              ExitCode::TaskFailed);
 }
 
 int wait_command(const WaitOptions& options) {
@@ -154,7 +149,7 @@ int wait_command(const WaitOptions& options) {
     if (!outcome) return static_cast<int>(fail(outcome.error()));
     // One of the queue that has died goes on.
     if (!waited.goes_on && outcome->stage == RunOutcome::Stage::NotBegun) {
-      return static_cast<int>(fail("the run has not begun", ExitCode::NotDone));
+      return static_cast<int>(fail("the run has not started", ExitCode::NotDone));
     }
     if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
       return outcome->task_code.value_or(static_cast<int>(outcome->code));

@@ -79,8 +79,8 @@ std::string first_words_of(const std::string& run_directory) {
   std::error_code error;
   const std::filesystem::space_info space = std::filesystem::space(run_directory, error);
   const bool is_full = !error && space.available < kSmallestRun;
-  return is_full ? fmt::format("it could not begin: the disk of '{}' is full", run_directory)
-                 : "it could not begin";
+  return is_full ? fmt::format("could not start: the disk of '{}' is full", run_directory)
+                 : "could not start";
 }
 
 }  // namespace
@@ -296,7 +296,7 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   const bool killed = end_of_child ? end_of_child->signal != 0 : died;
   if (killed && leaves_) return;
   if (killed && run.deaths < kDeathsMax) {
-    note(fmt::format("run {} has died, and goes on", number));
+    note(fmt::format("run {} has died, and is resumed", number));
     return start(number, How::GoOn, run.deaths + 1);
   }
   int code = static_cast<int>(outcome.code);

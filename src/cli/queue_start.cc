@@ -28,14 +28,14 @@ constexpr Duration kSpeaksEvery{20};
 
 void tell_started() {
   sys::write_standard_error(
-      fmt::format("trainyard: your queue on {} has been started: 'trainyard status' shows what is "
-                  "in it, 'trainyard down' ends it\n",
+      fmt::format("trainyard: your queue on {} has started: 'trainyard status' lists it, "
+                  "'trainyard down' stops it\n",
                   sys::host_name()));
   const std::string user = sys::variable("USER").value_or("");
   if (!sys::variable("XDG_SESSION_ID") || !sys::ends_at_logout("", user)) return;
   sys::write_standard_error(
-      "trainyard: logind ends it when you log out (KillUserProcesses): 'loginctl enable-linger' "
-      "keeps it\n");
+      "trainyard: logind stops it when you log out (KillUserProcesses): 'loginctl enable-linger' "
+      "keeps it running\n");
 }
 
 }  // namespace
@@ -43,9 +43,8 @@ void tell_started() {
 Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (const auto job = sys::variable("SLURM_JOB_ID")) {
     return std::unexpected(Error{fmt::format(
-        "this is inside the Slurm allocation {}, which ends what is in it: a queue would not "
-        "outlive "
-        "it. 'trainyard run' runs here, and 'trainyard run -d' goes on until the allocation ends",
+        "a queue cannot run inside the Slurm allocation {}, which stops it when it ends: use "
+        "'trainyard run', or 'trainyard run -d', which runs until the allocation ends",
         *job)});
   }
   const Result<std::string> here = sys::current_directory();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
@@ -48,14 +49,15 @@ std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) 
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
                       std::size_t before) {
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;
-  std::string needs;
+  std::vector<std::uint32_t> needs;
   for (const std::uint32_t needed : submission.needs) {
-    if (files.ended(needed)) continue;
-    needs += fmt::format("{}{}", needs.empty() ? "needs " : ", ", needed);
+    if (!files.ended(needed)) needs.push_back(needed);
   }
-  if (!needs.empty()) return needs;
-  if (before == 0) return "begins when the runs before it have found room";
-  return fmt::format("{} before it", before);
+  if (!needs.empty()) {
+    return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
+  }
+  if (before == 0) return "starts when the runs before it have found room";
+  return fmt::format("behind {} other run{} in the queue", before, before == 1 ? "" : "s");
 }
 
 LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
@@ -89,9 +91,9 @@ std::string done_of(const LivingRun& run) {
 
 std::string why_nothing_begins(const run::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
-  if (!server) return "your queue is not up: 'trainyard up' goes on with it";
+  if (!server) return "your queue is down: 'trainyard up' starts it";
   if (!sys::is_suspended(*server)) return {};
-  return fmt::format("your queue is suspended: 'kill -CONT {}' lets it go on", *server);
+  return fmt::format("your queue is suspended: 'kill -CONT {}' resumes it", *server);
 }
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {
@@ -99,14 +101,14 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
   if (const auto ended = files->ended(*number)) {
-    return Error{fmt::format("run {} has not begun: {}", *number,
+    return Error{fmt::format("run {} has not started: {}", *number,
                              ended->why.empty() ? "its journal is gone" : ended->why)};
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   const auto found = std::ranges::find(waiting, *number, &schedule::QueuedSubmission::number);
   if (found == waiting.end()) return std::nullopt;
   return Error{
-      fmt::format("run {} waits in your queue: {}", *number,
+      fmt::format("run {} is in your queue: {}", *number,
                   reason_of(*files, *found, static_cast<std::size_t>(found - waiting.begin())))};
 }
 
@@ -135,7 +137,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
-  std::string told = fmt::format("run {} has been taken out of your queue\n", *number);
+  std::string told = fmt::format("run {} was removed from your queue\n", *number);
   if (files->cancel(*number)) {
     run::drop_code_copy(run_directory);
     return told;
@@ -171,7 +173,7 @@ std::vector<LivingRun> living_runs() {
     living.push_back({.number = number,
                       .directory = directory,
                       .is_queued = true,
-                      .reason = idle.empty() ? "begins" : idle});
+                      .reason = idle.empty() ? "is starting" : idle});
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
@@ -185,7 +187,7 @@ std::vector<LivingRun> living_runs() {
 }
 
 std::string living_text(const std::vector<LivingRun>& runs) {
-  if (runs.empty()) return "nothing of yours is at work on this host\n";
+  if (runs.empty()) return "you have no active runs on this host\n";
   std::size_t state = 0;
   std::size_t done = 0;
   std::size_t number = std::string("RUN").size();

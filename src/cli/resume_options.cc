@@ -66,10 +66,10 @@ std::string_view key_of(std::string_view setting) { return setting.substr(0, set
 Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& last,
                              const std::string& here) {
   if (last.is_of_program()) {
-    return std::unexpected(Error{fmt::format(
-        "the run in '{}' is that of a program with trainyard's library: it goes on when that "
-        "program is run again",
-        options.resume)});
+    return std::unexpected(
+        Error{fmt::format("the run in '{}' belongs to a program with trainyard's library: run that "
+                          "program again to resume it",
+                          options.resume)});
   }
   if (options.job_file.empty()) {
     options.job_file = last.job_file;

@@ -65,14 +65,15 @@ Result<wire::Retry> read_amounts(const RetryOptions& options) {
     if (text->empty()) continue;
     const Result<Bytes> amount = parse_bytes(*text);
     if (!amount) return std::unexpected(amount.error());
-    if (*amount == Bytes{}) return std::unexpected(Error{fmt::format("'{}' is nothing", *text)});
+    if (*amount == Bytes{})
+      return std::unexpected(Error{fmt::format("'{}' must be more than 0", *text)});
     with.*member = amount->count;
   }
   if (options.time_limit.empty()) return with;
   const Result<Duration> limit = parse_duration(options.time_limit);
   if (!limit) return std::unexpected(limit.error());
   if (*limit <= Duration{0}) {
-    return std::unexpected(Error{fmt::format("'{}' is no time", options.time_limit)});
+    return std::unexpected(Error{fmt::format("'{}' must be more than 0", options.time_limit)});
   }
   with.time_limit_ms = limit->count();
   return with;
@@ -87,8 +88,8 @@ Result<void> check_memory(const wire::Retry& with) {
   const Bytes there = hardware::read_capacity({.own = {}, .raises_limits = false}).capacity.memory;
   const Bytes asked{with.memory_bytes};
   if (there == Bytes{} || asked <= there) return {};
-  return std::unexpected(Error{fmt::format("--memory: this machine has {}, and not {}",
-                                           to_text(there, asked), to_text(asked, there))});
+  return std::unexpected(Error{fmt::format("--memory: {} is more than this machine has ({})",
+                                           to_text(asked, there), to_text(there, asked))});
 }
 
 /// Whom an amount of a GPU's memory does nothing for: the first of them.
@@ -99,7 +100,7 @@ void tell_without_gpu(const wire::Retry& with, const std::vector<journal::TaskRo
   };
   const auto found = std::ranges::find_if(tasks, has_none);
   if (found == tasks.end()) return;
-  fail(fmt::format("--gpu-memory: {} has no GPU, and is tried again without", shown_name(*found)));
+  fail(fmt::format("--gpu-memory: {} uses no GPU, and is retried without one", shown_name(*found)));
 }
 
 /// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
@@ -122,8 +123,8 @@ Result<std::set<std::uint32_t>> changed_since(const std::string& run) {
 Result<void> keep_changed(Wanted& wanted) {
   if (wanted.lives) {
     return std::unexpected(
-        Error{fmt::format("the run in '{}' is at work with the job file as it was: --changed is "
-                          "for one that has ended",
+        Error{fmt::format("the run in '{}' is active with its original job file: --changed works "
+                          "only after a run has ended",
                           seen_from_here(wanted.run))});
   }
   const Result<std::set<std::uint32_t>> changed = changed_since(wanted.run);
@@ -133,7 +134,7 @@ Result<void> keep_changed(Wanted& wanted) {
   });
   if (!wanted.tasks.empty()) return {};
   return std::unexpected(
-      Error{fmt::format("of none of these tasks of '{}' the job file says anything else since",
+      Error{fmt::format("none of the selected tasks of '{}' has changed in the job file",
                         seen_from_here(wanted.run))});
 }
 
@@ -146,9 +147,10 @@ bool may_be_tried(const journal::TaskRow& task) {
 Error cannot_be_tried(const journal::TaskRow& task) {
   const std::string word = model::word_for(task.standing);
   if (task.standing.verdict == model::Verdict::Finished) {
-    return Error{fmt::format("{} has finished: there is nothing to try again", shown_name(task))};
+    return Error{fmt::format("{} has finished: only tasks that have not finished are retried",
+                             shown_name(task))};
   }
-  return Error{fmt::format("{} has not ended, it is {}: 'trainyard kill {}' ends it",
+  return Error{fmt::format("{} is {} and has not ended: 'trainyard kill {}' kills it",
                            shown_name(task), word, text::shell_word(shown_name(task)))};
 }
 
@@ -158,9 +160,9 @@ Result<void> keep_unfinished(Wanted& wanted) {
   }
   std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
   if (!wanted.tasks.empty()) return {};
-  return std::unexpected(
-      Error{fmt::format("none of these tasks of '{}' has ended without having finished",
-                        seen_from_here(wanted.run))});
+  return std::unexpected(Error{
+      fmt::format("no selected task of '{}' can be retried: each has finished or not ended yet",
+                  seen_from_here(wanted.run))});
 }
 
 /// One whose yard died goes on as a whole, before any of it is tried again.
@@ -168,10 +170,10 @@ Result<void> check_ended(journal::JournalReader& reader, const std::string& run)
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
   if (!executions->empty() && executions->back().ended) return {};
-  return std::unexpected(Error{
-      fmt::format("the run in '{0}' has not ended as it should: 'trainyard run --resume {1}' goes "
-                  "on with it, and tries all again that has not finished",
-                  seen_from_here(run), text::shell_word(seen_from_here(run)))});
+  return std::unexpected(
+      Error{fmt::format("the run in '{0}' died: 'trainyard run --resume {1}' resumes it and runs "
+                        "all tasks that have not finished",
+                        seen_from_here(run), text::shell_word(seen_from_here(run)))});
 }
 
 Result<Wanted> look_up(const RetryOptions& options) {
@@ -274,14 +276,13 @@ ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& re
     case wire::Outcome::Done:
       return ExitCode::Success;
     case wire::Outcome::NotRunning:
-      return fail(
-          fmt::format("{} is not tried again: what it or its group needs has failed (--cascade "
-                      "tries what was skipped behind a task), the run or the group is just "
-                      "ending, or the task has begun anew already",
-                      name),
-          ExitCode::TaskFailed);
+      return fail(fmt::format("{} is not retried: a task or group that it needs has failed "
+                              "(--cascade also retries the tasks that were skipped for that), the "
+                              "run or the group is ending, or the task has started over already",
+                              name),
+                  ExitCode::TaskFailed);
     case wire::Outcome::NoSuchTask:
-      return fail(fmt::format("the run knows no task {}", name));
+      return fail(fmt::format("the run has no task {}", name));
     case wire::Outcome::Error:
       break;
   }
@@ -304,8 +305,9 @@ ExitCode ask_the_yard(const Wanted& wanted) {
     if (code == ExitCode::Success) code = told;
   }
   if (taken == 0) return code;
-  const ExitCode told = answer(fmt::format("{} {} anew in the run at work\n", count_of(taken),
-                                           taken == 1 ? "begins" : "begin"));
+  const ExitCode told =
+      answer(fmt::format("{} {} over with all {} retries in the active run\n", count_of(taken),
+                         taken == 1 ? "starts" : "start", taken == 1 ? "its" : "their"));
   return code == ExitCode::Success ? told : code;
 }
 

@@ -119,10 +119,10 @@ void RetryNeeds::add_what_is_behind(std::vector<journal::TaskRow>& tasks) const 
 Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
                                             const std::set<model::TaskIndex>& chosen) const {
   const auto refuse = [&task](const std::string& needed) {
-    return std::unexpected(Error{
-        fmt::format("{} needs {}, which the run began without, too: name that as well, or let "
-                    "'trainyard run --resume' run all that was not selected",
-                    shown_name(task), needed)});
+    return std::unexpected(
+        Error{fmt::format("{} needs {}, which was not selected either: name it as well, or run all "
+                          "tasks that were not selected with 'trainyard run --resume'",
+                          shown_name(task), needed)});
   };
   for (const journal::TaskNeedRow& need : needs_) {
     if (need.task != task.index || chosen.contains(need.needed)) continue;
@@ -150,8 +150,8 @@ Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks) const
   }
   const auto refuse = [](const journal::TaskRow& task, const std::string& needed) {
     return std::unexpected(Error{fmt::format(
-        "{} would only be skipped again: it needs {}; name that as well, or try what failed with "
-        "--cascade, which takes along what was skipped behind it",
+        "{} would only be skipped again: it needs {}; name that as well, or retry the failed tasks "
+        "with --cascade, which also retries the tasks skipped because of them",
         shown_name(task), needed)});
   };
   for (const journal::TaskRow& task : tasks) {

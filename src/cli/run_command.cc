@@ -127,9 +127,9 @@ std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capac
       plan.shapes, [](const model::Shape& it) { return it.terms.request.gpus > 0; });
   if (wanted || capacity.gpus.empty()) return {};
   return fmt::format(
-      "NO TASK ASKS FOR A GPU, and {} here: all train on the CPUs. Say 'gpus: 1' or "
-      "'gpu-memory: 4GB' in the job file",
-      capacity.gpus.size() == 1 ? "1 is" : fmt::format("{} are", capacity.gpus.size()));
+      "NO TASK REQUESTS A GPU, and this machine has {}: all tasks run on the CPUs. Set "
+      "'gpus: 1' or 'gpu-memory: 4GB' in the job file to use {}",
+      capacity.gpus.size(), capacity.gpus.size() == 1 ? "it" : "them");
 }
 
 /// One execution: what `trainyard run` adds to a yard.
@@ -221,7 +221,7 @@ std::optional<ExitCode> Session::listen() {
                                   listens.error().message)});
   }
   sys::write_standard_error(
-      fmt::format("trainyard: 'trainyard kill' and 'submit' will not reach this run: "
+      fmt::format("trainyard: 'trainyard kill' and 'submit' cannot reach this run: "
                   "{}\n",
                   listens.error().message));
   return std::nullopt;
@@ -297,7 +297,7 @@ ExitCode Session::finish(const run::Ending& ending) {
   const bool is_short = (left && !left->of_tasks) || !ending.files_left.empty();
   const ExitCode result = is_short && shown == ExitCode::Success ? ExitCode::NotDone : shown;
   if (ending.keeper_gone && !ending.interrupted) {
-    return fail(fmt::format("nothing starts the task processes any more; {}", how_to_go_on()),
+    return fail(fmt::format("the process that starts tasks is gone; {}", how_to_go_on()),
                 ExitCode::NotDone);
   }
   return ending.interrupted ? interrupted_by(ending.signal) : result;
@@ -312,12 +312,12 @@ void Session::keep_what_was_learned() {
   }
   for (const auto& [path, of_it] : batches) {
     const Result<void> kept = job::keep_learned(directory(), of_it, path);
-    if (!kept) fail(fmt::format("what was learned is not kept: {}", kept.error().message));
+    if (!kept) fail(fmt::format("cannot save the learned estimates: {}", kept.error().message));
   }
 }
 
 std::string Session::how_to_go_on() const {
-  return fmt::format("go on with 'trainyard run --resume {}'",
+  return fmt::format("resume it with 'trainyard run --resume {}'",
                      text::shell_word(seen_from_here(directory())));
 }
 
@@ -339,10 +339,10 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
     if (!tasks.jobs().at(i).repeat()) ++submissions;
   }
   if (submissions > 0) {
-    notes.push_back(fmt::format("{} submissions beside the job file go on as well", submissions));
+    notes.push_back(fmt::format("{} submissions to the run resume as well", submissions));
   }
   if (const std::size_t rounds = preview.plans.size() - 1 - submissions; rounds > 0) {
-    notes.push_back(fmt::format("rounds 1 to {} of the repeat go on as well", rounds));
+    notes.push_back(fmt::format("rounds 1 to {} of the repeat resume as well", rounds));
   }
   return report::ResumedPlan{.plan = *preview.plans.front(), .notes = std::move(notes)};
 }

@@ -251,7 +251,7 @@ Result<RunMachines> reach_machines(const JobGround& ground,
   if (asks) {
     Result<run::AllocatedMachines::Options> asked = asked_of_slurm(configuration);
     if (!asked) return std::unexpected(std::move(asked.error()));
-    say_of_slurm("asks for nodes: " + configuration.text(settings::Setting::SlurmOptions));
+    say_of_slurm("requests nodes: " + configuration.text(settings::Setting::SlurmOptions));
     found.allocated = std::make_unique<run::AllocatedMachines>(*found.remotes, std::move(*asked));
     const Result<void> granted = found.allocated->wait_for_the_first(is_wanted);
     if (!granted) return std::unexpected(as_shown(Error(granted.error()).in("slurm")));

@@ -60,7 +60,7 @@ void tell_way_on(journal::JournalReader& reader, const std::string& run_director
   if (!executions || executions->empty()) return;
   if (!run::is_interrupted(executions->back().how)) return;
   sys::write_standard_error(
-      fmt::format("trainyard: interrupted; 'trainyard run --resume {}' goes on\n",
+      fmt::format("trainyard: interrupted; resume it with 'trainyard run --resume {}'\n",
                   text::shell_word(seen_from_here(run_directory))));
 }
 

@@ -185,7 +185,7 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   if (run_->count("--slurm") > 0) {
     if (run_->count("--on") > 0 && !options_.machines.contains(kSlurm)) {
       return fail(
-          fmt::format("--slurm asks for nodes, and '--on {}' names none of them: '--on {},slurm'",
+          fmt::format("--slurm requests nodes, and '--on {}' names none of them: '--on {},slurm'",
                       options_.machines, options_.machines));
     }
     options_.settings.push_back("slurm.options=" + options_.slurm);

@@ -77,7 +77,7 @@ std::string also_living(const std::string& shown) {
   std::erase_if(runs, [real = run::real_directory(shown)](const LivingRun& it) {
     return it.directory == real;
   });
-  return runs.empty() ? "" : "\nyours as well:\n" + living_text(runs);
+  return runs.empty() ? "" : "\nyour other runs:\n" + living_text(runs);
 }
 
 /// A submission that waits is followed until it begins.

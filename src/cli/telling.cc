@@ -146,7 +146,7 @@ void Telling::end(ExitCode code) {
   }
   if (!teller_) return;
   if (!teller_->ends_within(kSilently)) {
-    tell_on_stderr("telling those who are to be told takes a while; Ctrl-C does not wait for it");
+    tell_on_stderr("sending the notifications takes a while; Ctrl-C stops waiting for it");
   }
   for (const std::string& line : teller_->wait()) tell_on_stderr(line);
 }

@@ -70,9 +70,10 @@ bool may_be_done(const WishOptions& options, const journal::TaskRow& task) {
 }
 
 Error cannot_be_done(const WishOptions& options, const journal::TaskRow& task) {
-  const std::string_view why = options.what == What::Hold      ? "only what waits is kept back"
-                               : options.what == What::Release ? "only what is on hold is released"
-                                                               : "it has ended";
+  const std::string_view why = options.what == What::Hold ? "only waiting tasks can be put on hold"
+                               : options.what == What::Release
+                                   ? "only tasks on hold can be released"
+                                   : "it has ended";
   return Error{fmt::format("{} is {}: {}", shown_name(task), model::word_for(task.standing), why)};
 }
 
@@ -95,7 +96,7 @@ std::string pass_over(const WishOptions& options, std::vector<journal::TaskRow>&
   }
   std::erase_if(tasks, [&](const journal::TaskRow& task) { return !may_be_done(options, task); });
   if (count > kPassedOverNamed) names += fmt::format(", and {} more", count - kPassedOverNamed);
-  return names.empty() ? names : fmt::format("stay as they are: {}", names);
+  return names.empty() ? names : fmt::format("not changed: {}", names);
 }
 
 Result<Wished> look_up_wished(const WishOptions& options) {
@@ -105,14 +106,14 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (!selection) return std::unexpected(std::move(selection.error()));
   if (waits_in_queue(selection->run)) {
     return std::unexpected(
-        Error{fmt::format("{} waits in your queue, and has no tasks before it begins: 'trainyard "
-                          "kill' takes it out, and 'submit --priority' says what comes first",
+        Error{fmt::format("{} is in your queue and has no tasks before it starts: 'trainyard kill' "
+                          "removes it, and 'submit --priority' sets the order",
                           name_of_run(selection->run))});
   }
   if (selection->is_all()) {
     if (options.what != What::Release) {
-      return std::unexpected(
-          Error{fmt::format("which tasks of '{}'? '*' are all", seen_from_here(selection->run))});
+      return std::unexpected(Error{
+          fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run))});
     }
     selection->states = {report::TaskState::OnHold};
   }
@@ -158,7 +159,7 @@ ExitCode wish_command(const WishOptions& options) {
   const Result<Wished> wished = look_up_wished(options);
   if (!wished) return fail(wished.error());
   if (!wished->passed_over.empty()) fail(wished->passed_over);
-  if (options.dry_run) return answer(names_and_what(wished->tasks, "is meant"));
+  if (options.dry_run) return answer(names_and_what(wished->tasks, "is selected"));
   std::vector<wire::ControlRequest> requests;
   requests.reserve(wished->tasks.size());
   for (const journal::TaskRow& task : wished->tasks) {
@@ -178,7 +179,7 @@ ExitCode wish_command(const WishOptions& options) {
     }
     code = fail(reply.outcome == wire::Outcome::Error
                     ? reply.text
-                    : fmt::format("{} has begun or ended meanwhile", shown_name(task)),
+                    : fmt::format("{} has started or ended meanwhile", shown_name(task)),
                 ExitCode::TaskFailed);
   }
   const ExitCode told = answer(names_and_what(done, done_text(options)));

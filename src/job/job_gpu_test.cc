@@ -227,7 +227,7 @@ TEST(JobGpus, BeginWithALimitOfSharingAloneWhereNothingElseIsKnown) {
   EXPECT_THAT(job.plan().sharing,
               ElementsAre(model::SharingMeasured{.shape = {0}, .to_a_gpu_max = 2}));
   EXPECT_THAT(job.gpu_shares(), ElementsAre(0)) << "nobody knows what it costs";
-  EXPECT_THAT(job.notes(), Contains(HasSubstr("no more than 2 to a GPU")));
+  EXPECT_THAT(job.notes(), Contains(HasSubstr("at most 2 per GPU")));
 }
 
 /// A job of one task on a GPU that it shares, in a directory with a Python that has this torch.

@@ -280,10 +280,11 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   EXPECT_EQ(shape(1).terms.train_expected, Duration{600'000});
   EXPECT_EQ(shape(2).terms.request.memory, gb(4)) << "what is written counts";
   EXPECT_EQ(shape(2).terms.train_expected, Duration{60'000});
-  EXPECT_THAT(job->notes(), ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1:00 to "
-                                        "10:00, as learned from an earlier run",
-                                        "group 'h': memory is 4 GB as written; tasks that say "
-                                        "so took at most 1 GB the last time"));
+  EXPECT_THAT(
+      job->notes(),
+      ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1:00 to "
+                  "10:00, as learned from an earlier run",
+                  "group 'h': memory is set to 4 GB, tasks with that used at most 1 GB last time"));
   options.settings = {"scheduler.auto-adjust=false"};
   const auto off = Job::load(options, small_machine());
   ASSERT_TRUE(off);

@@ -34,13 +34,12 @@ std::vector<std::string> WrittenAndTaken::notes() const {
     if (!less && most <= written) continue;
     if (++told[{group, key}] > kNotesMax) continue;
     notes.push_back(fmt::format(
-        "group '{}': {} is {} as written; tasks that say so took at most {} the last time{}", group,
-        key, to_text(written), to_text(most),
-        seen.raised ? ", and as much as they took is reserved" : ""));
+        "group '{}': {} is set to {}, tasks with that used at most {} last time{}", group, key,
+        to_text(written), to_text(most), seen.raised ? "; reserving that much" : ""));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;
-    notes.push_back(fmt::format("group '{}': so it is with {} other values of {}", what.first,
+    notes.push_back(fmt::format("group '{}': the same holds for {} other values of {}", what.first,
                                 count - kNotesMax, what.second));
   }
   return notes;

@@ -23,26 +23,24 @@ TEST(WrittenAndTaken, ComparesEachNumberWithThoseThatSayIt) {
   seen.see("g", "gpu-memory", gb(9), Bytes{});
   EXPECT_THAT(
       seen.notes(),
-      ElementsAre("group 'g': gpu-memory is 8 GB as written; tasks that say so took at most 3 GB "
-                  "the last time",
-                  "group 'g': memory is 5 GB as written; tasks that say so took at most 6 GB the "
-                  "last time"));
+      ElementsAre(
+          "group 'g': gpu-memory is set to 8 GB, tasks with that used at most 3 GB last time",
+          "group 'g': memory is set to 5 GB, tasks with that used at most 6 GB last time"));
 }
 
 TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedThatItWas) {
   WrittenAndTaken seen;
   seen.see("g", "memory", gb(5), gb(6));
   seen.raised("g", "memory", gb(5));
-  EXPECT_THAT(seen.notes(),
-              ElementsAre("group 'g': memory is 5 GB as written; tasks that say so took at most "
-                          "6 GB the last time, and as much as they took is reserved"));
+  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is set to 5 GB, tasks with that used at "
+                                        "most 6 GB last time; reserving that much"));
 }
 
 TEST(WrittenAndTaken, TellsOnlyAFewOfAGroup) {
   WrittenAndTaken seen;
   for (int n = 1; n <= 5; ++n) seen.see("g", "memory", gb(n), gb(n + 1));
   ASSERT_EQ(seen.notes().size(), WrittenAndTaken::kNotesMax + 1);
-  EXPECT_EQ(seen.notes().back(), "group 'g': so it is with 2 other values of memory");
+  EXPECT_EQ(seen.notes().back(), "group 'g': the same holds for 2 other values of memory");
 }
 
 }  // namespace

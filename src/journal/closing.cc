@@ -23,7 +23,7 @@ UPDATE tasks SET attempt_before = l.attempt FROM live l
 INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
     CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
     coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
-    CASE WHEN ended_ms IS NULL THEN 'the yard died while it ran' ELSE message END,
+    CASE WHEN ended_ms IS NULL THEN 'trainyard died while the task ran' ELSE message END,
     gpus, gpu_memory_requested, gpu_memory_peak, memory_at_least, gpu_capped,
     gpu_memory_max, capped_by, code, machine
   FROM live WHERE attempt > 0;

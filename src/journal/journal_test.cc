@@ -377,8 +377,9 @@ TEST(Journal, TellsWhoIsTriedFirstAndHowLongItHasLived) {
     must(reader.refresh());
     return must(reader.waiting()).at(0).reason;
   };
-  EXPECT_EQ(waits({}, at(1'000)), "waits for lr=2, which is tried first");
-  EXPECT_EQ(waits(at(10'000), at(90'000)), "waits for lr=2, which is tried first: 1:20 of 2:00");
+  EXPECT_EQ(waits({}, at(1'000)), "waits for lr=2, which runs first ('try-first')");
+  EXPECT_EQ(waits(at(10'000), at(90'000)),
+            "waits for lr=2, which runs first ('try-first'): 1:20 of 2:00");
 }
 
 TEST(Journal, WritesDownEachEventOnceAndInOrder) {

@@ -84,7 +84,7 @@ TEST(Resume, KeepsFinishedTasksAndRunsTheOthersAgain) {
   const AttemptRow lost = must(reader.attempts({5})).at(0);
   EXPECT_EQ(lost.failure, model::Failure::Lost);
   EXPECT_EQ(lost.ended, at(50));
-  EXPECT_EQ(lost.message, "the yard died while it ran");
+  EXPECT_EQ(lost.message, "trainyard died while the task ran");
   const AttemptRow retried = must(reader.attempts({6})).at(0);
   EXPECT_EQ(retried.failure, model::Failure::OutOfMemory);
   EXPECT_EQ(retried.ended, at(40));

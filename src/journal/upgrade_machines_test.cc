@@ -291,8 +291,7 @@ TEST(Upgrade, TakesTheHostOfAnExecutionForItsMachine) {
   ASSERT_EQ(machines[0].gpus.size(), 1U);
   EXPECT_EQ(machines[0].gpus[0].label, "5");
   EXPECT_EQ(machines[0].gpus[0].name, "NVIDIA H200");
-  EXPECT_EQ(must(reader.waiting()).at(0).reason,
-            "needs a GPU of its own, 0 GPUs of 1 held by no task");
+  EXPECT_EQ(must(reader.waiting()).at(0).reason, "needs a whole GPU, 0 of 1 GPU without tasks");
 }
 
 TEST(Upgrade, GoesOnWithARunOfTheTimeOfOneMachine) {

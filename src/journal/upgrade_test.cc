@@ -397,7 +397,7 @@ TEST(Upgrade, GoesOnWithTheRunOfAnOlderTrainyard) {
   const std::vector<AttemptRow> attempts = must(reader.attempts(tasks[1].index));
   ASSERT_EQ(attempts.size(), 3U);
   EXPECT_EQ(attempts[0].message, "ended with exit code 3");
-  EXPECT_EQ(attempts[1].message, "the yard died while it ran");
+  EXPECT_EQ(attempts[1].message, "trainyard died while the task ran");
   EXPECT_EQ(must(reader.batches()).at(0).source.job_file, "/home/me/sweep.yaml");
   EXPECT_EQ(must(reader.executions()).at(0).how, "died");
 }

@@ -226,7 +226,7 @@ void Yard::State::hear(const std::string& source, const wire::Message& sent) {
   const auto found = handlers.find(source);
   const Handler handler = found != handlers.end() ? found->second : any;
   if (!handler) {
-    return note(fmt::format("task '{}' sends '{}', and nobody listens", source, sent.command));
+    return note(fmt::format("task '{}' sends '{}', which nothing receives", source, sent.command));
   }
   guarded(fmt::format("the handler of what '{}' sends", source), [&] { handler(message); });
 }

@@ -52,7 +52,7 @@ TEST_F(YardTest, GoesOnWithAnotherKeeperWhereTheirOwnDies) {
   EXPECT_EQ(deadly.result(), (Json{{"attempt", "2"}}));
   EXPECT_EQ(other.result(), (Json{{"saw", shared}}));
   EXPECT_THAT(notes, ElementsAre(AllOf(HasSubstr("was killed by signal 9: process "),
-                                       HasSubstr("2 tasks that ran are lost with it"))));
+                                       HasSubstr("2 running tasks were lost with it"))));
 }
 
 TEST_F(YardTest, GoesOnWithAnotherKeeperBesideItsOwnThreads) {

@@ -115,7 +115,7 @@ TEST_F(YardTest, TriesOneTaskBeforeTheOthersStart) {
   EXPECT_EQ(done->skipped, 1);
   EXPECT_EQ(large.message(), "std::runtime_error: a typo");
   EXPECT_EQ(small.message(),
-            "the task of its group that was tried first failed: std::runtime_error: a typo");
+            "the task that 'try-first' ran first failed: std::runtime_error: a typo");
 }
 
 TEST_F(YardTest, GivesATaskWhatItsOptionsSayInItsEnvironment) {
@@ -215,7 +215,7 @@ TEST_F(YardTest, TellsWhatWentWrongInWhichStageAndTheOthersFinish) {
   EXPECT_EQ(loads.traceback(), "std::runtime_error: no such data\n");
   EXPECT_EQ(number.failed_in(), Stage::Train);
   EXPECT_EQ(number.message(), "something that is no std::exception was thrown: int");
-  EXPECT_THAT(leaves.message(), HasSubstr("without having trained"));
+  EXPECT_THAT(leaves.message(), HasSubstr("exited without reporting 'trained'"));
   EXPECT_EQ(dies.message(), "killed by signal 11 (SIGSEGV)");
   EXPECT_EQ(odd.result(), Json::object());
   EXPECT_THAT(notes, ElementsAre("task 'odd': result: is a list, not an object: no result kept"));
@@ -247,7 +247,7 @@ TEST_F(YardTest, LoadsAgainInANewProcessAfterOutOfMemoryAndGivesUpAfterThreeTrie
   EXPECT_EQ(again.load_numbers(), 2);
   EXPECT_EQ(never.status(), Status::Exception);
   EXPECT_EQ(never.failed_in(), Stage::Load);
-  EXPECT_THAT(never.message(), HasSubstr("out of memory while it loaded, in 3 of 3 tries"));
+  EXPECT_THAT(never.message(), HasSubstr("out of memory while loading, in 3 of 3 tries"));
 }
 
 TEST_F(YardTest, KeepsWhatWasReportedBeforeATaskFailed) {

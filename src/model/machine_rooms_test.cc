@@ -44,7 +44,7 @@ TEST(MachineRooms, NameNoMachineForWhatIsOfTheRun) {
   rooms.join({}, "lab1");
   rooms.join(kSecond, "lab2");
   const Reason parallel{.cause = Cause::Parallel, .needs = {}, .parallel_max = 1};
-  EXPECT_EQ(rooms.reason_text(parallel), "max-parallel lets 1 task of its group run at once");
+  EXPECT_EQ(rooms.reason_text(parallel), "max-parallel allows 1 task of its group at once");
   EXPECT_EQ(rooms.name_for(parallel), "");
 }
 
@@ -56,7 +56,7 @@ TEST(MachineRooms, TellWhatIsOfTheRunByAMachineThatIsThereStill) {
   rooms.see(kSecond, {.ahead = 4, .waiting_max = 4});
   rooms.hear(MachineGone{.machine = {}, .why = ""});
   const Reason ahead{.cause = Cause::Ahead, .needs = {}};
-  EXPECT_EQ(rooms.reason_text(ahead), "max-waiting lets 4 tasks be loaded ahead");
+  EXPECT_EQ(rooms.reason_text(ahead), "max-waiting allows 4 tasks to load ahead");
 }
 
 TEST(MachineRooms, NameThoseThatThereAreWhereNoneWillDo) {
@@ -67,10 +67,10 @@ TEST(MachineRooms, NameThoseThatThereAreWhereNoneWillDo) {
   rooms.see(kSecond, {});
   const Reason elsewhere{.cause = Cause::Elsewhere, .needs = {.where = {.machine = "big*"}}};
   EXPECT_EQ(rooms.reason_text(elsewhere),
-            "where: no machine that is there is called 'big*'; there are lab1, lab2");
+            "where: no available machine is called 'big*'; there are lab1, lab2");
   rooms.hear(MachineGone{.machine = {}, .why = ""});
   EXPECT_EQ(rooms.reason_text(elsewhere),
-            "where: no machine that is there is called 'big*'; there is lab2");
+            "where: no available machine is called 'big*'; there is lab2");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::string listed(std::vector<Holder> holders) {
     words += ", " + holders[i].words;
   }
   if (holders.size() > kNamedMax) {
-    words += fmt::format(", and {} more runs have some of it", holders.size() - kNamedMax);
+    words += fmt::format(", and {} more runs have reserved some of it", holders.size() - kNamedMax);
   }
   return words;
 }

@@ -44,7 +44,8 @@ Headroom room_with(const Neighbour& neighbour) {
 TEST(NeighbourWords, WhoWaitsForAGpuReadsWhoHasReservedIt) {
   const Reason reason{.cause = Cause::Gpus, .needs = {.gpus = 1, .gpu_memory = gb(4)}};
   EXPECT_EQ(reason_text(reason, room_with(mona())),
-            "needs 4 GB on its GPU, GPU 0 has most free: 2 GB, another user's run (uid 1001) has "
+            "needs 4 GB on its GPU, GPU 0 has the most free memory: 2 GB, another user's run (uid "
+            "1001) has "
             "reserved 18 GB of GPU 0 since 02:10");
 }
 
@@ -54,7 +55,7 @@ TEST(NeighbourWords, WhoWaitsForAWholeGpuReadsItToo) {
   room.gpus.front().holders = 1;
   room.neighbours.front().its.held.cards.front().whole = true;
   EXPECT_EQ(reason_text(reason, room),
-            "needs a GPU of its own, 0 GPUs of 1 held by no task, another user's run (uid "
+            "needs a whole GPU, 0 of 1 GPU without tasks, another user's run (uid "
             "1001) has reserved all of GPU 0 since 02:10");
 }
 
@@ -77,7 +78,7 @@ TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {
   }
   EXPECT_EQ(memory_words_of_neighbours(room),
             ", your run 9 has reserved 9 GB, your run 7 has reserved 7 GB, and 2 more runs have "
-            "some of it");
+            "reserved some of it");
 }
 
 TEST(NeighbourWords, WhatIsAboutToBeHeldCountsAsHeld) {
@@ -103,10 +104,10 @@ TEST(NeighbourWords, ALimitOfGpusSaysUntilWhen) {
   const Reason reason{.cause = Cause::GpuLimit, .needs = {.gpus = 1}};
   Headroom room = room_with(mona());
   room.gpus_max = 2;
-  EXPECT_EQ(reason_text(reason, room), "'limits.gpus' lets your runs have 2 GPUs together");
+  EXPECT_EQ(reason_text(reason, room), "'limits.gpus' allows your runs 2 GPUs in total");
   room.gpus_max_until = "19:00";
   EXPECT_EQ(reason_text(reason, room),
-            "'limits.gpus' lets your runs have 2 GPUs together until 19:00");
+            "'limits.gpus' allows your runs 2 GPUs in total until 19:00");
 }
 
 TEST(NeighbourWords, ADrainedGpuIsSaidToBe) {
@@ -117,7 +118,7 @@ TEST(NeighbourWords, ADrainedGpuIsSaidToBe) {
   EXPECT_EQ(reason_text(reason, room),
             "needs 1 GB on its GPU, GPU 0 is drained ('trainyard drain')");
   EXPECT_EQ(brief_reason_text(reason, room),
-            "needs 1 GB on its GPU, and GPUs with room are drained");
+            "needs 1 GB on its GPU, and GPUs with enough memory are drained");
 }
 
 }  // namespace

@@ -73,12 +73,12 @@ std::string memory_words(const Reason& reason, const Headroom& room) {
                   to_text(not_below_zero(room.memory_free)), hold_text(room.holders),
                   to_text(room.memory_held));
   if (room.memory_of_others > Bytes{}) {
-    words += fmt::format(", others use {}", to_text(room.memory_of_others));
+    words += fmt::format(", other processes use {}", to_text(room.memory_of_others));
   }
   return words + memory_words_of_neighbours(room);
 }
 
-/// "needs 20 GB of disk, 70 GB free, 2 tasks that run may write 60 GB of it".
+/// "needs 20 GB of disk, 70 GB free, 2 running tasks have reserved 60 GB of it".
 std::string disk_words(const Reason& reason, const Headroom& room) {
   const Bytes free = room.disk_free.value_or(Bytes{});
   std::string words = fmt::format("needs {} of disk, {} free", to_text(reason.needs.disk),
@@ -90,28 +90,29 @@ std::string disk_words(const Reason& reason, const Headroom& room) {
 
 std::string processes_words(const Headroom& room) {
   const std::string tasks = tasks_text(room.processes_max);
-  if (room.processes_reason.empty()) return fmt::format("max-process lets {} run at once", tasks);
-  return fmt::format("the machine lets {} run at once ({})", tasks, room.processes_reason);
+  if (room.processes_reason.empty()) return fmt::format("max-process allows {} at once", tasks);
+  return fmt::format("the machine allows {} at once ({})", tasks, room.processes_reason);
 }
 
 std::string cpu_gate_words(const Headroom& room) {
   return fmt::format(
-      "others use {:.0f} % of the CPUs: from {:.0f} % on, tasks without a GPU run one at a time",
+      "other processes use {:.0f} % of the CPUs: at {:.0f} % or more, tasks without a GPU run one "
+      "at a time",
       100 * room.cpu_used_by_others, 100 * room.cpu_utilization_max);
 }
 
 std::string ahead_words(const Headroom& room) {
   if (room.waiting_max > 0 && room.ahead >= room.waiting_max) {
-    return fmt::format("max-waiting lets {} be loaded ahead", tasks_text(room.waiting_max));
+    return fmt::format("max-waiting allows {} to load ahead", tasks_text(room.waiting_max));
   }
   return fmt::format("{} loaded ahead already",
-                     room.ahead == 1 ? "1 task is" : fmt::format("{} tasks are", room.ahead));
+                     room.ahead == 1 ? "1 task has" : fmt::format("{} tasks have", room.ahead));
 }
 
-/// "waits for lr=0.1, which is tried first: 1:20 of 2:00".
+/// "waits for lr=0.1, which runs first ('try-first'): 1:20 of 2:00".
 std::string tried_first_words(const Reason& reason, const Headroom& room, std::string_view first) {
   std::string words =
-      fmt::format("waits for {}, which is tried first", first.empty() ? "a task" : first);
+      fmt::format("waits for {}, which runs first ('try-first')", first.empty() ? "a task" : first);
   if (!reason.first_since) return words;
   const Duration lived =
       std::clamp(room.at - *reason.first_since, Duration{0}, room.try_first_time);
@@ -120,22 +121,22 @@ std::string tried_first_words(const Reason& reason, const Headroom& room, std::s
 }
 
 std::string avoided_words(std::uint32_t user, const Headroom::Card& card) {
-  return fmt::format(", user {} computes on GPU {} (others use {} of it)", user, card.label,
+  return fmt::format(", user {} is using GPU {} (other processes use {} of it)", user, card.label,
                      to_text(card.of_others));
 }
 
-/// "needs a GPU of its own"; of one of which it is only not known how much it takes, that.
+/// "needs a whole GPU"; of one of which it is only not known how much it takes, that.
 std::string whole_gpu_need(const Reason& reason) {
   const Request& needs = reason.needs;
-  const std::string own =
-      needs.gpus == 1 ? std::string("a GPU of its own") : fmt::format("{} whole GPUs", needs.gpus);
-  if (needs.largest) return fmt::format("needs {} for its last try, of the largest", own);
-  if (!reason.own_until_known) return "needs " + own;
+  const std::string whole =
+      needs.gpus == 1 ? std::string("a whole GPU") : fmt::format("{} whole GPUs", needs.gpus);
+  if (needs.largest) return fmt::format("needs {} of the largest size for its last try", whole);
+  if (!reason.own_until_known) return "needs " + whole;
   const std::string seen = reason.gpu_memory_seen > Bytes{}
                                ? fmt::format(" ({} seen so far)", to_text(reason.gpu_memory_seen))
                                : std::string();
-  return fmt::format("is given {} until one of its kind has ended and its memory is known{}", own,
-                     seen);
+  return fmt::format("needs {} until a task of its kind has ended and its GPU memory is known{}",
+                     whole, seen);
 }
 
 std::string drained_words(const Headroom::Card& card) {
@@ -158,32 +159,33 @@ std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
     if (card.avoided_for) {
       others += avoided_words(*card.avoided_for, card);
     } else if (card.of_others >= kWorthSaying) {
-      others += fmt::format(", others use {} of GPU {}", to_text(card.of_others), card.label);
+      others +=
+          fmt::format(", other processes use {} of GPU {}", to_text(card.of_others), card.label);
     }
   }
-  return fmt::format(", {} of {} held by no task{}", gpus_text(idle), present, others);
+  return fmt::format(", {} of {} without tasks{}", idle, gpus_text(present), others);
 }
 
-/// "GPU 1 has room for it, but 2 tasks are on it and 'max-per-gpu' lets no more be there".
+/// "GPU 1 has enough memory, but 2 tasks are on it and 'max-per-gpu' allows no more".
 std::string crowd_words(const Reason& reason, const Headroom::Card& card) {
-  const std::string room = fmt::format(", GPU {} has room for it, but ", card.label);
+  const std::string room = fmt::format(", GPU {} has enough memory, but ", card.label);
   const std::string there =
       fmt::format("{} {} on it", tasks_text(card.tasks), card.tasks == 1 ? "is" : "are");
   if (!is_full_by_its_own_word(reason, card)) {
-    return room +
-           fmt::format("{}, of which one lets no more than {} be there", there, card.tasks_max);
+    return room + fmt::format("{}, {} allows at most {}", there,
+                              card.tasks == 1 ? "which" : "one of which", card.tasks_max);
   }
   if (reason.per_gpu_measured) {
-    return room + fmt::format("more than {} to a GPU were measured to get less done",
+    return room + fmt::format("running more than {} per GPU was measured to do less work in total",
                               tasks_text(reason.needs.sharing.max_per_gpu));
   }
-  return room + there + " and 'max-per-gpu' lets no more be there";
+  return room + there + " and 'max-per-gpu' allows no more";
 }
 
 std::string busy_words(const Reason& reason, const Headroom& room, const Headroom::Card& card) {
   constexpr int kPercent = 10;  // Of thousandths.
   return fmt::format(
-      ", GPU {} has room for it, but its tasks use {} % of it and this one {} %: "
+      ", GPU {} has enough memory, but its tasks use {} % of it and this one {} %: "
       "'utilization-limit.gpu' is {} %",
       card.label, card.utilization / kPercent, reason.needs.sharing.utilization / kPercent,
       room.gpu_utilization_max / kPercent);
@@ -205,17 +207,19 @@ std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
     case GpuObstacle::Kind::OtherUser:
       break;  // Said below, as of all such.
     case GpuObstacle::Kind::Whole:
-      if (!is_whole_of_neighbour(room, nearest->gpu)) words = ", which tasks have for their own";
+      if (!is_whole_of_neighbour(room, nearest->gpu)) {
+        words = fmt::format(", another task has reserved GPU {} as a whole", card.label);
+      }
       break;
     case GpuObstacle::Kind::Drained:
       words = drained_words(card);
       break;
     case GpuObstacle::Kind::None:
     case GpuObstacle::Kind::Memory:
-      words =
-          fmt::format(", GPU {} has most free: {}", card.label, to_text(not_below_zero(card.free)));
+      words = fmt::format(", GPU {} has the most free memory: {}", card.label,
+                          to_text(not_below_zero(card.free)));
       if (card.of_others >= kWorthSaying && !card.avoided_for) {
-        words += fmt::format(", others use {} of it", to_text(card.of_others));
+        words += fmt::format(", other processes use {} of it", to_text(card.of_others));
       }
       break;
   }
@@ -240,11 +244,11 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
     if (may_be_on(reason, room, index)) lingering += card.lingering;
     // Nor is one given that has answered again for a moment.
     if (!card.present) {
-      gone += fmt::format(", GPU {} does not answer (or only just does again)", card.label);
+      gone += fmt::format(", GPU {} does not answer (or has only just answered again)", card.label);
     }
   }
   if (reason.cause == Cause::GpusLinger && lingering > Bytes{}) {
-    words += fmt::format(", the driver does not show {} of ended tasks to be free yet",
+    words += fmt::format(", the driver does not report {} of ended tasks as free yet",
                          to_text(lingering));
   }
   return words + gone;
@@ -255,13 +259,14 @@ std::string settling_words(const Reason& reason, const Headroom& room) {
   const std::optional<GpuIndex> gpu = reason.needs.gpu;
   const bool known = gpu && gpu->value < room.gpus.size();
   return fmt::format(
-      "a task that has just begun on {} takes its memory first, as there is little room beside it",
+      "waits for a task that has just started on {} to allocate its memory, as little is left "
+      "there",
       known ? "GPU " + room.gpus[gpu->value].label : std::string("its GPU"));
 }
 
-/// "'limits.gpus' lets your runs have 2 GPUs until 19:00".
+/// "'limits.gpus' allows your runs 2 GPUs in total until 19:00".
 std::string gpu_limit_words(const Headroom& room) {
-  std::string words = fmt::format("'limits.gpus' lets your runs have {} together",
+  std::string words = fmt::format("'limits.gpus' allows your runs {} in total",
                                   gpus_text(room.gpus_max.value_or(0)));
   if (!room.gpus_max_until.empty()) words += " until " + room.gpus_max_until;
   return words;
@@ -305,21 +310,21 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return fmt::format("starts {} after the run began ('start-after')",
                          trainyard::to_text(reason.not_before.value_or(Instant{}) - Instant{}));
     case Cause::Queued:
-      return "older tasks are looked at first";
+      return "older tasks are considered first";
     case Cause::NoMachine:
-      return "no machine is there to start on";
+      return "no machine is available";
     case Cause::Elsewhere:
-      return "where: no machine that is there " + predicate_text(reason.needs.where);
+      return "where: no available machine " + predicate_text(reason.needs.where);
     case Cause::NoTime:
-      return "the time that is left there is too short";
+      return "the time left in the allocation is too short";
     case Cause::KeeperSilent:
-      return "the keeper of the task processes does not answer";
+      return "the keeper (the process that starts tasks) does not respond";
     case Cause::Processes:
       return processes_words(room);
     case Cause::OthersUseCpu:
       return cpu_gate_words(room);
     case Cause::Parallel:
-      return fmt::format("max-parallel lets {} of its group run at once",
+      return fmt::format("max-parallel allows {} of its group at once",
                          tasks_text(reason.parallel_max));
     case Cause::Cpus:
       return fmt::format("needs {}, {} of {} free, {} the others", cpus_text(reason.needs.cpus),
@@ -356,13 +361,13 @@ std::string brief_reason_text(const Reason& reason, const Headroom& room) {
   if (!nearest) return brief;
   switch (nearest->kind) {
     case GpuObstacle::Kind::Tasks:
-      return brief + ", and no more tasks may share one";
+      return brief + ", and no more tasks may share a GPU";
     case GpuObstacle::Kind::Utilization:
-      return brief + ", and those that share one use it";
+      return brief + ", and the tasks that share it keep it busy";
     case GpuObstacle::Kind::OtherUser:
-      return brief + ", and other users compute there";
+      return brief + ", and other users are using it";
     case GpuObstacle::Kind::Drained:
-      return brief + ", and GPUs with room are drained";
+      return brief + ", and GPUs with enough memory are drained";
     case GpuObstacle::Kind::None:
     case GpuObstacle::Kind::Memory:
     case GpuObstacle::Kind::Whole:

@@ -26,13 +26,14 @@ TEST(ReasonText, SaysNothingWhereNobodyWaits) { EXPECT_EQ(reason_text({}, {}), "
 TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
   Reason reason{.cause = Cause::TriedFirst, .needs = {}, .first = TaskIndex{3}};
   Headroom room{.at = Instant{Duration{90'000}}, .try_first_time = Duration{120'000}};
-  EXPECT_EQ(reason_text(reason, room, "lr=0.1"), "waits for lr=0.1, which is tried first");
+  EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
+            "waits for lr=0.1, which runs first ('try-first')");
   reason.first_since = Instant{Duration{10'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
-            "waits for lr=0.1, which is tried first: 1:20 of 2:00");
+            "waits for lr=0.1, which runs first ('try-first'): 1:20 of 2:00");
   room.at = Instant{Duration{900'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
-            "waits for lr=0.1, which is tried first: 2:00 of 2:00")
+            "waits for lr=0.1, which runs first ('try-first'): 2:00 of 2:00")
       << "the reading may be a moment late";
 }
 
@@ -45,7 +46,7 @@ TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
           .memory_of_others = gb(7),
           .holders = 2};
   EXPECT_EQ(reason_text(memory, room),
-            "needs 5 GB of memory, 0 B free, 2 tasks hold 3 GB, others use 7 GB");
+            "needs 5 GB of memory, 0 B free, 2 tasks hold 3 GB, other processes use 7 GB");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(4), .cpus_free = {500}, .cpu_holders = 2}),
             "needs 1 CPU, 0.5 of 4 free, 2 tasks hold the others");
@@ -54,58 +55,60 @@ TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
 TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
   EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
                         {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
-            "others use 93 % of the CPUs: from 80 % on, tasks without a GPU run one at a time");
+            "other processes use 93 % of the CPUs: at 80 % or more, tasks without a GPU run one at "
+            "a time");
 }
 
 TEST(ReasonText, SaysWhichLimitItIs) {
   EXPECT_EQ(reason_text({.cause = Cause::Processes, .needs = {}}, {.processes_max = 1}),
-            "max-process lets 1 task run at once");
+            "max-process allows 1 task at once");
   EXPECT_EQ(reason_text({.cause = Cause::Processes, .needs = {}},
                         {.processes_max = 448, .processes_reason = "512 open files"}),
-            "the machine lets 448 tasks run at once (512 open files)");
+            "the machine allows 448 tasks at once (512 open files)");
   EXPECT_EQ(reason_text({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}),
-            "max-parallel lets 2 tasks of its group run at once");
+            "max-parallel allows 2 tasks of its group at once");
   EXPECT_EQ(reason_text({.cause = Cause::Ahead, .needs = {}}, {.ahead = 3, .waiting_max = 3}),
-            "max-waiting lets 3 tasks be loaded ahead");
+            "max-waiting allows 3 tasks to load ahead");
   EXPECT_EQ(reason_text({.cause = Cause::Ahead, .needs = {}}, {.ahead = 1}),
-            "1 task is loaded ahead already");
+            "1 task has loaded ahead already");
 }
 
 TEST(ReasonText, SaysOfAGpuWhatOthersHaveOfThatOne) {
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, two_cards()),
-            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB");
+            "needs 9 GB on its GPU, GPU 1 has the most free memory: 5 GB");
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9), .gpu = GpuIndex{0}}, two_cards()),
-            "needs 9 GB on its GPU, GPU 0 has most free: 1 GB, others use 11 GB of it");
+            "needs 9 GB on its GPU, GPU 0 has the most free memory: 1 GB, other processes use 11 "
+            "GB of it");
   Headroom room = two_cards();
   EXPECT_EQ(gpu_words({.gpus = 2, .gpu_memory = gb(9)}, room),
-            "needs 9 GB on each of 2 GPUs, GPU 0 has most free: 1 GB, others use 11 GB of it")
+            "needs 9 GB on each of 2 GPUs, GPU 0 has the most free memory: 1 GB, other processes "
+            "use 11 GB of it")
       << "it is the second one that is in the way";
   room.gpus[0].whole = room.gpus[1].whole = true;
   EXPECT_EQ(gpu_words({.gpus = 2, .gpu_memory = gb(9)}, room),
-            "needs 9 GB on each of 2 GPUs, which tasks have for their own");
+            "needs 9 GB on each of 2 GPUs, another task has reserved GPU 0 as a whole");
 }
 
 TEST(ReasonText, CountsTheGpusThatNobodyHolds) {
   Headroom room = two_cards();
-  EXPECT_EQ(gpu_words({.gpus = 1}, room), "needs a GPU of its own, 1 GPU of 2 held by no task");
+  EXPECT_EQ(gpu_words({.gpus = 1}, room), "needs a whole GPU, 1 of 2 GPUs without tasks");
   room.gpus[0].holders = 0;
   EXPECT_EQ(gpu_words({.gpus = 2}, room),
-            "needs 2 whole GPUs, 2 GPUs of 2 held by no task, others use 11 GB of GPU 0");
+            "needs 2 whole GPUs, 2 of 2 GPUs without tasks, other processes use 11 GB of GPU 0");
 }
 
 TEST(ReasonText, SaysForWhomAGpuIsLeftAlone) {
   Headroom room = two_cards();
   room.gpus[0].holders = 0;
   room.gpus[0].avoided_for = 1001;
-  const std::string words = ", user 1001 computes on GPU 0 (others use 11 GB of it)";
-  EXPECT_EQ(gpu_words({.gpus = 2}, room),
-            "needs 2 whole GPUs, 2 GPUs of 2 held by no task" + words);
+  const std::string words = ", user 1001 is using GPU 0 (other processes use 11 GB of it)";
+  EXPECT_EQ(gpu_words({.gpus = 2}, room), "needs 2 whole GPUs, 2 of 2 GPUs without tasks" + words);
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
-            "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words);
+            "needs 6 GB on its GPU, GPU 1 has the most free memory: 5 GB" + words);
   room.gpus[1].avoided_for = 0;
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(6)}, room),
-            "needs 6 GB on its GPU, GPU 1 has most free: 5 GB" + words +
-                ", user 0 computes on GPU 1 (others use 200 MB of it)");
+            "needs 6 GB on its GPU, GPU 1 has the most free memory: 5 GB" + words +
+                ", user 0 is using GPU 1 (other processes use 200 MB of it)");
 }
 
 TEST(ReasonText, SaysOfAGpuWithRoomWhoMayShareIt) {
@@ -113,35 +116,35 @@ TEST(ReasonText, SaysOfAGpuWithRoomWhoMayShareIt) {
   room.gpus[1].tasks = 1;
   Request needs{.gpus = 1, .gpu_memory = gb(4), .sharing = {.max_per_gpu = 1}};
   EXPECT_EQ(gpu_words(needs, room),
-            "needs 4 GB on its GPU, GPU 1 has room for it, but 1 task is on it and 'max-per-gpu' "
-            "lets no more be there");
+            "needs 4 GB on its GPU, GPU 1 has enough memory, but 1 task is on it and 'max-per-gpu' "
+            "allows no more");
   EXPECT_EQ(reason_text({.cause = Cause::Gpus, .needs = needs, .per_gpu_measured = true}, room),
-            "needs 4 GB on its GPU, GPU 1 has room for it, but more than 1 task to a GPU were "
-            "measured to get less done");
+            "needs 4 GB on its GPU, GPU 1 has enough memory, but running more than 1 task per GPU "
+            "was measured to do less work in total");
   room.gpus[1].tasks_max = 1;
   needs.sharing = {.max_per_gpu = 2};
   EXPECT_EQ(gpu_words(needs, room),
-            "needs 4 GB on its GPU, GPU 1 has room for it, but 1 task is on it, of which one lets "
-            "no more than 1 be there");
+            "needs 4 GB on its GPU, GPU 1 has enough memory, but 1 task is on it, which allows at "
+            "most 1");
   room.gpus[1].tasks_max = 0;
   room.gpus[1].utilization = 700;
   needs.sharing = {.utilization = 400};
   EXPECT_EQ(gpu_words(needs, room),
-            "needs 4 GB on its GPU, GPU 1 has room for it, but its tasks use 70 % of it and this "
+            "needs 4 GB on its GPU, GPU 1 has enough memory, but its tasks use 70 % of it and this "
             "one 40 %: 'utilization-limit.gpu' is 100 %");
 }
 
 TEST(ReasonText, SaysNeverThatOneNeedsAGpuOfItsOwnOfWhichOnlyTheMemoryIsNotKnown) {
   Reason reason{.cause = Cause::Gpus, .needs = {.gpus = 1}, .own_until_known = true};
   EXPECT_EQ(reason_text(reason, two_cards()),
-            "is given a GPU of its own until one of its kind has ended and its memory is known, "
-            "1 GPU of 2 held by no task");
+            "needs a whole GPU until a task of its kind has ended and its GPU memory is known, "
+            "1 of 2 GPUs without tasks");
   reason.gpu_memory_seen = mb(9600);
   EXPECT_EQ(reason_text(reason, two_cards()),
-            "is given a GPU of its own until one of its kind has ended and its memory is known "
-            "(9.6 GB seen so far), 1 GPU of 2 held by no task");
+            "needs a whole GPU until a task of its kind has ended and its GPU memory is known "
+            "(9.6 GB seen so far), 1 of 2 GPUs without tasks");
   EXPECT_EQ(gpu_words({.gpus = 1, .largest = true}, two_cards()),
-            "needs a GPU of its own for its last try, of the largest, 1 GPU of 2 held by no task");
+            "needs a whole GPU of the largest size for its last try, 1 of 2 GPUs without tasks");
 }
 
 TEST(ReasonText, SaysNothingOfGpusThatWouldNotDoWhateverOthersDid) {
@@ -150,8 +153,8 @@ TEST(ReasonText, SaysNothingOfGpusThatWouldNotDoWhateverOthersDid) {
   room.gpus[0].lingering = gb(2);
   EXPECT_EQ(
       gpu_words({.gpus = 1, .gpu_memory = gb(9), .gpu = GpuIndex{1}}, room, Cause::GpusLinger),
-      "needs 9 GB on its GPU, GPU 1 has most free: 5 GB");
-  EXPECT_EQ(gpu_words({.gpus = 1}, room), "needs a GPU of its own, 1 GPU of 2 held by no task")
+      "needs 9 GB on its GPU, GPU 1 has the most free memory: 5 GB");
+  EXPECT_EQ(gpu_words({.gpus = 1}, room), "needs a whole GPU, 1 of 2 GPUs without tasks")
       << "a task holds the one that is left to another user";
 }
 
@@ -160,11 +163,12 @@ TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
   room.gpus[0].present = false;
   room.gpus[1].lingering = gb(2);
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusGone),
-            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, GPU 0 does not answer (or only just "
-            "does again)");
-  EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusLinger),
-            "needs 9 GB on its GPU, GPU 1 has most free: 5 GB, the driver does not show 2 GB of "
-            "ended tasks to be free yet, GPU 0 does not answer (or only just does again)");
+            "needs 9 GB on its GPU, GPU 1 has the most free memory: 5 GB, GPU 0 does not answer "
+            "(or has only just answered again)");
+  EXPECT_EQ(
+      gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusLinger),
+      "needs 9 GB on its GPU, GPU 1 has the most free memory: 5 GB, the driver does not report 2 "
+      "GB of ended tasks as free yet, GPU 0 does not answer (or has only just answered again)");
 }
 
 TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {
@@ -175,10 +179,10 @@ TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {
   room.disk_promised = gb(5);
   room.disk_holders = 1;
   EXPECT_EQ(reason_text(reason, room),
-            "needs 20 GB of disk, 12 GB free, 1 task that runs may write 5 GB of it");
+            "needs 20 GB of disk, 12 GB free, 1 running task has reserved 5 GB of it");
   room.disk_holders = 2;
   EXPECT_EQ(reason_text(reason, room),
-            "needs 20 GB of disk, 12 GB free, 2 tasks that run may write 5 GB of it");
+            "needs 20 GB of disk, 12 GB free, 2 running tasks have reserved 5 GB of it");
 }
 
 TEST(Cause, ComesBackFromItsWord) {

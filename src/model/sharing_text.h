@@ -7,8 +7,8 @@
 
 namespace trainyard::model {
 
-/// "3 to a GPU: 1.7 x one to a GPU, 9 tasks", and where more gain nothing "; no more than 3 to a
-/// GPU, as more gain nothing".
+/// "3 tasks per GPU do 1.7 times the work of 1 (measured on 9 tasks)", and where more gain nothing
+/// "; at most 3 per GPU, as more gain nothing".
 std::string sharing_text(const SharingMeasured& measured);
 
 }  // namespace trainyard::model

@@ -131,12 +131,12 @@ struct Headroom {
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };
 
-/// For people: "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB, others use 4 GB". Empty where
-/// nobody waits. `first` is the name of Reason::first.
+/// For people: "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB, other processes use 4 GB".
+/// Empty where nobody waits. `first` is the name of Reason::first.
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first = {});
 
 /// The same without any numbers that change from reading to reading: "needs 5 GB of memory", "needs
-/// 4 GB on its GPU, and no more tasks may share one".
+/// 4 GB on its GPU, and no more tasks may share a GPU".
 std::string brief_reason_text(const Reason& reason, const Headroom& room);
 
 /// What somebody can do about it.

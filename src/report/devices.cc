@@ -47,15 +47,15 @@ std::vector<const journal::TaskRow*> tasks_on(const DevicesView& view, const mod
 std::string promise_text(const journal::TaskRow& task, const DeviceView& device) {
   const bool whole = task.gpu_memory_requested == Bytes{};
   const std::string has =
-      device.processes_known ? ", has " + to_text(task.gpu_memory_now) : std::string();
+      device.processes_known ? ", uses " + to_text(task.gpu_memory_now) : std::string();
   return fmt::format("    {}/{}: reserved {}{}\n", plain(task.group_name), plain(task.id),
                      whole ? "all of it" : to_text(task.gpu_memory_requested), has);
 }
 
-/// "12: 3 GB, of mona: python train.py; task train/lr=1 of runs/sweep".
+/// "12: 3 GB, user mona: python train.py; task train/lr=1 of runs/sweep".
 std::string process_text(const DeviceProcess& process) {
   std::string text = fmt::format("    {}: {}", process.pid, to_text(process.memory));
-  if (!process.user.empty()) text += fmt::format(", of {}", plain(process.user));
+  if (!process.user.empty()) text += fmt::format(", user {}", plain(process.user));
   if (!process.command.empty()) text += fmt::format(": {}", plain(process.command));
   if (process.task.empty()) return text + "\n";
   return text + fmt::format("; task {} of {}\n", plain(process.task), plain(process.run_directory));
@@ -93,7 +93,7 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
                                  plain(gpu.pci), plain(gpu.uuid));
   if (!device.present) return text + "  does not answer\n";
   const std::string at_work =
-      device.utilization ? fmt::format("; at work {:.0f} % of the time", 100 * *device.utilization)
+      device.utilization ? fmt::format("; busy {:.0f} % of the time", 100 * *device.utilization)
                          : std::string();
   text += fmt::format("  {} of {} used, {} free{}\n", to_text(device.used), to_text(gpu.memory),
                       to_text(gpu.memory - device.used), at_work);
@@ -108,7 +108,7 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
     text += other_promise_text(promise);
   }
   if (!device.processes_known) {
-    text += "  the driver does not say which process has how much\n";
+    text += "  the driver does not report how much memory each process uses\n";
   } else if (!device.processes.empty()) {
     text += "  processes:\n";
     for (const DeviceProcess& process : device.processes) text += process_text(process);
@@ -122,7 +122,7 @@ std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s
   constexpr std::int64_t kMinute = 60;
   constexpr std::int64_t kHour = 60 * kMinute;
   constexpr std::int64_t kDay = 24 * kHour;
-  std::string text = "nothing new is given of it";
+  std::string text = "no new tasks start on it";
   if (drain.until_unix_s == 0) return text;
   const std::int64_t later = std::max<std::int64_t>(drain.until_unix_s - midnight_unix_s, 0);
   text += fmt::format(" until {:02}:{:02}", later % kDay / kHour, later % kHour / kMinute);

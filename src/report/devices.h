@@ -49,7 +49,7 @@ struct DevicesView {
   std::int64_t midnight_unix_s = 0;  ///< When this day began.
 };
 
-/// "nothing new is given of it until 18:00", "... until 07:00 tomorrow", "... until 07:12 in 7
+/// "no new tasks start on it until 18:00", "... until 07:00 tomorrow", "... until 07:12 in 7
 /// days".
 std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s);
 

@@ -44,9 +44,9 @@ DevicesView two_devices() {
 TEST(Devices, ShowWhatIsOnThemAndPromised) {
   EXPECT_EQ(devices_text(two_devices()),
             "GPU 0: Fake A, 01:00.0, GPU-aaaa\n"
-            "  4 GB of 8 GB used, 4 GB free; at work 40 % of the time\n"
+            "  4 GB of 8 GB used, 4 GB free; busy 40 % of the time\n"
             "  reserved by runs/sweep:\n"
-            "    train/lr=1: reserved 5 GB, has 3 GB\n"
+            "    train/lr=1: reserved 5 GB, uses 3 GB\n"
             "  processes:\n"
             "    12: 3 GB\n"
             "    77: 1 GB\n"
@@ -61,7 +61,7 @@ TEST(Devices, ShowWhatOtherRunsHaveReserved) {
   model::Neighbour ours{.is_ours = true, .its = {.run = 46, .name = "vit"}};
   ours.its.claimed.cards = {{.uuid = "GPU-aaaa", .tasks = 1, .whole = true, .since_unix_s = 60}};
   view.neighbours = {mona, ours};
-  EXPECT_THAT(devices_text(view), HasSubstr("    train/lr=1: reserved 5 GB, has 3 GB\n"
+  EXPECT_THAT(devices_text(view), HasSubstr("    train/lr=1: reserved 5 GB, uses 3 GB\n"
                                             "  reserved by another user's run (mona): 2 GB since "
                                             "02:10\n"
                                             "  reserved by your run 46 (vit): all of it since "
@@ -81,7 +81,7 @@ TEST(Devices, TellNothingOfWhatTheDriverHides) {
               HasSubstr("  4 GB of 8 GB used, 4 GB free\n"
                         "  reserved by runs/sweep:\n"
                         "    train/lr=1: reserved 5 GB\n"
-                        "  the driver does not say which process has how much\n"));
+                        "  the driver does not report how much memory each process uses\n"));
   const std::string json = devices_json(view);
   EXPECT_THAT(json, HasSubstr(R"("utilization": null)"));
   EXPECT_THAT(json, HasSubstr(R"("memory_now_bytes": null)"));
@@ -102,12 +102,12 @@ TEST(Devices, NameTheOtherUserOfAProcess) {
   other.user = "mona";
   other.command = "python x.py";
   EXPECT_THAT(devices_text(view), HasSubstr("    12: 3 GB\n"
-                                            "    77: 1 GB, of mona: python x.py\n"));
+                                            "    77: 1 GB, user mona: python x.py\n"));
   EXPECT_THAT(devices_json(view), HasSubstr("\"other_user\": 1001"));
   other.task = "train/lr=1";
   other.run_directory = "runs/sweep";
   EXPECT_THAT(devices_text(view),
-              HasSubstr("    77: 1 GB, of mona: python x.py; task train/lr=1 of runs/sweep\n"));
+              HasSubstr("    77: 1 GB, user mona: python x.py; task train/lr=1 of runs/sweep\n"));
 }
 
 TEST(Devices, ThatDidNotAnswerFromTheBeginningAreShown) {

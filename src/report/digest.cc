@@ -89,20 +89,20 @@ std::string attempts_text(const journal::TaskRow& row) {
 
 std::string cap_text(const journal::TaskRow& row) {
   if (row.gpu_memory_max == Bytes{}) return "-";
-  return row.capped_by.empty() ? "no" : to_text(row.gpu_memory_max);
+  return row.capped_by.empty() ? "none" : to_text(row.gpu_memory_max);
 }
 
 std::string learned_text(Bytes memory, Bytes gpu_memory) {
   std::string text;
   if (memory > Bytes{}) text = to_text(memory) + " of memory";
   if (gpu_memory > Bytes{}) {
-    text += fmt::format("{}{} of a GPU", text.empty() ? "" : " and ", to_text(gpu_memory));
+    text += fmt::format("{}{} of GPU memory", text.empty() ? "" : " and ", to_text(gpu_memory));
   }
   return text;
 }
 
 std::string taught_by_text(int tasks) {
-  return tasks == 0 ? "other tasks of its group" : counted(tasks, "task") + " that ended well";
+  return tasks == 0 ? "other tasks of its group" : counted(tasks, "task") + " that succeeded";
 }
 
 std::string memory_peak_text(const journal::TaskRow& row) {

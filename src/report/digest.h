@@ -103,9 +103,9 @@ std::string attempts_text(const journal::TaskRow& row);
 /// was to be kept to nothing.
 std::string cap_text(const journal::TaskRow& row);
 
-/// "2 GB of memory and 5 GB of a GPU": what of the two is learned (not 0).
+/// "2 GB of memory and 5 GB of GPU memory": what of the two is learned (not 0).
 std::string learned_text(Bytes memory, Bytes gpu_memory);
-/// "3 tasks that ended well"; "other tasks of its group" for none of its own kind.
+/// "3 tasks that succeeded"; "other tasks of its group" for none of its own kind.
 std::string taught_by_text(int tasks);
 
 /// The memory that it had at most: "2 GB"; "at least 2 GB" where that was its largest process

@@ -69,20 +69,21 @@ std::string sharing_text(const model::GpuSharing& sharing) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-/// "torch 2.10.0: what of its GPU nobody else is promised"; empty for one that shares no GPU.
+/// "the GPU memory that no other task has reserved, set through torch 2.10.0"; empty for a task that
+/// shares no GPU.
 std::string cap_text(const job::Job& job, model::TaskIndex task) {
   const model::Terms& terms = job.plan().shape_of(task).terms;
   const bool shares = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;
   if (terms.request.gpus == 0 || !shares) return {};
   if (terms.gpu_memory_limit == model::GpuMemoryLimit::None) return "none (gpu-memory-limit)";
   const bool hard = terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
-  const std::string most = hard ? fmt::format("hard: {}, and it is ended when it takes more",
-                                              to_text(terms.request.gpu_memory))
-                                : std::string("what of its GPU nobody else is promised");
-  if (terms.two_phase) return most + ", told with its device";
+  const std::string most =
+      hard ? fmt::format("hard: {}, killed when it uses more", to_text(terms.request.gpu_memory))
+           : std::string("the GPU memory that no other task has reserved");
+  if (terms.two_phase) return most + ", set with its device";
   const job::Cappers cappers = job.cappers(task);
-  if (!cappers.found.empty()) return fmt::format("{}, told to {}", most, job::to_text(cappers));
-  return fmt::format("{}not told: {}", hard ? most + "; " : std::string(), cappers.why_not);
+  if (!cappers.found.empty()) return fmt::format("{}, set through {}", most, job::to_text(cappers));
+  return fmt::format("{}not set: {}", hard ? most + "; " : std::string(), cappers.why_not);
 }
 
 std::string limits_text(const job::Job& job) {
@@ -100,8 +101,8 @@ std::string limits_text(const job::Job& job) {
   return text;
 }
 
-/// "keeps the best 3 by acc (the largest); what the others hold but logs and results goes when
-/// 'report' has finished"; empty: it keeps all.
+/// "keeps the best 3 by acc (the largest); the files of the other tasks except logs and results are
+/// deleted when 'report' has finished"; empty: it keeps all.
 std::string keep_text(const job::Job& job, std::size_t number) {
   const job::KeptGroup group = job.kept_groups()[number];
   if (!group.keep) return {};
@@ -117,8 +118,9 @@ std::string keep_text(const job::Job& job, std::size_t number) {
                                ? std::string("as soon as that is known")
                                : fmt::format("when {} {} finished", fmt::join(readers, " and "),
                                              readers.size() == 1 ? "has" : "have");
-  return fmt::format("keeps {}; what the others hold but logs and results goes {}",
-                     job::to_text(*group.keep), when);
+  return fmt::format(
+      "keeps {}; the files of the other tasks except logs and results are deleted {}",
+      job::to_text(*group.keep), when);
 }
 
 std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t number) {
@@ -155,7 +157,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   line("command", lines.command);
   if (!lines.runs_as.empty()) line("runs as", lines.runs_as);
   line("directory", launch.working_directory);
-  line("asks for", request_text(shape));
+  line("requests", request_text(shape));
   for (const auto& [about, what] : learned.lines(key.task)) line(about, what);
   if (const std::string sharing = sharing_text(shape.terms.request.sharing); !sharing.empty()) {
     line("on its GPU", sharing);
@@ -166,7 +168,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (const std::string cap = cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
   if (shape.terms.workers > 0) line("workers", job::to_text(job.workers(key.task)));
-  if (shape.terms.memory_hard) line("memory limit", "hard: it is ended when it takes more");
+  if (shape.terms.memory_hard) line("memory limit", "hard: killed when it uses more");
   if (shape.terms.start_after > Duration{0}) {
     line("start after", to_text(shape.terms.start_after));
   }
@@ -185,7 +187,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));
   if (shape.terms.checkpoints)
-    line("checkpoint", "yes: another try goes on from what it has saved");
+    line("checkpoint", "yes: a retry continues from what the task has saved");
   if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
   if (const auto metrics = job.said_value(key.task, job::TaskKey::Metrics)) {
     line("metrics", metrics->text);

@@ -47,14 +47,13 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "job sweep: 3 tasks in 2 groups\n"
             "job file: /job/sweep.yaml\n"
             "run directory: /job/runs/sweep\n"
-            "machine: 4 CPUs, 20 GB of memory, of which tasks may have 18 GB (2 GB stays free)\n"
+            "machine: 4 CPUs, 20 GB of memory, 18 GB available to tasks (2 GB stays free)\n"
             "at once: as many tasks as their CPUs and memory allow\n"
             "\n"
             "group prepare\n"
             "  task get\n"
             "    command      ./get 'a b'\n"
-            "    directory    /job\n"
-            "    asks for     1 CPU, 1 GB of memory\n"
+            "    directory    /job\n    requests     1 CPU, 1 GB of memory\n"
             "    time limit   none\n"
             "    stdout       /job/runs/sweep/prepare/get/stdout.log\n"
             "    stderr       /job/runs/sweep/prepare/get/stderr.log\n"
@@ -76,8 +75,7 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "  task lr=1e-3\n"
             "    command      /bin/sh -c './train --lr 1e-3'\n"
             "    runs as      TRAINYARD_V1=1e-3 /bin/sh -c './train --lr \"$TRAINYARD_V1\"'\n"
-            "    directory    /job\n"
-            "    asks for     2 CPUs, 500 MB of memory\n"
+            "    directory    /job\n    requests     2 CPUs, 500 MB of memory\n"
             "    time limit   2:00:00\n"
             "    stdout       /job/runs/sweep/train/lr=1e-3/stdout.log\n"
             "    stderr       /job/runs/sweep/train/lr=1e-3/stderr.log\n"
@@ -200,7 +198,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
       {.job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab1"}, machine);
   ASSERT_TRUE(job);
   EXPECT_THAT(dry_run_text(*job, 1),
-              HasSubstr("    asks for     1 CPU, 1.1 GB of memory, 4.4 GB on 1 GPU\n"
+              HasSubstr("    requests     1 CPU, 1.1 GB of memory, 4.4 GB on 1 GPU\n"
                         "    learned      memory 1.1 GB (it may need more), from runs/sweep of "
                         "2025-11-22\n"
                         "                 gpu-memory 4.4 GB, from runs/sweep of 2025-11-22\n"
@@ -223,7 +221,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
   EXPECT_THAT(text, HasSubstr("    learned      memory 2.4 GB, in this run\n"
                               "                 gpu-memory 6 GB, in this run\n"
                               "                 duration 1:00, from runs/sweep of 2025-11-22\n"));
-  EXPECT_THAT(text, HasSubstr("    goes on with 3 GB of memory, as memory ran out 2 times\n"));
+  EXPECT_THAT(text, HasSubstr("    resumes with 3 GB of memory, as memory ran out 2 times\n"));
   const auto again = nlohmann::json::parse(dry_run_json(*job, 3, &resumed));
   EXPECT_EQ(again["tasks"][0]["learned"]["memory_bytes"],
             nlohmann::json::parse(R"({"value": 2400000000, "of_this_run": true})"));

@@ -23,11 +23,11 @@ std::string help_text(const model::Help& help, std::string_view run_directory) {
     case Where::Nowhere:
       return {};
     case Where::Shell:
-      return fmt::format("who it is: {}", line);
+      return fmt::format("for details, run: {}", line);
     case Where::Resume:
-      return fmt::format("would help, after Ctrl-C: {}", line);
+      return fmt::format("to change this, stop the run and type: {}", line);
     case Where::JobFile:
-      return fmt::format("would help, in the job file of a resumed run: {}", line);
+      return fmt::format("to change this, set in the job file and resume the run: {}", line);
   }
   return {};
 }

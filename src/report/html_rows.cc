@@ -137,7 +137,7 @@ std::string HtmlTaskTable::head() const {
   text += heading("Attempts", true) + heading("Peak memory", true);
   if (head_.machines) text += heading("Machine", false);
   if (gpus_) text += heading("GPU", true) + heading("Peak GPU memory", true);
-  if (caps_) text += heading("Kept to", true);
+  if (caps_) text += heading("GPU limit", true);
   text += heading("CPU time", true);
   text += R"(<th scope="col" class="logs">Logs</th>)";
   if (more_) text += R"(<th scope="col">Other results</th>)";

@@ -109,7 +109,7 @@ std::vector<std::pair<std::string, std::string>> LearnedNumbers::lines(
   add("gpu-memory", known.gpu_memory, here.gpu_memory);
   add("duration", known.duration, {});
   if (const auto found = reached_.find(task); found != reached_.end()) {
-    lines.emplace_back("goes on with", reached_text(*found->second, plan_.shape_of(task).terms));
+    lines.emplace_back("resumes with", reached_text(*found->second, plan_.shape_of(task).terms));
   }
   return lines;
 }

@@ -117,15 +117,15 @@ std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup&
 }  // namespace
 
 std::string learned_text(const LearnedPage& page) {
-  std::string text = fmt::format("what runs of {} have taught", plain(page.job_file));
-  if (!page.note.empty()) return text + fmt::format(": nothing; {}\n", plain(page.note));
+  std::string text = fmt::format("learned estimates of {}", plain(page.job_file));
+  if (!page.note.empty()) return text + fmt::format(": none; {}\n", plain(page.note));
   if (page.view.tasks == 0) {
-    return text + ": nothing yet; what a run teaches is kept when it ends\n";
+    return text + ": none yet; a run saves them when it ends\n";
   }
   text += fmt::format(", kept in {}\n", plain(page.kept_in));
   if (!page.used) text += "scheduler.auto-adjust is off: no run uses it\n";
   for (const job::LearnedGroup& group : page.view.groups) text += learned_group_text(page, group);
-  if (!page.view.gone.empty()) text += "\nof tasks that the job file has no more:\n";
+  if (!page.view.gone.empty()) text += "\nof tasks that are no longer in the job file:\n";
   for (const auto& [name, tasks] : page.view.gone) {
     text +=
         fmt::format("  {}: {}\n", plain(name), counted(static_cast<std::int64_t>(tasks), "task"));

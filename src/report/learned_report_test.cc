@@ -90,7 +90,7 @@ LearnedPage learned_page() {
 TEST(LearnedReport, ShowsWhatIsWrittenAndWasTakenAndComesNext) {
   EXPECT_EQ(
       learned_text(learned_page()),
-      "what runs of sweep.yaml have taught, kept in .trainyard/sweep.yaml.learned.json\n"
+      "learned estimates of sweep.yaml, kept in .trainyard/sweep.yaml.learned.json\n"
       "\n"
       "train: 3 tasks, 2 known\n"
       "              WRITTEN       TOOK AT MOST   NEXT TIME       FROM\n"
@@ -105,7 +105,7 @@ TEST(LearnedReport, ShowsWhatIsWrittenAndWasTakenAndComesNext) {
       "    lr=1  2 GB           2.2 GB         6 GB           6.6 GB         1:35  1:35\n"
       "    lr=2  at least 3 GB  3.3 GB         6 GB           6.6 GB         1:35  1:35\n"
       "\n"
-      "of tasks that the job file has no more:\n"
+      "of tasks that are no longer in the job file:\n"
       "  old: 2 tasks\n");
 }
 
@@ -128,11 +128,10 @@ TEST(LearnedReport, SaysWhenThereIsNothingOrNobodyUsesIt) {
   LearnedPage nothing = learned_page();
   nothing.view = {};
   EXPECT_EQ(learned_text(nothing),
-            "what runs of sweep.yaml have taught: nothing yet; what a run teaches is kept when it "
-            "ends\n");
+            "learned estimates of sweep.yaml: none yet; a run saves them when it ends\n");
   nothing.note = "'x' is not used: not JSON\x1b[2J";
   EXPECT_EQ(learned_text(nothing),
-            "what runs of sweep.yaml have taught: nothing; 'x' is not used: not JSON[2J\n");
+            "learned estimates of sweep.yaml: none; 'x' is not used: not JSON[2J\n");
   LearnedPage unused = learned_page();
   unused.used = false;
   EXPECT_THAT(learned_text(unused),

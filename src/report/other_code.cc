@@ -41,13 +41,13 @@ void OtherCode::look_at(const journal::TaskRow& row) {
 
 std::string OtherCode::text() const {
   if (count_ == 0) return {};
-  return fmt::format("{} ran other code ({}) than what was started last ({})",
+  return fmt::format("{} ran other code ({}) than the tasks that started last ({})",
                      counted(count_, "task"), listed(theirs_), listed(newer_));
 }
 
 std::string other_code_text(const journal::TaskRow& row) {
   if (row.newer_code.empty()) return {};
-  return fmt::format("ran {}, and what was started last {}", row.code, row.newer_code);
+  return fmt::format("ran {}; the tasks that started last ran {}", row.code, row.newer_code);
 }
 
 }  // namespace trainyard::report

@@ -18,8 +18,8 @@ class OtherCode {
 
   /// How many tasks ran other code.
   [[nodiscard]] int count() const { return count_; }
-  /// "3 tasks ran other code (a1b2c3d+9f3e21) than what was started last (5d6e7f8)"; empty where
-  /// none did.
+  /// "3 tasks ran other code (a1b2c3d+9f3e21) than the tasks that started last (5d6e7f8)"; empty
+  /// where none did.
   [[nodiscard]] std::string text() const;
 
  private:

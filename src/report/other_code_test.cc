@@ -35,19 +35,21 @@ TEST(OtherCode, CountsAndNamesWhatOthersRan) {
   OtherCode other;
   other.look_at(row_of("a1b2c3d+9f3e21", "5d6e7f8"));
   EXPECT_EQ(other.text(),
-            "1 task ran other code (a1b2c3d+9f3e21) than what was started last (5d6e7f8)");
+            "1 task ran other code (a1b2c3d+9f3e21) than the tasks that started last (5d6e7f8)");
   other.look_at(row_of("5d6e7f8", ""));
   other.look_at(row_of("b", "5d6e7f8"));
-  EXPECT_EQ(other.text(),
-            "2 tasks ran other code (a1b2c3d+9f3e21, b) than what was started last (5d6e7f8)");
-  EXPECT_EQ(other_code_text(row_of("b", "5d6e7f8")), "ran b, and what was started last 5d6e7f8");
+  EXPECT_EQ(
+      other.text(),
+      "2 tasks ran other code (a1b2c3d+9f3e21, b) than the tasks that started last (5d6e7f8)");
+  EXPECT_EQ(other_code_text(row_of("b", "5d6e7f8")),
+            "ran b; the tasks that started last ran 5d6e7f8");
 }
 
 TEST(OtherCode, NamesAFewOfMany) {
   OtherCode other;
   for (const char* code : {"a", "b", "c", "d", "e", "e"}) other.look_at(row_of(code, "z"));
   EXPECT_EQ(other.text(),
-            "6 tasks ran other code (a, b, c and others) than what was started last (z)");
+            "6 tasks ran other code (a, b, c and others) than the tasks that started last (z)");
 }
 
 TEST(OtherCode, StandsBehindTheStatusOfATask) {

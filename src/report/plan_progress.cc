@@ -21,7 +21,7 @@ void PlanProgress::begin(std::string what, std::size_t tasks, Duration now) {
 void PlanProgress::on(std::size_t ended, Duration now) {
   if (now - shown_at_ < (terminal_ ? kDrawEvery : kLineEvery)) return;
   shown_at_ = now;
-  const std::string line = fmt::format("{}: {} of {} tasks played", plain(what_),
+  const std::string line = fmt::format("{}: {} of {} tasks simulated", plain(what_),
                                        with_commas(static_cast<std::int64_t>(ended)),
                                        with_commas(static_cast<std::int64_t>(tasks_)));
   write_(terminal_ ? "\r" + line + "\x1b[K" : line + "\n");

@@ -22,8 +22,8 @@ TEST(PlanProgress, IsALineEveryTenSecondsWhereNobodyWatches) {
   progress.on(250'000, Duration{20'500});
   progress.finish();
   EXPECT_EQ(written,
-            "this machine: 120,000 of 1,000,000 tasks played\n"
-            "this machine: 250,000 of 1,000,000 tasks played\n");
+            "this machine: 120,000 of 1,000,000 tasks simulated\n"
+            "this machine: 250,000 of 1,000,000 tasks simulated\n");
 }
 
 TEST(PlanProgress, IsDrawnOverInATerminalAndTakenAwayAtTheEnd) {
@@ -36,7 +36,7 @@ TEST(PlanProgress, IsDrawnOverInATerminalAndTakenAwayAtTheEnd) {
   EXPECT_EQ(written, "") << "nothing was drawn of one that took no time";
   progress.on(1000, Duration{500});
   progress.finish();
-  EXPECT_EQ(written, "\r1x24GB[2J: 1,000 of 2,000 tasks played\x1b[K\r\x1b[K");
+  EXPECT_EQ(written, "\r1x24GB[2J: 1,000 of 2,000 tasks simulated\x1b[K\r\x1b[K");
 }
 
 }  // namespace

@@ -165,14 +165,14 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
                           counted(static_cast<int>(of.machines), "machine"));
     }
     for (const DeviceUse& use : device_uses(plan, played, kind)) {
-      text += fmt::format("  {}{:<8} at work {:>3} % of the time, {:>3} % of it reserved\n",
+      text += fmt::format("  {}{:<8} busy {:>3} % of the time, {:>3} % reserved on average\n",
                           one ? "" : "  ", use.name, percent(use.busy), percent(use.filled));
     }
   }
   return text;
 }
 
-/// "3:32", "3:32 if sharing a GPU is free, 9:31 if it is not".
+/// "3:32", "3:32, or 9:31 if tasks that share a GPU slow each other down".
 std::string took_text(const PlannedRun& played) {
   const Duration took = played.run.ended - Instant{};
   const Duration worst = played.at_the_worst.value_or(took);
@@ -191,7 +191,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
       took_text(played));
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
-  if (!waits.empty()) text += "  what waited, and how long:\n";
+  if (!waits.empty()) text += "  waiting times by reason:\n";
   for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
     text += fmt::format("    {}: {}\n", to_text(waits[i].second), waits[i].first);
   }
@@ -460,7 +460,7 @@ std::string plan_html(const PlanView& view) {
       continue;
     }
     body += timeline(view, played);
-    body += "<table><tr><th>device</th><th>at work</th><th>reserved</th></tr>\n";
+    body += "<table><tr><th>device</th><th>busy</th><th>reserved</th></tr>\n";
     for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
       const std::string of =
           count_machines(played) == 1 ? "" : escaped(played.kinds[kind].text) + ": ";

@@ -71,10 +71,10 @@ TEST(PlanReport, CallsLittleNotNothing) {
   Played played;
   played.plan.shapes.front().terms.request.memory = mb(1);
   EXPECT_THAT(plan_text(played.view),
-              HasSubstr("  memory   at work 100 % of the time,  <1 % of it reserved\n"));
+              HasSubstr("  memory   busy 100 % of the time,  <1 % reserved on average\n"));
   played.plan.shapes.front().terms.request.memory = Bytes{0};
   EXPECT_THAT(plan_text(played.view),
-              HasSubstr("  memory   at work   0 % of the time,   0 % of it reserved\n"));
+              HasSubstr("  memory   busy   0 % of the time,   0 % reserved on average\n"));
 }
 
 TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
@@ -82,21 +82,24 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
   EXPECT_EQ(plan_text(played.view),
             "sweep\n"
             "1x8GB: 3 tasks in 2:00\n"
-            "  GPU 0    at work 100 % of the time,  75 % of it reserved\n"
-            "  CPUs     at work 100 % of the time,  38 % of it reserved\n"
-            "  memory   at work 100 % of the time,  15 % of it reserved\n"
-            "  what waited, and how long:\n"
+            "  GPU 0    busy 100 % of the time,  75 % reserved on average\n"
+            "  CPUs     busy 100 % of the time,  38 % reserved on average\n"
+            "  memory   busy 100 % of the time,  15 % reserved on average\n"
+            "  waiting times by reason:\n"
             "    1:00: needs 4 GB on its GPU\n");
 }
 
 TEST(PlanReport, GivesARangeWhereNobodyKnowsWhatSharingCosts) {
   Played played;
   played.view.runs.front().at_the_worst = 3 * kMinute;
-  EXPECT_THAT(plan_text(played.view),
-              HasSubstr("1x8GB: 3 tasks in 2:00 if sharing a GPU is free, 3:00 if it is not\n"));
+  EXPECT_THAT(
+      plan_text(played.view),
+      HasSubstr(
+          "1x8GB: 3 tasks in 2:00, or 3:00 if tasks that share a GPU slow each other down\n"));
   EXPECT_THAT(plan_json(played.view), HasSubstr(R"("makespan_at_the_worst_ms": 180000)"));
-  EXPECT_THAT(plan_html(played.view),
-              HasSubstr("<h2>1x8GB: 2:00 if sharing a GPU is free, 3:00 if it is not</h2>"));
+  EXPECT_THAT(
+      plan_html(played.view),
+      HasSubstr("<h2>1x8GB: 2:00, or 3:00 if tasks that share a GPU slow each other down</h2>"));
   played.view.runs.front().at_the_worst = 2 * kMinute;
   EXPECT_THAT(plan_text(played.view), HasSubstr("1x8GB: 3 tasks in 2:00\n"));
 }
@@ -182,9 +185,9 @@ TEST(PlanReport, TellsEachKindOfSeveralMachines) {
   const std::string text = plan_text(of_three_machines(plan));
   EXPECT_THAT(text, HasSubstr("2x(1x8GB)+1x(4 CPUs): 5 tasks in 2:00\n"
                               "  2x(1x8GB): tasks ran on 2 of 2 machines\n"
-                              "    GPUs     at work 100 % of the time, 100 % of it reserved\n"));
+                              "    GPUs     busy 100 % of the time, 100 % reserved on average\n"));
   EXPECT_THAT(text, HasSubstr("  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
-                              "    CPUs     at work  50 % of the time,  50 % of it reserved\n"));
+                              "    CPUs     busy  50 % of the time,  50 % reserved on average\n"));
 }
 
 TEST(PlanReport, SaysOnWhichMachineEachTaskIs) {

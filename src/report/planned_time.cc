@@ -13,7 +13,8 @@ namespace trainyard::report {
 
 std::string range_text(Duration free, Duration worst) {
   if (worst <= free) return to_text(free);
-  return fmt::format("{} if sharing a GPU is free, {} if it is not", to_text(free), to_text(worst));
+  return fmt::format("{}, or {} if tasks that share a GPU slow each other down", to_text(free),
+                     to_text(worst));
 }
 
 std::string planned_time_text(const journal::ExecutionRow& execution,

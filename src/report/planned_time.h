@@ -9,7 +9,7 @@
 
 namespace trainyard::report {
 
-/// "3:32", "3:32 if sharing a GPU is free, 9:31 if it is not".
+/// "3:32", "3:32, or 9:31 if tasks that share a GPU slow each other down".
 std::string range_text(Duration free, Duration worst);
 
 /// "expected 3:32; took 3:40"; empty where nobody knew how long it would take.

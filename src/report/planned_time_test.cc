@@ -21,7 +21,7 @@ TEST(PlannedTime, StandsBesideWhatTheRunTook) {
 TEST(PlannedTime, IsARangeWhereNobodyKnewWhatSharingCosts) {
   const journal::ExecutionRow known{.forecast = kLong, .forecast_at_the_worst = Duration{571'000}};
   EXPECT_EQ(planned_time_text(known, Duration{220'000}),
-            "expected 3:32 if sharing a GPU is free, 9:31 if it is not; took 3:40");
+            "expected 3:32, or 9:31 if tasks that share a GPU slow each other down; took 3:40");
 }
 
 TEST(PlannedTime, IsNothingWhereNobodyKnewIt) {

@@ -289,7 +289,7 @@ bool ProgressLine::may_tell_trouble() {
   if (troubles_told_ == kTroubleLinesMax + 1) {
     lasting(
         fmt::format("more than {} tasks failed, ran out of memory or left a result that was lost "
-                    "or changed: 'trainyard status' has the others",
+                    "or changed: 'trainyard status' shows the others",
                     kTroubleLinesMax));
   }
   return troubles_told_ <= kTroubleLinesMax;
@@ -323,26 +323,26 @@ void ProgressLine::see(const model::GroupChanged& change) {
 
 void ProgressLine::see(const model::Learned& change) {
   if (change.shape.value >= shape_groups_.size() || ++learned_told_ > kLearnedLinesMax) return;
-  lasting(fmt::format("{}: {} reserved from here on, learned in this run from {}{}",
-                      names_[shape_groups_[change.shape.value]],
-                      learned_text(change.memory, change.gpu_memory), taught_by_text(change.tasks),
-                      learned_told_ < kLearnedLinesMax ? "" : "; more of these are not told"));
+  lasting(fmt::format(
+      "{}: reserving {} from now on, learned in this run from {}{}",
+      names_[shape_groups_[change.shape.value]], learned_text(change.memory, change.gpu_memory),
+      taught_by_text(change.tasks),
+      learned_told_ < kLearnedLinesMax ? "" : "; further lines like this are not shown"));
 }
 
 void ProgressLine::tell_interrupt(const model::InterruptAsked& asked) {
   ++interrupts_;
-  if (!asked.why.empty()) return lasting(asked.why + ": nothing more starts");
+  if (!asked.why.empty()) return lasting(asked.why + ": no new tasks start");
   const bool any = counts_.running > 0;
   const std::string running = counted(counts_.running, "running task");
   if (interrupts_ == 1) {
-    lasting(
-        any ? fmt::format("interrupted: nothing more starts, {} told to end; once more ends all "
-                          "at once",
-                          running)
-            : std::string("interrupted: nothing more starts, nothing was running"));
+    lasting(any ? fmt::format("interrupted: no new tasks start, stopping {}; Ctrl-C or TERM again "
+                              "kills all at once",
+                              running)
+                : std::string("interrupted: no new tasks start, no task was running"));
   } else if (interrupts_ == 2) {
     lasting(any ? fmt::format("interrupted again: {} killed", running)
-                : std::string("interrupted again: nothing was running"));
+                : std::string("interrupted again: no task was running"));
   }
 }
 
@@ -380,7 +380,7 @@ std::string ProgressLine::line() const {
   if (promised_ > Bytes{}) {
     Bytes used;
     for (const auto& [machine, by_tasks] : used_) used += by_tasks;
-    text += fmt::format(", memory {} of {} reserved", to_text(used), to_text(promised_));
+    text += fmt::format(", memory {} used, {} reserved", to_text(used), to_text(promised_));
   }
   return text + forecast_text() + reason_text();
 }
@@ -410,7 +410,7 @@ std::string ProgressLine::forecast_text() const {
   const Duration rounded = (left->time + Duration{999}) / 1000 * 1000;
   const auto seconds = rounded.count() / 1000;
   const std::string time = seconds < 60 ? fmt::format("{} s", seconds) : to_text(rounded);
-  return fmt::format(", ETA {}{}", left->at_least ? "over " : "", time);
+  return fmt::format(", ETA {}{}", left->at_least ? "at least " : "", time);
 }
 
 std::string ProgressLine::reason_text() const {

@@ -141,22 +141,22 @@ TEST(ProgressLine, SaysHowFarTasksSayThatTheyAre) {
   line.start(1000, 0);
   line.start(1100, 1);
   EXPECT_EQ(line.turn(2000, {}, model::Progressed{.key = {.task = {0}}, .fraction = 0.4}),
-            "\r0/3 done, 2 running (40 %), 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
+            "\r0/3 done, 2 running (40 %), 1 waiting, memory 0 B used, 2 GB reserved\x1b[K");
   line.turn(2050, {}, model::Progressed{.key = {.task = {0}, .attempt = 7}, .fraction = 0.9});
   EXPECT_EQ(line.turn(3000, {}, model::Progressed{.key = {.task = {1}}, .fraction = 0.55}),
-            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
+            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 0 B used, 2 GB reserved\x1b[K");
 }
 
 TEST(ProgressLine, DrawsOneLineOverAndOverInATerminal) {
   Line line({{.name = "train", .tasks = 3}}, true);
   EXPECT_EQ(line.begin(), "\r0/3 done, 3 waiting\x1b[K");
   EXPECT_EQ(line.start(1000, 0),
-            "\r0/3 done, 1 running, 2 waiting, memory 0 B of 1 GB reserved\x1b[K");
+            "\r0/3 done, 1 running, 2 waiting, memory 0 B used, 1 GB reserved\x1b[K");
   EXPECT_EQ(line.turn(2000, {}, sampled({mb(310)})),
-            "\r0/3 done, 1 running, 2 waiting, memory 310 MB of 1 GB reserved\x1b[K");
+            "\r0/3 done, 1 running, 2 waiting, memory 310 MB used, 1 GB reserved\x1b[K");
   EXPECT_EQ(line.finish_task(11'000, 0), "\r1/3 done, 2 waiting, ETA 20 s\x1b[K");
   EXPECT_EQ(line.start(12'000, 1),
-            "\r1/3 done, 1 running, 1 waiting, memory 310 MB of 1 GB reserved, ETA 20 s\x1b[K");
+            "\r1/3 done, 1 running, 1 waiting, memory 310 MB used, 1 GB reserved, ETA 20 s\x1b[K");
   EXPECT_EQ(line.fail(13'000, 1),
             "\r\x1b[Ktrain/1: FAILED OUT_OF_MEMORY after 1.0 s: out of it, see "
             "runs/x/train/1/stderr.log\n"
@@ -200,19 +200,19 @@ TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
   EXPECT_EQ(line.start(1000, 2), "");
   EXPECT_EQ(line.turn(9999, {}), "");
   EXPECT_EQ(line.turn(10'000, {}),
-            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB reserved\n");
+            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
   EXPECT_EQ(line.turn(65'000, {}), "");
   EXPECT_EQ(line.turn(70'000, {}),
-            "[1:10] 1/5 done, 2 running, 2 waiting, memory 0 B of 2 GB reserved\n");
+            "[1:10] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
   EXPECT_EQ(line.finish_task(71'000, 1),
-            "[1:11] 2/5 done, 1 running, 2 waiting, memory 0 B of 1 GB reserved, ETA 1:10\n");
+            "[1:11] 2/5 done, 1 running, 2 waiting, memory 0 B used, 1 GB reserved, ETA 1:10\n");
   EXPECT_EQ(line.fail(72'000, 2),
             "train/2: FAILED OUT_OF_MEMORY after 1:11: out of it, see runs/x/train/2/stderr.log\n"
             "[1:12] 2/5 done, 2 waiting, 1 failed, ETA 2:20\n");
   EXPECT_EQ(line.start(73'000, 3), "");
   EXPECT_EQ(line.finish(),
-            "[1:13] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B of 1 GB "
-            "reserved, ETA 2:20\n");
+            "[1:13] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B used, 1 GB reserved, ETA "
+            "2:20\n");
 }
 
 TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
@@ -233,9 +233,9 @@ TEST(ProgressLine, TellsABoundedNumberOfTroubles) {
   std::string all;
   for (std::uint32_t task = 0; task < 1000; ++task) all += line.fail(1, task);
   EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kTroubleLinesMax + 1);
-  EXPECT_THAT(all, HasSubstr("\r\x1b[Kmore than 100 tasks failed, ran out of memory or left a "
-                             "result that was lost or changed: 'trainyard status' has the "
-                             "others\n"));
+  EXPECT_THAT(all,
+              HasSubstr("\r\x1b[Kmore than 100 tasks failed, ran out of memory or left a "
+                        "result that was lost or changed: 'trainyard status' shows the others\n"));
 }
 
 TEST(ProgressLine, TellsWhatWasWrongWithAResult) {
@@ -267,7 +267,7 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
       "\r\x1b[Ktrain/0: RETRYING after 1.0 s: out of it, has 2 GB next\n"
       "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
   EXPECT_EQ(line.start(3000, 0, 2),
-            "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved\x1b[K");
+            "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved\x1b[K");
   // What counts is how long the attempt took that did it.
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
@@ -281,11 +281,11 @@ TEST(ProgressLine, CountsATaskAsWaitingThatHasLoadedAndWaitsForADevice) {
     return line.turn(when, {.changes = {model::TaskChanged{.key = key, .status = status}}});
   };
   EXPECT_EQ(enters(2000, Status::Waiting),
-            "\r0/2 done, 2 waiting, memory 0 B of 1 GB reserved\x1b[K");
+            "\r0/2 done, 2 waiting, memory 0 B used, 1 GB reserved\x1b[K");
   EXPECT_EQ(
       line.turn(3000, {.changes = {model::TaskChanged{.key = key, .status = Status::Training}},
                        .commands = {model::GrantDevice{.key = key, .promise = {.memory = gb(2)}}}}),
-      "\r0/2 done, 1 running, 1 waiting, memory 0 B of 2 GB reserved\x1b[K");
+      "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 2 GB reserved\x1b[K");
 }
 
 TEST(ProgressLine, SaysWhatWouldHelpThem) {
@@ -297,10 +297,9 @@ TEST(ProgressLine, SaysWhatWouldHelpThem) {
           .shape = {0},
           .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
   line.turn(2000, waits);
-  EXPECT_EQ(
-      line.turn(6000, {}),
-      "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved, waits: max-parallel lets "
-      "1 task of its group run at once ('max-parallel: 2')\x1b[K");
+  EXPECT_EQ(line.turn(6000, {}),
+            "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved, waits: max-parallel "
+            "allows 1 task of its group at once ('max-parallel: 2')\x1b[K");
 }
 
 TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {
@@ -313,10 +312,9 @@ TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {
           .shape = {1},
           .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
   line.turn(2500, waits);
-  EXPECT_EQ(
-      line.turn(7000, {}),
-      "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved, waits: max-parallel lets "
-      "1 task of its group run at once\x1b[K");
+  EXPECT_EQ(line.turn(7000, {}),
+            "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved, waits: max-parallel "
+            "allows 1 task of its group at once\x1b[K");
 }
 
 TEST(ProgressLine, SaysOnWhichOfSeveralMachinesRoomIsLacking) {
@@ -333,7 +331,7 @@ TEST(ProgressLine, SaysOnWhichOfSeveralMachinesRoomIsLacking) {
                                model::HeadroomSeen{{.memory_free = gb(3)}},
                                model::HeadroomSeen{{.memory_free = gb(2)}, {1}}}});
   EXPECT_EQ(line.turn(7000, {}),
-            "\r0/2 done, 1 running, 1 waiting, memory 200 MB of 1 GB reserved, waits: on lab1: "
+            "\r0/2 done, 1 running, 1 waiting, memory 200 MB used, 1 GB reserved, waits: on lab1: "
             "needs 6 GB of memory, 3 GB free, 0 tasks hold 0 B\x1b[K");
 }
 
@@ -348,7 +346,7 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
           model::ReasonChanged{
               .shape = {0}, .reason = {.cause = model::Cause::Memory, .needs = {.memory = gb(6)}}},
           model::HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(1), .holders = 1}}}};
-  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B of 1 GB reserved";
+  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved";
   EXPECT_EQ(line.turn(2000, waits), counts + "\x1b[K");
   EXPECT_EQ(line.turn(6000, {}),
             counts + ", waits: needs 6 GB of memory, 3 GB free, 1 task holds 1 GB\x1b[K");
@@ -357,7 +355,7 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
             counts + ", waits: needs 6 GB of memory, 2 GB free, 1 task holds 1 GB\x1b[K")
       << "the numbers of the last reading";
   EXPECT_EQ(line.turn(7000, {.changes = {model::ReasonChanged{.shape = {0}}}}),
-            counts + ", waits: older tasks are looked at first\x1b[K");
+            counts + ", waits: older tasks are considered first\x1b[K");
   EXPECT_EQ(line.turn(8000, {.changes = {model::ReasonChanged{.shape = {1}}}}), counts + "\x1b[K");
 }
 
@@ -368,17 +366,18 @@ TEST(ProgressLine, SaysWhatIsReservedBecauseOfWhatOtherTasksTookAtMostTwentyTime
     return line.turn(1000, {.changes = {change, model::Reached{.task = {0}, .memory = gb(9)}}});
   };
   EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .gpu_memory = {}, .tasks = 3}),
-            "train: 2 GB of memory reserved from here on, learned in this run from 3 tasks that "
-            "ended well\n");
+            "train: reserving 2 GB of memory from now on, learned in this run from 3 tasks that "
+            "succeeded\n");
   EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .gpu_memory = gb(5), .tasks = 1}),
-            "train: 2 GB of memory and 5 GB of a GPU reserved from here on, learned in this run "
-            "from 1 task that ended well\n");
-  EXPECT_EQ(learned({.shape = {0}, .memory = {}, .gpu_memory = gb(5), .tasks = 0}),
-            "data: 5 GB of a GPU reserved from here on, learned in this run from other tasks of "
-            "its group\n");
+            "train: reserving 2 GB of memory and 5 GB of GPU memory from now on, learned in this "
+            "run from 1 task that succeeded\n");
+  EXPECT_EQ(
+      learned({.shape = {0}, .memory = {}, .gpu_memory = gb(5), .tasks = 0}),
+      "data: reserving 5 GB of GPU memory from now on, learned in this run from other tasks of "
+      "its group\n");
   for (int told = 4; told <= ProgressLine::kLearnedLinesMax; ++told) {
     EXPECT_EQ(learned({.shape = {0}, .memory = gb(told), .gpu_memory = {}, .tasks = 1})
-                  .contains("more of these are not told"),
+                  .contains("further lines like this are not shown"),
               told == ProgressLine::kLearnedLinesMax);
   }
   EXPECT_EQ(learned({.shape = {0}, .memory = gb(99), .gpu_memory = {}, .tasks = 1}), "");
@@ -389,8 +388,8 @@ TEST(ProgressLine, SaysThatTheRunWasInterrupted) {
   line.begin();
   line.start(1000, 0);
   EXPECT_THAT(line.turn(2000, {}, model::InterruptAsked{}),
-              StartsWith("\r\x1b[Kinterrupted: nothing more starts, 1 running task told to end; "
-                         "once more ends all at once\n\r0/2 done"));
+              StartsWith("\r\x1b[Kinterrupted: no new tasks start, stopping 1 running task; Ctrl-C "
+                         "or TERM again kills all at once\n\r0/2 done"));
   EXPECT_THAT(line.turn(2001, {}, model::InterruptAsked{}),
               StartsWith("\r\x1b[Kinterrupted again: 1 running task killed\n"));
   EXPECT_THAT(line.turn(2002, {}, model::InterruptAsked{}), IsEmpty());
@@ -401,16 +400,16 @@ TEST(ProgressLine, SaysWhatEndsTheRunWhereNobodyAskedForIt) {
   line.begin();
   line.start(1000, 0);
   EXPECT_THAT(line.turn(2000, {}, model::InterruptAsked{.why = "the keeper died"}),
-              StartsWith("\r\x1b[Kthe keeper died: nothing more starts\n\r0/2 done"));
+              StartsWith("\r\x1b[Kthe keeper died: no new tasks start\n\r0/2 done"));
 }
 
 TEST(ProgressLine, SaysThatNothingWasRunningWhenItWasInterrupted) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
   EXPECT_THAT(line.turn(2000, {}, model::InterruptAsked{}),
-              StartsWith("\r\x1b[Kinterrupted: nothing more starts, nothing was running\n"));
+              StartsWith("\r\x1b[Kinterrupted: no new tasks start, no task was running\n"));
   EXPECT_THAT(line.turn(2001, {}, model::InterruptAsked{}),
-              StartsWith("\r\x1b[Kinterrupted again: nothing was running\n"));
+              StartsWith("\r\x1b[Kinterrupted again: no task was running\n"));
 }
 
 TEST(ProgressLine, SaysWhichGroupWasSkippedAndWhy) {
@@ -427,7 +426,7 @@ TEST(ProgressLine, ForecastsAtLeastWhatIsKnown) {
   line.begin();
   line.start(0, 0);
   line.start(0, 1);
-  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA over 1:40"));
+  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA at least 1:40"));
 }
 
 TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {

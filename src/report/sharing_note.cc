@@ -51,9 +51,9 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
   }
   if (groups.size() > kNamed) names += fmt::format(" and {} more groups", groups.size() - kNamed);
   return fmt::format(
-      "tasks of {} share GPUs as memory allows, which is taken to cost nothing until it is "
-      "measured ('gpu-utilization: 40%' says how much of a GPU one uses, 'max-per-gpu: 2' how many "
-      "may)",
+      "tasks of {} share GPUs where their memory allows it; until measured, sharing is assumed not "
+      "to slow them down ('max-per-gpu: 2' limits the tasks on a GPU, 'gpu-utilization: 40%' says "
+      "how much of it a task uses)",
       names);
 }
 

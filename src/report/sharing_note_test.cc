@@ -24,8 +24,8 @@ model::Plan two_tasks(const model::Request& request) {
 
 TEST(SharingNote, SaysWhatIsAssumedWhereTasksMayShare) {
   EXPECT_THAT(sharing_note(two_tasks({.gpus = 1, .gpu_memory = gb(4)}), kOneGpu),
-              HasSubstr("tasks of 'train' share GPUs as memory allows, which is taken to cost "
-                        "nothing until it is measured"));
+              HasSubstr("tasks of 'train' share GPUs where their memory allows it; until measured, "
+                        "sharing is assumed not to slow them down"));
 }
 
 TEST(SharingNote, SaysNothingWhereAnEarlierRunHasMeasuredIt) {

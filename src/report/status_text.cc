@@ -149,11 +149,11 @@ std::string machine_line(const journal::MachineRow& machine, const StatusView& v
   const bool is_there = !machine.gone && view.state == RunState::Running;
   if (machine.gone) text += machine.why.empty() ? "; gone" : "; gone: " + machine.why;
   if (is_there && machine.silent) {
-    text += fmt::format("; not reached for {}, and nothing is started there",
+    text += fmt::format("; unreachable for {}, no tasks start there",
                         to_text(std::max(view.now - *machine.silent, Duration{0})));
   }
   if (is_there && machine.until) {
-    text += fmt::format("; there for another {}",
+    text += fmt::format("; available for another {}",
                         to_text(std::max(*machine.until - view.now, Duration{0})));
   }
   return "  " + plain(text) + "\n";
@@ -361,8 +361,8 @@ std::string run_line(std::optional<std::uint32_t> number, const std::string& run
 std::string status_header(const StatusView& view) {
   const std::string after = to_text(took(view));
   const std::string resume = view.execution.is_of_program()
-                                 ? "the same program goes on with it"
-                                 : fmt::format("'trainyard run --resume {}' goes on",
+                                 ? "run the same program to resume it"
+                                 : fmt::format("resume it with 'trainyard run --resume {}'",
                                                plain(text::shell_word(view.run_directory)));
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
@@ -372,12 +372,12 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Suspended:
       text += fmt::format(
-          "suspended, as by Ctrl-Z: process {0} on {1} starts nothing and hears of nothing until "
-          "'fg' in its shell or 'kill -CONT {0}'; what ran goes on",
+          "suspended (Ctrl-Z): process {0} on {1} starts no tasks and sees none end until 'fg' in "
+          "its shell or 'kill -CONT {0}'; running tasks continue",
           view.execution.yard_pid, plain(view.execution.host));
       break;
     case RunState::Idle:
-      text += fmt::format("idle: all has ended, and process {} on {} may run more",
+      text += fmt::format("idle: all tasks have ended; process {} on {} can add more",
                           view.execution.yard_pid, plain(view.execution.host));
       break;
     case RunState::Ended:
@@ -387,7 +387,7 @@ std::string status_header(const StatusView& view) {
       }
       break;
     case RunState::Died:
-      text += fmt::format("died, last heard of after {}; {}", after, resume);
+      text += fmt::format("died, last active after {}; {}", after, resume);
       break;
   }
   if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);

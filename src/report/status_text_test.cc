@@ -65,12 +65,13 @@ StatusView view_of_a_live_run() {
 TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Suspended;
-  EXPECT_THAT(status_text(view),
-              AllOf(StartsWith("mnist: suspended, as by Ctrl-Z: process 42 on node7 starts nothing "
-                               "and hears of nothing until 'fg' in its shell or 'kill -CONT 42'; "
-                               "what ran goes on\n"),
-                    HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
-  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "stopped");
+  EXPECT_THAT(
+      status_text(view),
+      AllOf(
+          StartsWith("mnist: suspended (Ctrl-Z): process 42 on node7 starts no tasks and sees none "
+                     "end until 'fg' in its shell or 'kill -CONT 42'; running tasks continue\n"),
+          HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "suspended");
 }
 
 TEST(Status, ShowsALiveRun) {
@@ -101,14 +102,15 @@ TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {
                   {.group_name = "eval", .measured = {.to_a_gpu_max = 1}}};
   view.execution.forecast = Duration{212'000};
   view.execution.forecast_at_the_worst = Duration{571'000};
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\nsharing GPUs, as measured:\n"
+                        "  train: 3 tasks per GPU do 1.7 times the work of 1 (measured on 9 "
+                        "tasks); at most 3 per GPU, as more gain nothing\n"
+                        "  eval: at most 1 per GPU, as more gain nothing\n"));
   EXPECT_THAT(
       status_text(view),
-      HasSubstr("\nsharing GPUs, as measured:\n"
-                "  train: 3 to a GPU: 1.7 x one to a GPU, 9 tasks; no more than 3 to a GPU, "
-                "as more gain nothing\n"
-                "  eval: no more than 1 to a GPU, as more gain nothing\n"));
-  EXPECT_THAT(status_text(view),
-              HasSubstr("forecast: expected 3:32 if sharing a GPU is free, 9:31 if it is not\n"));
+      HasSubstr(
+          "forecast: expected 3:32, or 9:31 if tasks that share a GPU slow each other down\n"));
   const auto json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("sharing"), nlohmann::json::parse(R"([
     {"group": "train", "to_a_gpu": 3, "factor": 1.72, "tasks": 9, "to_a_gpu_max": 3},
@@ -123,10 +125,11 @@ TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
   StatusView view = view_of_a_live_run();
   view.learned = {{.group_name = "train", .memory = gb(2), .gpu_memory = gb(5), .tasks = 3},
                   {.group_name = "train", .memory = {}, .gpu_memory = gb(7), .tasks = 0}};
-  EXPECT_THAT(status_text(view),
-              HasSubstr("\nreserved as learned in this run:\n"
-                        "  train: 2 GB of memory and 5 GB of a GPU, from 3 tasks that ended well\n"
-                        "  train: 7 GB of a GPU, from other tasks of its group\n"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nreserved as learned in this run:\n"
+                "  train: 2 GB of memory and 5 GB of GPU memory, from 3 tasks that succeeded\n"
+                "  train: 7 GB of GPU memory, from other tasks of its group\n"));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("learned"), nlohmann::json::parse(R"([
     {"group": "train", "memory_bytes": 2000000000, "gpu_memory_bytes": 5000000000, "tasks": 3},
     {"group": "train", "memory_bytes": null, "gpu_memory_bytes": 7000000000, "tasks": 0}])"));
@@ -163,8 +166,8 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   view.state = RunState::Died;
   for (journal::GroupRow& group : view.groups) mark_lost(group);
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("mnist: died, last heard of after 3:05; 'trainyard run --resume "
-                              "runs/mnist' goes on\n"));
+  EXPECT_THAT(text, HasSubstr("mnist: died, last active after 3:05; resume it with 'trainyard run "
+                              "--resume runs/mnist'\n"));
   EXPECT_THAT(text, Not(HasSubstr("waiting:")));
   EXPECT_THAT(text, HasSubstr("GROUP       STATE   TASKS  FINISHED  LOST  WAITING  FAILED\n"
                               "prepare  FINISHED       1         1     0        0       0\n"
@@ -189,11 +192,13 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
                   .state = RunState::Ended,
                   .now = Instant{Duration{5000}}};
   view.execution = {.number = 1, .job_file = "/mnist.yaml", .how = "interrupted"};
-  EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted after 5.0 s; 'trainyard run "
-                                           "--resume runs/mnist' goes on\n"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr(
+          "mnist: interrupted after 5.0 s; resume it with 'trainyard run --resume runs/mnist'\n"));
   view.execution.how = "interrupted by TERM";
-  EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted by TERM after 5.0 s; 'trainyard run "
-                                           "--resume runs/mnist' goes on\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted by TERM after 5.0 s; resume it with "
+                                           "'trainyard run --resume runs/mnist'\n"));
 }
 
 TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
@@ -201,10 +206,10 @@ TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
   view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};
   EXPECT_THAT(
       status_text(view),
-      HasSubstr("folds: died, last heard of after 0.0 s; the same program goes on with it\n"));
+      HasSubstr("folds: died, last active after 0.0 s; run the same program to resume it\n"));
   view.state = RunState::Idle;
   EXPECT_THAT(status_text(view),
-              HasSubstr("folds: idle: all has ended, and process 42 on node7 may run more\n"));
+              HasSubstr("folds: idle: all tasks have ended; process 42 on node7 can add more\n"));
 }
 
 TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
@@ -214,15 +219,15 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
   for (int i = 0; i < 12; ++i) {
     journal::TaskRow row = running_row(fmt::format("lr={}", i));
     row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit, .exit_code = 3};
-    row.message = "try 2 of 3 in 50 min: ended with exit code 3";
+    row.message = "try 2 of 3 in 50 min: exited with code 3";
     row.ended = Instant{Duration{125'000}};
     view.running.push_back(row);
   }
   EXPECT_THAT(status_text(view),
               HasSubstr("\nretried:\n"
-                        "  train/lr=0, 1:00 ago: try 2 of 3 in 50 min: ended with exit code 3\n"));
+                        "  train/lr=0, 1:00 ago: try 2 of 3 in 50 min: exited with code 3\n"));
   EXPECT_THAT(status_text(view),
-              HasSubstr("  train/lr=9, 1:00 ago: try 2 of 3 in 50 min: ended with exit code 3\n"
+              HasSubstr("  train/lr=9, 1:00 ago: try 2 of 3 in 50 min: exited with code 3\n"
                         "  and 2 more: trainyard status --all\n"));
 }
 
@@ -271,16 +276,19 @@ TEST(Status, GivesALineToTypeWhereOneHelps) {
   const auto json = [&view](const char* key) {
     return nlohmann::json::parse(status_json(view)).at("waiting").at(0).at(key);
   };
-  EXPECT_THAT(help(model::Help::Where::Resume, "--set other-users=share"),
-              HasSubstr("tasks hold 8 GB\n    would help, after Ctrl-C: trainyard run --resume "
-                        "'runs/my sweep' --set other-users=share\n"));
+  EXPECT_THAT(
+      help(model::Help::Where::Resume, "--set other-users=share"),
+      HasSubstr(
+          "tasks hold 8 GB\n    to change this, stop the run and type: trainyard run --resume "
+          "'runs/my sweep' --set other-users=share\n"));
   EXPECT_EQ(json("help"), "trainyard run --resume 'runs/my sweep' --set other-users=share");
   EXPECT_EQ(json("help_where"), "resume");
-  EXPECT_THAT(help(model::Help::Where::JobFile, "max-parallel: 3"),
-              HasSubstr("\n    would help, in the job file of a resumed run: max-parallel: 3\n"));
+  EXPECT_THAT(
+      help(model::Help::Where::JobFile, "max-parallel: 3"),
+      HasSubstr("\n    to change this, set in the job file and resume the run: max-parallel: 3\n"));
   EXPECT_EQ(json("help_where"), "job-file");
   EXPECT_THAT(help(model::Help::Where::Shell, "trainyard devices"),
-              HasSubstr("\n    who it is: trainyard devices\n"));
+              HasSubstr("\n    for details, run: trainyard devices\n"));
   EXPECT_EQ(json("help_where"), "shell");
   EXPECT_THAT(help(model::Help::Where::Nowhere, ""), Not(HasSubstr("help")));
   EXPECT_TRUE(json("help").is_null());
@@ -295,8 +303,8 @@ TEST(Status, SaysWhatTasksAreKeptToOfTheirGpus) {
   row.gpu_memory_requested = gb(5);
   EXPECT_THAT(status_text(view), Not(HasSubstr("CAP")));
   row.gpu_memory_max = gb(9);
-  EXPECT_THAT(status_text(view), HasSubstr("GPU  GPU MEMORY    OF  CAP\n"));
-  EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB   no\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("GPU  GPU MEMORY    OF   CAP\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB  none\n"));
   row.capped_by = "torch 2.10.0";
   EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB  9 GB\n"));
   const nlohmann::json json = nlohmann::json::parse(status_json(view)).at("running").at(0);
@@ -361,10 +369,10 @@ TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
   view.machines[0].until = view.now + Duration{2'650'000};
   view.machines[0].gpus.clear();
   EXPECT_THAT(status_text(view),
-              HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU; not reached for 12.0 s, and nothing is "
-                        "started there; there for another 44:10\n"));
+              HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU; unreachable for 12.0 s, no tasks start "
+                        "there; available for another 44:10\n"));
   view.machines.resize(1);
-  EXPECT_THAT(status_text(view), HasSubstr("no GPU; not reached for 12.0 s")) << "the only one";
+  EXPECT_THAT(status_text(view), HasSubstr("no GPU; unreachable for 12.0 s")) << "the only one";
   view.state = RunState::Died;
   EXPECT_THAT(status_text(view), HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU\n"));
 }

@@ -280,7 +280,7 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
                         with_commas(more), plain(run::report_name(digest.group().name)));
   }
   if (!table.left_out().empty()) {
-    text += fmt::format("no room for: {}\n", fmt::join(table.left_out(), ", "));
+    text += fmt::format("columns left out: {}\n", fmt::join(table.left_out(), ", "));
   }
   text += warnings_text(digest);
   if (digest.edited() > 0) {

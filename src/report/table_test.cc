@@ -56,7 +56,7 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
 }
 
 TEST(Table, CountsFromTheFirstAttemptOfAGroupAndATaskFromItsLast) {
-  journal::TaskRow lost = failed_row("a", model::Failure::Lost, "its cards died twice");
+  journal::TaskRow lost = failed_row("a", model::Failure::Lost, "its GPUs failed twice");
   lost.attempt = 2;
   lost.first_started = Instant{Duration{75}};
   lost.started = Instant{Duration{11'131}};
@@ -65,7 +65,7 @@ TEST(Table, CountsFromTheFirstAttemptOfAGroupAndATaskFromItsLast) {
             "train: 1 task, 1 failed in 16.0 s\n"
             "\n"
             "TASK  STATUS        TIME  ATTEMPTS  PEAK MEMORY\n"
-            "a     FAILED LOST  5.0 s         2       300 MB  its cards died twice\n");
+            "a     FAILED LOST  5.0 s         2       300 MB  its GPUs failed twice\n");
 }
 
 TEST(Table, NamesTheMachinesOfTasksWhereThereAreSeveral) {
@@ -205,7 +205,7 @@ TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
             "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY  epochs  test_acc\n"
             "a     FINISHED  1.0 s         1       300 MB       3    50.0 %\n"
             "\n"
-            "no room for: steps\n"
+            "columns left out: steps\n"
             "best: a test_acc 50.0 %\n");
 }
 
@@ -221,7 +221,7 @@ TEST(Table, ShortensNamesBeforeItLosesHowATaskStands) {
                         "日本          FINISHED  1.0 s         1\n"
                         "a very long…  FINISHED  2.0 s         1\n"
                         "\n"
-                        "no room for: PEAK MEMORY, acc\n"));
+                        "columns left out: PEAK MEMORY, acc\n"));
 }
 
 TEST(Table, LosesColumnsOfTheMatrixBeforeItLosesHowATaskStands) {
@@ -233,7 +233,7 @@ TEST(Table, LosesColumnsOfTheMatrixBeforeItLosesHowATaskStands) {
               HasSubstr("\ndep…  wid…  STATUS     TIME  ATTEMPTS\n"
                         "   6    64  FINISHED  1.0 s         1\n"
                         "\n"
-                        "no room for: heads, seed, PEAK MEMORY, acc\n"));
+                        "columns left out: heads, seed, PEAK MEMORY, acc\n"));
 }
 
 TEST(Table, LetsNoControlCharacterThrough) {

@@ -129,7 +129,7 @@ void AllocatedMachines::plan_to_ask(Place& place) {
   wait_to_ask(place);
   if (is_one_more_wanted()) {
     options_.note(
-        fmt::format("asks for another allocation in {}", trainyard::to_text(place.again_after)));
+        fmt::format("requests another allocation in {}", trainyard::to_text(place.again_after)));
   }
   place.again_after = std::min(place.again_after * 2, kAgainMax);
 }
@@ -165,10 +165,9 @@ void AllocatedMachines::look_for_use() {
     }
     if (!place.idle_since) place.idle_since = now;
     if (now - *place.idle_since < kIdleMax) continue;
-    options_.note(
-        fmt::format("allocation {} is given back: nothing runs there, and nothing that "
-                    "waits could begin there",
-                    nodes->allocation));
+    options_.note(fmt::format(
+        "allocation {} is released: no task runs there, and no waiting task could start there",
+        nodes->allocation));
     place.allocation->give_back();
   }
   plan_to_look();

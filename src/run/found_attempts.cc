@@ -47,10 +47,10 @@ std::vector<std::string> told_of_found(const RemoteMachines* machines,
     if (count == 1) told.push_back(fmt::format("1 task {}", of_one));
     if (count > 1) told.push_back(fmt::format("{} tasks {}", count, of_several));
   };
-  tell(running, "has run on without the yard, and goes on",
-       "have run on without the yard, and go on");
-  tell(others, "that has run on is ended, and begins anew",
-       "that have run on are ended, and begin anew");
+  tell(running, "kept running without trainyard, and continues",
+       "kept running without trainyard, and continue");
+  tell(others, "that kept running is stopped, and starts over",
+       "that kept running are stopped, and start over");
   if (ended > 0) told.push_back(told_of_ends(ended));
   return told;
 }

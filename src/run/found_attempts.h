@@ -21,8 +21,8 @@ std::vector<journal::FoundAttempt> found_attempts(const RemoteMachines* machines
 /// All others are ended: waits until they are.
 Result<void> keep_attempts(RemoteMachines* machines, const std::set<model::AttemptKey>& go_on);
 
-/// For people, before that: "2 tasks have run on without the yard, and go on", and what became of
-/// the others. `machines` may be null: nothing.
+/// For people, before that: "2 tasks kept running without trainyard, and continue", and what became
+/// of the others. `machines` may be null: nothing.
 std::vector<std::string> told_of_found(const RemoteMachines* machines,
                                        const std::set<model::AttemptKey>& go_on);
 

@@ -299,8 +299,7 @@ void LocalMachine::tell_of_silence(std::size_t index, bool present) {
   if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
   told = now();
   options_.on_note(fmt::format(
-      "GPU {} ({}) does not answer: nothing more is given of it until it "
-      "has answered for {}",
+      "GPU {} ({}) does not answer: no tasks start on it until it has answered for {}",
       gpus_[index].label(), gpus_[index].uuid, to_text(model::Policy{}.gpu_steady_after)));
 }
 
@@ -321,8 +320,8 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
       seen.found.push_back({.gpu = {index}, .what = *state.found});
       if (options_.on_note) {
         options_.on_note(fmt::format(
-            "GPU {} ({}) answers now: tasks may have it when it has for {}", state.found->label(),
-            state.found->uuid, to_text(model::Policy{}.gpu_steady_after)));
+            "GPU {} ({}) answers now: tasks start on it once it has answered for {}",
+            state.found->label(), state.found->uuid, to_text(model::Policy{}.gpu_steady_after)));
       }
     }
     for (const hardware::GpuProcess& process : state.processes) {

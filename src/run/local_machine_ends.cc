@@ -105,21 +105,20 @@ void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
   tell(model::KeeperSilent{.silent = false, .another = keeper.pid});
   if (!options_.on_note) return;
   options_.on_note(fmt::format(
-      "{}: process {} takes its place{}", keeper.why, keeper.pid,
+      "{}: process {} replaces it{}", keeper.why, keeper.pid,
       count == 0 ? std::string()
-                 : fmt::format("; {} {} lost with it, and tried again", count,
-                               count == 1 ? "task that ran is" : "tasks that ran are")));
+                 : fmt::format("; {} {} lost with it and retried", count,
+                               count == 1 ? "running task was" : "running tasks were")));
 }
 
 void LocalMachine::hear_silence(bool silent) {
   keeper_silent_ = silent;
   inbox_.push_back({.at = now(), .what = model::KeeperSilent{.silent = silent}});
   if (!options_.on_note) return;
-  options_.on_note(
-      silent ? fmt::format("the keeper of the task processes (process {}) has not answered for {} "
-                           "s: nothing new is started until it does",
-                           keeper_.pid(), keeper_.silence_max().count() / 1000)
-             : std::string("the keeper of the task processes answers again"));
+  options_.on_note(silent ? fmt::format("the keeper (process {}, which starts the tasks) has not "
+                                        "responded for {} s: no tasks start until it does",
+                                        keeper_.pid(), keeper_.silence_max().count() / 1000)
+                          : std::string("the keeper responds again"));
 }
 
 void LocalMachine::lose_everything(const std::string& why) {

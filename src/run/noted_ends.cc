@@ -124,8 +124,9 @@ void remove_noted_ends(const std::string& run_directory) {
 
 std::string told_of_ends(int count) {
   if (count == 0) return {};
-  return fmt::format("{} ended after the yard had died: that is counted",
-                     count == 1 ? "1 task" : fmt::format("{} tasks", count));
+  return fmt::format("{} ended after trainyard had died, and {} counted",
+                     count == 1 ? "1 task" : fmt::format("{} tasks", count),
+                     count == 1 ? "is" : "are");
 }
 
 }  // namespace trainyard::run

@@ -146,13 +146,14 @@ TEST_F(NotedEndsTest, OfOneThatWasSampledTeachNothingBeyondThat) {
 TEST_F(NotedEndsTest, OfOneThatWasToldToEndAndLeftNoneAreThoseOfAnInterruptedTask) {
   die();
   note(model::ExitedWith{0});
-  EXPECT_THAT(judged(), ElementsAre("INTERRUPT STOPPED: the yard died while it ran; it was told to "
-                                    "end then, and did with exit code 0"));
+  EXPECT_THAT(judged(), ElementsAre("INTERRUPT STOPPED: trainyard died while the task ran; the "
+                                    "task was then stopped, and ended with exit code 0"));
   note(model::ExitedWith{3}, {.errors = "ValueError: no"});
-  EXPECT_THAT(judged(), ElementsAre(HasSubstr("STOPPED: the yard died while it ran; it was told to "
-                                              "end then, and did with exit code 3")));
+  EXPECT_THAT(judged(),
+              ElementsAre(HasSubstr("STOPPED: trainyard died while the task ran; the task was then "
+                                    "stopped, and ended with exit code 3")));
   note(model::KilledBy{.signal = SIGTERM});
-  EXPECT_THAT(judged(), ElementsAre(HasSubstr("and did with SIGTERM")));
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("and ended with SIGTERM")));
 }
 
 TEST_F(NotedEndsTest, OfOneThatEndedByItselfAreItsOwn) {
@@ -192,8 +193,7 @@ TEST_F(NotedEndsTest, OfATwoPhaseTaskHangOnHowFarItWas) {
   note(model::ExitedWith{0}, {.result = "{}", .two_phase = true});
   EXPECT_THAT(judged(), ElementsAre("FINISHED", "EXITED FINISHED"));
   note(model::ExitedWith{0}, {.told = false, .two_phase = true});
-  EXPECT_THAT(judged(), ElementsAre("EXCEPTION FAILED EXIT: ended without having trained: it never "
-                                    "said 'trained'"));
+  EXPECT_THAT(judged(), ElementsAre("EXCEPTION FAILED EXIT: exited without reporting 'trained'"));
   note(model::ExitedWith{0}, {.two_phase = true});
   EXPECT_THAT(judged(), ElementsAre(HasSubstr("INTERRUPT STOPPED")));
 }
@@ -201,7 +201,7 @@ TEST_F(NotedEndsTest, OfATwoPhaseTaskHangOnHowFarItWas) {
 TEST_F(NotedEndsTest, OfATwoPhaseTaskThatOnlyLoadedAreNotThatItHasFinished) {
   die(said(Status::Loading));
   note(model::ExitedWith{0}, {.result = "{}", .two_phase = true});
-  EXPECT_THAT(judged(), ElementsAre(HasSubstr("FAILED EXIT: ended without having trained")));
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("FAILED EXIT: exited without reporting 'trained'")));
 }
 
 TEST_F(NotedEndsTest, OfATwoPhaseTaskThatHadTrainedAreThatItHasFinishedHoweverItEnded) {
@@ -249,8 +249,8 @@ TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
 
 TEST_F(NotedEndsTest, AreToldInOneLine) {
   EXPECT_EQ(told_of_ends(0), "");
-  EXPECT_EQ(told_of_ends(1), "1 task ended after the yard had died: that is counted");
-  EXPECT_EQ(told_of_ends(2), "2 tasks ended after the yard had died: that is counted");
+  EXPECT_EQ(told_of_ends(1), "1 task ended after trainyard had died, and is counted");
+  EXPECT_EQ(told_of_ends(2), "2 tasks ended after trainyard had died, and are counted");
 }
 
 }  // namespace

@@ -289,10 +289,10 @@ Result<void> QueueFiles::write(Place place, std::uint32_t number, const std::str
 
 Result<void> QueueFiles::add(const Submission& submission) const {
   if (numbers(Place::Waiting).size() >= kWaitingMax) {
-    return std::unexpected(Error{fmt::format(
-        "{} submissions wait in your queue, and no more may: a matrix makes one of many, or come "
-        "back later",
-        kWaitingMax)});
+    return std::unexpected(
+        Error{fmt::format("your queue is full, with {} submissions: use a matrix, which is one "
+                          "submission, or try again later",
+                          kWaitingMax)});
   }
   return write(Place::Waiting, submission.number, to_text(submission));
 }
@@ -324,7 +324,7 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
               .exit_code = 1,
-              .why = "it was taken out of the queue"})
+              .why = "was removed from the queue"})
       .has_value();
 }
 

@@ -103,7 +103,7 @@ TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {
   EXPECT_FALSE(files_.cancel(9));
   EXPECT_FALSE(files_.cancel(10));
   EXPECT_THAT(files_.numbers(Place::Waiting), IsEmpty());
-  EXPECT_EQ(files_.ended(9)->why, "it was taken out of the queue");
+  EXPECT_EQ(files_.ended(9)->why, "was removed from the queue");
   EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
 }
 
@@ -113,7 +113,7 @@ TEST_F(Queue, HoldsNoMoreThanItsBounds) {
   }
   const auto added = files_.add(submission(9999));
   ASSERT_FALSE(added);
-  EXPECT_THAT(added.error().message, HasSubstr("2000 submissions wait in your queue"));
+  EXPECT_THAT(added.error().message, HasSubstr("your queue is full, with 2000 submissions"));
   for (std::uint32_t number = 1; number <= QueueFiles::kEndedMax; ++number) {
     ASSERT_TRUE(sys::replace_file(files_.directory() + "/ended/" + std::to_string(number), "x"));
   }

@@ -316,8 +316,7 @@ bool RemoteMachine::tell_silence() {
 void RemoteMachine::fall_silent(const std::string& why) {
   if (!tell_silence()) return;
   note(
-      fmt::format("is not reached any more ({}): what runs there goes on for {}, and nothing new "
-                  "is started there",
+      fmt::format("is unreachable ({}): its tasks run for another {}, and no new tasks start there",
                   why, trainyard::to_text(options_.lease)));
 }
 
@@ -325,7 +324,7 @@ void RemoteMachine::say_what_is_waited_for() const {
   if (!silent_ || attempts_.empty()) return;
   const Duration gone = sys::EventLoop::now() - lease_heard_;
   const Duration most = std::max(options_.lease + options_.end_max - gone, Duration{0});
-  note(fmt::format("is not reached: what runs there ends by itself, and is waited for, {} at most",
+  note(fmt::format("is unreachable: its tasks end by themselves; waiting for at most {}",
                    trainyard::to_text(most)));
 }
 

@@ -127,7 +127,7 @@ TEST_F(RemoteMachines, SayWhatWasNotHeardAgainWhenTheStreamWasCut) {
   wait_until([this] { return heard_lines_.size() == 2; });
   wait_until([this] { return count<model::KeeperSilent>() == 2; });
   EXPECT_THAT(heard_lines_[1], HasSubstr(R"("number":3)"));
-  EXPECT_THAT(notes_, HasSubstr("lab1: is not reached any more"));
+  EXPECT_THAT(notes_, HasSubstr("lab1: is unreachable"));
   EXPECT_THAT(notes_, HasSubstr("lab1: answers again\n"));
   // What it had said before the cut, and says again, is heard once.
   --said_;
@@ -147,8 +147,8 @@ TEST_F(RemoteMachines, SayHowLongTheyAreWaitedForWhereTheyAreNotReached) {
   stream_.reset();
   wait_until([this] { return count<model::KeeperSilent>() == 1; });
   machine_->say_what_is_waited_for();
-  EXPECT_THAT(notes_, HasSubstr("lab1: is not reached: what runs there ends by itself, and is "
-                                "waited for, 1:5"))
+  EXPECT_THAT(notes_, HasSubstr("lab1: is unreachable: its tasks end by themselves; "
+                                "waiting for at most 1:5"))
       << "a minute of the lease, and one for the ends";
 }
 

@@ -39,7 +39,7 @@ void Submissions::refuse(link::Reply& reply, std::string why) {
 }
 
 void Submissions::take(wire::Submit submission, link::Reply reply) {
-  if (closed_) return refuse(reply, "the run is ending and takes nothing more");
+  if (closed_) return refuse(reply, "the run is ending and accepts no more submissions");
   if (waiting_.size() == kWaitingMax) {
     return refuse(
         reply, fmt::format("{} submissions wait already; try again in a moment", waiting_.size()));
@@ -62,7 +62,7 @@ void Submissions::begin_next() {
   Waiting next = std::move(waiting_.front());
   waiting_.pop_front();
   if (closed_) {
-    refuse(next.reply, "the run is ending and takes nothing more");
+    refuse(next.reply, "the run is ending and accepts no more submissions");
     return go_to_next();
   }
   Result<Tasks::Accepted> accepted = tasks_.accept(next.submission, added_ + 1);

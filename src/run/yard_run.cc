@@ -210,7 +210,8 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
   started_unix_ms_ = execution.started_unix_ms;
   if (codes_ && execution.code) codes_->know(*execution.code);
   const NotedEnds noted = noted_ends(options_.directory);
-  if (!noted.trouble.empty()) tasks_.note("what ended after the yard had died: " + noted.trouble);
+  if (!noted.trouble.empty())
+    tasks_.note("tasks that ended after trainyard had died: " + noted.trouble);
   journal::JournalOptions with_found = options;
   with_found.found = found_attempts(remotes_.get());
   Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
@@ -251,7 +252,7 @@ bool YardRun::open_group() {
   const Result<void> opened = process::open_delegated_group(group_);
   if (group_.has_regions) regions_ = std::move(regions);
   if (!opened && hard) {
-    tasks_.note(fmt::format("machine: memory-limit: hard is kept by looking each second: {}",
+    tasks_.note(fmt::format("machine: memory-limit: hard is enforced by a check each second: {}",
                             opened.error().message));
   }
   return opened.has_value();
@@ -346,7 +347,7 @@ void YardRun::end_with_machines() {
   machines_end_ = loop_.after(left, [this] {
     machines_end_.reset();
     tasks_.note(
-        "the time of the allocation is over: trainyard run --resume goes on in another one");
+        "the time of the allocation is over: 'trainyard run --resume' continues in another one");
     if (!interrupted_) interrupt();
   });
 }
@@ -378,7 +379,7 @@ Ending YardRun::run() {
   fleet_->go_on();
   for (const auto& [asked, name] : retries_) {
     machine_->ask(asked, [this, &name](bool done) {
-      if (!done) tasks_.note(name + " is not tried again: what its group needs has failed");
+      if (!done) tasks_.note(name + " is not retried: a group that its group needs has failed");
     });
   }
   const sys::StopWatch stop(loop_, options_.stop, [this] { interrupt(); });
@@ -493,10 +494,10 @@ void YardRun::let_go() {
 }
 
 void YardRun::tell_unwritten(const std::optional<Error>& why) {
-  tasks_.note(why ? fmt::format("journal: {}: nothing new starts until it can be written again, "
-                                "and after a minute of this the run ends",
+  tasks_.note(why ? fmt::format("journal: {}: no new tasks start until it can be written again; "
+                                "after a minute the run ends",
                                 why->message)
-                  : "journal: it is written again");
+                  : "journal: it can be written again");
 }
 
 }  // namespace trainyard::run

@@ -77,7 +77,7 @@ TEST(Scheduler, CountsWhatOthersUseBesideTheLedger) {
   const model::Decision later = yard.ended(0, at(2));
   EXPECT_THAT(commands(later), IsEmpty());
   EXPECT_EQ(changes(later).back(),
-            "shape 1: needs 5 GB of memory, 4 GB free, 0 tasks hold 0 B, others use 6 GB")
+            "shape 1: needs 5 GB of memory, 4 GB free, 0 tasks hold 0 B, other processes use 6 GB")
       << "what the ended task had is free again";
 }
 
@@ -104,8 +104,8 @@ TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
     return model::Sampled{.memory_available = gb(10), .cpu_used_by_others = share};
   };
   EXPECT_THAT(changes(yard.on(at(1), busy(0.9))),
-              ElementsAre("shape 0: others use 90 % of the CPUs: from 80 % on, tasks without a GPU "
-                          "run one at a time"));
+              ElementsAre("shape 0: other processes use 90 % of the CPUs: at 80 % or more, tasks "
+                          "without a GPU run one at a time"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(1, at(3))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(2, at(4))), IsEmpty()) << "one still runs";
@@ -154,7 +154,7 @@ TEST(Scheduler, StartsTasksOnGpusHoweverBusyOthersKeepTheCpus) {
 TEST(Scheduler, StartsNothingWhileTheKeeperIsSilent) {
   Yard yard(PlanBuilder().tasks(5, gb(1), model::cpus(1)));
   EXPECT_THAT(changes(yard.on(at(1), model::KeeperSilent{})),
-              ElementsAre("shape 0: the keeper of the task processes does not answer"));
+              ElementsAre("shape 0: the keeper (the process that starts tasks) does not respond"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
   EXPECT_THAT(commands(yard.on(at(3), model::KeeperSilent{.silent = false})),
               ElementsAre("start 4#1 with 1 GB"));
@@ -189,7 +189,7 @@ TEST(Scheduler, IsNotHeldUpByOthersWhoseUseOfTheCpusIsNotLimited) {
 TEST(Scheduler, RunsNoMoreProcessesThanItMay) {
   const Yard by_limit(PlanBuilder().tasks(3, gb(1)), {.processes_max = 1});
   EXPECT_THAT(commands(by_limit.first), ElementsAre("start 0#1 with 1 GB"));
-  EXPECT_EQ(changes(by_limit.first).back(), "shape 0: max-process lets 1 task run at once");
+  EXPECT_EQ(changes(by_limit.first).back(), "shape 0: max-process allows 1 task at once");
   const Yard by_machine(PlanBuilder().tasks(3, gb(1)), kAnythingGoes,
                         {.memory = gb(10),
                          .cpus = model::cpus(4),
@@ -197,14 +197,13 @@ TEST(Scheduler, RunsNoMoreProcessesThanItMay) {
                          .processes_max_reason = "512 open files"});
   EXPECT_EQ(commands(by_machine.first).size(), 2U);
   EXPECT_EQ(changes(by_machine.first).back(),
-            "shape 0: the machine lets 2 tasks run at once (512 open files)");
+            "shape 0: the machine allows 2 tasks at once (512 open files)");
 }
 
 TEST(Scheduler, RunsNoMoreTasksOfAGroupThanItsMaxParallel) {
   Yard yard(PlanBuilder().group({.name = "g", .parallel_max = 1}).tasks(2, gb(1)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
-  EXPECT_EQ(changes(yard.first).back(),
-            "shape 0: max-parallel lets 1 task of its group run at once");
+  EXPECT_EQ(changes(yard.first).back(), "shape 0: max-parallel allows 1 task of its group at once");
   EXPECT_THAT(commands(yard.ran(0, at(1))), ElementsAre("start 1#1 with 1 GB"));
 }
 

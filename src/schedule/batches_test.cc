@@ -69,8 +69,8 @@ TEST(Scheduler, SkipsAGroupAtOnceThatNeedsOneOfAnEarlierBatchThatHasFailed) {
   static_cast<void>(yard.ran(0, at(1), model::ExitedWith{1}));
   const model::Decision added = yard.add(needing_earlier(0), at(2));
   EXPECT_THAT(changes(added),
-              ElementsAre("1#0 INIT SKIPPED: it needs group 'train', where a task failed",
-                          "group 1 skipped: it needs group 'train', where a task failed"));
+              ElementsAre("1#0 INIT SKIPPED: needs group 'train', where a task failed",
+                          "group 1 skipped: needs group 'train', where a task failed"));
   EXPECT_TRUE(yard.over());
 }
 

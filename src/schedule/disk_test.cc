@@ -33,7 +33,7 @@ TEST(Disk, IsPromisedOnceUntilATaskEndsWhateverItHasWritten) {
   const model::Decision first = yard.add(PlanBuilder().tasks(4, gb(1)).disk(gb(20)).build());
   EXPECT_THAT(commands(first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
   EXPECT_EQ(changes(first).back(),
-            "shape 0: needs 20 GB of disk, 50 GB free, 2 tasks that run may write 40 GB of it");
+            "shape 0: needs 20 GB of disk, 50 GB free, 2 running tasks have reserved 40 GB of it");
   // They have written ten of their forty: thirty may come.
   EXPECT_THAT(commands(yard.on(at(1), disk_of(gb(40)))), IsEmpty());
   static_cast<void>(yard.started(0));
@@ -94,8 +94,10 @@ TEST(Disk, IsPromisedToATwoPhaseTaskFromItsLoadingOn) {
 TEST(Disk, ThatIsSmallerInAllEndsTheWaiting) {
   Yard yard = yard_with(gb(30));
   static_cast<void>(yard.add(PlanBuilder().tasks(1, gb(1)).disk(gb(2000)).build()));
-  EXPECT_THAT(changes(yard.on(at(1), disk_of(gb(30)))),
-              Contains("0#0 INIT SKIPPED: needs 2 TB of disk, that of the run has 1 TB in all"));
+  EXPECT_THAT(
+      changes(yard.on(at(1), disk_of(gb(30)))),
+      Contains(
+          "0#0 INIT SKIPPED: needs 2 TB of disk, the disk of the run directory has 1 TB in total"));
   EXPECT_TRUE(yard.over());
 }
 

@@ -30,10 +30,10 @@ constexpr std::array<std::string_view, 32> kSignals{
     "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
     "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
-constexpr std::string_view kOverLimit = "took more memory than its limit (memory-limit: hard)";
+constexpr std::string_view kOverLimit = "used more memory than its limit (memory-limit: hard)";
 
 constexpr std::string_view kOverGpuLimit =
-    "took more of its GPU than its limit (gpu-memory-limit: hard)";
+    "used more of its GPU than its limit (gpu-memory-limit: hard)";
 
 Ending failed(model::Failure failure, std::string message, int exit_code = 0) {
   return {.verdict = model::Verdict::Failed,
@@ -47,8 +47,7 @@ Ending judge_own(const model::End& end) {
       end,
       [](const model::ExitedWith& it) {
         if (it.code == 0) return Ending{};
-        return failed(model::Failure::Exit, fmt::format("ended with exit code {}", it.code),
-                      it.code);
+        return failed(model::Failure::Exit, fmt::format("exited with code {}", it.code), it.code);
       },
       [](const model::KilledBy& it) {
         if (it.over_limit) return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
@@ -114,7 +113,7 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
       return failed(model::Failure::Killed, "killed on request");
     case StopCause::FailFast:
       return failed(model::Failure::Killed,
-                    "ended because another task of its group failed (fail-fast)");
+                    "killed because another task of its group failed (fail-fast)");
     case StopCause::Interrupt:
       return {.verdict = model::Verdict::Stopped,
               .failure = model::Failure::None,
@@ -127,18 +126,18 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
     case StopCause::GpuLimit:
       return failed(model::Failure::OutOfMemory, std::string(kOverGpuLimit));
     case StopCause::Preempted:
-      return failed(model::Failure::OutOfMemory, "interrupted, as the machine's memory ran short");
+      return failed(model::Failure::OutOfMemory, "preempted: the machine ran short of memory");
     case StopCause::Crowds:
       return failed(model::Failure::OutOfMemory,
-                    "interrupted, as it took more of its GPU than was reserved and others there "
+                    "preempted: it used more of its GPU than was reserved, and other tasks there "
                     "needed theirs");
     case StopCause::NoGpu:
       return failed(model::Failure::CannotStart, std::string(kNoGpuLeft));
     case StopCause::TimeOver:
-      return failed(model::Failure::Lost, "interrupted, as the time of its machine was over");
+      return failed(model::Failure::Lost, "preempted: the time of its machine was over");
     case StopCause::Cleared:
       return failed(model::Failure::Lost,
-                    "interrupted, as its GPU was wanted back ('trainyard drain')");
+                    "preempted: its GPU was drained ('trainyard drain --now')");
     case StopCause::Leaving:
       // It had said its last word before: that it stayed is not what becomes of it.
       return judge_own(end);
@@ -186,8 +185,7 @@ RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int c
   // The kernel ends all that share a limit at once: the first that is seen is not to blame.
   if (ending.message != kOverLimit) words.before = fmt::format("rank {}: ", *ranks.failed);
   if (!ranks.finished.empty()) {
-    words.after +=
-        fmt::format("; {} had ended before with exit code 0", named(ranks.finished, count));
+    words.after += fmt::format("; {} had exited before with code 0", named(ranks.finished, count));
   }
   return words;
 }
@@ -205,7 +203,7 @@ Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_lim
   if (!word) {
     Ending ending = judge_own(end);
     if (ending.verdict != model::Verdict::Finished || its_end_tells) return ending;
-    return failed(model::Failure::Exit, "ended without having trained: it never said 'trained'");
+    return failed(model::Failure::Exit, "exited without reporting 'trained'");
   }
   if (word->said == model::Said::OutOfMemory) {
     return was_over_limit(end, cause) ? judge_own(end)

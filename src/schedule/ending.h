@@ -45,7 +45,7 @@ struct LastWord {
 
 /// Of tasks that fit on no GPU that there is.
 constexpr std::string_view kNoGpuFits = "no GPU here is large enough, now that all of them answer";
-constexpr std::string_view kNoGpuLeft = "no GPU is left that it fits on: others do not answer";
+constexpr std::string_view kNoGpuLeft = "no GPU that it fits on is left: some GPUs do not answer";
 
 struct Ending {
   model::Verdict verdict = model::Verdict::Finished;  ///< Before retries are thought of.
@@ -67,7 +67,7 @@ bool was_over_limit(const model::End& end, StopCause cause);
 Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells);
 
-/// Puts what the program said last in the place of "ended with exit code 1", and behind the signal
+/// Puts what the program said last in the place of "exited with code 1", and behind the signal
 /// that killed it. What went wrong in another way says so itself.
 void add_last_words(Ending& ending, const std::string& words);
 
@@ -92,7 +92,7 @@ JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttem
 /// What people are told of the ranks of an attempt that ended badly, around its message.
 struct RankWords {
   std::string before;  ///< "rank 2: "
-  std::string after;   ///< "; rank 1 had ended before with exit code 0"
+  std::string after;   ///< "; rank 1 had exited before with code 0"
 };
 
 /// Which rank failed first, or which had the most memory when that ran out; which had ended well

@@ -42,7 +42,7 @@ TEST(GpuAdmission, PacksTasksByTheMemoryThatTheyAskFor) {
             (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 3 GB on 0",
                    "start 2#1 with 1 GB, 3 GB on 1", "start 3#1 with 1 GB, 3 GB on 1"}));
   EXPECT_EQ(changes(yard.first).back(),
-            "shape 0: needs 3 GB on its GPU, GPU 0 has most free: 2 GB");
+            "shape 0: needs 3 GB on its GPU, GPU 0 has the most free memory: 2 GB");
 }
 
 TEST(GpuAdmission, LetsThoseShareAGpuThatAreWrittenToUseNoMoreThanAllOfIt) {
@@ -95,8 +95,7 @@ TEST(GpuAdmission, GivesAWholeGpuToOneThatNamesNoMemory) {
             kTwoGpus);
   EXPECT_EQ(commands(yard.first),
             (Texts{"start 0#1 with 1 GB, 3 GB on 0", "start 1#1 with 1 GB, 1 whole"}));
-  EXPECT_EQ(changes(yard.first).back(),
-            "shape 1: needs a GPU of its own, 0 GPUs of 2 held by no task");
+  EXPECT_EQ(changes(yard.first).back(), "shape 1: needs a whole GPU, 0 of 2 GPUs without tasks");
 }
 
 TEST(GpuAdmission, LeavesAGpuToAnotherUserWhoComputesThere) {
@@ -164,8 +163,8 @@ TEST(GpuAdmission, SaysAfterASecondThatTheDriverDoesNotShowTheMemoryFree) {
   yard.on(at(1), seen(gb(6), {uses(0, gb(6))}));
   static_cast<void>(yard.ended(0, at(2)));
   EXPECT_EQ(changes(yard.on(at(3), seen(gb(6)))).back(),
-            "shape 0: needs 6 GB on its GPU, GPU 0 has most free: 2 GB, the driver does not show 6 "
-            "GB of ended tasks to be free yet");
+            "shape 0: needs 6 GB on its GPU, GPU 0 has the most free memory: 2 GB, the driver does "
+            "not report 6 GB of ended tasks as free yet");
 }
 
 TEST(GpuAdmission, RetriesWithHalfAsMuchMoreOfAGpusMemory) {
@@ -213,14 +212,14 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
                            .of_gpu = true};
   const model::Decision first = yard.on(at(5), ends);
   EXPECT_EQ(changes(first).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with no GPU of its own "
-            "('gpu-memory' asks for one)");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with no GPU ('gpu-memory' "
+            "requests one)");
   EXPECT_EQ(commands(first), Texts{"start 0#2 with 1 GB"});
   yard.go(first, at(5));
   ends.key.attempt = 2;
   EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
             "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-            "(scheduler.train-nretry), last with no GPU of its own ('gpu-memory' asks for one): "
+            "(scheduler.train-nretry), last with no GPU ('gpu-memory' requests one): "
             "CUDA out of memory");
 }
 
@@ -332,21 +331,20 @@ TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(2).tasks(1, gb(1)).on_gpus(1), kAll, kTwoGpus);
   yard.go(yard.first, at(0));
   const model::GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
-  EXPECT_EQ(
-      changes(yard.on(at(1), lost)),
-      (Texts{"shape 0: needs 2 whole GPUs, 0 GPUs of 1 held by no task, GPU 0 does not answer "
-             "(or only just does again)",
-             "shape 1: needs a GPU of its own, 0 GPUs of 1 held by no task, GPU 0 does not "
-             "answer (or only just does again)"}));
+  EXPECT_EQ(changes(yard.on(at(1), lost)),
+            (Texts{"shape 0: needs 2 whole GPUs, 0 of 1 GPU without tasks, GPU 0 does not answer "
+                   "(or has only just answered again)",
+                   "shape 1: needs a whole GPU, 0 of 1 GPU without tasks, GPU 0 does not answer "
+                   "(or has only just answered again)"}));
   static_cast<void>(yard.ended(0, at(2), model::ExitedWith{1}));
   EXPECT_EQ(commands(yard.on(at(3), lost)), Texts{"start 3#1 with 1 GB, 1 whole"});
   EXPECT_EQ(changes(yard.on(at(60), lost)), Texts{});
   const model::Decision given_up = yard.on(at(61), lost);
   EXPECT_EQ(changes(given_up),
-            (Texts{"0#1 EXCEPTION FAILED CANNOT_START: no GPU is left that it fits on: others do "
-                   "not answer",
-                   "1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
-                   "2#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer",
+            (Texts{"0#1 EXCEPTION FAILED CANNOT_START: no GPU that it fits on is left: some GPUs "
+                   "do not answer",
+                   "1#0 INIT SKIPPED: no GPU that it fits on is left: some GPUs do not answer",
+                   "2#0 INIT SKIPPED: no GPU that it fits on is left: some GPUs do not answer",
                    "shape 0: "}));
 }
 

@@ -149,20 +149,20 @@ TEST(GpuCaps, ExcuseOneThatWasKeptFromLess) {
   Yard yard = two_of_which_one_is_capped_by("torch", model::GpuMemoryLimit::Soft);
   static_cast<void>(yard.on(at(1), both_have(gb(5), gb(3))));
   EXPECT_THAT(changes(yard.on(at(2), second_ran_out(gb(3)))).front(),
-              HasSubstr("other tasks had 2 GB of GPU 0 beyond what was reserved for them"));
+              HasSubstr("other tasks used 2 GB of GPU 0 more than was reserved for them"));
 }
 
 TEST(GpuCaps, ExcuseOneThatDoesNotUnderstandThem) {
   Yard yard = two_of_which_one_is_capped_by("", model::GpuMemoryLimit::Soft);
   static_cast<void>(yard.on(at(1), both_have(gb(5), gb(3))));
   EXPECT_THAT(changes(yard.on(at(2), second_ran_out(Bytes{4'600'000'000}))).front(),
-              HasSubstr("other tasks had 2 GB"));
+              HasSubstr("other tasks used 2 GB"));
 }
 
 TEST(GpuCaps, EndForGoodThoseThatRunOutOfAHardOne) {
   Yard yard = two_of_which_one_is_capped_by("torch", model::GpuMemoryLimit::Hard);
   EXPECT_EQ(changes(yard.on(at(2), second_ran_out(Bytes{2'900'000'000}))).front(),
-            "1#1 EXCEPTION FAILED OUT_OF_MEMORY: CUDA out of memory; it may take 3 GB of its GPU "
+            "1#1 EXCEPTION FAILED OUT_OF_MEMORY: CUDA out of memory; its limit is 3 GB of its GPU "
             "(gpu-memory-limit: hard)");
 }
 
@@ -174,7 +174,7 @@ TEST(GpuCaps, EndThoseThatTakeMoreThanAHardOne) {
                                                        .end = model::KilledBy{.signal = 15},
                                                        .usage = {}}))
                 .front(),
-            "1#1 EXCEPTION FAILED OUT_OF_MEMORY: took more of its GPU than its limit "
+            "1#1 EXCEPTION FAILED OUT_OF_MEMORY: used more of its GPU than its limit "
             "(gpu-memory-limit: hard)");
 }
 

@@ -65,8 +65,8 @@ TEST(GpuFairness, CountsNoTryOfOneWhoseNeighbourHasMoreThanWasReserved) {
   static_cast<void>(yard.on(at(1), first_has({{0, gb(2)}, {1, gb(5)}})));
   const model::Decision ended = yard.on(at(2), ran_out_of_gpu(0));
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; other tasks had 2 GB of GPU 0 beyond "
-            "what was reserved for them; retried with 3 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; other tasks used 2 GB of GPU 0 more "
+            "than was reserved for them; retried with 3 GB on its GPU");
 }
 
 TEST(GpuFairness, CountsNoTryWhileWhatIsNotOursGrows) {
@@ -74,8 +74,8 @@ TEST(GpuFairness, CountsNoTryWhileWhatIsNotOursGrows) {
   static_cast<void>(yard.on(at(1), first_has({{0, gb(2)}, {1, gb(3)}}, gb(3))));
   const model::Decision ended = yard.on(at(2), ran_out_of_gpu(0));
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; processes that are not of this run "
-            "took 3 GB more of GPU 0 meanwhile; retried with 3 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; processes outside this run used 3 GB "
+            "more of GPU 0 meanwhile; retried with 3 GB on its GPU");
 }
 
 TEST(GpuFairness, CountsATryWhereWhatIsNotOursWasThereBefore) {
@@ -124,8 +124,8 @@ TEST(GpuFairness, InterruptsWhoTookMoreThanWasReservedWhereANeighbourLacksItsOwn
                                          .end = model::KilledBy{.signal = 15},
                                          .usage = {.gpu_memory_peak = gb(7)}});
   EXPECT_EQ(changes(ended).front(),
-            "1#1 INTERRUPT OUT_OF_MEMORY: interrupted, as it took more of its GPU than was "
-            "reserved and others there needed theirs; retried with 7 GB on its GPU");
+            "1#1 INTERRUPT OUT_OF_MEMORY: preempted: it used more of its GPU than was reserved, "
+            "and other tasks there needed theirs; retried with 7 GB on its GPU");
 }
 
 TEST(GpuFairness, InterruptsNobodyWhereAllHaveTheirs) {
@@ -303,8 +303,8 @@ TEST(LostGpu, LosesATaskWhoseCardsDiedTwice) {
   static_cast<void>(
       yard.on(at(3), model::GpusSampled{.gpus = {{.present = false}, {.present = false}}}));
   EXPECT_EQ(changes(yard.on(at(4), failed_with("", 0, 2))).front(),
-            "0#2 EXCEPTION FAILED LOST: its cards died twice: GPU 1 did not answer while it ran: "
-            "ended with exit code 1");
+            "0#2 EXCEPTION FAILED LOST: its GPUs failed twice: GPU 1 did not answer while it ran: "
+            "exited with code 1");
   EXPECT_TRUE(yard.over());
 }
 
@@ -407,8 +407,9 @@ TEST(LateGpu, IsWaitedForAMinuteByATaskThatFitsOnNoOther) {
     ASSERT_THAT(changes(yard.on(at(second), silent)), Not(Contains(HasSubstr("SKIPPED"))))
         << second;
   }
-  EXPECT_THAT(changes(yard.on(at(60), silent)),
-              Contains(HasSubstr("SKIPPED: no GPU is left that it fits on: others do not answer")));
+  EXPECT_THAT(
+      changes(yard.on(at(60), silent)),
+      Contains(HasSubstr("SKIPPED: no GPU that it fits on is left: some GPUs do not answer")));
 }
 
 TEST(LateGpu, ThatTurnsOutTooSmallIsNotWaitedForAnyMore) {
@@ -433,9 +434,11 @@ TEST(LostGpu, ThatBlinksForTooLongIsGivenUpLikeOneThatIsGone) {
   for (int second = 1; second <= 62 && said.empty(); ++second) {
     const bool answers = second % 5 != 1;
     said = changes(yard.on(at(second), model::GpusSampled{.gpus = {{.present = answers}}}));
-    std::erase_if(said, [](const std::string& it) { return !it.contains("no GPU is left"); });
+    std::erase_if(
+        said, [](const std::string& it) { return !it.contains("no GPU that it fits on is left"); });
   }
-  EXPECT_EQ(said, Texts{"1#0 INIT SKIPPED: no GPU is left that it fits on: others do not answer"});
+  EXPECT_EQ(said,
+            Texts{"1#0 INIT SKIPPED: no GPU that it fits on is left: some GPUs do not answer"});
 }
 
 }  // namespace

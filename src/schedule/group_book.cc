@@ -60,16 +60,16 @@ std::string GroupBook::why_never(const Group& other) {
     case model::GroupPhase::Failed: {
       const bool failed = other.tasks.failed > 0;
       const auto count = failed ? other.tasks.failed : other.tasks.skipped;
-      return fmt::format("it needs group '{}', where {} {}", other.planned.shown(),
+      return fmt::format("needs group '{}', where {} {}", other.planned.shown(),
                          count == 1 ? "a task" : fmt::format("{} tasks", count),
                          failed       ? "failed"
                          : count == 1 ? "was never started"
                                       : "were never started");
     }
     case model::GroupPhase::Skipped:
-      return fmt::format("it needs group '{}', which was skipped", other.planned.shown());
+      return fmt::format("needs group '{}', which was skipped", other.planned.shown());
     case model::GroupPhase::Stopped:
-      return fmt::format("it needs group '{}', which was stopped", other.planned.shown());
+      return fmt::format("needs group '{}', which was stopped", other.planned.shown());
     case model::GroupPhase::Blocked:
     case model::GroupPhase::Running:
     case model::GroupPhase::Finished:

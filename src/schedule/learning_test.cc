@@ -112,8 +112,8 @@ TEST(Learning, SaysOfOneThatIsGivenAWholeCardWhatItsKindWasSeenToHave) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, kTwoGpus);
   const Texts waits = changes(yard.first);
   EXPECT_EQ(waits.back(),
-            "shape 0: is given a GPU of its own until one of its kind has ended and its memory is "
-            "known, 0 GPUs of 2 held by no task");
+            "shape 0: needs a whole GPU until a task of its kind has ended and its GPU memory is "
+            "known, 0 of 2 GPUs without tasks");
   yard.go(yard.first, at(0));
   const auto seen = [&yard](int when, Bytes had) {
     return changes(yard.on(
@@ -123,8 +123,8 @@ TEST(Learning, SaysOfOneThatIsGivenAWholeCardWhatItsKindWasSeenToHave) {
   static_cast<void>(seen(1, gb(4)));
   EXPECT_EQ(seen(2, mb(4200)), Texts{}) << "not for each megabyte";
   EXPECT_EQ(seen(3, gb(5)).at(0),
-            "shape 0: is given a GPU of its own until one of its kind has ended and its memory is "
-            "known (5 GB seen so far), 0 GPUs of 2 held by no task");
+            "shape 0: needs a whole GPU until a task of its kind has ended and its GPU memory is "
+            "known (5 GB seen so far), 0 of 2 GPUs without tasks");
 }
 
 /// What the fourth is given after three that took 2, 3 and 6 GB of GPUs of their own.

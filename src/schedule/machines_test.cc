@@ -212,7 +212,7 @@ TEST_F(Machines, SayThatThereIsNoneWhereAllAreGone) {
   static_cast<void>(yard.ended(0, at(1), model::Vanished{"x"}));
   EXPECT_THAT(
       changes(yard.on(at(1), model::MachineGone{.machine = kLab0, .why = "the time is over"})),
-      ElementsAre("shape 0: no machine is there to start on"));
+      ElementsAre("shape 0: no machine is available"));
 }
 
 TEST_F(Machines, TryWhatRanOutOfMemoryAgainOnALargerOne) {
@@ -245,8 +245,8 @@ TEST_F(Machines, TryTheLastTimeOnTheLargestGpusOfAll) {
       changes(retried),
       ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; try 2 of 2, alone on the "
                   "largest GPU",
-                  "shape 0: needs a GPU of its own for its last try, of the largest, 0 GPUs "
-                  "of 1 held by no task"));
+                  "shape 0: needs a whole GPU of the largest size for its last try, 0 of 1 GPU "
+                  "without tasks"));
   EXPECT_THAT(commands(retried), IsEmpty())
       << "the small one is free, and it waits for the large one";
   EXPECT_THAT(commands(yard.ended(1, at(3))), IsEmpty()) << "its memory is not shown to be free";

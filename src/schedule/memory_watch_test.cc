@@ -34,7 +34,7 @@ TEST(MemoryLimit, EndsATaskThatTakesMoreAndDoesNotTryItAgain) {
   EXPECT_EQ(commands(yard.on(at(2), takes(gb(7), {gb(3)}))), Texts{"stop 0#1"});
   EXPECT_EQ(
       changes(yard.ended(0, at(3), model::KilledBy{.signal = 15})).front(),
-      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: took more memory than its limit (memory-limit: hard)");
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit (memory-limit: hard)");
 }
 
 TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
@@ -51,7 +51,7 @@ TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
       changes(yard.ended(0, at(3),
                          model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}))
           .front(),
-      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: took more memory than its limit (memory-limit: hard)");
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit (memory-limit: hard)");
   // The machine as a whole may run out of memory, too.
   EXPECT_EQ(
       changes(yard.ended(1, at(4), model::KilledBy{.signal = 9, .out_of_memory = true})).front(),
@@ -86,7 +86,7 @@ TEST(MemoryWatch, InterruptsWhoIsMostOverItsPromise) {
   EXPECT_EQ(commands(yard.on(at(3), low)), Texts{}) << "one at a time";
   const model::Decision ended = yard.ended(1, at(4), model::KilledBy{.signal = 15});
   EXPECT_EQ(changes(ended).front(),
-            "1#1 INTERRUPT OUT_OF_MEMORY: interrupted, as the machine's memory ran short; retried "
+            "1#1 INTERRUPT OUT_OF_MEMORY: preempted: the machine ran short of memory; retried "
             "with 4 GB");
   EXPECT_EQ(commands(ended), Texts{}) << "there is no room yet";
   EXPECT_EQ(commands(yard.ended(0, at(5))), Texts{"start 1#2 with 4 GB"});

@@ -56,8 +56,8 @@ TEST(TaskNeeds, SkipOnlyWhatNeedsTheOneThatFailed) {
   Yard yard(cells());
   const model::Decision failed = yard.ran(0, at(1), kFails);
   EXPECT_THAT(changes(failed),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 3",
-                          "2#0 INIT SKIPPED: it needs a task of group 'train' that failed",
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 3",
+                          "2#0 INIT SKIPPED: needs a task of group 'train' that failed",
                           "1#1 AVAILABLE", "shape 0: "));
   static_cast<void>(yard.ran(1, at(2)));
   EXPECT_THAT(changes(yard.ran(3, at(3))),

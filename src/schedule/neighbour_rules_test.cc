@@ -213,7 +213,7 @@ TEST(Limits, OurRunsHaveTogetherAsManyGpusAsTheyMay) {
   EXPECT_THAT(commands(decided),
               ElementsAre("start 1#1 with 1 GB, 3 GB on 0", "start 2#1 with 1 GB, 3 GB on 0"));
   EXPECT_THAT(changes(decided),
-              Contains("shape 1: 'limits.gpus' lets your runs have 1 GPU together until 19:00"));
+              Contains("shape 1: 'limits.gpus' allows your runs 1 GPU in total until 19:00"));
   EXPECT_THAT(commands(yard.on(at(2), model::LimitsChanged{})),
               ElementsAre("start 3#1 with 1 GB, 3 GB on 1"));
 }
@@ -254,7 +254,7 @@ TEST(Limits, WhatRunsOnAGpuThatIsWantedBackAtOnceIsTriedAgainElsewhere) {
               ElementsAre("stop 1#1"));
   const model::Decision again = yard.ended(1, at(3), model::KilledBy{.signal = 15});
   EXPECT_THAT(commands(again), ElementsAre("start 1#2 with 1 GB, 1 whole"));
-  EXPECT_THAT(changes(again), Contains(HasSubstr("its GPU was wanted back ('trainyard drain')")));
+  EXPECT_THAT(changes(again), Contains(HasSubstr("its GPU was drained ('trainyard drain --now')")));
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
                           "start 4#1 with 1 GB, 2 GB on 1"));
   const auto next = [&yard](std::uint32_t task, int when) {
     const model::Decision decision = yard.go(yard.ended(task, at(when)), at(when));
-    EXPECT_THAT(changes(decision), Not(Contains(::testing::HasSubstr("to a GPU"))));
+    EXPECT_THAT(changes(decision), Not(Contains(::testing::HasSubstr("per GPU"))));
     return commands(decision);
   };
   EXPECT_THAT(next(0, 100), ElementsAre("start 5#1 with 1 GB, 2 GB on 0"));
@@ -199,7 +199,7 @@ TEST(PricedSharing, LetsNoMoreOntoAGpuThanGainsAndTellsIt) {
   EXPECT_THAT(next(2, 400), ElementsAre("start 9#1 with 1 GB, 2 GB on 1"));
   const model::Decision third = yard.ended(3, at(400));
   EXPECT_THAT(commands(third), IsEmpty());
-  EXPECT_THAT(changes(third), Contains("shape 0: no more than 3 to a GPU, as more gain nothing"));
+  EXPECT_THAT(changes(third), Contains("shape 0: at most 3 per GPU, as more gain nothing"));
   EXPECT_THAT(next(4, 400), ElementsAre("start 10#1 with 1 GB, 2 GB on 1"));
 }
 
@@ -219,8 +219,8 @@ TEST(PricedSharing, BeginsWithWhatEarlierRunsHaveMeasuredAndTriesNoMoreThanGaine
       std::ranges::copy(changes(decision), std::back_inserter(all));
     }
   }
-  EXPECT_THAT(all, Contains("shape 0: 2 to a GPU: 2.0 x one to a GPU, 4 tasks; no more than 2 to a "
-                            "GPU, as more gain nothing"));
+  EXPECT_THAT(all, Contains("shape 0: 2 tasks per GPU do 2.0 times the work of 1 (measured on 4 "
+                            "tasks); at most 2 per GPU, as more gain nothing"));
   EXPECT_THAT(all, Contains("11#1 AVAILABLE"));
   EXPECT_THAT(all, Not(Contains("12#1 AVAILABLE"))) << "two on the large one, and one";
 }

@@ -74,7 +74,7 @@ TEST(Placement, LetsOthersPassWhereNoMachineIsTheOne) {
 TEST(Placement, SaysThatNoMachineThatIsThereIsTheOne) {
   Yard yard(PlanBuilder().tasks(1, gb(6)).where({.machine = "big*"}));
   EXPECT_THAT(changes(yard.first),
-              Contains("shape 0: where: no machine that is there is called 'big*'"));
+              Contains("shape 0: where: no available machine is called 'big*'"));
   const model::Capacity small{.memory = gb(5), .cpus = model::cpus(8)};
   static_cast<void>(
       yard.on(at(1), model::MachineJoined{.machine = kBig, .name = "big1", .capacity = small}));
@@ -82,7 +82,7 @@ TEST(Placement, SaysThatNoMachineThatIsThereIsTheOne) {
               Contains(StartsWith("shape 0: needs 6 GB of memory")))
       << "one that is the one lacks room";
   const model::Decision gone = yard.on(at(3), model::MachineGone{.machine = kBig, .why = "silent"});
-  EXPECT_THAT(changes(gone), Contains("shape 0: where: no machine that is there is called 'big*'"));
+  EXPECT_THAT(changes(gone), Contains("shape 0: where: no available machine is called 'big*'"));
 }
 
 TEST(Placement, TriesAgainWhereATaskMayRun) {
@@ -117,7 +117,7 @@ TEST(Placement, StartsATaskOnNoMachineWithoutAGpuOfThatName) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).on_gpus(1).where({.gpu = "h100"}), kAnythingGoes,
             having_gpus({"NVIDIA A100"}));
   EXPECT_THAT(changes(yard.first),
-              Contains("shape 0: where: no machine that is there has a GPU called 'h100'"));
+              Contains("shape 0: where: no available machine has a GPU called 'h100'"));
   EXPECT_THAT(join(yard, "big1", at(2), having_gpus({"NVIDIA A100", "NVIDIA H100"})),
               ElementsAre("start 0#1 with 1 GB, 1 of 1 whole"));
 }
@@ -126,7 +126,7 @@ TEST(Placement, SaysOfGpusOfAnotherNameNothing) {
   const Yard yard(PlanBuilder().tasks(2, gb(1)).on_gpus(1, gb(6)).where({.gpu = "H100"}),
                   kAnythingGoes, having_gpus({"NVIDIA A100", "NVIDIA H100"}));
   EXPECT_THAT(changes(yard.first),
-              Contains("shape 0: needs 6 GB on its GPU, GPU 1 has most free: 3 GB"))
+              Contains("shape 0: needs 6 GB on its GPU, GPU 1 has the most free memory: 3 GB"))
       << "GPU 0 is free, and is none of those";
 }
 

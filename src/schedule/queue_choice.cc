@@ -33,11 +33,12 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
   }
   switch (submission.run_if) {
     case model::RunIf::Success:
-      if (bad != 0) return {.skipped = fmt::format("it needs {}, which did not end well", bad)};
+      if (bad != 0) return {.skipped = fmt::format("needs run {}, which did not succeed", bad)};
       return {.ready = all_ended};
     case model::RunIf::Failure:
       if (!all_ended || bad != 0) return {.ready = all_ended};
-      return {.skipped = "what it needs ended well, and it is for a failure", .not_needed = true};
+      return {.skipped = "the runs that it needs succeeded, and it starts only after a failure",
+              .not_needed = true};
     case model::RunIf::Always:
       break;
   }

@@ -53,8 +53,8 @@ TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
   EXPECT_THAT(choice.begin, ElementsAre(10));
   EXPECT_THAT(
       choice.skip,
-      ElementsAre(SkippedSubmission{.number = 12, .why = "it needs 3, which did not end well"},
-                  SkippedSubmission{.number = 13, .why = "it needs 99, which did not end well"}));
+      ElementsAre(SkippedSubmission{.number = 12, .why = "needs run 3, which did not succeed"},
+                  SkippedSubmission{.number = 13, .why = "needs run 99, which did not succeed"}));
 }
 
 TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {
@@ -66,10 +66,11 @@ TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {
                                           {.number = 13, .needs = {2, 3}, .run_if = failure}},
                                          {}, fate);
   EXPECT_THAT(choice.begin, ElementsAre(12));
-  EXPECT_THAT(choice.skip, ElementsAre(SkippedSubmission{
-                               .number = 10,
-                               .why = "what it needs ended well, and it is for a failure",
-                               .not_needed = true}));
+  EXPECT_THAT(choice.skip,
+              ElementsAre(SkippedSubmission{
+                  .number = 10,
+                  .why = "the runs that it needs succeeded, and it starts only after a failure",
+                  .not_needed = true}));
 }
 
 TEST(QueueChoice, BeginsWhatIsForAnyEndWhenAllHasEnded) {

@@ -45,15 +45,15 @@ TEST(Ranks, AreNamedBeforeWhatTheySaidLast) {
   Yard yard = yard_of(3);
   model::AttemptEnded ended = end_of(model::ExitedWith{1}, {.failed = 0, .finished = {2, 1}});
   ended.last_words = "ConnectionResetError: peer is gone";
-  EXPECT_EQ(told(yard, ended),
-            "rank 0: ConnectionResetError: peer is gone; ranks 1 and 2 had ended before with exit "
-            "code 0");
+  EXPECT_EQ(
+      told(yard, ended),
+      "rank 0: ConnectionResetError: peer is gone; ranks 1 and 2 had exited before with code 0");
 }
 
 TEST(Ranks, AreCountedWhenManyHadEndedBefore) {
   Yard yard = yard_of(8);
   EXPECT_EQ(told(yard, end_of(model::ExitedWith{1}, {.failed = 0, .finished = {1, 2, 3, 4, 5}})),
-            "rank 0: ended with exit code 1; 5 of 8 ranks had ended before with exit code 0");
+            "rank 0: exited with code 1; 5 of 8 ranks had exited before with code 0");
 }
 
 TEST(Ranks, ThatAreStillRunningAtTheTimeLimitAreNamed) {
@@ -76,7 +76,7 @@ TEST(Ranks, ThatHadTheMostMemoryAreNamedWhenItRanOut) {
   EXPECT_EQ(
       told(yard, end_of(model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
                         {.failed = 0, .finished = {}, .largest = 1, .largest_memory = mb(900)})),
-      "took more memory than its limit (memory-limit: hard); rank 1 had the most memory, "
+      "used more memory than its limit (memory-limit: hard); rank 1 had the most memory, "
       "900 MB");
 }
 
@@ -100,7 +100,7 @@ TEST(Ranks, ThatHadTheMostMemoryOfTheMachineAreNotNamedWhereThatOfAGpuRanOut) {
 
 TEST(Ranks, AreNotToldOfWhereATaskIsOneProcess) {
   Yard yard = yard_of(0);
-  EXPECT_EQ(told(yard, end_of(model::ExitedWith{1}, {})), "ended with exit code 1");
+  EXPECT_EQ(told(yard, end_of(model::ExitedWith{1}, {})), "exited with code 1");
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ TEST(Scheduler, PromisesARetryNoMoreThanCouldEverBeFree) {
   EXPECT_THAT(commands(yard.ended(0, at(1), kOutOfMemory, mb(9'500))), IsEmpty());
   EXPECT_THAT(
       changes(yard.on(at(2), reading)),
-      ElementsAre("shape 0: needs 9 GB of memory, 7 GB free, 1 task holds 2 GB, others use 1 GB"))
+      ElementsAre(
+          "shape 0: needs 9 GB of memory, 7 GB free, 1 task holds 2 GB, other processes use 1 GB"))
       << "the other still runs";
   EXPECT_THAT(commands(yard.ended(1, at(3), model::ExitedWith{0})),
               ElementsAre("start 0#2 with 9 GB"));
@@ -102,7 +103,7 @@ TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
                 .tasks(1, gb(1)));
   static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));
   EXPECT_THAT(changes(yard.ran(0, at(2))),
-              ::testing::Contains("group 1 skipped: it needs group 'a', where a task was never "
+              ::testing::Contains("group 1 skipped: needs group 'a', where a task was never "
                                   "started"));
 }
 
@@ -151,8 +152,7 @@ TEST(Scheduler, FailsATaskThatIsKilledWhileItWaitsForAnotherTry) {
   const model::Decision killed = yard.on(at(2), model::KillAsked{.task = {0}, .request = 5});
   EXPECT_THAT(
       changes(killed),
-      ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it waited for "
-                  "another try",
+      ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it waited for a retry",
                   "shape 0: ", "2#0 INIT SKIPPED: another task of its group failed (fail-fast)",
                   "shape 1: "));
   EXPECT_THAT(commands(killed), ElementsAre("answer 5 done", "stop 1#1"));
@@ -164,7 +164,7 @@ TEST(Scheduler, FailsATaskThatWaitsForAnotherTryWhenItsGroupFailsFast) {
   static_cast<void>(yard.started(1));
   static_cast<void>(yard.ended(0, at(1), kOutOfMemory, gb(7)));
   EXPECT_THAT(changes(yard.ended(1, at(2), model::ExitedWith{1})),
-              ElementsAre("1#1 EXCEPTION FAILED EXIT: ended with exit code 1",
+              ElementsAre("1#1 EXCEPTION FAILED EXIT: exited with code 1",
                           "0#1 EXCEPTION FAILED KILLED: another task of its group failed "
                           "(fail-fast)",
                           "shape 0: ", "group 0 failed"));
@@ -192,7 +192,7 @@ TEST(Scheduler, SaysWhyATaskWaitsThatCameBackBehindManyOthers) {
   EXPECT_THAT(commands(yard.ended(130, at(1))), IsEmpty());
   const model::Decision back = yard.ended(131, at(2), kOutOfMemory);
   EXPECT_THAT(commands(back), ElementsAre("start 0#1 with 8 GB"));
-  EXPECT_EQ(changes(back).back(), "shape 131: older tasks are looked at first");
+  EXPECT_EQ(changes(back).back(), "shape 131: older tasks are considered first");
 }
 
 // Found by the simulation, with seed 13078.

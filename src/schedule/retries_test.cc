@@ -34,15 +34,14 @@ model::Decision fails(Yard& yard, std::uint32_t task, Instant when, std::uint32_
 TEST(Retries, StartATaskAgainAtOnceWithWhatItHadAndSayWhy) {
   Yard yard(tasks_with({.failures = 2}));
   const model::Decision again = fails(yard, 0, at(1), 1);
-  EXPECT_THAT(changes(again), ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3: ended with exit code 3",
-                                          "0#2 AVAILABLE"));
+  EXPECT_THAT(changes(again),
+              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3: exited with code 3", "0#2 AVAILABLE"));
   EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1 GB"));
+  EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
+              ElementsAre("0#2 INTERRUPT EXIT: try 3 of 3: exited with code 3", "0#3 AVAILABLE"));
   EXPECT_THAT(
-      changes(fails(yard, 0, at(2), 2)),
-      ElementsAre("0#2 INTERRUPT EXIT: try 3 of 3: ended with exit code 3", "0#3 AVAILABLE"));
-  EXPECT_THAT(changes(fails(yard, 0, at(3), 3)),
-              ElementsAre("0#3 EXCEPTION FAILED EXIT: ended with exit code 3 (try 3 of 3)",
-                          "group 0 failed"));
+      changes(fails(yard, 0, at(3), 3)),
+      ElementsAre("0#3 EXCEPTION FAILED EXIT: exited with code 3 (try 3 of 3)", "group 0 failed"));
   EXPECT_TRUE(yard.over());
 }
 
@@ -75,7 +74,7 @@ TEST(Retries, AreForWhatATwoPhaseTaskSaysOfItself) {
 TEST(Retries, WaitTheirDelayTwiceAsLongEachTimeAndAskForNothingMeanwhile) {
   Yard yard(tasks_with({.failures = 2, .delay = Duration{30'000}}));
   EXPECT_THAT(changes(fails(yard, 0, at(10), 1)),
-              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3 in 30 s: ended with exit code 3"));
+              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3 in 30 s: exited with code 3"));
   EXPECT_EQ(yard.wakeup(), at(40));
   EXPECT_THAT(commands(yard.on(at(39), model::TimePassed{})), IsEmpty());
   EXPECT_THAT(commands(yard.on(at(40), model::TimePassed{})), ElementsAre("start 0#2 with 1 GB"));
@@ -104,9 +103,10 @@ TEST(Retries, ThatWaitAreStoppedByAnInterruptAndEndedByAKill) {
   Yard killed(tasks_with({.failures = 1, .delay = Duration{60'000}}));
   static_cast<void>(fails(killed, 0, at(1), 1));
   const model::Decision kill = killed.on(at(2), model::KillAsked{.task = {0}, .request = 7});
-  EXPECT_THAT(changes(kill), ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it "
-                                         "waited for another try",
-                                         "group 0 failed"));
+  EXPECT_THAT(
+      changes(kill),
+      ElementsAre("0#1 EXCEPTION FAILED KILLED: killed on request while it waited for a retry",
+                  "group 0 failed"));
   EXPECT_THAT(commands(kill), ElementsAre("answer 7 done"));
   EXPECT_EQ(killed.wakeup(), std::nullopt);
 }
@@ -119,7 +119,7 @@ TEST(Retries, ThatWaitEndWithTheirGroupWhenAnotherOfItsTasksFails) {
                 .tasks(1, gb(1)));
   static_cast<void>(fails(yard, 0, at(1), 1));
   EXPECT_THAT(changes(fails(yard, 1, at(2), 1)),
-              ElementsAre("1#1 EXCEPTION FAILED EXIT: ended with exit code 3",
+              ElementsAre("1#1 EXCEPTION FAILED EXIT: exited with code 3",
                           "0#1 EXCEPTION FAILED KILLED: another task of its group failed "
                           "(fail-fast)",
                           "group 0 failed"));
@@ -155,7 +155,7 @@ TEST(Retries, AreNotSpentByAnAttemptThatWasLost) {
   EXPECT_THAT(changes(yard.ended(0, at(1), model::Vanished{.why = "nobody saw it end"})),
               ElementsAre("0#1 INTERRUPT LOST: try 2 of 6: nobody saw it end", "0#2 AVAILABLE"));
   EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
-              Contains("0#2 INTERRUPT EXIT: try 2 of 2: ended with exit code 3"));
+              Contains("0#2 INTERRUPT EXIT: try 2 of 2: exited with code 3"));
 }
 
 TEST(Retries, AfterOutOfMemoryAreThoseOfTheTaskNotOfTheSettings) {

@@ -86,7 +86,7 @@ TEST(Scheduler, SaysWhatATaskThatFailedSaidLast) {
 TEST(Scheduler, SaysHowATaskFailed) {
   Yard yard(PlanBuilder().tasks(4, gb(1)));
   EXPECT_EQ(changes(yard.ran(0, at(1), model::ExitedWith{3})).back(),
-            "0#1 EXCEPTION FAILED EXIT: ended with exit code 3");
+            "0#1 EXCEPTION FAILED EXIT: exited with code 3");
   EXPECT_EQ(changes(yard.ran(1, at(1), model::KilledBy{.signal = 11})).back(),
             "1#1 EXCEPTION FAILED KILLED: killed by signal 11 (SIGSEGV)");
   EXPECT_EQ(changes(yard.ended(2, at(1), model::NotStarted{"no such file"})).back(),
@@ -146,14 +146,14 @@ TEST(Scheduler, KeepsAGroupGoingAfterAFailureAndSkipsThoseThatNeedIt) {
                           "shape 1: waits for group 'prepare'", "shape 2: waits for group 'train'",
                           "0#1 AVAILABLE", "1#1 AVAILABLE", "4#1 AVAILABLE"));
   EXPECT_THAT(changes(yard.ran(0, at(1), model::ExitedWith{1})),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 1"));
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 1"));
   EXPECT_THAT(
       changes(yard.ran(1, at(2))),
       ElementsAre("1#1 FINISHED", "1#1 EXITED FINISHED", "group 0 failed",
-                  "2#0 INIT SKIPPED: it needs group 'prepare', where a task failed",
-                  "shape 1: ", "group 1 skipped: it needs group 'prepare', where a task failed",
-                  "3#0 INIT SKIPPED: it needs group 'train', which was skipped",
-                  "shape 2: ", "group 2 skipped: it needs group 'train', which was skipped"));
+                  "2#0 INIT SKIPPED: needs group 'prepare', where a task failed",
+                  "shape 1: ", "group 1 skipped: needs group 'prepare', where a task failed",
+                  "3#0 INIT SKIPPED: needs group 'train', which was skipped",
+                  "shape 2: ", "group 2 skipped: needs group 'train', which was skipped"));
   EXPECT_FALSE(yard.over());
   static_cast<void>(yard.ran(4, at(3)));
   EXPECT_TRUE(yard.over());
@@ -178,11 +178,11 @@ TEST(Scheduler, EndsAFailFastGroupWithItsFirstFailure) {
   EXPECT_THAT(commands(decision), ElementsAre("stop 1#1", "stop 2#1"));
   EXPECT_THAT(
       changes(decision),
-      ElementsAre("0#1 EXCEPTION FAILED EXIT: ended with exit code 1",
+      ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 1",
                   "3#0 INIT SKIPPED: another task of its group failed (fail-fast)", "shape 0: "));
   EXPECT_EQ(
       changes(yard.ended(1, at(2), model::KilledBy{.signal = 15})).back(),
-      "1#1 EXCEPTION FAILED KILLED: ended because another task of its group failed (fail-fast)");
+      "1#1 EXCEPTION FAILED KILLED: killed because another task of its group failed (fail-fast)");
 }
 
 TEST(Scheduler, SaysWhatEndsTheRunWhereNobodyAskedForIt) {

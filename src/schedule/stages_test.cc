@@ -60,7 +60,7 @@ TEST(Stages, LoadNoMoreAheadThanMaxWaitingAndSayWhy) {
   policy.waiting_max = 2;
   Yard yard(PlanBuilder().tasks(3, gb(1)).two_phase(), policy);
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
-  EXPECT_THAT(changes(yard.first), Contains("shape 0: max-waiting lets 2 tasks be loaded ahead"));
+  EXPECT_THAT(changes(yard.first), Contains("shape 0: max-waiting allows 2 tasks to load ahead"));
   EXPECT_THAT(commands(yard.loaded(0, at(1))),
               ElementsAre("train 0#1 with 1 GB", "start 2#1 with 1 GB"));
 }
@@ -74,7 +74,7 @@ TEST(Stages, DoNotLetSmallOnesLoadPastALargeOneWithoutEnd) {
                 .tasks(1, gb(1), model::cpus(1))
                 .two_phase());
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
-  EXPECT_THAT(changes(yard.first), Contains("shape 1: 1 task is loaded ahead already"));
+  EXPECT_THAT(changes(yard.first), Contains("shape 1: 1 task has loaded ahead already"));
   EXPECT_THAT(commands(yard.loaded(0, at(1))),
               ElementsAre("train 0#1 with 1 GB", "start 1#1 with 1 GB"));
 }
@@ -108,8 +108,7 @@ TEST(Stages, GiveUpLoadingAfterLoadNretryTriesHoweverOftenItTrained) {
   static_cast<void>(yard.started(0, at(7), 4));
   static_cast<void>(yard.says(0, at(7), model::Said::Loading, {}, 4));
   EXPECT_THAT(changes(yard.ended(0, at(8), kKernel, {}, 4)),
-              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
-                          "while it loaded, in 2 "
+              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory while loading, in 2 "
                           "of 2 tries (scheduler.load-nretry), last with 1.7 GB",
                           "group 0 failed"));
 }
@@ -203,8 +202,9 @@ TEST(Stages, EndATaskThatSaysWhatNobodyUnderstands) {
   EXPECT_THAT(commands(told), ElementsAre("stop 0#1"));
   EXPECT_THAT(
       changes(yard.ended(0, at(2), model::KilledBy{15})),
-      ElementsAre("0#1 EXCEPTION FAILED ERROR: it spoke out of turn, while it was AVAILABLE",
-                  "group 0 failed"));
+      ElementsAre(
+          "0#1 EXCEPTION FAILED ERROR: it reported a step out of order, while it was AVAILABLE",
+          "group 0 failed"));
 }
 
 TEST(Stages, HearNothingAfterTheLastWord) {
@@ -234,8 +234,7 @@ TEST(Stages, FailATaskThatEndsWellWithoutHavingTrained) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
   static_cast<void>(yard.started(0));
   EXPECT_THAT(changes(yard.ended(0, at(1))),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never said "
-                          "'trained'",
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'",
                           "group 0 failed"));
 }
 
@@ -257,8 +256,7 @@ TEST(Stages, FailAScriptThatEndsWellWhileItWaitsToTrainAgain) {
   static_cast<void>(yard.says(0, at(3), model::Said::Training));
   static_cast<void>(yard.says(0, at(4), model::Said::OutOfMemory));
   EXPECT_THAT(changes(yard.ended(0, at(5))),
-              Contains("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never said "
-                       "'trained'"));
+              Contains("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'"));
 }
 
 TEST(Stages, FailATaskThatEndsWellWithoutAWordAboutItsTraining) {
@@ -267,8 +265,7 @@ TEST(Stages, FailATaskThatEndsWellWithoutAWordAboutItsTraining) {
   static_cast<void>(yard.says(0, at(1), model::Said::Loading));
   static_cast<void>(yard.says(0, at(2), model::Said::Loaded));
   EXPECT_THAT(changes(yard.ended(0, at(3))),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: ended without having trained: it never said "
-                          "'trained'",
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'",
                           "group 0 failed"));
 }
 

@@ -65,10 +65,9 @@ TEST(StartupGate, LetsTasksBeginOneAfterTheOtherWhereTheyLeaveLittleRoom) {
             (Texts{"start 0#1 with 1 GB, 2 GB on 0", "start 1#1 with 1 GB, 2 GB on 0",
                    "start 2#1 with 1 GB, 2 GB on 0"}))
       << "2 GB are left beside the third";
-  EXPECT_EQ(
-      changes(yard.first).back(),
-      "shape 1: a task that has just begun on GPU 0 takes its memory first, as there is little "
-      "room beside it");
+  EXPECT_EQ(changes(yard.first).back(),
+            "shape 1: waits for a task that has just started on GPU 0 to allocate its memory, as "
+            "little is left there");
 }
 
 TEST(StartupGate, OpensWhenWhoBeganHasTakenItsMemory) {

@@ -236,10 +236,10 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   } else if (setback == Setback::Final && ending.failure == model::Failure::OutOfMemory &&
              running.cause == StopCause::None && running.lack == Lack::GpuMemory &&
              has_hard_gpu_limit(task)) {
-    ending.message += fmt::format("; it may take {} of its GPU (gpu-memory-limit: hard)",
+    ending.message += fmt::format("; its limit is {} of its GPU (gpu-memory-limit: hard)",
                                   to_text(running.promise.gpu_memory));
   } else if (setback == Setback::CardLost && tasks[task].tries.cards_lost > kCardLostTriesMax) {
-    ending.message = "its cards died twice: " + ending.message;
+    ending.message = "its GPUs failed twice: " + ending.message;
   }
   if (ending.verdict == model::Verdict::Finished) {
     learn_from(running, event.usage, std::min(event.ended.value_or(at), at));
@@ -319,7 +319,7 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool tried = tasks[event.task].status == Status::Interrupt;
   conclude_waiting(event.task, model::Verdict::Skipped,
-                   tried ? "killed on request while it waited for another try"
+                   tried ? "killed on request while it waited for a retry"
                          : "killed on request before it started",
                    out);
   leave_trial(event.task, out);

@@ -47,7 +47,7 @@ void Scheduler::State::give_up_on_disk(Instant at, model::Decision& out) {
   for (const model::TaskIndex task : lost) {
     const Bytes asked = shape_of(task).terms.request.disk;
     give_up_waiting(task,
-                    fmt::format("needs {} of disk, that of the run has {} in all",
+                    fmt::format("needs {} of disk, the disk of the run directory has {} in total",
                                 to_text(asked, total), to_text(total, asked)),
                     at, out);
   }

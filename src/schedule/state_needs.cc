@@ -58,7 +58,7 @@ std::string Scheduler::State::why_skipped(model::TaskIndex task) const {
           return "was skipped";
       }
     };
-    return fmt::format("it needs a task of group '{}' that {}",
+    return fmt::format("needs a task of group '{}' that {}",
                        groups_.planned(group_of(need.needed)).shown(), what());
   }
   return groups_.outlook(group_of(task)).cause;

@@ -70,7 +70,9 @@ void Scheduler::State::reported(Instant at, const model::StageReported& event,
     case model::Said::Nonsense:
       return misspoke(running, event.message, at, out);
   }
-  misspoke(running, fmt::format("it spoke out of turn, while it was {}", to_text(status)), at, out);
+  misspoke(running,
+           fmt::format("it reported a step out of order, while it was {}", to_text(status)), at,
+           out);
 }
 
 void Scheduler::State::begin_loading(model::TaskIndex task, model::Decision& out) {

@@ -132,7 +132,7 @@ void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
   const bool of_its_own = ending.failure != model::Failure::Lost &&
                           running.cause != StopCause::NoGpu && running.kill_requests.empty();
   if (!of_its_own) return leave_trial(task, out);
-  const std::string why = "the task of its group that was tried first failed: " + ending.message;
+  const std::string why = "the task that 'try-first' ran first failed: " + ending.message;
   for (const model::TaskIndex other : take_waiting(group)) {
     conclude_waiting(other, model::Verdict::Skipped, why, out);
   }

@@ -64,17 +64,17 @@ Setback Scheduler::State::setback_of_memory(const Running& running) const {
   return at_limit ? Setback::Final : Setback::OutOfMemory;
 }
 
-/// ", as other tasks had 2 GB of GPU 0 beyond what was reserved for them"; nothing where it was not
+/// ", as other tasks used 2 GB of GPU 0 more than was reserved for them"; nothing where it was not
 /// crowded, or that is not believed any more.
 std::string Scheduler::State::crowding_text(const Running& running) const {
   if (!running.crowding || setback_of_memory(running) != Setback::Crowded) return {};
   const GpuLedger::Crowding& by = *running.crowding;
   const std::string gpu = book_of(running).names_of({by.gpu});
   if (by.by_tasks >= by.by_strangers) {
-    return fmt::format("; other tasks had {} of {} beyond what was reserved for them",
+    return fmt::format("; other tasks used {} of {} more than was reserved for them",
                        to_text(by.by_tasks), gpu);
   }
-  return fmt::format("; processes that are not of this run took {} more of {} meanwhile",
+  return fmt::format("; processes outside this run used {} more of {} meanwhile",
                      to_text(by.by_strangers), gpu);
 }
 
@@ -112,7 +112,7 @@ std::string Scheduler::State::tries_text(const Running& running) const {
                               ? "oom-retries"
                               : fmt::format("scheduler.{}-nretry", load ? "load" : "train");
   return fmt::format("out of memory {} {} of {} tries ({}), last {}",
-                     load ? "while it loaded, in" : "in",
+                     load ? "while loading, in" : "in",
                      load ? tries.load_out_of_memory : tries.train_out_of_memory,
                      memory_tries_max(running.stage, terms, policy_), key,
                      running.promise.largest && running.lack == Lack::GpuMemory
@@ -134,7 +134,7 @@ std::string Scheduler::State::tried_with(Lack lack, const model::Request& promis
     case Lack::GpuNotGiven:
       break;
   }
-  return "no GPU of its own ('gpu-memory' asks for one)";
+  return "no GPU ('gpu-memory' requests one)";
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {

@@ -62,9 +62,9 @@ TEST_F(TimeLeft, IsOverAGraceBeforeTheMachineIs) {
   EXPECT_THAT(on_time(yard, at(84)), IsEmpty());
   EXPECT_THAT(on_time(yard, at(85)), ElementsAre("stop 0#1"));
   EXPECT_THAT(on_time(yard, at(95)), ElementsAre("kill 0#1"));
-  EXPECT_THAT(changes(yard.ended(0, at(96), model::KilledBy{.signal = 9})),
-              Contains("0#1 INTERRUPT LOST: try 2 of 6: interrupted, as the time of its machine "
-                       "was over"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(96), model::KilledBy{.signal = 9})),
+      Contains("0#1 INTERRUPT LOST: try 2 of 6: preempted: the time of its machine was over"));
 }
 
 TEST_F(TimeLeft, IsOverEarlierForWhoWantsASignal) {
@@ -109,7 +109,7 @@ TEST_F(TimeLeft, CostsNoTryWhoGoesOnWhereItWas) {
     yard.started(0, now, attempt);
     EXPECT_THAT(on_time(yard, now + Duration{85'000}), ElementsAre(HasSubstr("stop 0#")));
     EXPECT_THAT(changes(yard.ended(0, now + Duration{86'000}, model::ExitedWith{0}, {}, attempt)),
-                Contains(HasSubstr("interrupted, as the time of its machine was over")))
+                Contains(HasSubstr("preempted: the time of its machine was over")))
         << "that it ended well when it was told to says nothing";
     EXPECT_FALSE(yard.over()) << attempt;
     yard.on(now + Duration{100'000}, model::MachineGone{.machine = kNode, .why = "over"});
@@ -127,7 +127,7 @@ TEST_F(TimeLeft, IsNotBegunWithByWhoWouldNotBeDone) {
   yard.started(1, at(40));
   const model::Decision second = yard.ended(1, at(70));
   EXPECT_THAT(commands(second), IsEmpty()) << "one has taken 40 s, and there are 15 left";
-  EXPECT_THAT(changes(second), Contains("shape 0: the time that is left there is too short"));
+  EXPECT_THAT(changes(second), Contains("shape 0: the time left in the allocation is too short"));
   EXPECT_THAT(on_time(yard, at(85)), IsEmpty()) << "nothing runs there any more";
   yard.on(at(100), model::MachineGone{.machine = kNode, .why = "over"});
   EXPECT_THAT(commands(node_joins_again(yard, at(110), at(210))),
@@ -157,7 +157,7 @@ TEST_F(TimeLeft, IsOverForThoseThatHaveLoadedAndWait) {
   yard.loaded(1, at(2));
   EXPECT_THAT(on_time(yard, at(85)), ElementsAre("stop 0#1", "stop 1#1"));
   EXPECT_THAT(changes(yard.ended(1, at(86), model::KilledBy{.signal = 15})),
-              Contains(HasSubstr("interrupted, as the time of its machine was over")));
+              Contains(HasSubstr("preempted: the time of its machine was over")));
 }
 
 TEST_F(TimeLeft, EndsAtOnceWhatIsKilledWhileItIsInterrupted) {

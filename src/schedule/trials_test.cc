@@ -35,9 +35,9 @@ TEST(TriedFirst, TheLargestStartsAloneAndTheOthersSayWhoTheyWaitFor) {
   Yard yard(tries_first().tasks(1, gb(1)).tasks(1, gb(3)).tasks(1, gb(3)).tasks(1, gb(2)));
   EXPECT_EQ(commands(yard.first), Words{"start 1#1 with 3 GB"});
   EXPECT_EQ(changes(yard.first),
-            (Words{"group 0 running", "shape 0: waits for a task, which is tried first",
-                   "shape 2: waits for a task, which is tried first",
-                   "shape 3: waits for a task, which is tried first", "1#1 AVAILABLE"}));
+            (Words{"group 0 running", "shape 0: waits for a task, which runs first ('try-first')",
+                   "shape 2: waits for a task, which runs first ('try-first')",
+                   "shape 3: waits for a task, which runs first ('try-first')", "1#1 AVAILABLE"}));
 }
 
 TEST(TriedFirst, OnGpusTheLargestIsTheOneThatNeedsMostOfThem) {
@@ -57,9 +57,9 @@ TEST(TriedFirst, OnGpusTheLargestIsTheOneThatNeedsMostOfThem) {
 TEST(TriedFirst, OthersStartWhenItHasLivedLongEnough) {
   Yard yard(tries_first().tasks(3, gb(2)));
   EXPECT_EQ(yard.wakeup(), std::nullopt);
-  EXPECT_EQ(
-      changes(yard.started(0, at(10))),
-      (Words{"0#1 TRAINING", "shape 0: waits for a task, which is tried first: 0.0 s of 2:00"}));
+  EXPECT_EQ(changes(yard.started(0, at(10))),
+            (Words{"0#1 TRAINING",
+                   "shape 0: waits for a task, which runs first ('try-first'): 0.0 s of 2:00"}));
   EXPECT_EQ(yard.wakeup(), at(130));
   EXPECT_THAT(commands(yard.on(at(129), model::TimePassed{})), IsEmpty());
   const model::Decision seen =
@@ -110,13 +110,12 @@ TEST(TriedFirst, OthersAreNotStartedWhenItFails) {
                 .tasks(1, gb(1)));
   const model::Decision failed = yard.ran(0, at(1), model::ExitedWith{2});
   EXPECT_THAT(commands(failed), IsEmpty());
-  const std::string why =
-      "the task of its group that was tried first failed: ended with exit code 2";
+  const std::string why = "the task that 'try-first' ran first failed: exited with code 2";
   EXPECT_EQ(changes(failed),
-            (Words{"0#1 EXCEPTION FAILED EXIT: ended with exit code 2", "1#0 INIT SKIPPED: " + why,
+            (Words{"0#1 EXCEPTION FAILED EXIT: exited with code 2", "1#0 INIT SKIPPED: " + why,
                    "2#0 INIT SKIPPED: " + why, "shape 0: ", "shape 1: ", "group 0 failed",
-                   "3#0 INIT SKIPPED: it needs group 'g', where a task failed",
-                   "shape 2: ", "group 1 skipped: it needs group 'g', where a task failed"}));
+                   "3#0 INIT SKIPPED: needs group 'g', where a task failed",
+                   "shape 2: ", "group 1 skipped: needs group 'g', where a task failed"}));
   EXPECT_TRUE(yard.over());
 }
 
@@ -138,8 +137,8 @@ TEST(TriedFirst, WithMoreMemoryTheOthersStillWait) {
   static_cast<void>(yard.started(0, at(1), 2));
   EXPECT_THAT(
       changes(yard.ended(0, at(2), model::KilledBy{.signal = 9, .out_of_memory = true}, {}, 2)),
-      Contains(HasSubstr("1#0 INIT SKIPPED: the task of its group that was tried first "
-                         "failed: out of memory in 2 of 2 tries")));
+      Contains(HasSubstr("1#0 INIT SKIPPED: the task that 'try-first' ran first failed: out of "
+                         "memory in 2 of 2 tries")));
 }
 
 TEST(TriedFirst, TheNextLargestIsTriedWhenSomebodyEndsIt) {

@@ -23,7 +23,8 @@ std::string how_it_ended(const model::End& end) {
       end, [](const model::ExitedWith& it) { return fmt::format("exit code {}", it.code); },
       [](const model::KilledBy& it) { return signal_name(it.signal); },
       [](const auto& it) { return it.why; });
-  return fmt::format("the yard died while it ran; it was told to end then, and did with {}", how);
+  return fmt::format(
+      "trainyard died while the task ran; the task was then stopped, and ended with {}", how);
 }
 
 /// What it had said last of itself, as far as its status shows that.

@@ -33,8 +33,8 @@ TEST(UnwatchedEnd, OfOneThatLeftItsResultIsThatItHasFinished) {
 TEST(UnwatchedEnd, OfOneThatWasToldToEndIsThatOfAnInterruptedTask) {
   EXPECT_THAT(
       decided({.status = Status::Training, .told_to_end = true}, {.end = model::ExitedWith{0}}),
-      ElementsAre("0#1 INTERRUPT STOPPED: the yard died while it ran; it was told to end "
-                  "then, and did with exit code 0"));
+      ElementsAre("0#1 INTERRUPT STOPPED: trainyard died while the task ran; the task was then "
+                  "stopped, and ended with exit code 0"));
 }
 
 TEST(UnwatchedEnd, OfOneThatFailedByItselfSaysWhat) {

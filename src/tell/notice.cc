@@ -126,7 +126,7 @@ std::string text_of(const Notice& notice) {
                   short_text(what_happened(notice.occasion)),
                   notice.counts ? "\n" + counts_text(*notice.counts) : std::string());
   if (goes_on_by_resume(notice.occasion)) {
-    text += fmt::format("\n'trainyard run --resume {}' goes on",
+    text += fmt::format("\nresume it with 'trainyard run --resume {}'",
                         text::shell_word(notice.run.directory));
   }
   return calling_nobody(valid_utf8(text));

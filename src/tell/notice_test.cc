@@ -42,7 +42,7 @@ TEST(Notices, SayWhatHappenedToWhichRunAndHowFarItIs) {
 TEST(Notices, SayHowARunGoesOnThatIsNotDone) {
   for (const Outcome outcome : {Outcome::Interrupted, Outcome::NotDone, Outcome::Died}) {
     EXPECT_THAT(text_of(notice_of(Ended{.outcome = outcome, .exit_code = {}})),
-                HasSubstr("\n'trainyard run --resume /r/digits' goes on"));
+                HasSubstr("\nresume it with 'trainyard run --resume /r/digits'"));
   }
   for (const Outcome outcome : {Outcome::Finished, Outcome::Failed}) {
     EXPECT_THAT(text_of(notice_of(Ended{.outcome = outcome, .exit_code = 0})),
@@ -75,7 +75,8 @@ TEST(Notices, AreJsonForChatsAndForPrograms) {
   EXPECT_EQ(of_dead["run"], nullptr);
   EXPECT_EQ(of_dead["tasks"], nullptr);
   EXPECT_EQ(of_dead["exit_code"], nullptr);
-  EXPECT_EQ(of_dead["text"], "digits on gpu1 has died\n'trainyard run --resume /r/digits' goes on");
+  EXPECT_EQ(of_dead["text"],
+            "digits on gpu1 has died\nresume it with 'trainyard run --resume /r/digits'");
   const auto failed = nlohmann::json::parse(
       json_of(notice_of(FirstFailure{.task = "t/a", .how = "EXIT 3", .message = "m"})));
   EXPECT_EQ(failed["event"], "first-failure");

@@ -49,7 +49,7 @@ class MemoryLimit(YardTest):
         for name in ("hog", "of-a-shell"):
             self.assertEqual(tasks[name]["failure"], "OUT_OF_MEMORY", tasks[name])
             self.assertEqual(tasks[name]["message"],
-                             "took more memory than its limit (memory-limit: hard)")
+                             "used more memory than its limit (memory-limit: hard)")
             self.assertEqual(tasks[name]["attempt"], 1)
         self.assertEqual(self.text("runs/job/g/of-a-shell/stdout.log"), "")
         for name in ("small", "no-limit"):
@@ -116,7 +116,7 @@ class MemoryLimit(YardTest):
 class NotOurs(YardTest):
     def test_is_kept_by_looking(self):
         text = self.trainyard("doctor", expect=0).stdout
-        self.assertIn("memory-limit: hard is kept by looking each second (the control group "
+        self.assertIn("memory-limit: hard is enforced by a check each second (the control group "
                       "'/sys/fs/cgroup/other' is not ours to change; start it with", text)
 
 

@@ -190,7 +190,7 @@ class Faults(AgentTest):
         os.kill(relay, signal.SIGKILL)
         self.until("it to answer again", lambda: self.ask("SELECT count(*) FROM events WHERE kind = 'keeper'") == [(2,)])
         told = self.end(yard)
-        self.assertIn("what runs there goes on for 1:00, and nothing new is started there", told)
+        self.assertIn("its tasks run for another 1:00, and no new tasks start there", told)
         self.assertIn("answers again", told)
         self.assertEqual(self.attempts(), [1, 1, 1, 1])
 
@@ -233,8 +233,8 @@ class Resumed(AgentTest):
         self.until("it to resume", lambda: self.ask("SELECT count(*) FROM executions") == [(2,)])
         self.keep_opening_gate(again)
         told = self.end_of(again, expect=0)[1]
-        self.assertRegex(told, "what the last execution has left on lab2 may run there for .* yet")
-        self.assertIn("2 tasks have run on without the yard, and go on", told)
+        self.assertRegex(told, "tasks of the last execution on lab2 may run there for another .*, and")
+        self.assertIn("2 tasks kept running without trainyard, and continue", told)
         self.assertEqual(sorted(self.attempts()), [1, 1, 2, 2])
         self.assertEqual(list(self.directory.glob("runs/sweep/*/*/twice")), [])
 

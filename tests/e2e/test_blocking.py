@@ -89,8 +89,8 @@ groups:
         self.open_gate()
         # The task's end is heard when the keeper goes on, and the next one starts.
         _, errors = self.end_of(yard, expect=0)
-        silent = f"the keeper of the task processes (process {keeper}) has not answered for 5 s: nothing new is started"
-        self.assertLess(errors.index(silent), errors.index("the keeper of the task processes answers again"))
+        silent = f"the keeper (process {keeper}, which starts the tasks) has not responded for 5 s: no tasks start"
+        self.assertLess(errors.index(silent), errors.index("the keeper responds again"))
         self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]},
                          {"a": ("FINISHED", 1), "b": ("FINISHED", 1)})
 

@@ -60,7 +60,7 @@ class Cells(YardTest):
                           "eval/lr=2,seed=0", "mean/lr=1", "report/all", "alarm/ring"})
         self.assertEqual(words["train/lr=2,seed=1"], "EXIT 3")
         self.assertEqual({words["eval/lr=2,seed=1"], words["mean/lr=2"]}, {"SKIPPED"})
-        self.assertIn("it needs a task of group 'train' that failed", done.stdout)
+        self.assertIn("needs a task of group 'train' that failed", done.stdout)
         self.assertEqual(self.text("runs/job/mean/lr=1/stdout.log"), "model of 1 0\nmodel of 1 1\n")
         self.assertEqual(json.loads(self.text("runs/job/eval/lr=1,seed=1/result.json")), {"double": 0.11})
         self.write("mended", "")
@@ -137,13 +137,13 @@ groups:
         self.assertEqual(self.trainyard("hold", "1", "a").stdout, "train/a on hold\n")
         self.assertEqual(self.trainyard("update", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
         self.assertEqual(self.words()["train/a"], "ON_HOLD")
-        self.assertIn("train/a is ON_HOLD: only what waits is kept back", self.trainyard("hold", "a", expect=2).stderr)
-        self.assertIn("train/first is RUNNING: only what waits is kept back", self.trainyard("hold", "first", expect=2).stderr)
+        self.assertIn("train/a is ON_HOLD: only waiting tasks can be put on hold", self.trainyard("hold", "a", expect=2).stderr)
+        self.assertIn("train/first is RUNNING: only waiting tasks can be put on hold", self.trainyard("hold", "first", expect=2).stderr)
         both = self.trainyard("hold", "first", "a", "b", "--dry-run", expect=0)
-        self.assertEqual((both.stdout, both.stderr), ("train/b is meant\n", "trainyard: stay as they are: "
+        self.assertEqual((both.stdout, both.stderr), ("train/b is selected\n", "trainyard: not changed: "
                                                       "train/first is RUNNING, train/a is ON_HOLD\n"))
-        self.assertIn("train/b is WAITING: only what is on hold is released", self.trainyard("release", "b", expect=2).stderr)
-        self.assertEqual(self.trainyard("release", "--dry-run").stdout, "train/a is meant\n")
+        self.assertIn("train/b is WAITING: only tasks on hold can be released", self.trainyard("release", "b", expect=2).stderr)
+        self.assertEqual(self.trainyard("release", "--dry-run").stdout, "train/a is selected\n")
         self.open_gate()
         self.until("all others have ended", lambda: self.words().get("train/b") == "FINISHED")
         self.assertIn("is on hold; 'trainyard release' lets it start", self.trainyard("status").stdout)
@@ -169,7 +169,7 @@ groups:
 
     def test_says_which_tasks_where_nobody_names_any(self):
         yard = self.begin()
-        self.assertIn("which tasks of 'runs/job'? '*' are all", self.trainyard("hold", expect=2).stderr)
+        self.assertIn("which tasks of 'runs/job'? Add '*' for all", self.trainyard("hold", expect=2).stderr)
         self.assertIn("--priority is required", self.trainyard("update", "a", expect=2).stderr)
         for words in (["update", "a", "--priority=1001"], ["run", "--dry-run", "--priority=-1001", "--", "true"],
                       ["submit", "--priority=1.5", "--", "true"]):

@@ -63,7 +63,7 @@ class Code(YardTest):
         self.assertRegex(second, rf"^{first}\+[0-9a-f]{{6}}$")
         shown = self.trainyard("status", "runs/job", "--all", expect=0).stdout
         self.assertRegex(shown, "FINISHED, other code")
-        self.assertIn(f"1 task ran other code ({first}) than what was started last ({second})\n", shown)
+        self.assertIn(f"1 task ran other code ({first}) than the tasks that started last ({second})\n", shown)
         self.git("commit", "-qam", "two")
         self.write("repository/go-2", "")
         third = self.code_of("n=3", [first, second])
@@ -71,7 +71,7 @@ class Code(YardTest):
         self.write("repository/go-3", "")
         output, _ = self.end_of(yard, expect=0)
 
-        line = f"2 tasks ran other code ({first}, {second}) than what was started last ({third})"
+        line = f"2 tasks ran other code ({first}, {second}) than the tasks that started last ({third})"
         if second < first:
             line = line.replace(f"{first}, {second}", f"{second}, {first}")
         self.assertEqual(output.count("FINISHED, other code"), 2)

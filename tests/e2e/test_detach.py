@@ -92,7 +92,7 @@ class Detach(YardTest):
         self.assertEqual(self.detached("--resume", "1", expect=0).stdout, "1\n")
         os.kill(self.yard_of(), signal.SIGINT)
         self.until_over()
-        self.until("its last word", lambda: "'trainyard run --resume runs/job' goes on" in self.log())
+        self.until("its last word", lambda: "resume it with 'trainyard run --resume runs/job'" in self.log())
 
     def test_outlives_the_session_that_started_it(self):
         self.job(HOLDS)

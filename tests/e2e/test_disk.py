@@ -51,7 +51,7 @@ class Disk(YardTest):
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({name: row["word"] for name, row in rows.items()},
                          {"i=0": "SKIPPED", "i=1": "SKIPPED", "i=2": "SKIPPED", "other": "FINISHED"}, run)
-        self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, that of the run has [0-9.]+ [GTM]B in all$")
+        self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, the disk of the run directory has [0-9.]+ [GTM]B in total$")
 
     def test_a_task_says_it_on_the_command_line_too(self):
         shown = self.trainyard("run", "--disk", "20GB", "--dry-run", "--", "true", expect=0).stdout

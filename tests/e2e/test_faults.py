@@ -56,7 +56,7 @@ class Fault(YardTest):
 
     def test_a_task_that_exits_non_zero(self):
         row = self.faulty("[sh, -c, 'exit 7']")
-        self.assertEqual((row["word"], row["exit_code"], row["message"]), ("EXIT 7", 7, "ended with exit code 7"))
+        self.assertEqual((row["word"], row["exit_code"], row["message"]), ("EXIT 7", 7, "exited with code 7"))
 
     def test_what_a_task_said_last_is_what_it_failed_of(self):
         self.write("bad.py", "import sys\nprint('loading', file=sys.stderr)\nimport nothing_of_that_name\n")
@@ -146,12 +146,12 @@ groups:
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual((rows["greedy"]["word"], rows["greedy"]["attempt"], rows["modest"]["word"]),
                          ("OUT_OF_MEMORY", 1, "FINISHED"))
-        self.assertEqual(rows["greedy"]["message"], "took more memory than its limit (memory-limit: hard)")
+        self.assertEqual(rows["greedy"]["message"], "used more memory than its limit (memory-limit: hard)")
 
     def test_doctor_says_what_is_in_force(self):
         text = self.trainyard("doctor", "--set", "remain-limit.memory=1GB", expect=0).stdout
-        self.assertRegex(text, r"machine: .* CPUs, .* of memory, of which tasks may have .* \(1 GB stays free\)\n")
-        self.assertRegex(text, r"memory-limit: hard is kept by looking each second \(.*\)\n")
+        self.assertRegex(text, r"machine: .* CPUs, .* of memory, .* available to tasks \(1 GB stays free\)\n")
+        self.assertRegex(text, r"memory-limit: hard is enforced by a check each second \(.*\)\n")
         self.assertRegex(text, r"GPUs?: none \(no NVIDIA driver is installed\)|GPU 0: ")
 
 
@@ -199,9 +199,9 @@ groups:
         self.assertTrue(alive(yard.pid))
         # It is said when it begins, not only to who ends the run.
         told = self.until("it to be said", lambda: (line := self.next_line(yard.stderr)).startswith("journal: ") and line)
-        self.assertRegex(told, "full.*nothing new starts until it can be written again")
+        self.assertRegex(told, "full.*no new tasks start until it can be written again")
         (self.disk / "filler").unlink()
-        self.assertIn("journal: it is written again\n", self.end_of(yard, expect=0)[1])
+        self.assertIn("journal: it can be written again\n", self.end_of(yard, expect=0)[1])
         self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
 
     def with_a_file_size_limit(self):

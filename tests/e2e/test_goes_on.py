@@ -47,7 +47,7 @@ class GoesOnTest(AgentTest):
         self.assertEqual(self.ask("SELECT count(*) FROM live WHERE started_ms < (SELECT min(at_ms) FROM events WHERE execution = 2)"), [(4,)],
                          "the time of the run continues while no yard counts it")
         told = self.end(again)
-        self.assertIn("4 tasks have run on without the yard, and go on", told)
+        self.assertIn("4 tasks kept running without trainyard, and continue", told)
         self.assertEqual(self.attempts(), [1, 1, 1, 1])
         self.assertEqual(self.ask("SELECT sum(train_numbers) FROM ended"), [(4,)])
         self.assertEqual(self.lines("began"), began)
@@ -97,7 +97,7 @@ class GoesOn(GoesOnTest):
         self.sweep(WAITS + "; true")
         again = self.resume("job.yaml")
         self.until("all to run again", lambda: self.ask("SELECT count(*) FROM live WHERE pid <> 0 AND attempt = 2") == [(4,)])
-        self.assertIn("4 tasks that have run on are ended, and begin anew", self.end(again))
+        self.assertIn("4 tasks that kept running are stopped, and start over", self.end(again))
         self.assertEqual(self.attempts(), [2, 2, 2, 2])
         self.assertEqual(self.lines("done"), ["2\n"] * 4)
 
@@ -110,7 +110,7 @@ class GoesOn(GoesOnTest):
         self.write("ssh.lab2", "echo no route >&2; exit 255")
         self.assertIn("lab2: no route", self.trainyard("run", "--resume", "runs/sweep", expect=2).stderr)
         (self.directory / "ssh.lab2").unlink()
-        self.assertIn("may run on for", self.trainyard("clean", "runs/sweep", expect=2).stderr)
+        self.assertIn("may run for another", self.trainyard("clean", "runs/sweep", expect=2).stderr)
         self.end(self.resume())
         self.assertEqual(self.attempts(), [1, 1, 1, 1])
         self.trainyard("clean", "runs/sweep", expect=0)
@@ -146,7 +146,7 @@ class GoesOn(GoesOnTest):
         self.kill(yard)
         again = self.resume()
         self.until_they_are_told(2)
-        self.assertIn("4 tasks have run on without the yard, and go on", self.end(again))
+        self.assertIn("4 tasks kept running without trainyard, and continue", self.end(again))
         self.assertEqual(self.attempts(), [1, 1, 1, 1])
 
     def test_but_for_tasks_of_two_phases_which_begin_anew(self):
@@ -207,7 +207,7 @@ class Unshared(UnsharedTest):
         again = self.start("run", "--resume", "runs/sweep", *self.settings())
         self.until("it to go on", lambda: self.ask("SELECT count(*) FROM events WHERE kind = 'found'") == [(2,)])
         self.keep_opening_gate(again)
-        self.assertIn("2 tasks have run on without the yard, and go on", self.end_of(again, expect=0)[1])
+        self.assertIn("2 tasks kept running without trainyard, and continue", self.end_of(again, expect=0)[1])
         for i in (1, 2):
             self.assertEqual(self.text(f"runs/sweep/train/i={i}/model"), f"{i}\n{i}\n")
         self.until("nothing of the run to stay there", lambda: self.own_directories("lab1") == [])

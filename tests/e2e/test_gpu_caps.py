@@ -135,7 +135,7 @@ groups:
         self.until("its end", lambda: self.rows().get("greedy", {}).get("word") == "OUT_OF_MEMORY")
         self.go()
         _, errors = self.end_of(yard, expect=1)
-        self.assertIn("it may take 800 MB of its GPU (gpu-memory-limit: hard)", errors)
+        self.assertIn("its limit is 800 MB of its GPU (gpu-memory-limit: hard)", errors)
         self.assertEqual(self.rows()["greedy"]["attempt"], 1, errors)
 
     def test_are_not_learned_as_what_a_task_needs(self):

@@ -28,7 +28,7 @@ class Losses(GpuTest):
         self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons()))
         with fake_gpu.changed() as shown:
             shown["devices"][0]["crash"] = True  # Kills the process that asks the driver.
-        self.until("the reason", lambda: any("GPU 0 does not answer (or only just does again), GPU 1 does not answer" in reason
+        self.until("the reason", lambda: any("GPU 0 does not answer (or has only just answered again), GPU 1 does not answer" in reason
                                              for reason in self.reasons()))
         self.go()
         self.until("the end of the four that ran", lambda: [row["word"] for row in self.rows().values()] ==
@@ -38,8 +38,7 @@ class Losses(GpuTest):
         _, errors = self.end_of(yard, expect=0)
         self.assertEqual([(row["word"], row["attempt"]) for row in self.rows().values()], 5 * [("FINISHED", 1)])
         for card in ("GPU 0 (GPU-aaaa)", "GPU 1 (GPU-bbbb)"):
-            self.assertEqual(errors.count(f"{card} does not answer: nothing more is given of it until it has answered "
-                                          "for 10 seconds"), 1, errors)
+            self.assertEqual(errors.count(f"{card} does not answer: no tasks start on it until it has answered for 10.0 s"), 1, errors)
 
     def test_tasks_that_died_with_their_card_are_tried_again_on_another_once(self):
         self.write("falls.py", FALLS)
@@ -55,7 +54,7 @@ class Losses(GpuTest):
                       "failure", errors)
         rows = self.rows()
         self.assertEqual({name: (row["word"], row["attempt"], row["message"]) for name, row in rows.items()},
-                         dict.fromkeys(("t0", "t1"), ("LOST", 2, "its cards died twice: GPU 1 did not answer while "
+                         dict.fromkeys(("t0", "t1"), ("LOST", 2, "its GPUs failed twice: GPU 1 did not answer while "
                          "it ran: RuntimeError: CUDA error: unspecified launch failure")))
 
     def has_file(self, task, name):
@@ -75,7 +74,7 @@ class Losses(GpuTest):
         self.go()
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: it is used once it does", errors)
-        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks may have it when it has for 10.0 s", errors)
+        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks start on it once it has answered for 10.0 s", errors)
         self.assertEqual((self.rows()["t1"]["gpus"], self.text("runs/job/g/t1/stdout.log")), (["1"], "GPU-bbbb\n"))
         with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
             self.assertEqual(journal.execute("SELECT label, uuid, memory FROM gpus ORDER BY position").fetchall(),

@@ -105,10 +105,10 @@ class Devices(GpuTest):
         owner = pwd.getpwuid(os.geteuid()).pw_name
         command = " ".join(pathlib.Path("/proc/self/cmdline").read_text().split("\0")[:-1])[:200]
         self.assertEqual(text, "GPU 0: Fake A, 00000000:01:00.0, GPU-aaaa\n"
-                               "  3 GB of 8 GB used, 5 GB free; at work 40 % of the time\n"
-                               f"  processes:\n    {os.getpid()}: 3 GB, of {owner}: {command}\n"
+                               "  3 GB of 8 GB used, 5 GB free; busy 40 % of the time\n"
+                               f"  processes:\n    {os.getpid()}: 3 GB, user {owner}: {command}\n"
                                "GPU 1: Fake B, 00000000:02:00.0, GPU-bbbb\n"
-                               "  0 B of 8 GB used, 8 GB free; at work 0 % of the time\n")
+                               "  0 B of 8 GB used, 8 GB free; busy 0 % of the time\n")
         first, second = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
         self.assertEqual((first["uuid"], first["memory_free_bytes"], first["utilization"]), ("GPU-aaaa", 5 * GB, 0.4))
         self.assertEqual(first["processes"], [{
@@ -146,7 +146,7 @@ class Devices(GpuTest):
         self.assertEqual({(each["group"], each["id"], each["memory_promised_bytes"]) for each in first["promises"]},
                          {("g", "t0", 3 * GB), ("g", "t1", 3 * GB)})
         text = self.trainyard("devices", expect=0).stdout
-        self.assertIn("g/t0: reserved 3 GB, has 2 GB", text)
+        self.assertIn("g/t0: reserved 3 GB, uses 2 GB", text)
         self.assertIn(": /usr/bin/python3 task.py 2 go; task g/t1 of runs/job\n", text)
         self.go()
         self.end_of(yard, expect=0)
@@ -160,7 +160,7 @@ class Admission(GpuTest):
         self.assertEqual([row["gpus"] for row in self.rows().values()], [["0"], ["0"], ["1"], ["1"], []])
         self.assertEqual([self.text(f"runs/job/g/t{n}/stdout.log") for n in range(4)],
                          ["GPU-aaaa\n", "GPU-aaaa\n", "GPU-bbbb\n", "GPU-bbbb\n"])
-        self.until("the reason", lambda: self.reasons() == ["needs 3 GB on its GPU, GPU 0 has most free: 1.2 GB"])
+        self.until("the reason", lambda: self.reasons() == ["needs 3 GB on its GPU, GPU 0 has the most free memory: 1.2 GB"])
         self.until("what they have", lambda: self.rows()["t0"]["gpu_memory_now_bytes"] == 3 * GB)
         self.go()
         self.end_of(yard, expect=0)
@@ -174,7 +174,7 @@ class Admission(GpuTest):
     def test_gpus_that_nobody_asks_for_are_told_of_loudly(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         done = self.trainyard("run", "job.yaml", expect=0)
-        self.assertIn("NO TASK ASKS FOR A GPU, and 2 are here", done.stderr)
+        self.assertIn("NO TASK REQUESTS A GPU, and this machine has 2", done.stderr)
 
     def test_a_card_on_which_another_user_computes_is_left_to_them(self):
         other = self.other_user()
@@ -184,15 +184,15 @@ class Admission(GpuTest):
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": other.pid, "memory": 2 * GB}]),
                    self.card("GPU-bbbb", 2, processes=[ours]), self.card("GPU-cccc", 3, processes=[draws]),
                    self.card("GPU-dddd", 4, processes=[tiny])])
-        self.assertIn(f"{other.pid}: 2 GB, of nobody: sleep 1000\n", self.trainyard("devices", expect=0).stdout)
+        self.assertIn(f"{other.pid}: 2 GB, user nobody: sleep 1000\n", self.trainyard("devices", expect=0).stdout)
         self.sweep("gpus: 1", 4, "/usr/bin/python3 task.py 1 go")
         yard = self.start("run", "job.yaml")
         self.until("three tasks", lambda: all(self.has(f"t{n}") for n in range(3)))
         # The emptiest first; of two that are alike the one where less is left beside it.
         self.assertEqual([row["gpus"] for row in self.rows().values()], [["3"], ["1"], ["2"], []])
         self.assertEqual(self.reasons(), [
-            f"needs a GPU of its own, 1 GPU of 4 held by no task, user {NOBODY} computes on GPU 0 (others use 2 GB of it)"])
-        self.assertIn("would help, after Ctrl-C: trainyard run --resume runs/job --set other-users=share\n",
+            f"needs a whole GPU, 1 of 4 GPUs without tasks, user {NOBODY} is using GPU 0 (other processes use 2 GB of it)"])
+        self.assertIn("to change this, stop the run and type: trainyard run --resume runs/job --set other-users=share\n",
                       self.trainyard("status", expect=0).stdout)
         other.kill()
         other.wait()
@@ -206,7 +206,7 @@ class Admission(GpuTest):
         self.sweep("gpus: 1", 1, "/usr/bin/python3 task.py 1")
         yard = self.start("run", "job.yaml")
         self.until("the run", self.rows)
-        self.until("the reason", lambda: any(f"user {NOBODY} computes on GPU 0" in reason for reason in self.reasons()))
+        self.until("the reason", lambda: any(f"user {NOBODY} is using GPU 0" in reason for reason in self.reasons()))
         other.kill()
         other.wait()
         self.end_of(yard, expect=0)
@@ -236,8 +236,8 @@ class Admission(GpuTest):
     def test_what_is_set_for_shared_cards_is_shown_beforehand(self):
         self.sweep("gpu-memory: 2GB", 1)
         text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
-        self.assertIn("GPU 0: Fake A, 8 GB of memory, of which tasks may have 7.2 GB", text)
-        self.assertIn("asks for     0 CPUs, 20 MB of memory, 2 GB on 1 GPU", text)
+        self.assertIn("GPU 0: Fake A, 8 GB of memory, 7.2 GB available to tasks", text)
+        self.assertIn("requests     0 CPUs, 20 MB of memory, 2 GB on 1 GPU", text)
         self.assertIn("TF_FORCE_GPU_ALLOW_GROWTH=true", text)
         self.assertIn("XLA_PYTHON_CLIENT_PREALLOCATE=false", text)
         kept = self.trainyard("run", "job.yaml", "--dry-run", expect=0, env={"TF_FORCE_GPU_ALLOW_GROWTH": "false"})
@@ -343,12 +343,12 @@ class Plan(GpuTest):
         self.sweep("gpu-memory: 3GB, duration: 1min".replace(", ", "\n    "), 2)
         text = self.trainyard("plan", "job.yaml", expect=2).stderr
         self.assertIn("job.yaml: the run would never end: tasks wait for what they never get: needs 3 GB on its GPU, "
-                      "GPU 0 has most free: 2.2 GB, others use 5 GB of it. What is on GPUs now is taken to stay: "
-                      "'trainyard plan job.yaml --gpus 1x7629MiB' plays the job on free ones\n", text)
+                      "GPU 0 has the most free memory: 2.2 GB, other processes use 5 GB of it. The processes on the GPUs now are assumed to stay: "
+                      "'trainyard plan job.yaml --gpus 1x7629MiB' simulates the job on free GPUs\n", text)
         self.trainyard("plan", "job.yaml", "--gpus", "1x7629MiB", expect=0)
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 3 * GB}])])
         text = self.trainyard("plan", "job.yaml", expect=0).stdout
-        self.assertIn("GPU 0: processes that are there now have 3 GB of it, and are taken to stay", text)
+        self.assertIn("GPU 0: processes on it now use 3 GB and are assumed to stay", text)
         self.assertIn("this machine: 2 tasks in 2:00\n", text)
         self.show([self.card("GPU-aaaa", 1)])
-        self.assertIn("this machine: 2 tasks in 1:00 if sharing a GPU is free, 2:00 if it is not\n", self.trainyard("plan", "job.yaml", expect=0).stdout)
+        self.assertIn("this machine: 2 tasks in 1:00, or 2:00 if tasks that share a GPU slow each other down\n", self.trainyard("plan", "job.yaml", expect=0).stdout)

@@ -206,7 +206,7 @@ class Cookbook(GuideTest):
         self.until_file("runs/grid/grid/lr=1e-3,batch=32,seed=0/stdout.log")
         submit, kill = self.lines(2)
         self.assertIn("submission 2: 1 task in 1 group", self.shell(submit))
-        self.assertEqual(len(re.findall("has been ended|will not be started", self.shell(kill))), 10)
+        self.assertEqual(len(re.findall("was killed|will not start", self.shell(kill))), 10)
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=1)
         # Those that had begun are ended; on a small machine none had.

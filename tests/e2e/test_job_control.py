@@ -69,7 +69,7 @@ class JobControl(YardTest):
         keeper = keeper_of(self.run_pid)
         self.stop(shell)
         self.assertEqual(json.loads(self.trainyard("status", "--json", expect=0).stdout)["state"], "suspended")
-        self.assertIn("suspended, as by Ctrl-Z: process", self.trainyard("status", expect=0).stdout)
+        self.assertIn("suspended (Ctrl-Z): process", self.trainyard("status", expect=0).stdout)
         self.assertEqual(self.modes_of_commands(shell, "suspended"), self.text("before"))
         # What runs goes on, and ends, also what has had its time; nothing begins.
         self.open_gate()

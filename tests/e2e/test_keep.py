@@ -48,8 +48,8 @@ class Keep(YardTest):
         files = self.files()
         for name in ("i=0", "i=1", "i=2"):
             self.assertEqual(files[name], LEFT)
-        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were given back\n", done.stderr)
-        self.assertIn("keep: 1 of 6 tasks of 'train' left no number 'acc' in their results, and keep what they hold: "
+        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were freed\n", done.stderr)
+        self.assertIn("keep: 1 of 6 tasks of 'train' left no number 'acc' in their results, so nothing of theirs is deleted: "
                       "train/i=4\n", done.stderr)
         self.assertNotIn("not deleted", done.stderr)
         # And all else goes on.
@@ -63,13 +63,13 @@ class Keep(YardTest):
     def test_the_dry_run_says_what_is_kept_and_until_when(self):
         self.sweep("{best: 3, by: acc}", "  - {name: report, tasks: [{command: ./report}]}\n")
         would = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
-        self.assertIn("group train: keeps the best 3 by acc (the largest); what the others hold but logs and results goes "
+        self.assertIn("group train: keeps the best 3 by acc (the largest); the files of the other tasks except logs and results are deleted "
                       "when 'report' has finished\n", would)
         would = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
         self.assertEqual([group["keep"] for group in would["groups"]], [{"best": 3, "by": "acc", "largest": True}, None])
         self.sweep("{best: 3, by: loss}")
         would = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout
-        self.assertIn("keeps the best 3 by loss (the smallest); what the others hold but logs and results goes as soon as "
+        self.assertIn("keeps the best 3 by loss (the smallest); the files of the other tasks except logs and results are deleted as soon as "
                       "that is known\n", would)
 
     def test_what_a_link_leads_to_survives(self):
@@ -100,7 +100,7 @@ class Keep(YardTest):
         _, errors = self.end_of(yard, expect=0)
         self.assertEqual(self.kept(), ["i=3", "i=4", "i=5"])
         self.assertEqual(self.text("runs/job/eval/i=0/stdout.log"), "model 0\n")
-        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were given back\n", errors)
+        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were freed\n", errors)
 
     def test_what_failed_behind_it_may_still_be_tried_again(self):
         self.sweep(more="""
@@ -117,7 +117,7 @@ class Keep(YardTest):
         done = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(self.text("runs/job/mean/all/stdout.2.log").splitlines(), [f"model {i}" for i in range(6)])
         self.assertEqual(self.kept(), ["i=3", "i=4", "i=5"])
-        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were given back\n", done.stderr)
+        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were freed\n", done.stderr)
 
     def test_a_run_that_was_killed_goes_on_with_it(self):
         os.mkfifo(self.directory / "gate")

@@ -18,7 +18,7 @@ groups:
       - command: 'echo {i}.$TRAINYARD_ATTEMPT >> begun; test $TRAINYARD_ATTEMPT -gt %d || sleep 1000; echo "{{\\"i\\": {i}}" > $TRAINYARD_RESULT'
   - {name: last, tasks: [{id: end, command: ['true']}]}
 """
-TAKES_ITS_PLACE = r"the keeper \(process (\d+)\) was killed by signal 9: process (\d+) takes its place"
+TAKES_ITS_PLACE = r"the keeper \(process (\d+)\) was killed by signal 9: process (\d+) replaces it"
 
 
 class Keeper(YardTest):
@@ -51,7 +51,7 @@ class Keeper(YardTest):
         yard = self.start("run", "job.yaml")
         keeper = self.kill_keeper(yard, 4)
         _, errors = self.end_of(yard, expect=0)
-        told = re.search(TAKES_ITS_PLACE + "; 4 tasks that ran are lost with it, and tried again\n", errors)
+        told = re.search(TAKES_ITS_PLACE + "; 4 running tasks were lost with it and retried\n", errors)
         self.assertTrue(told, errors)
         self.assertEqual(told[1], str(keeper))
         self.assertEqual(self.query("SELECT keeper_pid, how FROM executions"), [(int(told[2]), "ended")])
@@ -79,9 +79,9 @@ class Keeper(YardTest):
         os.kill(guard, signal.SIGKILL)
         _, errors = self.end_of(yard, expect=75)
         why = f"the guard of the keeper (process {guard}) was killed by signal 9"
-        self.assertIn(f"{why}: nothing more starts\n", errors)
+        self.assertIn(f"{why}: no new tasks start\n", errors)
         self.assertNotIn("once more", errors)
-        self.assertIn("nothing starts the task processes any more; go on with 'trainyard run --resume runs/job'\n", errors)
+        self.assertIn("the process that starts tasks is gone; resume it with 'trainyard run --resume runs/job'\n", errors)
         self.assertEqual(self.words(), {**{f"g/i={i}": "LOST" for i in range(1, 5)}, "last/end": "STOPPED"})
         stopped = {row["message"] for row in self.status()["tasks"] if row["id"] == "end"}
         self.assertEqual(stopped, {why})
@@ -208,7 +208,7 @@ groups:
         self.assertEqual(would.returncode, 0, would.stderr)
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertIn("resumed: 1 of 4 tasks have finished and are kept", resumed.stderr)
-        self.assertIn("4 tasks ended after the yard had died: that is counted", resumed.stderr)
+        self.assertIn("4 tasks ended after trainyard had died, and are counted", resumed.stderr)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({task: (row["word"], row["attempt"]) for task, row in rows.items()},
                          {"done": ("FINISHED", 1), "saved": ("FINISHED", 2), "failed": ("FINISHED", 2),
@@ -216,8 +216,8 @@ groups:
         self.assertEqual(rows["done"]["result"], {"epoch": 7})
         self.assertEqual(self.attempts(), [(task, 1, "STOPPED") for task in ("failed", "killed", "saved")])
         told = dict(self.query("SELECT t.id, a.message FROM attempts a JOIN tasks t ON t.number = a.task"))
-        self.assertEqual(told["failed"], "the yard died while it ran; it was told to end then, and did with exit code 3")
-        self.assertEqual(told["killed"], "the yard died while it ran; it was told to end then, and did with SIGTERM")
+        self.assertEqual(told["failed"], "trainyard died while the task ran; the task was then stopped, and ended with exit code 3")
+        self.assertEqual(told["killed"], "trainyard died while the task ran; the task was then stopped, and ended with SIGTERM")
         # As for any other attempt: the events are those of the execution that died, in order.
         self.assertEqual(self.query("SELECT execution, count(*) FROM events WHERE kind = 'ended' GROUP BY 1"),
                          [(1, 4), (2, 3)])
@@ -239,7 +239,7 @@ groups:
         yard.wait()
         self.until("the keeper's end", lambda: not alive(keeper))
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
-        self.assertIn("1 task ended after the yard had died: that is counted", resumed.stderr)
+        self.assertIn("1 task ended after trainyard had died, and is counted", resumed.stderr)
         self.assertEqual([(row["word"], row["attempt"]) for row in self.status()["tasks"]], [("FINISHED", 1)])
         self.assertEqual(self.text("begun"), "1\n")
 

@@ -75,7 +75,7 @@ groups:
         for name in ("go2", "go3", "go4"):
             self.write(name, "")
         _, errors = self.end_of(again, expect=0)
-        self.assertIn("g: 1.2 GB of a GPU reserved from here on, learned in this run from 1 task that ended well", errors)
+        self.assertIn("g: reserving 1.2 GB of GPU memory from now on, learned in this run from 1 task that succeeded", errors)
 
 
 class Peak(GpuTest):
@@ -137,12 +137,12 @@ groups:
 
     def test_shows_what_is_written_and_taken_and_from_which_run(self):
         self.assertEqual(self.learned("job.yaml").stdout,
-                         "what runs of job.yaml have taught: nothing yet; what a run teaches is kept when it ends\n")
+                         "learned estimates of job.yaml: none yet; a run saves them when it ends\n")
         self.run_once()
         shown = self.learned().stdout
         self.assertEqual(shown, self.learned("show", "runs/../job.yaml").stdout.replace("runs/../job.yaml", "job.yaml"))
         self.assertTrue(shown.startswith(
-            "what runs of job.yaml have taught, kept in .trainyard/job.yaml.learned.json\n\nbig: 1 task\n"), shown)
+            "learned estimates of job.yaml, kept in .trainyard/job.yaml.learned.json\n\nbig: 1 task\n"), shown)
         self.assertRegex(shown, r"\n  memory    3GB      1\d\d(\.\d)? MB +3 GB       runs/job of \d{4}-\d\d-\d\d\n")
         told = json.loads(self.learned("job.yaml", "--json").stdout)
         self.assertEqual([group["group"] for group in told["groups"]], ["big", "cells", "unsaid"])
@@ -202,7 +202,7 @@ groups:
                       self.learned("forget", "job.yaml", "cells/m=40", "cells/m=60", expect=1).stderr)
         self.assertEqual(known(), everything)
         self.assertEqual(self.learned("forget", "job.yaml", "cells/m=40", "big").stdout,
-                         "forgot what 2 tasks of job.yaml taught\n")
+                         "removed the learned estimates of 2 tasks of job.yaml\n")
         self.assertEqual(known(), {"cells": ["m=50"], "unsaid": ["u"]})
         self.assertEqual(json.loads(self.learned("forget", "--json").stdout), {"job_file": "job.yaml", "forgotten": 2})
         self.assertEqual(known(), {})
@@ -213,7 +213,7 @@ groups:
         kept = self.directory / ".trainyard"
         kept.mkdir()
         (kept / "job.yaml.learned.json").write_text("{")
-        self.assertIn("have taught: nothing; '", self.learned("job.yaml").stdout)
+        self.assertIn("learned estimates of job.yaml: none; '", self.learned("job.yaml").stdout)
         self.learned("write", "job.yaml", expect=1)
         self.learned("forget", "job.yaml", "big", expect=1)
         self.assertEqual(self.learned("forget", "job.yaml").stdout, "forgot what could not be read of job.yaml\n")

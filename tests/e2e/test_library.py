@@ -29,4 +29,4 @@ class Library(YardTest):
         self.assertEqual(set(self.words("runs/yard").values()), {"FINISHED"})
         # It goes on by being run again, and not from the command line.
         refused = self.trainyard("run", "--resume", "runs/yard", expect=2)
-        self.assertIn("is that of a program with trainyard's library: it goes on when that program is run again", refused.stderr)
+        self.assertIn("belongs to a program with trainyard's library: run that program again to resume it", refused.stderr)

@@ -117,4 +117,4 @@ groups:
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual([(rows[name]["word"], rows[name]["attempt"]) for name in ("over", "modest")],
                          [("FINISHED", 2), ("FINISHED", 1)])
-        self.assertIn("interrupted, as the machine's memory ran short; retried with", done.stderr)
+        self.assertIn("preempted: the machine ran short of memory; retried with", done.stderr)

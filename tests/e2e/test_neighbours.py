@@ -111,7 +111,7 @@ class Drained(GpuTest):
         return {row["id"]: row["gpus"] for row in self.status()["tasks"] if row["word"] == "RUNNING"}
 
     def test_nothing_new_is_given_of_a_drained_gpu_until_it_is_given_again(self):
-        self.assertEqual(self.drain("gpu:0").stdout, "GPU 0: nothing new is given of it\n")
+        self.assertEqual(self.drain("gpu:0").stdout, "GPU 0: no new tasks start on it\n")
         self.sweep("gpus: 1", 2)
         yard = self.start("run", "job.yaml")
         self.until("a task on the other card", lambda: self.has("t0"))
@@ -147,13 +147,13 @@ class Drained(GpuTest):
         self.assertEqual(self.drain().stdout, "no GPU is drained\n")
         self.assertRegex(self.drain("gpu:0", "--until", "24:00").stdout, "until 00:00 tomorrow\n$")
         self.assertRegex(self.drain("gpu:0", "--until", "1w").stdout, r"until \d\d:\d\d in 7 days\n$")
-        self.assertIn("nothing new is given of it until", self.trainyard("devices", expect=0).stdout)
+        self.assertIn("no new tasks start on it until", self.trainyard("devices", expect=0).stdout)
         cards = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
         self.assertEqual([card["drained"] for card in cards], [True, False])
         self.assertIn("this would be told to nobody: TRAINYARD_PROMISES is off",
                       self.trainyard("drain", "gpu:0", expect=2, env={"TRAINYARD_PROMISES": "off"}).stderr)
         self.assertRegex(self.drain("gpu:0", "--until", "18:00").stdout,
-                         r"^GPU 0: nothing new is given of it until 18:00( tomorrow)?\n$")
+                         r"^GPU 0: no new tasks start on it until 18:00( tomorrow)?\n$")
 
     def test_two_runs_of_a_user_keep_to_their_limit_together(self):
         self.write("trainyard.yaml", "limits: {gpus: 1}\n")
@@ -161,7 +161,7 @@ class Drained(GpuTest):
         first = self.start("run", "job.yaml")
         self.until("a task", lambda: self.has("t0"))
         second = self.start("run", "job.yaml", "--new")
-        self.assertEqual(waits(self, "runs/job-2", "limits.gpus"), "'limits.gpus' lets your runs have 1 GPU together")
+        self.assertEqual(waits(self, "runs/job-2", "limits.gpus"), "'limits.gpus' allows your runs 1 GPU in total")
         self.go()
         self.end_of(first, expect=0)
         self.end_of(second, expect=0)

@@ -27,8 +27,8 @@ class Plan(YardTest):
     def test_a_run_is_played_through_on_machines_that_are_not_here(self):
         self.job(SWEEP)
         text = self.plan("--gpus", "1x24GB", "2x24GB", "--memory", "64GB", "--cpus", "8", expect=0).stdout
-        self.assertIn("1x24GB, 64GB of memory, 8 CPUs: 5 tasks in 21:00 if sharing a GPU is free, 41:00 if it is not\n", text)
-        self.assertIn("GPU 0    at work  95 % of the time", text)
+        self.assertIn("1x24GB, 64GB of memory, 8 CPUs: 5 tasks in 21:00, or 41:00 if tasks that share a GPU slow each other down\n", text)
+        self.assertIn("GPU 0    busy  95 % of the time", text)
         self.assertIn("10:00: needs 10 GB on its GPU", text)
         self.assertRegex(text, r"compared:\n.* 21:00\n.* 11:00  1\.91 x as fast\n")
         said = json.loads(self.plan("--gpus", "2x24GB", "--json", expect=0).stdout)["runs"][0]
@@ -39,7 +39,7 @@ class Plan(YardTest):
     def test_a_run_is_played_through_on_several_machines(self):
         self.job(SWEEP)
         text = self.plan("--machines", "2x(1x12GB, 8 CPUs, 64GB)", "1x(1x12GB, 8 CPUs, 64GB)+1x(1 CPU, 16GB)", expect=0).stdout
-        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21:00\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     at work", text)
+        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21:00\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     busy", text)
         self.assertIn("  1x(1 CPU, 16GB): tasks ran on 0 of 1 machine\n", text)
         self.assertRegex(text, r"compared:\n.* 21:00\n.* 41:00  0\.51 x as fast\n")
         said = json.loads(self.plan("--machines", "2x(1x12GB)", "--json", expect=0).stdout)["runs"][0]
@@ -49,7 +49,7 @@ class Plan(YardTest):
     def test_machines_that_are_made_up_have_no_names(self):
         self.job(SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 10GB\n    where: {machine: lab1, gpu: H100}"))
         text = self.plan("--machines", "2x(1x12GB)", expect=0).stdout
-        self.assertIn("'where' is not looked at on machines that are made up: they have no names\n", text)
+        self.assertIn("'where' is ignored on machines that only the command line describes: they have no names\n", text)
         self.assertIn("5 tasks in 21:00", text)
         self.assertIn("where: no machine is called 'lab1' and has a GPU", self.plan(expect=2).stderr)
 
@@ -74,7 +74,7 @@ class Plan(YardTest):
     def test_what_is_not_known_is_said(self):
         self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         text = self.plan(expect=0).stdout
-        self.assertIn("it is not known how long 1 of 1 tasks take: 1:00 each is assumed", text)
+        self.assertIn("the duration of 1 of 1 tasks is unknown: 1:00 each is assumed", text)
 
     def test_a_run_teaches_the_next(self):
         self.job("""

@@ -77,7 +77,7 @@ class Processes(YardTest):
                    and "ready" in self.text("runs/job/g/a/stdout.log"))
         yard.send_signal(signal.SIGINT)
         _, errors = self.end_of(yard, expect=130)
-        way_on = "'trainyard run --resume runs/job' goes on\n"
+        way_on = "resume it with 'trainyard run --resume runs/job'\n"
         self.assertTrue(errors.endswith(f"trainyard: interrupted; {way_on}"), errors)
         self.assertIn(way_on, self.trainyard("status", "runs/job").stdout)
         self.assertEqual(self.text("runs/job/g/a/stdout.log"), "ready\nsaved\n")

@@ -420,7 +420,7 @@ if __name__ == "__main__":
 
     def test_a_run_whose_guard_is_killed_says_how_it_goes_on(self):
         first, second = self.told_when_its_program_gets(signal.SIGKILL, of=guard_of)
-        how = (r"nothing starts the task processes any more; .*; "
+        how = (r"the process that starts tasks is gone; .*; "
                rf"a yard in '{self.directory.resolve()}/run' again goes on with it$")
         # All tasks of the first ran, and are LOST: none was stopped.
         self.assertRegex(first, r"^the run has ended: the guard of the keeper \(process \d+\) was killed by signal 9; " + how)

@@ -129,7 +129,7 @@ class Submitting(QueueTest):
         self.assertEqual([done.returncode for done in numbers], [0] * 8, [done.stderr for done in numbers])
         self.assertEqual(sorted(int(done.stdout) for done in numbers), list(range(1, 9)))
         # One queue was started, by one of them.
-        self.assertEqual(sum("has been started" in done.stderr for done in numbers), 1)
+        self.assertEqual(sum("has started" in done.stderr for done in numbers), 1)
         for number in range(1, 9):
             self.wait(str(number))
         self.assertEqual(sorted(path.name for path in (self.directory / "runs").iterdir()),
@@ -192,19 +192,19 @@ class Following(QueueTest):
         bad = self.command_of("exit 3", "--needs", well)
         skipped = self.command_of("true", "--needs", bad)
         failed = self.command_of("echo so", "--needs", bad, "--if", "failure()", "--name", "failed", "--priority", "5")
-        self.assertIn(f"run {well} waits in your queue: needs {held}", self.trainyard("status", well, expect=0).stdout)
+        self.assertIn(f"run {well} is in your queue: waits for run {held}", self.trainyard("status", well, expect=0).stdout)
         queued = [number for number, row in self.living().items() if row["word"] == "QUEUED"]
         self.assertEqual(queued, [int(number) for number in (failed, well, bad, skipped)], "the largest priority first")
-        self.assertIn("waits in your queue", self.trainyard("logs", well, expect=2).stderr)
+        self.assertIn("is in your queue", self.trainyard("logs", well, expect=2).stderr)
         idle = self.command_of("true", "--needs", well, "--if", "failure()")
         behind = self.command_of("true", "--needs", idle)
         self.open_gate()
         self.wait(bad, 3)
         self.wait(failed)
-        self.assertIn("what it needs ended well, and it is for a failure", self.wait(idle).stderr)
+        self.assertIn("the runs that it needs succeeded, and it starts only after a failure", self.wait(idle).stderr)
         self.wait(behind)
-        self.assertIn(f"it needs {bad}, which did not end well", self.wait(skipped, 1).stderr)
-        self.assertIn("did not end well", self.trainyard("status", skipped, expect=0).stdout)
+        self.assertIn(f"needs run {bad}, which did not succeed", self.wait(skipped, 1).stderr)
+        self.assertIn("did not succeed", self.trainyard("status", skipped, expect=0).stdout)
 
     def test_what_waits_is_taken_out_by_kill(self):
         held = self.holds()
@@ -216,28 +216,28 @@ class Following(QueueTest):
         self.assertEqual(stat.S_IMODE(self.queue.stat().st_mode), 0o700)
         self.assertIn(b"geheim", entry.read_bytes())
         self.assertNotIn("geheim", self.trainyard("status", number, expect=0).stdout)
-        self.assertIn("is in your queue, as a whole", self.trainyard("kill", f"{number}/true", expect=2).stderr)
-        self.assertIn("has no tasks before it begins", self.trainyard("hold", number, expect=2).stderr)
-        self.assertEqual(self.trainyard("kill", number, expect=0).stdout, f"run {number} has been taken out of your queue\n")
+        self.assertIn("is in your queue and has no tasks yet", self.trainyard("kill", f"{number}/true", expect=2).stderr)
+        self.assertIn("has no tasks before it starts", self.trainyard("hold", number, expect=2).stderr)
+        self.assertEqual(self.trainyard("kill", number, expect=0).stdout, f"run {number} was removed from your queue\n")
         self.assertNotIn(b"geheim", (self.queue / "ended" / number).read_bytes())
-        self.assertIn("taken out of the queue", self.wait(number, 1).stderr)
+        self.assertIn("removed from the queue", self.wait(number, 1).stderr)
         # The only task of a run is killed by the number of the run.
-        self.assertEqual(self.trainyard("kill", held, expect=0).stdout, "holds/holds has been ended\n")
+        self.assertEqual(self.trainyard("kill", held, expect=0).stdout, "holds/holds was killed\n")
         self.wait(held, 1)
 
     def test_status_lists_what_is_mine_and_alive_from_any_directory(self):
         self.assertEqual(self.living(), {})
         done = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, "nothing of yours is at work on this host\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, "you have no active runs on this host\n"))
         held = self.holds()
         next = self.command_of("true", "--needs", held)
         text = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True).stdout
         lines = [line.split() for line in text.splitlines()]
         self.assertEqual(lines[0], ["RUN", "STATE", "TASKS", "DIRECTORY"])
         self.assertEqual(lines[1], f"{held} RUNNING 0 of 1 finished, 1 running {self.directory}/runs/holds".split())
-        self.assertEqual(lines[2], f"{next} QUEUED needs {held} {self.directory}/runs/true".split())
+        self.assertEqual(lines[2], f"{next} QUEUED waits for run {held} {self.directory}/runs/true".split())
         watch = self.start("status", next, "--watch")
-        self.until("its first line", lambda: "waits in your queue" in self.next_line(watch.stdout))
+        self.until("its first line", lambda: "is in your queue" in self.next_line(watch.stdout))
         self.open_gate()
         self.assertIn("FINISHED", self.end_of(watch, expect=0)[0])
 
@@ -260,11 +260,11 @@ class Following(QueueTest):
 
 class Ending(QueueTest):
     def test_down_with_tasks_at_work_ends_nothing_and_says_the_ways(self):
-        self.assertEqual(self.trainyard("down", expect=0).stdout, "your queue was not up\n")
+        self.assertEqual(self.trainyard("down", expect=0).stdout, "your queue is not up\n")
         held = self.holds()
         done = self.trainyard("down", expect=2)
         self.assertEqual(done.stdout, "")
-        self.assertIn("1 run of your queue is at work, and nothing was done", done.stderr)
+        self.assertIn("1 run of your queue is active, so it stays up", done.stderr)
         self.assertIn("'trainyard down --drain'", done.stderr)
         self.assertIn("'trainyard down --now'", done.stderr)
         self.assertEqual(self.words_of(held), {"holds/holds": "RUNNING"})
@@ -276,15 +276,15 @@ class Ending(QueueTest):
 
     def test_drain_begins_nothing_more_and_lets_what_runs_end(self):
         held = self.holds()
-        self.assertIn("nothing more begins", self.trainyard("down", "--drain", expect=0).stdout)
+        self.assertIn("no more runs start", self.trainyard("down", "--drain", expect=0).stdout)
         later = self.command_of("echo later", "--name", "later")
         self.open_gate()
         self.until("the end of the queue", lambda: not self.server())
         self.wait(held)
-        self.assertIn("'trainyard up' goes on with it", self.wait(later, 75).stderr)
+        self.assertIn("'trainyard up' starts it", self.wait(later, 75).stderr)
         self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue is up\n")
         self.wait(later)
-        self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue was up already\n")
+        self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue is already up\n")
 
     def test_now_ends_what_runs_and_up_goes_on_with_it(self):
         held = self.holds()
@@ -292,7 +292,7 @@ class Ending(QueueTest):
         self.assertIsNone(self.server())
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
         # Nobody deletes what it goes on with.
-        self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' takes it out",
+        self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' removes it",
                       self.trainyard("clean", held, expect=2).stderr)
         self.assertIn("no run is that old", self.trainyard("clean", "--older", "0s", expect=0).stdout)
         self.trainyard("up", expect=0)
@@ -306,7 +306,7 @@ class Ending(QueueTest):
                 held = self.holds()
                 self.trainyard("down", "--now", expect=0)
                 told = self.trainyard("kill", way.format(held), expect=0).stdout
-                self.assertEqual(told, f"run {held} has been taken out of your queue\n")
+                self.assertEqual(told, f"run {held} was removed from your queue\n")
                 self.wait(held, 130)
                 self.trainyard("up", expect=0)
                 self.trainyard("down", expect=0)
@@ -324,7 +324,7 @@ class Faults(QueueTest):
         self.until("its end", lambda: not self.server())
         self.assertEqual(self.words_of(number)["both/2"], "RUNNING")
         self.command_of("true", "--name", "another")
-        self.assertIn("has been started", self.told)
+        self.assertIn("has started", self.told)
         self.open_gate()
         self.wait(number)
         self.wait(later)
@@ -428,7 +428,7 @@ class Faults(QueueTest):
         self.wait(self.command_of("true"))
         os.kill(self.server(), signal.SIGSTOP)
         done = self.trainyard("down", expect=1)
-        suspended = f"your queue is suspended: 'kill -CONT {self.server()}' lets it go on"
+        suspended = f"your queue is suspended: 'kill -CONT {self.server()}' resumes it"
         self.assertIn(suspended, done.stderr)
         number = self.command_of("true")
         self.assertEqual(self.told, f"trainyard: the submission waits: {suspended}\n")
@@ -437,7 +437,7 @@ class Faults(QueueTest):
         self.assertEqual(self.next_line(waiting.stderr), f"trainyard: {suspended}\n")
         os.kill(self.server(), signal.SIGCONT)
         self.end_of(waiting, expect=0)
-        self.until("it is down", lambda: self.trainyard("down", expect=0).stdout == "your queue was not up\n")
+        self.until("it is down", lambda: self.trainyard("down", expect=0).stdout == "your queue is not up\n")
 
     def test_a_queue_whose_place_is_deleted_ends(self):
         self.start_queue_that_looks_each_second()

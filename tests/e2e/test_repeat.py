@@ -90,7 +90,7 @@ class Repeats(YardTest):
         self.write("client.sh", '[ "$1$2" = 21 ] && exit 3\n' + CLIENT)
         done = self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.rounds(), {**self.whole(2), "clients.2": ["FINISHED", "EXIT 3"], "server.2": ["SKIPPED"]})
-        self.assertIn("repeat: round 2 has not finished: no other of at most 6 rounds was begun", done.stderr)
+        self.assertIn("repeat: round 2 has not finished, so no other of at most 6 rounds starts", done.stderr)
         self.write("client.sh", CLIENT)
         self.trainyard("retry", "runs/job", "--cascade", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))
@@ -120,7 +120,7 @@ class Repeats(YardTest):
         yard.kill()
         yard.wait()
         self.write("client.sh", CLIENT)
-        self.assertIn("rounds 1 to 2 of the repeat go on as well",
+        self.assertIn("rounds 1 to 2 of the repeat resume as well",
                       self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout)
         done = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertIn("finished and are kept", done.stderr)
@@ -182,13 +182,13 @@ class Repeats(YardTest):
         self.assertEqual(told["repeat"], {"rounds_max": 6, "until": "server.result.acc >= 0.3"})
         self.assertEqual(told["task_count"], 4)
         plan = self.trainyard("plan", "job.yaml", expect=0).stdout
-        self.assertIn("6 of at most 6 rounds are played, as if server.result.acc >= 0.3 never held", plan)
+        self.assertIn("6 of at most 6 rounds are simulated, as if server.result.acc >= 0.3 never held", plan)
         played = json.loads(self.trainyard("plan", "job.yaml", "--json", expect=0).stdout)
         self.assertIn("server.5/mean", json.dumps(played))
 
     def test_are_run_alone_where_one_is_asked_for(self):
         done = self.trainyard("run", "job.yaml", "--only", "round=0", expect=0)
-        self.assertIn("repeat: no round was begun after round 0, as some tasks alone were asked for", done.stderr)
+        self.assertIn("repeat: no round starts after round 0, as only some tasks were selected", done.stderr)
         self.assertEqual(self.rounds(), self.whole(1))
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))

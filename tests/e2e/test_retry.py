@@ -50,9 +50,9 @@ class Retry(YardTest):
 
     def test_with_what_nobody_can_have_is_refused(self):
         self.trainyard("run", "job.yaml", expect=1)
-        self.assertIn("--memory: this machine has ", self.retry("1", "lr=1", "--memory", "900TB", expect=2).stderr)
+        self.assertIn("--memory: 900 TB is more than this machine has (", self.retry("1", "lr=1", "--memory", "900TB", expect=2).stderr)
         self.assertEqual(self.attempts()["train/lr=1"], ("EXIT 3", 1))
-        self.assertIn("--gpu-memory: train/lr=1 has no GPU, and is tried again without",
+        self.assertIn("--gpu-memory: train/lr=1 uses no GPU, and is retried without one",
                       self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0).stderr)
 
     def test_of_an_ended_run_tries_those_that_failed_and_leaves_the_others(self):
@@ -85,18 +85,18 @@ class Retry(YardTest):
         self.until_file("runs/job/journal.db")
         self.until("the failure", lambda: {"eval/all": "SKIPPED", "other/waits": "RUNNING"}.items() <= self.words().items())
         refused = self.retry("eval/all", expect=2).stderr
-        self.assertIn("eval/all would only be skipped again: it needs group 'train'; name that as well, or try", refused)
-        self.assertIn("other/waits has not ended, it is RUNNING: 'trainyard kill other/waits' ends it",
+        self.assertIn("eval/all would only be skipped again: it needs group 'train'; name that as well, or retry", refused)
+        self.assertIn("other/waits is RUNNING and has not ended: 'trainyard kill other/waits' kills it",
                       self.retry("other/waits", expect=2).stderr)
-        self.assertIn("train/lr=3 has finished: there is nothing to try again", self.retry("lr=3", expect=2).stderr)
-        self.assertIn("none of these tasks of 'runs/job' has ended without having finished",
+        self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried", self.retry("lr=3", expect=2).stderr)
+        self.assertIn("no selected task of 'runs/job' can be retried: each has finished or not ended yet",
                       self.retry("other", "lr=3", expect=2).stderr)
         shown = self.retry("--cascade", "--dry-run").stdout
         self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"
                                 "  eval/all: SKIPPED after 0 attempts\n  last/report: SKIPPED after 0 attempts\n")
         self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
         self.write("mended", "")
-        self.assertEqual(self.retry("--cascade").stdout, "3 tasks begin anew in the run at work\n")
+        self.assertEqual(self.retry("--cascade").stdout, "3 tasks start over with all their retries in the active run\n")
         self.until("the last", lambda: self.words()["last/report"] == "FINISHED")
         self.open_gate()
         _, errors = self.end_of(yard, expect=0)
@@ -119,8 +119,8 @@ groups:
         (task,) = self.status()["tasks"]
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])
-        for words, told in ((["--memory", "much"], "much"), (["--memory", "0"], "'0' is nothing"),
-                            (["--time-limit", "0s"], "'0s' is no time"), (["--time-limit", "soon"], "soon")):
+        for words, told in ((["--memory", "much"], "much"), (["--memory", "0"], "'0' must be more than 0"),
+                            (["--time-limit", "0s"], "'0s' must be more than 0"), (["--time-limit", "soon"], "soon")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
 
     def test_of_a_group_that_failed_fast_is_one_of_all_its_tasks(self):
@@ -161,7 +161,7 @@ groups:
         self.until("all", lambda: list(self.words().values()).count("RUNNING") == 3)
         yard.kill()
         yard.wait()
-        self.assertIn("has not ended as it should: 'trainyard run --resume runs/job' goes on", self.retry("1", expect=2).stderr)
+        self.assertIn("died: 'trainyard run --resume runs/job' resumes it", self.retry("1", expect=2).stderr)
 
     def test_of_a_task_that_is_not_in_the_job_file_any_more_says_so(self):
         self.trainyard("run", "job.yaml", expect=1)
@@ -185,13 +185,13 @@ groups:
 
     def test_of_what_was_changed_since_is_also_one_of_what_has_finished(self):
         self.trainyard("run", "job.yaml", expect=1)
-        self.assertIn("of none of these tasks of 'runs/job' the job file says anything else since",
+        self.assertIn("none of the selected tasks of 'runs/job' has changed in the job file",
                       self.retry("--changed", expect=2).stderr)
         self.job(JOB.replace("tasks: [{command: 'sh task.sh {lr}'}]",
                              "tasks: [{command: 'sh task.sh {lr}; echo once more >> more'}]"))
         self.write("mended", "")
         refused = self.retry("--changed", "--memory", "20MB", expect=2).stderr
-        self.assertIn("--memory excludes --changed", refused)
+        self.assertIn("--changed excludes --memory", refused)
         shown = ("2 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt, and changed since\n"
                  "  train/lr=3: FINISHED after 1 attempt, and changed since\n")
         self.assertEqual(self.retry("--changed", "--dry-run", "lr=1", "lr=3", expect=0).stdout, shown)

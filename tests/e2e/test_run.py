@@ -87,7 +87,7 @@ groups:
                 rows = json.loads(done.stdout)["waiting"] if done.returncode == 0 else []
                 return [row for row in rows if row["cause"] == "others-use-cpu"]
             (said,) = self.until("the limit", reasons)
-            self.assertRegex(said["reason"], r"^others use \d+ % of the CPUs: from 80 % on, tasks without a GPU run one at a time$")
+            self.assertRegex(said["reason"], r"^other processes use \d+ % of the CPUs: at 80 % or more, tasks without a GPU run one at a time$")
             self.assertEqual(said["help"],
                              f"trainyard run --resume {self.directory}/runs/job --set utilization-limit.cpu=100%")
             self.keep_opening_gate(yard)
@@ -109,7 +109,7 @@ groups:
         done = self.trainyard("run", "job.yaml", expect=1)
         self.assertIn("a/bad: FAILED EXIT 3", done.stderr)
         self.assertEqual(self.words(), {"a/bad": "EXIT 3", "a/good": "FINISHED", "b/x": "SKIPPED", "c/y": "FINISHED"})
-        self.assertIn("it needs group 'a', where a task failed",
+        self.assertIn("needs group 'a', where a task failed",
                       [row["message"] for row in self.status()["tasks"]])
 
     def test_sends_the_signal_that_a_task_wants_before_term(self):

@@ -193,10 +193,10 @@ class Selection(YardTest):
             self.assertIn(f"is suspended, as by Ctrl-Z, and answers nobody: 'kill -CONT {yard.pid}' lets it go on",
                           self.trainyard(*words, expect=2).stderr)
         os.kill(yard.pid, signal.SIGCONT)
-        self.assertIn("which tasks of 'runs/sweep'? '*' are all", self.trainyard("kill", "1", expect=2).stderr)
+        self.assertIn("which tasks of 'runs/sweep'? Add '*' for all", self.trainyard("kill", "1", expect=2).stderr)
         self.assertIn("no task of 'runs/sweep' is in that state", self.trainyard("kill", "1", ":oom", expect=2).stderr)
         self.assertEqual(self.trainyard("kill", "1", "lr=0.1", expect=0).stdout,
-                         "train/lr=0.1,seed=0 has been ended\ntrain/lr=0.1,seed=1 has been ended\n")
+                         "train/lr=0.1,seed=0 was killed\ntrain/lr=0.1,seed=1 was killed\n")
         self.end_of(yard, expect=1)
         words = self.words("runs/sweep")
         self.assertEqual([words[f"train/lr=0.1,seed={seed}"] for seed in (0, 1)], ["KILLED", "KILLED"])

@@ -88,8 +88,8 @@ groups:
             """)
         yard = self.start(*self.words(), prefix=[*SLURM, "salloc", "-Q", "-N1", "--ntasks-per-node=4", "--time=1"])
         errors = self.end_after_a_minute(yard)[1]
-        self.assertIn("the time of the allocation is over: trainyard run --resume goes on in another one\n", errors)
-        told = self.ask("SELECT count(*) FROM events WHERE data LIKE '%try 2: interrupted, as the time of its machine was over%'")
+        self.assertIn("the time of the allocation is over: 'trainyard run --resume' continues in another one\n", errors)
+        told = self.ask("SELECT count(*) FROM events WHERE data LIKE '%try 2: preempted: the time of its machine was over%'")
         self.assertEqual(told, [(1,)])
         self.assertEqual(self.ask("SELECT how FROM executions"), [("interrupted",)])
 
@@ -136,7 +136,7 @@ class AskedSlurm(SlurmTest):
         self.assertEqual(len(self.queue()), 1)
         self.keep_opening_gate(yard)
         errors = self.end_of(yard, expect=0)[1]
-        self.assertIn("trainyard: slurm: asks for nodes: --nodes=2 --ntasks-per-node=4 --time=30\n", errors)
+        self.assertIn("trainyard: slurm: requests nodes: --nodes=2 --ntasks-per-node=4 --time=30\n", errors)
         self.assertRegex(errors, "trainyard: slurm: allocation 1 has node1, node2, for (30:00|2\d:\d\d)\n")
         self.assertEqual(set(self.machines_of_tasks()), {"node1", "node2"})
         self.until_queue_is_empty()
@@ -163,8 +163,8 @@ class AskedSlurm(SlurmTest):
         errors = self.end_after_a_minute(yard, expect=0)[1]
         self.assertEqual(self.text("runs/sweep/train/long/jobs"), "1\n2\n")
         self.assertEqual(self.text("runs/sweep/train/long/checkpoints/steps"), "saved\n")
-        self.assertEqual(self.ask("SELECT attempt, message FROM attempts"), [(1, "try 2: interrupted, as the time of its machine was over")])
-        self.assertIn("allocation 1 is given back: nothing runs there, and nothing that waits could begin there\n", errors)
+        self.assertEqual(self.ask("SELECT attempt, message FROM attempts"), [(1, "try 2: preempted: the time of its machine was over")])
+        self.assertIn("allocation 1 is released: no task runs there, and no waiting task could start there\n", errors)
         self.until_queue_is_empty()
 
     def test_gives_back_early_what_nothing_needs_any_more(self):
@@ -181,7 +181,7 @@ class AskedSlurm(SlurmTest):
         self.assertTrue((self.directory / "runs/sweep/train/long/on").exists())
         self.write("over", "")
         errors = self.end_of(yard, expect=0)[1]
-        self.assertRegex(errors, "allocation [12] is given back: nothing runs there, and nothing that waits could begin there\n")
+        self.assertRegex(errors, "allocation [12] is released: no task runs there, and no waiting task could start there\n")
         self.assertNotIn("asks for another", errors)
         self.until_queue_is_empty()
 
@@ -296,7 +296,7 @@ class AskedSlurm(SlurmTest):
         self.job("name: sweep\ngroups: [{tsks: []}]\n")
         errors = self.trainyard(*self.words(), expect=2).stderr
         self.assertIn("tsks", errors)
-        self.assertNotIn("asks for nodes", errors)
+        self.assertNotIn("requests nodes", errors)
 
     def test_says_what_slurm_refuses(self):
         self.sweep()

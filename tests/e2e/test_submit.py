@@ -104,7 +104,7 @@ class Submit(YardTest):
         self.trainyard("kill", "train (2)/a", expect=0)
         self.until("the one that cannot run", lambda: self.words()["second/e"] == "SKIPPED")
         (row,) = [row for row in self.status()["tasks"] if row["group"] == "second"]
-        self.assertEqual(row["message"], "it needs group 'train (2)', where a task failed")
+        self.assertEqual(row["message"], "needs group 'train (2)', where a task failed")
         yard.terminate()
         self.end_of(yard, expect=143)
 

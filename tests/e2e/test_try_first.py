@@ -37,7 +37,7 @@ groups:
         done = self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.words(), {"t10": "SKIPPED", "t30": "EXIT 127", "t20": "SKIPPED", "a": "SKIPPED"})
         rows = {row["id"]: row for row in self.status()["tasks"]}
-        self.assertRegex(rows["t20"]["message"], "^the task of its group that was tried first failed: .*trian")
+        self.assertRegex(rows["t20"]["message"], "^the task that 'try-first' ran first failed: .*trian")
         self.assertIn("trian", done.stdout + done.stderr)
         self.job_with("true")
         self.assertIn("group g: tries t30 first\n", self.trainyard("run", "job.yaml", "--resume", "--dry-run",
@@ -52,7 +52,7 @@ groups:
         self.job_with("until test -e go; do sleep 0.01; done")
         yard = self.start("run", "job.yaml", "--set", "scheduler.try-first-time=600")
         self.until("the others to say whom they wait for", lambda: any(
-            reason.startswith("waits for t30, which is tried first: ") and reason.endswith(" of 10:00")
+            reason.startswith("waits for t30, which runs first ('try-first'): ") and reason.endswith(" of 10:00")
             for reason in self.reasons()))
         self.assertEqual(self.words(), {"t10": "WAITING", "t30": "RUNNING", "t20": "WAITING", "a": "WAITING"})
         yard.kill()

@@ -250,7 +250,7 @@ CLIENT result pid=$$
         self.assertEqual({name: word for name, word in self.words().items() if name not in ("g/dances", "g/hurries")}, {
             "g/loads": "KILLED", "g/waits": "KILLED", "g/trains": "KILLED", "g/never": "EXIT 0", "g/code": "EXIT 3",
             "g/good": "FINISHED"})
-        self.assertIn("never said 'trained'", self.rows()["never"]["message"])
+        self.assertIn("exited without reporting 'trained'", self.rows()["never"]["message"])
         self.assertEqual(self.life("dances"), ["AVAILABLE", "UNKNOWN", "EXCEPTION"])
         self.assertEqual(self.life("hurries"), ["AVAILABLE", "UNKNOWN", "EXCEPTION"])
         self.assertEqual(self.rows()["dances"]["message"], "it said 'dancing', which nobody understands")
