@@ -454,7 +454,7 @@ def _number(environment, name):
     if not text:
         return None
     if not text.isdigit() or len(text) > 7:
-        raise Refused("%s='%s' is no number of a rank" % (name, text))
+        raise Refused("%s='%s' is not a number of a rank" % (name, text))
     return int(text)
 
 

@@ -271,7 +271,7 @@ class Yard:
             self.directory = _make_free(os.path.abspath(os.path.join("runs", self._name)))
         place = os.path.join(self.directory, journal.UNDER)
         if not os.path.isdir(place) and journal.executions_of(self.directory):
-            raise YardError("'%s' has the run of a job file" % self.directory)
+            raise YardError("'%s' contains the run of a job file" % self.directory)
         os.makedirs(place, exist_ok=True)
         if self._lock is None:
             lock = open(os.path.join(place, "lock"), "w", encoding="utf-8")

@@ -70,11 +70,11 @@ Error no_unit(std::string_view text, std::string_view number, double value) {
   constexpr double kMostGigabytes = 1000;
   constexpr double kMostMegabytes = 1'000'000;
   if (value < kMostGigabytes) {
-    return {fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}GB' or '{}MB'?",
+    return {fmt::format("'{}' has no unit and would be {} bytes (did you mean '{}GB' or '{}MB'?)",
                         text, number, number, number)};
   }
   if (value < kMostMegabytes) {
-    return {fmt::format("'{}' has no unit and would be {} bytes; did you mean '{}MB'?", text,
+    return {fmt::format("'{}' has no unit and would be {} bytes (did you mean '{}MB'?)", text,
                         number, number)};
   }
   return {fmt::format("'{}' has no unit and would be less than 1 MiB; write the unit, as in '{}B'",
@@ -83,10 +83,10 @@ Error no_unit(std::string_view text, std::string_view number, double value) {
 
 Error unknown_unit(std::string_view text, std::string_view number, std::string_view unit) {
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "gb")) {
-    return {fmt::format("'{}' is in bits; did you mean '{}GB'?", text, number)};
+    return {fmt::format("'{}' is in bits (did you mean '{}GB'?)", text, number)};
   }
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "mb")) {
-    return {fmt::format("'{}' is in bits; did you mean '{}MB'?", text, number)};
+    return {fmt::format("'{}' is in bits (did you mean '{}MB'?)", text, number)};
   }
   if (unit == "b" || unit == "kb" || unit == "Kb" || unit == "tb" || unit == "Tb" ||
       unit == "bit" || unit == "bits") {
@@ -94,11 +94,11 @@ Error unknown_unit(std::string_view text, std::string_view number, std::string_v
                         number, number)};
   }
   if (is_exponent(unit)) {
-    return {fmt::format("'{}' is no way to write a size; write it with a unit, as in '1GB'", text)};
+    return {fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text)};
   }
   for (const Unit& known : kUnits) {
     if (same_but_for_case(known.name, unit)) {
-      return {fmt::format("'{}': unknown unit '{}', did you mean '{}{}'?", text, unit, number,
+      return {fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit, number,
                           known.name)};
     }
   }

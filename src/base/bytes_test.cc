@@ -48,34 +48,33 @@ TEST(Bytes, ReadsABareNumberOfAMebibyteAndMoreAsBytes) {
 }
 
 TEST(Bytes, SaysWhatABareSmallNumberProbablyMeans) {
-  EXPECT_EQ(mistake_in("4"), "'4' has no unit and would be 4 bytes; did you mean '4GB' or '4MB'?");
+  EXPECT_EQ(mistake_in("4"), "'4' has no unit and would be 4 bytes (did you mean '4GB' or '4MB'?)");
 }
 
 TEST(Bytes, SuggestsOnlyWhatAMachineMayHave) {
   EXPECT_EQ(mistake_in("8192"),
-            "'8192' has no unit and would be 8192 bytes; did you mean '8192MB'?");
+            "'8192' has no unit and would be 8192 bytes (did you mean '8192MB'?)");
   EXPECT_EQ(mistake_in("1048575"),
             "'1048575' has no unit and would be less than 1 MiB; write the unit, as in '1048575B'");
 }
 
 TEST(Bytes, SaysHowASizeIsWritten) {
   for (const std::string_view text : {"1e9", "1E+9", "2.5e-3GB"}) {
-    EXPECT_EQ(
-        mistake_in(text),
-        fmt::format("'{}' is no way to write a size; write it with a unit, as in '1GB'", text));
+    EXPECT_EQ(mistake_in(text),
+              fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text));
   }
   EXPECT_EQ(mistake_in("1eB"),
             "'1eB': unknown unit 'eB'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB");
 }
 
 TEST(Bytes, SaysThatBitsAreNotBytes) {
-  EXPECT_EQ(mistake_in("8gb"), "'8gb' is in bits; did you mean '8GB'?");
-  EXPECT_EQ(mistake_in("8Mb"), "'8Mb' is in bits; did you mean '8MB'?");
+  EXPECT_EQ(mistake_in("8gb"), "'8gb' is in bits (did you mean '8GB'?)");
+  EXPECT_EQ(mistake_in("8Mb"), "'8Mb' is in bits (did you mean '8MB'?)");
   EXPECT_EQ(mistake_in("8kb"), "'8kb' is in bits; memory is in bytes, as in '8GB' or '8MiB'");
 }
 
 TEST(Bytes, SaysWhatAnUnknownUnitProbablyMeans) {
-  EXPECT_EQ(mistake_in("1gib"), "'1gib': unknown unit 'gib', did you mean '1GiB'?");
+  EXPECT_EQ(mistake_in("1gib"), "'1gib': unknown unit 'gib' (did you mean '1GiB'?)");
   EXPECT_EQ(mistake_in("12gigs"),
             "'12gigs': unknown unit 'gigs'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB");
 }

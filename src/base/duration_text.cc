@@ -40,8 +40,8 @@ constexpr std::array<TimeUnit, 7> kTimeUnits{{
 }};
 
 Error not_a_duration(std::string_view text) {
-  return {fmt::format("'{}' is not a length of time; write it as in '90s', '2h30m' or '1:30:00'",
-                      text)};
+  return {
+      fmt::format("'{}' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'", text)};
 }
 
 Result<Duration> bounded(std::string_view text, double milliseconds) {
@@ -105,7 +105,7 @@ Result<Duration> parse_duration(std::string_view text) {
     const std::string_view unit = rest.substr(0, letters);
     if (unit.empty()) {
       return std::unexpected(
-          Error{fmt::format("'{}' has no unit; did you mean '{}s' or '{}m'?", text, text, text)});
+          Error{fmt::format("'{}' has no unit (did you mean '{}s' or '{}m'?)", text, text, text)});
     }
     double factor = 0;
     for (const TimeUnit& known : kTimeUnits) {

@@ -39,9 +39,10 @@ TEST(DurationText, RefusesWhatIsNoLengthOfTime) {
     EXPECT_FALSE(parse_duration(text).has_value()) << text;
   }
   EXPECT_EQ(parse_duration("inf").error().message,
-            "'inf' is not a length of time; write it as in '90s', '2h30m' or '1:30:00'");
+            "'inf' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'");
   EXPECT_EQ(parse_duration("9999999w").error().message, "'9999999w' is longer than ten years");
-  EXPECT_EQ(parse_duration("90").error().message, "'90' has no unit; did you mean '90s' or '90m'?");
+  EXPECT_EQ(parse_duration("90").error().message,
+            "'90' has no unit (did you mean '90s' or '90m'?)");
 }
 
 TEST(DurationText, IsToldToPeopleShortly) {

@@ -192,7 +192,7 @@ std::optional<ExitCode> AgentWords::run() const {
   }
   if (!run::is_machine_key(key_)) {
     return fail(
-        fmt::format("'--key {}': wants 1 to {} letters and digits", key_, run::kMachineKeyMax));
+        fmt::format("'--key {}': must be 1 to {} letters and digits", key_, run::kMachineKeyMax));
   }
   const Result<hardware::MachineLimits> limits = limits_of(cpus_, memory_, gpus_);
   if (!limits) return fail(limits.error());

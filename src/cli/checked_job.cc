@@ -61,6 +61,15 @@ model::Capacity capacity_for(const std::string& text, const job::LoadOptions& lo
 
 }  // namespace
 
+Error unreadable_job(Error error, const std::string& job_file) {
+  const std::string extension = std::filesystem::path(job_file).extension().string();
+  const bool is_yaml = extension == ".yaml" || extension == ".yml" || extension == ".json";
+  std::error_code ignored;
+  if (is_yaml || std::filesystem::exists(job_file, ignored)) return error;
+  error.message += "; to run a command, write it after '--'";
+  return error;
+}
+
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   Result<std::string> here = sys::current_directory();
   if (!here) return mistaken(here.error());
@@ -76,7 +85,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   } else {
     checked.job_file = sys::absolute_path(words.job_file, *here);
     Result<std::string> text = text::read_text_file(checked.job_file);
-    if (!text) return mistaken(text.error(), words.job_file);
+    if (!text) return mistaken(unreadable_job(text.error(), words.job_file), words.job_file);
     checked.text = std::move(*text);
   }
   if (!words.config_file.empty()) {
@@ -139,7 +148,7 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   std::string text = options.job_text;
   if (text.empty()) {
     Result<std::string> read = text::read_text_file(file);
-    if (!read) return mistaken(read.error(), load.job_file);
+    if (!read) return mistaken(unreadable_job(read.error(), load.job_file), load.job_file);
     text = std::move(*read);
   }
   auto configuration = job::Job::configuration_of(text, load);

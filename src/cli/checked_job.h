@@ -32,6 +32,9 @@ struct CheckedJob {
   std::string first;        ///< The directory of its first run.
 };
 
+/// Why a job file cannot be read; where it may be a program, with how to type a command.
+Error unreadable_job(Error error, const std::string& job_file);
+
 /// All its mistakes. GPUs are not looked at: that none here is as large as a task wants is found
 /// when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);

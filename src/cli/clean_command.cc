@@ -50,7 +50,7 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   const Result<Instant> last = reader->last_instant();
   if (!last) return std::unexpected(last.error());
   if (executions->empty()) {
-    return std::unexpected(Error{fmt::format("the run in '{}' has not begun", directory)});
+    return std::unexpected(Error{fmt::format("the run in '{}' has not started", directory)});
   }
   const journal::ExecutionRow& execution = executions->back();
   const Instant ended = execution.ended.value_or(*last);
@@ -81,12 +81,11 @@ Result<Asked> read_asked(const CleanWords& words) {
     asked.older = *older;
   }
   if (!asked.older && words.runs.empty()) {
-    return std::unexpected(Error{"which runs? 'trainyard clean --older 30d', or name them"});
+    return std::unexpected(Error{"no runs given: use 'trainyard clean --older 30d', or name them"});
   }
   for (const std::string& kept : words.keep) {
     if (kept != "results" && kept != "logs") {
-      return std::unexpected(
-          Error{fmt::format("--keep: what may stay are results and logs, not '{}'", kept)});
+      return std::unexpected(Error{fmt::format("--keep: must be results or logs, not '{}'", kept)});
     }
     (kept == "results" ? asked.options.keep_results : asked.options.keep_logs) = true;
   }

@@ -139,7 +139,8 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return std::unexpected(Error{fmt::format("'{}' is no <name>=<value>, as in acc=0.98", word)});
+      return std::unexpected(
+          Error{fmt::format("'{}' is not <name>=<value>, as in acc=0.98", word)});
     }
     const std::string name = word.substr(0, equals);
     object[name] = value_of(name, word.substr(equals + 1));

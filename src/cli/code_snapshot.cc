@@ -81,7 +81,7 @@ Result<void> enter_what_is_there(job::Job& job) {
   const bool is_of_command = directory == run::real_directory(paths.run_directory);
   if (!is_of_command && !lies_in(directory, root)) {
     return std::unexpected(
-        Error{fmt::format("the run in '{}' works in a copy of '{}', and '{}' does not lie in that",
+        Error{fmt::format("the run in '{}' uses a copy of '{}', which does not contain '{}'",
                           paths.run_directory, root, paths.file)});
   }
   job.work_in(*std::move(copy));

@@ -86,7 +86,7 @@ Result<std::string> matrix_line(const std::string& said) {
   const std::size_t sign = said.find('=');
   if (sign == 0 || sign == std::string::npos || sign + 1 == said.size()) {
     return std::unexpected(
-        Error{fmt::format("--matrix {}: wants a key and its values, as in lr=1e-3,3e-4", said)});
+        Error{fmt::format("--matrix {}: must be a key and its values, as in lr=1e-3,3e-4", said)});
   }
   std::string values;
   std::string_view rest = std::string_view(said).substr(sign + 1);
@@ -109,7 +109,7 @@ Result<std::string> variables_line(const std::vector<std::string>& said) {
     const std::size_t sign = variable.find('=');
     if (sign == 0 || sign == std::string::npos) {
       return std::unexpected(
-          Error{fmt::format("--env {}: wants a name and a value, as in SEED=0", variable)});
+          Error{fmt::format("--env {}: must be a name and a value, as in SEED=0", variable)});
     }
     text += fmt::format("      {}: {}\n", yaml_scalar(variable.substr(0, sign)),
                         quoted_yaml(variable.substr(sign + 1)));
@@ -196,7 +196,7 @@ std::string without_placeholders(const std::string& text) {
 
 Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory) {
   if (!words.command.empty() && !words.each_line.empty()) {
-    return std::unexpected(Error{"a command behind '--' and --each-line are two: say one of them"});
+    return std::unexpected(Error{"a command after '--' and --each-line cannot be combined"});
   }
   // Without a matrix there is nothing that a brace could stand for, and all is as it was typed.
   const bool as_typed = words.matrix.empty();

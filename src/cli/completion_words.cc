@@ -247,7 +247,7 @@ std::optional<ExitCode> CompletionWords::run() const {
   if (shell_ == "bash") return cli::answer(kBashCompletion);
   if (shell_ == "zsh") return cli::answer(kZshCompletion);
   if (shell_ == "fish") return cli::answer(kFishCompletion);
-  return fail(fmt::format("there is no completion for '{}', but for bash, zsh and fish", shell_));
+  return fail(fmt::format("no completion for '{}'; use bash, zsh or fish", shell_));
 }
 
 std::optional<ExitCode> answer_shell(const CLI::App& app, std::span<const char* const> words) {

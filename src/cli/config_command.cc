@@ -55,7 +55,7 @@ ExitCode config_init_command(const ConfigOptions& options) {
   const std::string path = sys::absolute_path(kFileName, *here);
   const Result<std::optional<std::string>> old = sys::read_plain_file(path, mib(16));
   if (!options.force && (!old || *old)) {
-    return fail("there is a trainyard.yaml here; --force writes over it");
+    return fail("trainyard.yaml already exists; --force overwrites it");
   }
   const Result<void> written = sys::write_file_atomically(path, settings::commented_default());
   if (!written) return fail(written.error());

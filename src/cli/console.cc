@@ -16,7 +16,7 @@ namespace trainyard::cli {
 
 bool print(std::string_view text) {
   const std::error_code error = sys::write_text(sys::kStandardOutput, text);
-  if (error) fail(fmt::format("standard output cannot be written: {}", error.message()));
+  if (error) fail(fmt::format("cannot write standard output: {}", error.message()));
   return !error;
 }
 

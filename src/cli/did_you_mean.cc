@@ -36,7 +36,7 @@ std::string unknown(std::string_view what, std::string_view word,
                     const std::vector<std::string>& right, std::string_view command) {
   const std::vector<std::string_view> candidates(right.begin(), right.end());
   const auto near = nearest(word, candidates);
-  return near ? fmt::format("unknown {} '{}', did you mean '{}'?", what, word, *near)
+  return near ? fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near)
               : fmt::format("unknown {} '{}'; '{} --help' lists them", what, word, command);
 }
 

@@ -11,8 +11,8 @@ class App;
 
 namespace trainyard::cli {
 
-/// "unknown option '--dryrun', did you mean '--dry-run'?": the first of `words` (with the program's
-/// name before them) that is no command or option where it stands. Empty when there is none.
+/// "unknown option '--dryrun' (did you mean '--dry-run'?)": the first of `words` (which begin with
+/// the program's name) that is not a command or an option in its place; empty if all are known.
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words);
 
 /// The same of one word that looks like an option of this command, and is none.

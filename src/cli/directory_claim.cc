@@ -27,8 +27,9 @@ Result<sys::RunLock> lock_directory(const std::string& run_directory,
   Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
   if (lock || !sys::RunLock::holder(run_directory)) return lock;
   const std::string another =
-      command_line.empty() ? "" : fmt::format(", or start another one by '{} --new'", command_line);
-  return std::unexpected(Error{fmt::format("{}: watch it by 'trainyard status {} --watch'{}",
+      command_line.empty() ? ""
+                           : fmt::format("; to start another run, type '{} --new'", command_line);
+  return std::unexpected(Error{fmt::format("{}: to watch it, type 'trainyard status {} --watch'{}",
                                            lock.error().message, run_directory, another)});
 }
 
@@ -60,11 +61,11 @@ Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
   const bool own = is_run_of(run_directory, directory.job);
-  return std::unexpected(Error{fmt::format(
-      "'{}' holds a run already{}. To go on with it, type\n  {}\nand to start another one, in "
-      "'{}',\n  {} --new",
-      run_directory, own ? "" : ", of another job file", resume_line(directory, own),
-      run::free_run_directory(run_directory), directory.command_line)});
+  return std::unexpected(Error{
+      fmt::format("'{}' already contains a run{}. To resume it, type\n  {}\nTo start another run, "
+                  "in '{}', type\n  {} --new",
+                  run_directory, own ? "" : ", of another job file", resume_line(directory, own),
+                  run::free_run_directory(run_directory), directory.command_line)});
 }
 
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory) {

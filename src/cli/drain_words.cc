@@ -51,8 +51,8 @@ Result<std::int64_t> moment_of(const std::string& text) {
   const Result<Duration> length = parse_duration(text);
   if (!is_clock && length && *length > Duration{0})
     return now_unix_s() + length->count() / kMilliseconds;
-  return std::unexpected(Error{fmt::format(
-      "--until {}: wants a time of the day or a length of time, as in 18:00 or 2h", text)});
+  return std::unexpected(Error{
+      fmt::format("--until {}: must be a time of day or a duration, as in 18:00 or 2h", text)});
 }
 
 /// "gpu:2", "2", "gpu:0:1" of a slice, or a UUID.
@@ -66,9 +66,9 @@ Result<model::Gpu> gpu_called(std::string_view name, const std::vector<model::Gp
   if (found != gpus.end()) return *found;
   std::string there;
   for (const model::Gpu& gpu : gpus) there += (there.empty() ? "gpu:" : ", gpu:") + gpu.label();
-  return std::unexpected(
-      Error{fmt::format("there is no GPU '{}' here{}", name,
-                        there.empty() ? "; there is none at all" : "; there are " + there)});
+  return std::unexpected(Error{
+      fmt::format("GPU '{}' not found{}", name,
+                  there.empty() ? "; this machine has no GPU" : "; this machine has " + there)});
 }
 
 std::string drain_line(const model::Drain& drain, const std::vector<model::Gpu>& gpus) {
@@ -80,7 +80,8 @@ std::string drain_line(const model::Drain& drain, const std::vector<model::Gpu>&
 ExitCode drain_command(const DrainOptions& options) {
   if (options.gpus.empty() && (options.end || options.now || !options.until.empty())) {
     return fail(
-        "which GPU? 'trainyard drain gpu:0'; 'trainyard drain' alone shows what is drained");
+        "no GPU given: use 'trainyard drain gpu:0'; 'trainyard drain' alone shows the drained "
+        "GPUs");
   }
   const std::vector<std::string> directories = process::PromiseBoard::usual_directories();
   Result<hardware::GpuWatch> watch = hardware::GpuWatch::start({.environment = sys::environment()});

@@ -97,10 +97,11 @@ std::vector<std::string> paths_of_job(const job::JobRuns& job) {
 
 Error no_such_run(const std::string& named, const std::string& path) {
   std::error_code ignored;
-  if (is_run_name(named)) return Error{fmt::format("no run of yours here is called '{}'", named)};
-  if (run::read_run_number(named)) return Error{fmt::format("there is no run {}", named)};
-  return Error{fmt::format("no run in '{}': there is no {}", named,
-                           fs::is_directory(path, ignored) ? "journal" : "such directory")};
+  if (is_run_name(named)) return Error{fmt::format("run '{}' not found", named)};
+  if (run::read_run_number(named)) return Error{fmt::format("run {} not found", named)};
+  return Error{
+      fmt::format("no run found in '{}': {}", named,
+                  fs::is_directory(path, ignored) ? "it has no journal" : "no such directory")};
 }
 
 /// What the numbers and names of runs know by this name; an error where a directory is another one.
@@ -109,13 +110,14 @@ Result<std::vector<std::string>> places_known_as(const std::string& named,
   std::vector<std::string> known = known_runs(named);
   const bool is_number = run::read_run_number(named).has_value() && !known.empty();
   if (is_number && holds_run(path) && known.front() != run::real_directory(path)) {
-    return std::unexpected(Error{fmt::format(
-        "'{}' is the run in '{}' by its number, and that in './{}' by its directory: say which one",
-        named, known.front(), named)});
+    return std::unexpected(
+        Error{fmt::format("'{}' is ambiguous: the number of the run in '{}', and the directory of "
+                          "the run in './{}'; name the directory",
+                          named, known.front(), named)});
   }
   if (is_number && !holds_run(known.front())) {
     return std::unexpected(
-        Error{fmt::format("run {} was in '{}' and is not there any more", named, known.front())});
+        Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
   if (holds_run(path)) return std::vector{path};
   return known;
@@ -141,7 +143,7 @@ Error several_live(const std::vector<KnownRun>& runs) {
     if (!run.lives) break;
     names += fmt::format("{}'{}'", names.empty() ? "" : " and ", run.directory);
   }
-  return Error{fmt::format("several runs are at work, {}: say which one", names)};
+  return Error{fmt::format("several runs are active: {}; name one of them", names)};
 }
 
 }  // namespace
@@ -181,8 +183,8 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   std::vector<KnownRun> runs = runs_in(places);
   if (runs.empty()) {
     return std::unexpected(
-        Error{named.empty() ? "there is no run under ./runs: name its directory, or its job file"
-                            : fmt::format("'{}' has no run yet", named)});
+        Error{named.empty() ? "no run found under ./runs: name a run directory or a job file"
+                            : fmt::format("no run of '{}' found", named)});
   }
   const bool several = runs.size() > 1 && runs[1].lives;
   if (several && when_several != WhenSeveral::TakeLatest) {
@@ -190,8 +192,9 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   }
   const bool guessed = runs.size() > 1 && !runs.front().lives;
   if (guessed && when_several == WhenSeveral::Refuse) {
-    return std::unexpected(Error{fmt::format("which run, '{}', '{}'{}?", runs[0].directory,
-                                             runs[1].directory, runs.size() > 2 ? ", ..." : "")});
+    return std::unexpected(
+        Error{fmt::format("several runs found: '{}', '{}'{}; name one of them", runs[0].directory,
+                          runs[1].directory, runs.size() > 2 ? ", ..." : "")});
   }
   return std::move(runs.front().directory);
 }
@@ -236,7 +239,7 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
     }
     if (sys::EventLoop::now() > until) {
       return std::unexpected(
-          Error{fmt::format("the run in '{}' is just beginning: try again", run_directory)});
+          Error{fmt::format("the run in '{}' is starting; try again in a moment", run_directory)});
     }
     const Duration next = sys::EventLoop::now() + kLookEvery;
     while (sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
@@ -249,20 +252,20 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
   const bool idle = !executions->empty() && executions->back().ended;
   if (idle && holder) {
-    return std::unexpected(Error{fmt::format("the run in '{}' has nothing at work now", run)});
+    return std::unexpected(Error{fmt::format("the run in '{}' has no active tasks now", run)});
   }
   if (!holder || executions->empty()) {
     return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
   }
   if (sys::is_suspended(*holder)) {
-    return std::unexpected(Error{
-        fmt::format("the run in '{}' is suspended, as by Ctrl-Z, and answers nobody: 'kill -CONT "
-                    "{}' lets it go on",
-                    run, *holder)});
+    return std::unexpected(
+        Error{fmt::format("the run in '{}' is suspended, as by Ctrl-Z, and does not respond; 'kill "
+                          "-CONT {}' resumes it",
+                          run, *holder)});
   }
   if (executions->back().socket_path.empty()) {
-    return std::unexpected(Error{
-        fmt::format("the run in '{}' has no control socket: it said why when it began", run)});
+    return std::unexpected(Error{fmt::format(
+        "the run in '{}' has no control socket; the reason was printed when it started", run)});
   }
   return executions->back().socket_path;
 }

@@ -103,10 +103,10 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
       job::Job::parse(submission.job_text, options, first.capacity());
   if (!job) return std::unexpected(std::move(job.error()));
   if (job->repeat()) {
-    return std::unexpected(text::Mistakes{
-        {.file = submission.job_file,
-         .message = "'repeat' is for the file that a run begins with, and this one is submitted to "
-                    "one: 'trainyard run' begins another"}});
+    return std::unexpected(
+        text::Mistakes{{.file = submission.job_file,
+                        .message = "'repeat' cannot be used in a file that is submitted to a run; "
+                                   "start it with 'trainyard run'"}});
   }
   sources_.push_back({.command_line = submission.command_line,
                       .job_file = submission.job_file,
@@ -123,10 +123,9 @@ std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow&
   if (source.job_text.empty()) {
     const std::uint32_t round = last_round_of(jobs_) + 1;
     if (!jobs_.first().repeat()) {
-      return std::unexpected(
-          text::Mistakes{{.file = jobs_.first().paths().file,
-                          .message = fmt::format(
-                              "has no 'repeat' any more, and round {} of it has begun", round)}});
+      return std::unexpected(text::Mistakes{
+          {.file = jobs_.first().paths().file,
+           .message = fmt::format("no longer has 'repeat', but round {} has started", round)}});
     }
     if (const auto job = add_round(round, batch.number); !job) {
       return std::unexpected(job.error());

@@ -175,8 +175,8 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored) && !std::filesystem::exists(kept_in, ignored)) {
     return fail(
-        fmt::format("there is no '{}': the job file comes first, as in 'trainyard learned "
-                    "forget sweep.yaml train'",
+        fmt::format("'{}' not found: name the job file first, as in 'trainyard learned forget "
+                    "sweep.yaml train'",
                     *job_file));
   }
   Result<job::Learned> learned = job::load_learned(kept_in);

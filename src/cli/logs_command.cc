@@ -226,7 +226,7 @@ class Follower {
 std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   if (attempt <= task.attempt && (task.attempt > 0 || options.follow)) return {};
-  return task.attempt == 0 ? fmt::format("{} has not been started", shown_name(task))
+  return task.attempt == 0 ? fmt::format("{} has not started", shown_name(task))
                            : fmt::format("{} has had {}", shown_name(task),
                                          report::counted(task.attempt, "attempt"));
 }
@@ -266,7 +266,7 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
 /// One task after the other, each under its name; those that have no such log are left out.
 ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
                       const std::string& run, const std::vector<journal::TaskRow>& tasks) {
-  if (options.follow) return fail("one task at a time can be followed: name it");
+  if (options.follow) return fail("only one task can be followed at a time; name it");
   for (const journal::TaskRow& task : tasks) {
     const bool first = &task == &tasks.front();
     const std::string wrong = wrong_with(options, task);
@@ -292,7 +292,8 @@ ExitCode logs_command(const LogsOptions& options) {
   if (!tasks) return fail(tasks.error());
   if (tasks->empty()) return fail(none_in_state(*selection));
   if (options.rank >= 0 && (options.only_stdout || options.only_stderr)) {
-    return fail("--rank, or --stdout and --stderr: a rank from 1 on has one log");
+    return fail(
+        "--rank cannot be combined with --stdout or --stderr: each rank from 1 on has one log");
   }
   if (tasks->size() > 1 && selection->is_all()) {
     return fail(fmt::format("which of the {} tasks of '{}'? Add '*' for all", tasks->size(),

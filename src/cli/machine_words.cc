@@ -55,17 +55,17 @@ std::optional<std::string> MachineWords::put_into(ParallelOptions& options) cons
   if (servers_.empty()) {
     const bool is_nats =
         !nkey_.empty() || !seed_file_.empty() || !ca_file_.empty() || !host_name_.empty();
-    if (is_nats) return "--nats-*: which servers? '--attach nats://host:4222'";
+    if (is_nats) return "--nats-*: no server given: use '--attach nats://host:4222'";
     if (joins_ || elsewhere_ > 0 || !run_.empty()) {
-      return "--run, --elsewhere and --join are about other machines: where are they met? "
-             "'--attach nats://host:4222'";
+      return "--run, --elsewhere and --join need a server: use '--attach nats://host:4222'";
     }
     return std::nullopt;
   }
-  if (run_.empty()) return "--attach: which run? '--run NAME', the same on all its machines";
+  if (run_.empty()) return "--attach: no run given: use '--run NAME', the same on all machines";
   if (joins_ == (elsewhere_ > 0)) {
-    return "--attach: one machine begins the run with '--elsewhere N', the workers of all others; "
-           "the others '--join' it";
+    return "--attach: use either '--elsewhere N' on the machine that starts the run, where N is "
+           "the "
+           "number of workers on other machines, or '--join' on the others";
   }
   options.attach_to = servers_;
   options.run = run_;

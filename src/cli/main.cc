@@ -354,6 +354,17 @@ class Commands {
   std::string date_;
 };
 
+/// "trainyard client progress": the command that was typed, as far as it was understood.
+std::string name_of_command(const CLI::App& app) {
+  std::string name = app.get_name();
+  const CLI::App* here = &app;
+  while (!here->get_subcommands().empty()) {
+    here = here->get_subcommands().front();
+    name += " " + here->get_name();
+  }
+  return name;
+}
+
 /// Reads what was typed. An exit code where that is all: it is wrong, or asks for help.
 std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& typed) {
   if (move_help_to_the_end(typed)) {
@@ -374,9 +385,9 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
       return answer(help.str());
     }
     const std::string unknown = unknown_word(app, typed);
-    return fail(unknown.empty()
-                    ? fmt::format("{}\n'trainyard --help' shows how it is used", error.what())
-                    : unknown);
+    return fail(unknown.empty() ? fmt::format("{}\n'{} --help' shows the usage", error.what(),
+                                              name_of_command(app))
+                                : unknown);
   }
   return std::nullopt;
 }

@@ -77,8 +77,8 @@ std::optional<std::string> read_word(const std::string& option, const std::strin
     names.push_back(name);
   }
   const auto meant = nearest(word, names);
-  return fmt::format("{}: there is no '{}', there are {}{}", option, word, fmt::join(names, ", "),
-                     meant ? fmt::format(". Did you mean '{}'?", *meant) : "");
+  return fmt::format("{}: unknown value '{}'; use {}{}", option, word, fmt::join(names, ", "),
+                     meant ? fmt::format(" (did you mean '{}'?)", *meant) : "");
 }
 
 std::vector<std::string> split(const std::string& text, char at) {
@@ -96,7 +96,7 @@ std::vector<std::string> split(const std::string& text, char at) {
 /// As job files take them: what a role or a label may be called.
 std::optional<std::string> wrong_name(const std::string& name) {
   if (job::is_role(name)) return std::nullopt;
-  return fmt::format("'{}' is no name: letters, digits, '_', '-' and '.' make one", name);
+  return fmt::format("'{}' is not a valid name; use letters, digits, '_', '-' and '.'", name);
 }
 
 /// "4,7": numbers from 0 on.
@@ -106,7 +106,7 @@ std::optional<std::string> read_numbers(const std::string& option, const std::st
   for (const std::string& part : split(text, ',')) {
     const Result<int> number = settings::parse_count(part);
     if (!number) {
-      return fmt::format("{}: '{}' is no number; several are written as 4,5,6", option, part);
+      return fmt::format("{}: '{}' is not a number; write several as 4,5,6", option, part);
     }
     numbers.push_back(*number);
   }
@@ -301,10 +301,10 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   if (auto wrong = read_word("--when-full", when_full_, policies(), options.queue.when_full)) {
     return wrong;
   }
-  if (json_) return "--json is of --status";
+  if (json_) return "--json needs --status";
   for (const auto& [option, value] :
        {std::pair("--retry-delay", retry_delay_), std::pair("--grace", grace_)}) {
-    if (!std::isfinite(value)) return fmt::format("{}: a number of seconds", option);
+    if (!std::isfinite(value)) return fmt::format("{}: must be a number of seconds", option);
   }
   options.workers = count_;
   if (auto wrong = read_numbers("--node-ids", nodes_, options.node_ids)) return wrong;
@@ -341,7 +341,7 @@ int ParallelWords::run_them() {
   if (!command) return static_cast<int>(fail(command.error()));
   if (count_ == 0) {
     return static_cast<int>(
-        fail("how many workers? 'trainyard parallel -n 4 -- python3 train.py'"));
+        fail("no number of workers given: use 'trainyard parallel -n 4 -- python3 train.py'"));
   }
   ParallelOptions options;
   if (const auto wrong = read_options(options)) return static_cast<int>(fail(*wrong));

@@ -71,7 +71,8 @@ Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
   if (times != std::string_view::npos) {
     const auto [rest, error] = std::from_chars(text.data(), text.data() + times, count);
     if (error != std::errc{} || rest != text.data() + times || count < 1 || count > kGpusMax) {
-      return std::unexpected(Error{fmt::format("--gpus: '{}' is not like 4x24GB", text)});
+      return std::unexpected(
+          Error{fmt::format("--gpus: '{}' is not valid; write it as in 4x24GB", text)});
     }
     memory = text.substr(times + 1);
   }

@@ -36,9 +36,9 @@ bool exists(const std::string& path) {
 }
 
 Error no_run(const std::string& run_directory) {
-  return Error{fmt::format(
-      "no run has begun in '{}': start one with 'trainyard run <job file> --run-dir {}'",
-      run_directory, run_directory)};
+  return Error{
+      fmt::format("no run found in '{}': start one with 'trainyard run <job file> --run-dir {}'",
+                  run_directory, run_directory)};
 }
 
 /// Nothing for a run that was killed before it had begun.
@@ -75,8 +75,8 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
     options.job_file = last.job_file;
     if (!exists(options.job_file)) {
       return std::unexpected(
-          Error{fmt::format("the job file of the run, '{}', is not there any more: 'trainyard run "
-                            "--resume {} <job file>' takes another",
+          Error{fmt::format("the job file of the run, '{}', was not found; name another with "
+                            "'trainyard run --resume {} <job file>'",
                             options.job_file, options.resume)});
     }
   }
@@ -85,10 +85,9 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   options.config_file = last.config_file;
   options.taken_over = "--config " + options.config_file;
   if (exists(options.config_file)) return {};
-  return std::unexpected(
-      Error{fmt::format("the configuration file of the run, '{}', is not there any more: say "
-                        "another with --config",
-                        options.config_file)});
+  return std::unexpected(Error{fmt::format(
+      "the configuration file of the run, '{}', was not found; name another with --config",
+      options.config_file)});
 }
 
 /// As long as the job file says what it said when it was submitted, so do the files that it names.
@@ -125,7 +124,7 @@ Result<std::string> run_of_job(const RunOptions& options) {
   std::string latest = latest_run_of(*job);
   if (!latest.empty()) return latest;
   return std::unexpected(
-      Error{fmt::format("no run of '{}' has begun in '{}': 'trainyard run {}' starts one",
+      Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'",
                         options.job_file, job->first, options.job_file)});
 }
 

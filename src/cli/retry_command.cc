@@ -202,7 +202,9 @@ Result<Wanted> look_up(const RetryOptions& options) {
   Result<std::vector<journal::TaskRow>> tasks =
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
-  if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
+  if (tasks->empty()) {
+    return std::unexpected(Error{"nothing to retry: " + none_in_state(*selection)});
+  }
   wanted.tasks = std::move(*tasks);
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
     return std::unexpected(std::move(kept.error()));

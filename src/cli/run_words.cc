@@ -95,52 +95,48 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
 /// What does not go together, for people; empty when all does.
 std::string wrong_with_run(const RunOptions& options) {
   if (options.resumes && options.next) {
-    return "--resume goes on with a run and --new starts another one: say one of them";
+    return "--resume and --new cannot be combined: --resume continues a run, --new starts another "
+           "one";
   }
   if (std::string wrong = wrong_with_command(options.words, options.job_file); !wrong.empty()) {
     return wrong;
   }
   if (options.words.is_command() && (options.resumes || options.next || !options.only.empty())) {
-    return "a command begins a run of its own each time: --resume, --new and --only are for job "
-           "files";
+    return "--resume, --new and --only cannot be used with a command: they need a job file";
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(options.job_file, ignored)) {
     return fmt::format(
-        "'{}' is a directory and no job file: 'trainyard run --resume {}' goes on "
-        "with the run in it",
+        "'{}' is a directory, not a job file; 'trainyard run --resume {}' continues the run in it",
         options.job_file, text::shell_word(options.job_file));
   }
   if (!options.only.empty() && options.resumes) {
-    return "--only begins a run with some of its tasks: of one that has begun 'trainyard retry' "
-           "takes them";
+    return "--only cannot be combined with --resume; to run tasks of a run that has started, use "
+           "'trainyard retry'";
   }
   if (options.snapshot && options.resumes) {
-    return "--snapshot copies the code when a run begins: one that has begun goes on where it was, "
-           "in its copy or in the work tree";
+    return "--snapshot cannot be combined with --resume: a resumed run keeps its copy of the code, "
+           "or uses the work tree";
   }
   if (options.rerun_changed && !options.resumes) {
-    return "--rerun-changed goes with --resume: a new run runs all tasks";
+    return "--rerun-changed needs --resume: a new run runs all tasks";
   }
   if (!options.resume.empty() && !options.run_directory.empty()) {
-    return "--resume names the run directory already: leave --run-dir out";
+    return "--run-dir cannot be combined with '--resume <run-dir>'";
   }
   if (options.detach && options.until_stdin_closes) {
-    return "--detach lets go of standard input and --until-stdin-closes waits for its end: say one "
-           "of them";
+    return "--detach and --until-stdin-closes cannot be combined: --detach closes standard input";
   }
   if (options.until_stdin_closes && !sys::has_other_end(sys::kStandardInput)) {
-    return "--until-stdin-closes is for a program that holds the other end of a pipe, and standard "
-           "input is none";
+    return "--until-stdin-closes needs a pipe or a socket as standard input";
   }
   if (!options.job_file.empty() || !options.resume.empty()) return {};
   if (options.words.is_command()) return {};
   if (options.resumes && !options.run_directory.empty()) return {};
-  return options.resumes
-             ? "which run? 'trainyard run sweep.yaml --resume', or 'trainyard run --resume "
-               "<run-dir>'"
-             : "which job file? 'trainyard run sweep.yaml', 'trainyard run -- python train.py', or "
-               "'trainyard run sweep.yaml --resume'";
+  return options.resumes ? "no run given: use 'trainyard run sweep.yaml --resume' or 'trainyard "
+                           "run --resume <run-dir>'"
+                         : "no job file given: use 'trainyard run sweep.yaml', 'trainyard run -- "
+                           "python train.py' or 'trainyard run sweep.yaml --resume'";
 }
 
 /// Of a run that the queue begins, the text of its job file as it was submitted, and of those that
@@ -164,13 +160,13 @@ Result<void> take_from_queue(RunOptions& options) {
 
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file) {
   if (words.is_command() && !job_file.empty()) {
-    return fmt::format("the job file '{}' and a command: say one of them", job_file);
+    return fmt::format("the job file '{}' and a command cannot be combined", job_file);
   }
   const std::string option = words.first_option();
   if (words.is_command() || option.empty()) return {};
   return fmt::format(
-      "{} goes with a command behind '--', as in 'trainyard run {} ... -- python "
-      "train.py'; in a job file it is a key",
+      "{} needs a command after '--', as in 'trainyard run {} ... -- python train.py'; in a job "
+      "file it is a key",
       option, option);
 }
 
@@ -184,9 +180,9 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   options_.words.command = std::move(command);
   if (run_->count("--slurm") > 0) {
     if (run_->count("--on") > 0 && !options_.machines.contains(kSlurm)) {
-      return fail(
-          fmt::format("--slurm requests nodes, and '--on {}' names none of them: '--on {},slurm'",
-                      options_.machines, options_.machines));
+      return fail(fmt::format(
+          "--slurm needs the host 'slurm', and '--on {}' does not contain it; use '--on {},slurm'",
+          options_.machines, options_.machines));
     }
     options_.settings.push_back("slurm.options=" + options_.slurm);
     if (run_->count("--on") == 0) options_.machines = kSlurm;

@@ -30,22 +30,22 @@ text::TaskNames all_names_of(const journal::TaskRow& row) {
 /// What somebody typed that means no task of a run.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern) {
-  std::string text = fmt::format("no task is called '{}'", pattern);
+  std::string text = fmt::format("task '{}' not found", pattern);
   if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
     for (const std::string& near : lookup->near) {
       text +=
-          fmt::format("{} '{}'", &near == &lookup->near.front() ? ", did you mean" : " or", near);
+          fmt::format("{} '{}'", &near == &lookup->near.front() ? " (did you mean" : " or", near);
     }
-    text += "?";
+    text += "?)";
   } else {
-    text += fmt::format(" in '{}', and no run is called so", seen_from_here(selection.run));
+    text += fmt::format(" in '{}', and no run has this name", seen_from_here(selection.run));
   }
   return Error{std::move(text)};
 }
 
 Error several_of_name(const std::string& name, const std::vector<journal::TaskRow>& rows,
                       const std::vector<std::size_t>& places) {
-  std::string text = fmt::format("several tasks are called '{}':", name);
+  std::string text = fmt::format("several tasks have the name '{}':", name);
   for (const std::size_t place : places) text += " " + shown_name(rows[place]);
   return Error{std::move(text)};
 }
@@ -81,9 +81,15 @@ std::string shown_name(const journal::TaskRow& row) {
 }
 
 std::string none_in_state(const TasksOfRun& selection) {
-  return fmt::format("no task {}of '{}' is in {} state",
-                     selection.patterns.empty() ? "" : "so called ", seen_from_here(selection.run),
-                     selection.states.size() == 1 ? "that" : "such a");
+  std::string states;
+  for (const report::TaskState state : selection.states) {
+    states += fmt::format("{}:{}", states.empty() ? "" : " or ", report::task_state_word(state));
+  }
+  const std::string run = seen_from_here(selection.run);
+  if (states.empty()) return fmt::format("'{}' has no tasks", run);
+  return fmt::format("{} of '{}' is {}",
+                     selection.patterns.empty() ? "no task" : "none of the selected tasks", run,
+                     states);
 }
 
 Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,

@@ -84,7 +84,7 @@ Result<void> add_pattern(const std::string& word, std::vector<text::TaskPattern>
   if (!pattern && !word.contains('/')) return std::unexpected(std::move(pattern.error()));
   if (!pattern) {
     return std::unexpected(
-        Error{fmt::format("there is no run in '{}', and it names no task", word)});
+        Error{fmt::format("no run found in '{}', and it is not a valid name of a task", word)});
   }
   patterns.push_back(std::move(*pattern));
   return {};
@@ -145,11 +145,11 @@ Result<void> check_not_a_task(const RunInWord& word) {
   // "sweep/lr=1" of the run sweep and of its group sweep are the same, and so are the run vit and
   // its only task vit.
   if (*other == *run && tasks_meant(*run, word.tasks) == tasks_meant(*run, word.word)) return {};
-  return std::unexpected(Error{
-      fmt::format("'{}' is {}, and a task of {}: say '--run-dir {}' for the one, and '--run-dir {} "
-                  "{}' for the other",
-                  word.word, name_of_run(*run), name_of_run(*other), seen_from_here(*run),
-                  seen_from_here(*other), word.word)});
+  return std::unexpected(
+      Error{fmt::format("'{}' is ambiguous: {}, and a task of {}; write '--run-dir {}' for the "
+                        "run, or '--run-dir {} {}' for the task",
+                        word.word, name_of_run(*run), name_of_run(*other), seen_from_here(*run),
+                        seen_from_here(*other), word.word)});
 }
 
 /// One run may be named by several words: of it the tasks of any of them, or all.
@@ -197,7 +197,7 @@ Result<void> keep_one_run(ReadWords& read) {
   for (std::size_t i = 0; i < read.runs.size(); ++i) {
     if (i == kept) continue;
     if (read.runs[i].is_path) {
-      return std::unexpected(Error{fmt::format("one run at a time: '{}' and '{}' are two",
+      return std::unexpected(Error{fmt::format("only one run is allowed here, not '{}' and '{}'",
                                                read.runs[kept].word, read.runs[i].word)});
     }
     if (Result<void> added = add_pattern(read.runs[i].word, read.patterns); !added) return added;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/checked_job.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -42,7 +43,10 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
     text = std::move(job->text);
   } else {
     Result<std::string> read = text::read_text_file(path);
-    if (!read) return std::unexpected(std::move(read.error()).in(options.job_file));
+    if (!read) {
+      return std::unexpected(
+          unreadable_job(std::move(read.error()), options.job_file).in(options.job_file));
+    }
     text = std::move(*read);
   }
   return wire::Submit{.job_file = std::move(path),
@@ -74,7 +78,7 @@ ExitCode submit_command(const SubmitOptions& options) {
   if (!reader) return fail(reader.error());
   const Result<std::string> socket = socket_of_run(*reader, *run);
   if (!socket) {
-    return fail(fmt::format("{}; 'trainyard submit' without a run adds to your queue",
+    return fail(fmt::format("{}; without a run, 'trainyard submit' adds to your queue",
                             socket.error().message));
   }
   // It may take a while, and the yard cannot make its log short under a view that is held.

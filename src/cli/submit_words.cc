@@ -41,18 +41,17 @@ std::string wrong_with_submit(const SubmitOptions& options) {
     return wrong;
   }
   if (options.job_file.empty() && !options.words.is_command()) {
-    return "which job file, or which command? 'trainyard submit sweep.yaml', or 'trainyard submit "
+    return "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
            "-- python train.py'";
   }
   if (!options.run_directory.empty() && !options.needs.empty()) {
-    return "--needs is for the queue: what is added to a run says in its job file which groups it "
-           "needs";
+    return "--needs cannot be used when adding to a run; use 'needs' in the job file";
   }
   if (!options.run_directory.empty() && options.snapshot) {
-    return "--snapshot is for the queue: what is added to a run works in the work tree itself";
+    return "--snapshot cannot be used when adding to a run: its tasks use the work tree";
   }
   if (!options.run_directory.empty() && !options.config_file.empty()) {
-    return "--config is for the queue: a run has its own";
+    return "--config cannot be used when adding to a run, which has its own configuration";
   }
   return {};
 }

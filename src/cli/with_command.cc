@@ -55,8 +55,8 @@ std::vector<const char*> without_separator(const CLI::App& app,
 Result<std::vector<std::string>> typed_command(const CLI::App& app) {
   std::vector<std::string> command = app.remaining();
   if (command.empty()) {
-    return std::unexpected(Error{
-        fmt::format("which command? 'trainyard {} -n 4 -- python3 train.py'", app.get_name())});
+    return std::unexpected(Error{fmt::format(
+        "no command given: use 'trainyard {} -n 4 -- python3 train.py'", app.get_name())});
   }
   if (command.front().starts_with('-')) {
     return std::unexpected(Error{unknown_option(app, command.front())});

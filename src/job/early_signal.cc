@@ -34,15 +34,16 @@ std::string short_name(int number) { return schedule::signal_name(number).substr
 std::string unknown_text(std::string_view name) {
   constexpr std::string_view kExample = "as in signal: USR1@120";
   if (name == "KILL" || name == "STOP") {
-    return fmt::format("SIG{} cannot be caught: take another, {}", name, kExample);
+    return fmt::format("SIG{} cannot be caught; use another signal, {}", name, kExample);
   }
-  if (name == "TERM") return fmt::format("SIGTERM comes anyway: take another, {}", kExample);
+  if (name == "TERM")
+    return fmt::format("SIGTERM is sent anyway; use another signal, {}", kExample);
   std::array<std::string, kSignals.size()> names;
   std::ranges::transform(kSignals, names.begin(), short_name);
   const std::vector<std::string_view> known(names.begin(), names.end());
   const auto meant = nearest(name, known);
-  if (meant) return fmt::format("there is no signal '{}'; did you mean {}?", name, *meant);
-  return fmt::format("there is no signal '{}'; it is a name, {}", name, kExample);
+  if (meant) return fmt::format("unknown signal '{}' (did you mean {}?)", name, *meant);
+  return fmt::format("unknown signal '{}'; write a name, {}", name, kExample);
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ Result<model::EarlySignal> parse_early_signal(std::string_view text) {
   if (!before) return std::unexpected(before.error());
   if (*before < kLeast || *before > kMost) {
     return std::unexpected(
-        Error{fmt::format("'{}' is not from a second to a day", text.substr(at + 1))});
+        Error{fmt::format("must be from 1 second to 1 day, not '{}'", text.substr(at + 1))});
   }
   signal.before = *before;
   return signal;
@@ -70,7 +71,7 @@ bool fits_into(Duration time_limit, const model::EarlySignal& signal) {
 }
 
 std::string too_early_text(Duration time_limit, const model::EarlySignal& signal) {
-  return fmt::format("it comes {} before the time limit, which is {}",
+  return fmt::format("{} before the time limit is too early; 'time-limit' is {}",
                      trainyard::to_text(signal.before), trainyard::to_text(time_limit));
 }
 

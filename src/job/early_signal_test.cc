@@ -28,12 +28,14 @@ TEST(EarlySignal, IsReadAsSlurmWritesIt) {
 }
 
 TEST(EarlySignal, IsRefusedWhereItCannotWork) {
-  EXPECT_EQ(error_of("KILL@5"), "SIGKILL cannot be caught: take another, as in signal: USR1@120");
-  EXPECT_EQ(error_of("SIGTERM"), "SIGTERM comes anyway: take another, as in signal: USR1@120");
-  EXPECT_EQ(error_of("URS1@5"), "there is no signal 'URS1'; did you mean USR1?");
-  EXPECT_EQ(error_of("10@5"), "there is no signal '10'; it is a name, as in signal: USR1@120");
-  EXPECT_EQ(error_of("USR1@0"), "'0' is not from a second to a day");
-  EXPECT_EQ(error_of("USR1@2d"), "'2d' is not from a second to a day");
+  EXPECT_EQ(error_of("KILL@5"),
+            "SIGKILL cannot be caught; use another signal, as in signal: USR1@120");
+  EXPECT_EQ(error_of("SIGTERM"),
+            "SIGTERM is sent anyway; use another signal, as in signal: USR1@120");
+  EXPECT_EQ(error_of("URS1@5"), "unknown signal 'URS1' (did you mean USR1?)");
+  EXPECT_EQ(error_of("10@5"), "unknown signal '10'; write a name, as in signal: USR1@120");
+  EXPECT_EQ(error_of("USR1@0"), "must be from 1 second to 1 day, not '0'");
+  EXPECT_EQ(error_of("USR1@2d"), "must be from 1 second to 1 day, not '2d'");
   EXPECT_NE(error_of("USR1@soon"), "");
   EXPECT_NE(error_of("USR1@"), "");
   EXPECT_NE(error_of(""), "");
@@ -46,7 +48,7 @@ TEST(EarlySignal, MustComeAfterTheStart) {
   EXPECT_FALSE(fits_into(Duration{60'000}, minute));
   EXPECT_TRUE(fits_into(Duration{1}, {}));
   EXPECT_EQ(too_early_text(Duration{60'000}, minute),
-            "it comes 1:00 before the time limit, which is 1:00");
+            "1:00 before the time limit is too early; 'time-limit' is 1:00");
   EXPECT_EQ(to_text(minute), "SIGUSR1, 1:00 before TERM");
 }
 

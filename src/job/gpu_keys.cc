@@ -61,15 +61,14 @@ std::vector<GpuKeys::Mistake> GpuKeys::mistakes() const {
   for (const auto& [where, seen] : seen_) {
     if (seen.of_use) continue;
     const auto [line, column, key] = where;
-    std::string_view why = "no GPU is asked for; 'gpu-memory' says how much of one is needed";
+    std::string_view why = "the task requests no GPU; 'gpu-memory' sets the memory it needs on one";
     if (seen.on_gpu) {
       why =
-          "GPUs of its own ('gpus') are shared with nobody; 'gpu-memory' says how much of one is "
-          "needed";
+          "whole GPUs ('gpus') are not shared; to share one, set 'gpu-memory' to the memory needed";
     }
-    if (key == TaskKey::Where) why = "'gpu' says which GPUs, and no GPU is asked for";
+    if (key == TaskKey::Where) why = "'gpu' selects GPUs, but the task requests no GPU";
     if (key == TaskKey::Gpus) {
-      why = "none is asked for, and 'gpu-memory' asks for one; 'device: cpu' trains on the CPUs";
+      why = "0 cannot be combined with 'gpu-memory'; to train on the CPUs, write 'device: cpu'";
     }
     found.push_back({.place = {.line = line, .column = column},
                      .group = seen.group,

@@ -38,9 +38,9 @@ std::vector<std::string> in_one(std::string_view lines) {
 }
 
 constexpr std::string_view kNone =
-    "no GPU is asked for; 'gpu-memory' says how much of one is needed";
+    "the task requests no GPU; 'gpu-memory' sets the memory it needs on one";
 constexpr std::string_view kOwn =
-    "GPUs of its own ('gpus') are shared with nobody; 'gpu-memory' says how much of one is needed";
+    "whole GPUs ('gpus') are not shared; to share one, set 'gpu-memory' to the memory needed";
 
 TEST(GpuKeys, AreAMistakeWhereNoGpuIsAskedFor) {
   EXPECT_THAT(in_one("gpu-utilization: 40%"),
@@ -87,7 +87,7 @@ TEST(GpuKeys, AreNoneWhereTheyMeanSomethingToOneOfThoseThatTheyAreWrittenFor) {
 
 TEST(GpuKeys, AreNoGpuAndMemoryOfOneNotAtOnce) {
   const std::string why =
-      "gpus: none is asked for, and 'gpu-memory' asks for one; 'device: cpu' trains on the CPUs";
+      "gpus: 0 cannot be combined with 'gpu-memory'; to train on the CPUs, write 'device: cpu'";
   EXPECT_THAT(in_one("gpus: 0\n  gpu-memory: 2GB"),
               ElementsAre("sweep.yaml:4:9: group 'a': " + why));
   EXPECT_THAT(in_one("gpus: 0\n  gpu-memory: auto"),

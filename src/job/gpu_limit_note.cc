@@ -19,8 +19,8 @@ std::optional<std::string> gpu_limit_note(const model::Plan& plan, const model::
       plan.shapes, [most](const model::Shape& it) { return it.terms.request.gpus > most; });
   if (beyond == plan.shapes.end()) return std::nullopt;
   return fmt::format(
-      "group '{}': a task wants {}, and limits.gpus lets all of your runs have {} together: it "
-      "waits until that is changed",
+      "group '{}': a task needs {}, but limits.gpus allows all of your runs {} together: the task "
+      "waits until you change that",
       plan.groups[beyond->group.value].name,
       beyond->terms.request.gpus == 1 ? "1 GPU"
                                       : fmt::format("{} GPUs", beyond->terms.request.gpus),

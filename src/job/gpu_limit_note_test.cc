@@ -19,11 +19,11 @@ model::Plan plan_wanting(int gpus) {
 
 TEST(GpuLimitNote, SaysWhichTasksCanStartAtNoHour) {
   EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = 1, .hours = {}}),
-            "group 'train': a task wants 2 GPUs, and limits.gpus lets all of your runs have 1 "
-            "together: it waits until that is changed");
+            "group 'train': a task needs 2 GPUs, but limits.gpus allows all of your runs 1 "
+            "together: the task waits until you change that");
   EXPECT_EQ(gpu_limit_note(plan_wanting(1), {.usual = 0, .hours = {}}),
-            "group 'train': a task wants 1 GPU, and limits.gpus lets all of your runs have 0 "
-            "together: it waits until that is changed");
+            "group 'train': a task needs 1 GPU, but limits.gpus allows all of your runs 0 "
+            "together: the task waits until you change that");
 }
 
 TEST(GpuLimitNote, IsNoneWhereTheyMayStartAtSomeHour) {

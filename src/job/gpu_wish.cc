@@ -23,20 +23,19 @@ Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request)
   if (!wish.device) return {};
   if (wish.device->cpu) {
     if (request.gpus > 0 && !wish.device_goes_first) {
-      return std::unexpected(Error{"'cpu' is wanted, and a GPU is asked for"});
+      return std::unexpected(Error{"'cpu' cannot be combined with a request for GPUs"});
     }
     request.gpus = 0;
     request.gpu_memory = {};
     return {};
   }
   if (wish.device->gpu && request.gpus > 1) {
-    return std::unexpected(
-        Error{fmt::format("one GPU is named, and {} are asked for", request.gpus)});
+    return std::unexpected(Error{fmt::format("names one GPU, but {} are requested", request.gpus)});
   }
   request.gpu = wish.device->gpu;
   if (request.gpus > 0) return {};
   if (wish.gpus && !wish.device_goes_first) {
-    return std::unexpected(Error{"a GPU is wanted, and none is asked for (gpus: 0)"});
+    return std::unexpected(Error{"a GPU cannot be combined with 'gpus: 0'"});
   }
   request.gpus = 1;
   request.gpu_memory = usual;

@@ -289,7 +289,7 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(*text, options.job_file);
   if (document.root() == nullptr) {
-    return std::unexpected(Error{fmt::format("{}: is no job file", options.job_file)});
+    return std::unexpected(Error{fmt::format("{}: is not a job file", options.job_file)});
   }
   text::MistakeList whatever;
   const settings::Configuration configuration = layered(options, document, directory, whatever);

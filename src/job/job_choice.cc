@@ -32,7 +32,7 @@ Error no_such_task(const std::string& pattern, const std::vector<std::string>& i
   const std::optional<std::string_view> near =
       ids.size() <= kComparedMax ? nearest(pattern, names) : std::nullopt;
   return Error{fmt::format("the job has no task '{}'{}", pattern,
-                           near ? fmt::format(", did you mean '{}'?", *near) : std::string())};
+                           near ? fmt::format(" (did you mean '{}'?)", *near) : std::string())};
 }
 
 /// The chosen tasks with those that they need, of groups of which none was chosen itself: all of a

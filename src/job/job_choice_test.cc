@@ -61,7 +61,7 @@ TEST(JobChoice, TakesAlongWhatIsNeededOverSeveralGroups) {
 TEST(JobChoice, SaysWhatMeansNothing) {
   EXPECT_THAT(run_of({"lr=0.2"}), ElementsAre("the job has no task 'lr=0.2'"));
   EXPECT_THAT(run_of({"other", "unpak"}),
-              ElementsAre("the job has no task 'unpak', did you mean 'unpack'?"));
+              ElementsAre("the job has no task 'unpak' (did you mean 'unpack'?)"));
 }
 
 TEST(JobChoice, TakesOfWhatIsNeededTaskByTaskNoMore) {

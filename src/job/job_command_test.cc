@@ -59,17 +59,15 @@ TEST(JobCommand, GivesAListItsValuesAsTheyAre) {
 }
 
 TEST(JobCommand, IsRefusedWhereAValueWouldBeReadOnceMore) {
-  EXPECT_THAT(
-      of_task(R"(command: 'echo $(( {v} + 1 ))')"),
-      ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in arithmetic, which "
-                  "would read its value as a formula; make a number of it first: n=$(printf %d "
-                  "{v}) || exit; "
-                  "echo $((n + 1))"));
+  EXPECT_THAT(of_task(R"(command: 'echo $(( {v} + 1 ))')"),
+              ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: '{v}' cannot be used in "
+                          "arithmetic, which would read its value as a formula; convert it to a "
+                          "number first: n=$(printf %d {v}) || exit; echo $((n + 1))"));
   EXPECT_THAT(
       of_task(R"(command: "sh -c 'echo {v}'")"),
       ElementsAre(
-          "sweep.yaml:5:15: group 'g': task 1: command: '{v}' stands in the text that 'sh -c' "
-          "reads as a command; hand it over as an argument: sh -c '... \"$1\"' sh {v}"));
+          "sweep.yaml:5:15: group 'g': task 1: command: '{v}' cannot be used in the text that 'sh "
+          "-c' reads as a command; pass it as an argument: sh -c '... \"$1\"' sh {v}"));
   EXPECT_THAT(of_task(R"(command: ['echo $(( {v} + 1 ))'], env: {A: '${{U:-{v}}}'})"), IsEmpty());
 }
 
@@ -85,29 +83,26 @@ TEST(JobCommand, TakesNoValueThatIsLongerThanAVariableMayBe) {
   EXPECT_THAT(of_task("command: 'x {v}', id: y", fmt::format("{{v: [{}]}}", longest)), IsEmpty());
   EXPECT_THAT(
       of_task("command: 'x {v}', id: y", fmt::format("{{v: [b, {}a]}}", longest)),
-      ElementsAre(
-          "sweep.yaml:3:19: group 'g': 'v': has 131055 bytes, and a program can be given 131054 "
-          "as one value; write it to a file, and the file's name here"));
+      ElementsAre("sweep.yaml:3:19: group 'g': 'v': has 131055 bytes, but one value of a program "
+                  "can have at most 131054; write it to a file and use the name of the file here"));
 }
 
 TEST(JobCommand, HasNoNulNorHasWhatItIsGiven) {
-  EXPECT_THAT(
-      of_task(R"(command: [echo, "a\0b"], env: {X: "a\0b"}, working-directory: "x\0y")"),
-      ElementsAre(
-          "sweep.yaml:5:22: group 'g': task 1: command: has the character \\0, which no program "
-          "can be given",
-          "sweep.yaml:5:40: group 'g': task 1: env: X: has the character \\0, which no program "
-          "can be given",
-          "sweep.yaml:5:68: group 'g': task 1: working-directory: has the character \\0, which "
-          "no program can be given"));
+  EXPECT_THAT(of_task(R"(command: [echo, "a\0b"], env: {X: "a\0b"}, working-directory: "x\0y")"),
+              ElementsAre("sweep.yaml:5:22: group 'g': task 1: command: has the character \\0, "
+                          "which cannot be passed to a program",
+                          "sweep.yaml:5:40: group 'g': task 1: env: X: has the character \\0, "
+                          "which cannot be passed to a program",
+                          "sweep.yaml:5:68: group 'g': task 1: working-directory: has the "
+                          "character \\0, which cannot be passed to a program"));
   EXPECT_THAT(of_task(R"(command: "echo a\0b", id: "{v}")"),
               ElementsAre("sweep.yaml:5:15: group 'g': task '{v}': command: has the character \\0, "
-                          "which no program can be given"));
+                          "which cannot be passed to a program"));
   EXPECT_THAT(of_task("command: x, id: y", R"({v: ["a\0b"], include: [{w: "\0"}]})"),
-              ElementsAre("sweep.yaml:3:16: group 'g': 'v': has the character \\0, which no "
-                          "program can be given",
-                          "sweep.yaml:3:39: group 'g': 'w': has the character \\0, which no "
-                          "program can be given"));
+              ElementsAre("sweep.yaml:3:16: group 'g': 'v': has the character \\0, which cannot be "
+                          "passed to a program",
+                          "sweep.yaml:3:39: group 'g': 'w': has the character \\0, which cannot be "
+                          "passed to a program"));
 }
 
 }  // namespace

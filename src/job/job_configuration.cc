@@ -30,8 +30,8 @@ void refuse_settings_of_the_run(const settings::Configuration& configuration,
       continue;
     }
     mistakes.add(configuration.mistake(
-        setting, fmt::format("{}: is set for the whole run, and a submission cannot change it; it "
-                             "may set what begins with 'task.'",
+        setting, fmt::format("{}: cannot be changed by a submission, only by the run; a submission "
+                             "can set the keys that start with 'task.'",
                              key)));
   }
 }
@@ -48,7 +48,7 @@ void apply_job_file(settings::Configuration& configuration, const text::YamlDocu
   const bool twice = config != nullptr && config->kind == text::YamlKind::Mapping &&
                      config->find("machines") != nullptr;
   if (twice) {
-    mistakes.add(document.mistake(*machines, "machines: is said under 'config', too"));
+    mistakes.add(document.mistake(*machines, "machines: is also set under 'config'"));
   } else {
     settings::apply_machines(configuration, document, *machines, mistakes);
   }

@@ -99,17 +99,17 @@ TEST(JobMemory, ThatMayGrowIsWrittenInOneWay) {
     return mistakes_of(fmt::format("groups:\n- name: a\n  {}\n  tasks: [{{command: x}}]\n", wants));
   };
   EXPECT_THAT(wrong("gpu-memory: 4GB+"),
-              ElementsAre("sweep.yaml:3:15: group 'a': gpu-memory: '4GB+' is no amount of memory; "
-                          "one that may grow is written 'at least 4GB'"));
+              ElementsAre("sweep.yaml:3:15: group 'a': gpu-memory: '4GB+' is not a valid amount of "
+                          "memory; for one that may grow, write 'at least 4GB'"));
   EXPECT_THAT(wrong("memory: '>= 4GB'"),
-              ElementsAre("sweep.yaml:3:11: group 'a': memory: '>= 4GB' is no amount of memory; "
-                          "one that may grow is written 'at least 4GB'"));
-  EXPECT_THAT(wrong("memory: at least 0"), ElementsAre(HasSubstr("'at least 0' says nothing")));
+              ElementsAre("sweep.yaml:3:11: group 'a': memory: '>= 4GB' is not a valid amount of "
+                          "memory; for one that may grow, write 'at least 4GB'"));
+  EXPECT_THAT(wrong("memory: at least 0"), ElementsAre(HasSubstr("'at least 0' has no effect")));
   EXPECT_THAT(wrong("memory: at least"), ElementsAre(HasSubstr("memory: 'at least'")));
   EXPECT_THAT(wrong("memory: at least 8gb"), ElementsAre(HasSubstr("'8gb'")));
   EXPECT_THAT(wrong("memory: auto"), ElementsAre(HasSubstr("'auto'")));
   EXPECT_THAT(wrong("memory: at least 1GB\n  memory-limit: hard"),
-              ElementsAre(HasSubstr("a hard limit needs a 'memory' that does not grow")));
+              ElementsAre(HasSubstr("'hard' cannot be combined with 'memory: at least ...'")));
 }
 
 TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
@@ -188,8 +188,8 @@ TEST(JobGpus, ThatAreLateMayBeLargeEnoughButForTwoPhaseTasks) {
   looked_at.only_shown = true;
   EXPECT_THAT(job_of(text("two-phase: true"), looked_at, machine).notes(),
               Contains(AllOf(HasSubstr("can never run here: needs 500 GB of memory on a GPU"),
-                             EndsWith("; GPU 1 does not answer, and a task of two phases sees only "
-                                      "those that do when it begins"))));
+                             EndsWith("; GPU 1 does not respond, and a two-phase task can use only "
+                                      "GPUs that respond when it starts"))));
 }
 
 TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
@@ -213,7 +213,7 @@ TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
   };
   EXPECT_THAT(job.plan().sharing, ElementsAre(measured(0), measured(3)));
   EXPECT_THAT(job.gpu_shares(), ElementsAre(625));
-  EXPECT_THAT(job.notes(), Contains(HasSubstr("no more than 3")));
+  EXPECT_THAT(job.notes(), Contains(HasSubstr("at most 3 per GPU")));
 }
 
 TEST(JobGpus, BeginWithALimitOfSharingAloneWhereNothingElseIsKnown) {
@@ -302,15 +302,17 @@ TEST_F(CappedJob, IsToldNothingWhereNothingIsToBeSaid) {
 
 TEST(JobMistakes, TellThatAHardLimitOfAGpuNeedsANumber) {
   const char* const expected =
-      "sweep.yaml:4:23: group 'train': gpu-memory-limit: a hard limit needs 'gpu-memory', which "
-      "says how much";
+      "sweep.yaml:4:23: group 'train': gpu-memory-limit: 'hard' needs 'gpu-memory', the amount";
   EXPECT_THAT(in_group("gpu-memory-limit: hard"), ElementsAre(expected));
-  EXPECT_THAT(in_group("gpu-memory: at least 1GB\ngpu-memory-limit: hard"),
-              ElementsAre(HasSubstr("can never run here"),
-                          HasSubstr("a hard limit needs a 'gpu-memory' that does not grow")));
+  EXPECT_THAT(
+      in_group("gpu-memory: at least 1GB\ngpu-memory-limit: hard"),
+      ElementsAre(
+          HasSubstr("can never run here"),
+          HasSubstr(
+              "'hard' cannot be combined with a 'gpu-memory' that may grow ('at least', 'auto')")));
   EXPECT_THAT(in_group("gpu-memory-limit: firm"),
-              ElementsAre("sweep.yaml:4:23: group 'train': gpu-memory-limit: 'firm' is neither "
-                          "none, soft nor hard; how much is said by 'gpu-memory'"));
+              ElementsAre("sweep.yaml:4:23: group 'train': gpu-memory-limit: must be none, soft or "
+                          "hard, not 'firm'; 'gpu-memory' sets the amount"));
 }
 
 TEST(JobGpus, OfAmdAreNamedToHip) {
@@ -358,24 +360,22 @@ TEST(JobMistakes, TellWhatTheGpusCannotGive) {
   EXPECT_EQ(with("gpus: 3"),
             "sweep.yaml:3:9: group 'a': task 'a-1' can never run here: needs 3 GPUs, this machine "
             "has 2");
-  EXPECT_EQ(
-      with("gpu-memory: 7.5GB"),
-      "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on a "
-      "GPU, the largest here can give 7.2 GB after what is kept free");
-  EXPECT_EQ(
-      with("device: cuda:2"),
-      "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: wants 'cuda:2', this machine "
-      "has 2 GPUs ('cuda:0' to 'cuda:1')");
+  EXPECT_EQ(with("gpu-memory: 7.5GB"),
+            "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on "
+            "a GPU, the largest here has 7.2 GB available after what is kept free");
+  EXPECT_EQ(with("device: cuda:2"),
+            "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: needs 'cuda:2', this "
+            "machine has 2 GPUs ('cuda:0' to 'cuda:1')");
   EXPECT_EQ(with("device: cuda:0\n  gpus: 2"),
-            "sweep.yaml:3:11: group 'a': device: one GPU is named, and 2 are asked for");
+            "sweep.yaml:3:11: group 'a': device: names one GPU, but 2 are requested");
   EXPECT_EQ(with("device: cpu\n  gpus: 1"),
-            "sweep.yaml:3:11: group 'a': device: 'cpu' is wanted, and a GPU is asked for");
+            "sweep.yaml:3:11: group 'a': device: 'cpu' cannot be combined with a request for GPUs");
   EXPECT_EQ(with("device: gpu:0"),
-            "sweep.yaml:3:11: group 'a': device: 'gpu:0' is no device; there are cpu, cuda (any "
-            "GPU) and cuda:<index>");
+            "sweep.yaml:3:11: group 'a': device: 'gpu:0' is not a valid device; use cpu, cuda (any "
+            "GPU) or cuda:<index>");
   EXPECT_EQ(with("gpu-memory: 4"),
-            "sweep.yaml:3:15: group 'a': gpu-memory: '4' has no unit and would be 4 bytes; did you "
-            "mean '4GB' or '4MB'?");
+            "sweep.yaml:3:15: group 'a': gpu-memory: '4' has no unit and would be 4 bytes (did you "
+            "mean '4GB' or '4MB'?)");
 }
 
 }  // namespace

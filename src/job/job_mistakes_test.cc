@@ -38,15 +38,13 @@ TEST(JobMistakes, NameTheNearestKey) {
                   "      - {id: x, command: ./train, memry: 1GB}\n"
                   "run_dir: x\n"
                   "colour: red\n"),
-      ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'max-paralel', did you mean "
-                  "'max-parallel'?",
-                  "sweep.yaml:6:9: group 'train': task 1: unknown key 'comand', did you mean "
-                  "'command'?",
-                  "sweep.yaml:6:9: group 'train': task 1: has no 'command'",
-                  "sweep.yaml:7:35: group 'train': task 'x': unknown key 'memry', did you "
-                  "mean 'memory'?",
-                  "sweep.yaml:8:1: unknown key 'run_dir', did you mean 'run-dir'?",
-                  "sweep.yaml:9:1: unknown key 'colour'"));
+      ElementsAre(
+          "sweep.yaml:4:5: group 'train': unknown key 'max-paralel' (did you mean 'max-parallel'?)",
+          "sweep.yaml:6:9: group 'train': task 1: unknown key 'comand' (did you mean 'command'?)",
+          "sweep.yaml:6:9: group 'train': task 1: has no 'command'",
+          "sweep.yaml:7:35: group 'train': task 'x': unknown key 'memry' (did you mean 'memory'?)",
+          "sweep.yaml:8:1: unknown key 'run_dir' (did you mean 'run-dir'?)",
+          "sweep.yaml:9:1: unknown key 'colour'"));
 }
 
 TEST(JobMistakes, SayWhereAKeyBelongs) {
@@ -61,23 +59,22 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
                   "group has a 'name'"));
   EXPECT_THAT(
       in_task("command: x, name: y, matrix: {}, needs: [], max-parallel: 1, fail-fast: 1"),
-      ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'name', did you mean "
-                  "'id'?",
-                  "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group, and "
-                  "is for all its tasks",
-                  "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to the group: "
-                  "'needs: [{group: train, match: matrix}]' has each of its tasks wait for that of "
-                  "its own cell",
-                  "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
-                  "group",
-                  "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
+      ElementsAre(
+          "sweep.yaml:4:18: group 'train': task 1: unknown key 'name' (did you mean 'id'?)",
+          "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group and applies to "
+          "all its tasks",
+          "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to the group; with 'needs: "
+          "[{group: train, match: matrix}]' each task waits for the task of the same cell",
+          "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
+          "group",
+          "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
 }
 
 TEST(JobMistakes, KnowWhatOthersCallRetries) {
   for (const std::string key : {"retry", "nretry", "max-retries"}) {
     const std::string told =
-        "unknown key; 'retries' says how often more it is tried, 'oom-retries' how often more "
-        "after memory ran out";
+        "unknown key; use 'retries' for the number of retries after a failure, or 'oom-retries' "
+        "after out of memory";
     EXPECT_THAT(in_group(key + ": 2"), ElementsAre("sweep.yaml:4:5: group 'train': " + told));
     EXPECT_THAT(in_task("command: x, " + key + ": 2"),
                 ElementsAre("sweep.yaml:4:18: group 'train': task 1: " + told));
@@ -85,48 +82,45 @@ TEST(JobMistakes, KnowWhatOthersCallRetries) {
 }
 
 TEST(JobMistakes, SayWhatAJobFileIs) {
-  EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; it wants 'groups'"));
+  EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; a job file needs 'groups'"));
   EXPECT_THAT(mistakes_of("[]"),
-              ElementsAre("sweep.yaml:1:1: a job file is keys with values: name, run-dir, config, "
-                          "machines, try-first, notify, on-finish, groups"));
+              ElementsAre("sweep.yaml:1:1: a job file must be keys with values: name, run-dir, "
+                          "config, machines, try-first, notify, on-finish, groups"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
-  EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' has no group"));
+  EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' is empty"));
   EXPECT_THAT(mistakes_of("groups: {}"),
-              ElementsAre("sweep.yaml:1:9: 'groups' wants a list of groups, each with 'tasks'"));
+              ElementsAre("sweep.yaml:1:9: 'groups' must be a list of groups, each with 'tasks'"));
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: []}]"),
-              ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' has no task"));
+              ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' is empty"));
   EXPECT_THAT(
       mistakes_of("groups: [train]"),
-      ElementsAre("sweep.yaml:1:10: group-1: a group is keys with values: name, tasks, ..."));
+      ElementsAre("sweep.yaml:1:10: group-1: a group must be keys with values: name, tasks, ..."));
   EXPECT_THAT(mistakes_of("groups: [{name: a}]"),
               ElementsAre("sweep.yaml:1:10: group 'a': has no 'tasks'"));
-  EXPECT_THAT(
-      mistakes_of("groups: [{name: a, tasks: {command: x}}]"),
-      ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' wants a list, each with a 'command', "
-                  "as in [{command: ./train}]"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: {command: x}}]"),
+              ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' must be a list, each with a "
+                          "'command', as in [{command: ./train}]"));
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [./train]}]"),
-              ElementsAre("sweep.yaml:1:28: group 'a': task 1: a task is keys with values, as in "
-                          "{command: ./train}"));
+              ElementsAre("sweep.yaml:1:28: group 'a': task 1: a task must be keys with values, as "
+                          "in {command: ./train}"));
 }
 
 TEST(JobMistakes, SayWhichNamesAreSafe) {
   EXPECT_THAT(
       mistakes_of("name: a/b\ngroups: [{name: .., tasks: [{command: x}]}]"),
-      ElementsAre("sweep.yaml:1:7: the name 'a/b' has a '/'; it is to be the name of a "
-                  "directory",
-                  "sweep.yaml:2:17: group-1: the name '..' is not a name of its own; it is to "
-                  "be the name of a directory"));
+      ElementsAre("sweep.yaml:1:7: the name 'a/b' has a '/'; it must be a valid directory name",
+                  "sweep.yaml:2:17: group-1: the name '..' is not a valid name; it must be a valid "
+                  "directory name"));
   EXPECT_THAT(mistakes_of("groups: [{name: reports, tasks: [{command: x}]}]"),
-              ElementsAre("sweep.yaml:1:17: group 'reports': the name 'reports' is one that "
-                          "trainyard uses in the run directory itself"));
+              ElementsAre("sweep.yaml:1:17: group 'reports': the name 'reports' is reserved: "
+                          "trainyard uses it in the run directory"));
   const auto id = [](const std::string& text) { return in_task("command: x, id: " + text); };
-  EXPECT_THAT(id("a/b"),
-              ElementsAre("sweep.yaml:4:22: group 'train': the id 'a/b' has a '/', and it "
-                          "is to be the name of a directory"));
+  EXPECT_THAT(id("a/b"), ElementsAre("sweep.yaml:4:22: group 'train': the id 'a/b' has a '/'; it "
+                                     "must be a valid directory name"));
   EXPECT_THAT(id("\"\""), ElementsAre(HasSubstr("the id '' is empty")));
-  EXPECT_THAT(id("."), ElementsAre(HasSubstr("the id '.' is not a name of its own")));
+  EXPECT_THAT(id("."), ElementsAre(HasSubstr("the id '.' is not a valid name")));
   EXPECT_THAT(id("-x"),
-              ElementsAre(HasSubstr("starts with '-', which commands take for an option")));
+              ElementsAre(HasSubstr("starts with '-', which commands read as an option")));
   EXPECT_THAT(id("\"a\\nb\""), ElementsAre(HasSubstr("has a control character")));
   EXPECT_THAT(id("\"a\\u202Eb\""), ElementsAre(HasSubstr("has a control character")));
   EXPECT_THAT(id("\"a\\u200Bb\""),
@@ -136,15 +130,14 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   EXPECT_THAT(id("\"\\u65E5\\u672C \\u2764\\uFE0F\""), IsEmpty());
   EXPECT_THAT(id("\" a\""), ElementsAre(HasSubstr("starts or ends with a space")));
   EXPECT_THAT(id(std::string(201, 'x')),
-              ElementsAre(HasSubstr("has 201 bytes, at most 200 are possible")));
+              ElementsAre(HasSubstr("has 201 bytes, but at most 200 are allowed")));
   EXPECT_THAT(id(std::string(200, 'x')), IsEmpty());
 }
 
 TEST(JobMistakes, SayWhatIsWrongWithAnUnsafeDefaultId) {
-  EXPECT_THAT(
-      in_task("command: x", "  matrix: {data: [a/1, b/2]}\n"),
-      ElementsAre("sweep.yaml:5:5: group 'train': the id 'data=a/1' has a '/', and it is to be "
-                  "the name of a directory; give the task an 'id' of its own"));
+  EXPECT_THAT(in_task("command: x", "  matrix: {data: [a/1, b/2]}\n"),
+              ElementsAre("sweep.yaml:5:5: group 'train': the id 'data=a/1' has a '/'; it must be "
+                          "a valid directory name; give the task an 'id'"));
 }
 
 TEST(JobMistakes, SayWhatAValueShouldBe) {
@@ -158,29 +151,25 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                "env: [A]\n"
                "working-directory: [x]\n"
                "needs: {a: b}\n"),
-      ElementsAre("sweep.yaml:4:13: group 'train': memory: '8gb' is in bits; did you mean "
-                  "'8GB'?",
-                  "sweep.yaml:5:11: group 'train': cpus: 'two' is not a number of CPUs",
-                  "sweep.yaml:6:17: group 'train': time-limit: '90' has no unit; did you mean "
-                  "'90s' or '90m'?",
-                  "sweep.yaml:7:19: group 'train': max-parallel: '-1' is not a whole number "
-                  "from 0 to 1000000000",
-                  "sweep.yaml:8:16: group 'train': fail-fast: 'yes' is neither true nor "
-                  "false; did you mean 'true'?",
-                  "sweep.yaml:9:16: group 'train': try-first: '2' is neither 0 nor 1: one task "
-                  "is tried first, or none",
-                  "sweep.yaml:10:10: group 'train': 'env' wants names with values, as in "
-                  "{CUDA_LAUNCH_BLOCKING: 1}",
-                  "sweep.yaml:11:24: group 'train': 'working-directory' wants a single value, "
-                  "and this is a list",
-                  "sweep.yaml:12:12: group 'train': 'needs' wants names of groups, as in "
-                  "[prepare, train], or tasks of the same cell, as in [{group: train, match: "
-                  "matrix}]",
-                  "sweep.yaml:12:13: group 'train': unknown key 'a'"));
-  EXPECT_THAT(
-      in_group("memory: 500"),
-      ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be 500 "
-                  "bytes; did you mean '500GB' or '500MB'?"));
+      ElementsAre(
+          "sweep.yaml:4:13: group 'train': memory: '8gb' is in bits (did you mean '8GB'?)",
+          "sweep.yaml:5:11: group 'train': cpus: 'two' is not a number of CPUs",
+          "sweep.yaml:6:17: group 'train': time-limit: '90' has no unit (did you mean '90s' or "
+          "'90m'?)",
+          "sweep.yaml:7:19: group 'train': max-parallel: '-1' is not a whole number "
+          "from 0 to 1000000000",
+          "sweep.yaml:8:16: group 'train': fail-fast: must be true or false, not 'yes' (did you "
+          "mean 'true'?)",
+          "sweep.yaml:9:16: group 'train': try-first: must be 0 or 1, not '2'",
+          "sweep.yaml:10:10: group 'train': 'env' must be names with values, as in "
+          "{CUDA_LAUNCH_BLOCKING: 1}",
+          "sweep.yaml:11:24: group 'train': 'working-directory' must be a single value, not a list",
+          "sweep.yaml:12:12: group 'train': 'needs' must be names of groups, as in [prepare, "
+          "train], or tasks of the same cell, as in [{group: train, match: matrix}]",
+          "sweep.yaml:12:13: group 'train': unknown key 'a'"));
+  EXPECT_THAT(in_group("memory: 500"),
+              ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be "
+                          "500 bytes (did you mean '500GB' or '500MB'?)"));
   EXPECT_THAT(in_group("memory:"), ElementsAre(HasSubstr("group 'train': 'memory' has no value")));
 }
 
@@ -188,35 +177,33 @@ TEST(JobMistakes, SayWhatACommandIs) {
   EXPECT_THAT(in_task("command: ''"),
               ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' is empty"));
   EXPECT_THAT(in_task("command: []"),
-              ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' wants a text for the "
-                          "shell, or a list: [python, train.py]"));
-  EXPECT_THAT(in_task("command: {a: b}"), ElementsAre(HasSubstr("'command' wants a text")));
+              ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' must be text for the "
+                          "shell, or a list as in [python, train.py]"));
+  EXPECT_THAT(in_task("command: {a: b}"), ElementsAre(HasSubstr("'command' must be text")));
   EXPECT_THAT(in_task("command: ['', x]"),
               ElementsAre(HasSubstr("the program of 'command' is empty")));
   EXPECT_THAT(
       in_task("command: [a, [b]]"),
-      ElementsAre("sweep.yaml:4:19: group 'train': task 1: 'command' wants a single value, and "
-                  "this is a list"));
-  EXPECT_THAT(
-      in_task("command: [a, {lr}]", "  matrix: {lr: [1]}\n"),
-      ElementsAre("sweep.yaml:5:19: group 'train': task 1: 'command' wants a single value; a "
-                  "text that starts with a placeholder needs quotes: \"{lr}\""));
+      ElementsAre(
+          "sweep.yaml:4:19: group 'train': task 1: 'command' must be a single value, not a list"));
+  EXPECT_THAT(in_task("command: [a, {lr}]", "  matrix: {lr: [1]}\n"),
+              ElementsAre("sweep.yaml:5:19: group 'train': task 1: 'command' must be a single "
+                          "value; text that starts with a placeholder needs quotes: \"{lr}\""));
 }
 
 TEST(JobMistakes, SayWhatAnEnvironmentIs) {
   EXPECT_THAT(
       in_task("command: x, env: {A-B: 1, TRAINYARD_GROUP: x, C: , D: [1], '': 2, E: '{q}'}"),
-      ElementsAre("sweep.yaml:4:24: group 'train': task 1: env: 'A-B' is no name of a "
-                  "variable",
-                  "sweep.yaml:4:32: group 'train': task 1: env: 'TRAINYARD_GROUP' is "
-                  "trainyard's own to set",
-                  "sweep.yaml:4:52: group 'train': task 1: env: 'C' has no value; write \"\" "
-                  "for an empty one",
-                  "sweep.yaml:4:60: group 'train': task 1: env: 'D' wants a single value, and "
-                  "this is a list",
-                  "sweep.yaml:4:65: group 'train': task 1: env: '' is no name of a variable",
-                  "sweep.yaml:4:75: group 'train': task 1: env: E: unknown placeholder "
-                  "'{q}'; write '{{q}}' for the text itself"));
+      ElementsAre(
+          "sweep.yaml:4:24: group 'train': task 1: env: 'A-B' is not a valid variable name",
+          "sweep.yaml:4:32: group 'train': task 1: env: 'TRAINYARD_GROUP' is set by trainyard; "
+          "choose another name",
+          "sweep.yaml:4:52: group 'train': task 1: env: 'C' has no value; write \"\" "
+          "for an empty one",
+          "sweep.yaml:4:60: group 'train': task 1: env: 'D' must be a single value, not a list",
+          "sweep.yaml:4:65: group 'train': task 1: env: '' is not a valid variable name",
+          "sweep.yaml:4:75: group 'train': task 1: env: E: unknown placeholder '{q}'; for literal "
+          "text, write '{{q}}'"));
 }
 
 TEST(JobMistakes, SayWhichPlaceholderWasMeant) {
@@ -224,18 +211,17 @@ TEST(JobMistakes, SayWhichPlaceholderWasMeant) {
       in_task("command: 'train --lr {rl} {tsak_dir}', memory: '{mem}', id: '{task_id}'",
               "  matrix: {lr: [1]}\n"),
       ElementsAre(
+          "sweep.yaml:5:15: group 'train': task '{task_id}': command: unknown placeholder '{rl}' "
+          "(did you mean '{lr}'?)",
           "sweep.yaml:5:15: group 'train': task '{task_id}': command: unknown placeholder "
-          "'{rl}', did you mean '{lr}'?",
-          "sweep.yaml:5:15: group 'train': task '{task_id}': command: unknown placeholder "
-          "'{tsak_dir}', did you mean '{task_dir}'?",
-          "sweep.yaml:5:53: group 'train': task '{task_id}': memory: unknown placeholder "
-          "'{mem}'; write '{{mem}}' for the text itself",
+          "'{tsak_dir}' (did you mean '{task_dir}'?)",
+          "sweep.yaml:5:53: group 'train': task '{task_id}': memory: unknown placeholder '{mem}'; "
+          "for literal text, write '{{mem}}'",
           "sweep.yaml:5:66: group 'train': task '{task_id}': id: '{task_id}' cannot be a part "
           "of the id"));
-  EXPECT_THAT(
-      mistakes_of("run-dir: 'a/{lr}'\ngroups: [{tasks: [{command: x}]}]"),
-      ElementsAre("sweep.yaml:1:10: run-dir: unknown placeholder '{lr}'; write '{{lr}}' for "
-                  "the text itself"));
+  EXPECT_THAT(mistakes_of("run-dir: 'a/{lr}'\ngroups: [{tasks: [{command: x}]}]"),
+              ElementsAre("sweep.yaml:1:10: run-dir: unknown placeholder '{lr}'; for literal text, "
+                          "write '{{lr}}'"));
 }
 
 TEST(JobMistakes, NameTheCombinationThatLacksAValue) {
@@ -246,56 +232,54 @@ TEST(JobMistakes, NameTheCombinationThatLacksAValue) {
 
 TEST(JobMistakes, NameTheCombinationWhoseValueIsWrong) {
   EXPECT_THAT(in_task("command: x, memory: '{mem}'", "  matrix: {mem: [1GB, 2gb], s: 0..5}\n"),
-              ElementsAre("sweep.yaml:5:26: group 'train': memory: '2gb' is in bits; did you mean "
-                          "'2GB'? (in the combination mem=2gb,s=0)"));
+              ElementsAre("sweep.yaml:5:26: group 'train': memory: '2gb' is in bits (did you mean "
+                          "'2GB'?) (in the combination mem=2gb,s=0)"));
 }
 
 TEST(JobMistakes, SayWhatAMatrixIs) {
   const auto matrix = [](std::string_view text) {
     return in_task("command: x", fmt::format("  matrix: {}\n", text));
   };
-  EXPECT_THAT(matrix("[1]"), ElementsAre("sweep.yaml:3:11: group 'train': 'matrix' wants keys with "
-                                         "their values, as in {lr: [1e-3, 1e-4], seed: 0..4}"));
+  EXPECT_THAT(matrix("[1]"),
+              ElementsAre("sweep.yaml:3:11: group 'train': 'matrix' must be keys with their "
+                          "values, as in {lr: [1e-3, 1e-4], seed: 0..4}"));
   EXPECT_THAT(matrix("{lr: 1e-3}"),
-              ElementsAre("sweep.yaml:3:16: group 'train': 'lr' wants a list as in [1e-3, 1e-4], a "
-                          "range as in 0..99, or the lines of a file as in {file: seeds.txt}"));
-  EXPECT_THAT(matrix("{lr: {files: x}}"), ElementsAre(HasSubstr("'lr' wants a list as in")));
+              ElementsAre("sweep.yaml:3:16: group 'train': 'lr' must be a list as in [1e-3, 1e-4], "
+                          "a range as in 0..99, or the lines of a file as in {file: seeds.txt}"));
+  EXPECT_THAT(matrix("{lr: {files: x}}"), ElementsAre(HasSubstr("'lr' must be a list as in")));
   EXPECT_THAT(matrix("{lr: []}"), ElementsAre(HasSubstr("'lr' has no values")));
   EXPECT_THAT(matrix("{lr: [1, 2, 1]}"),
-              ElementsAre("sweep.yaml:3:23: group 'train': 'lr': the value '1' is here twice"));
-  EXPECT_THAT(matrix("{lr: [0..3, 2]}"), ElementsAre(HasSubstr("the value '2' is here twice")));
+              ElementsAre("sweep.yaml:3:23: group 'train': 'lr': duplicate value '1'"));
+  EXPECT_THAT(matrix("{lr: [0..3, 2]}"), ElementsAre(HasSubstr("duplicate value '2'")));
   EXPECT_THAT(matrix("{lr: [{a: 1}, ]}"),
-              ElementsAre("sweep.yaml:3:17: group 'train': 'lr': a value of a matrix is a single "
-                          "number or text"));
+              ElementsAre("sweep.yaml:3:17: group 'train': 'lr': a value of a matrix must be a "
+                          "single number or text"));
   EXPECT_THAT(matrix("{s: [1, 2], exclud: [{s: 1}], inlcude: [{s: 3}]}"),
-              ElementsAre("sweep.yaml:3:23: group 'train': 'exclud' has combinations for values, "
-                          "did you mean 'exclude'?",
-                          "sweep.yaml:3:41: group 'train': 'inlcude' has combinations for values, "
-                          "did you mean 'include'?"));
-  EXPECT_THAT(matrix("{s: 0..}"), ElementsAre(HasSubstr("'s': '0..' is no range; write it as in")));
-  EXPECT_THAT(matrix("{s: [0...3]}"), ElementsAre(HasSubstr("'s': '0...3' is no range")));
+              ElementsAre("sweep.yaml:3:23: group 'train': 'exclud' has combinations for values "
+                          "(did you mean 'exclude'?)",
+                          "sweep.yaml:3:41: group 'train': 'inlcude' has combinations for values "
+                          "(did you mean 'include'?)"));
+  EXPECT_THAT(matrix("{s: 0..}"),
+              ElementsAre(HasSubstr("'s': '0..' is not a valid range; write it as in")));
+  EXPECT_THAT(matrix("{s: [0...3]}"), ElementsAre(HasSubstr("'s': '0...3' is not a valid range")));
+  EXPECT_THAT(matrix("{a b: [1]}"),
+              ElementsAre("sweep.yaml:3:12: group 'train': the matrix key 'a b' is not a valid "
+                          "name; use letters, digits, '_' and '-', and start with a letter"));
+  EXPECT_THAT(matrix("{task_dir: [1]}"),
+              ElementsAre("sweep.yaml:3:12: group 'train': the matrix key 'task_dir' is the name "
+                          "of a built-in placeholder; choose another name"));
+  EXPECT_THAT(matrix("{lr: [1], exclude: [{rl: 1}]}"),
+              ElementsAre("sweep.yaml:3:32: group 'train': exclude: the matrix has no key 'rl' "
+                          "(did you mean 'lr'?)"));
+  EXPECT_THAT(matrix("{lr: [1], exclude: {lr: 1}}"),
+              ElementsAre("sweep.yaml:3:30: group 'train': 'exclude' must be a list of "
+                          "combinations, as in [{lr: 1e-3, seed: 0}]"));
+  EXPECT_THAT(matrix("{lr: [1], include: [5]}"),
+              ElementsAre("sweep.yaml:3:31: group 'train': an entry of 'include' must be a "
+                          "combination, as in {lr: 1e-3, seed: 0}"));
   EXPECT_THAT(
-      matrix("{a b: [1]}"),
-      ElementsAre("sweep.yaml:3:12: group 'train': the matrix key 'a b' is no name; a name has "
-                  "letters, digits, '_' and '-', and starts with a letter"));
-  EXPECT_THAT(
-      matrix("{task_dir: [1]}"),
-      ElementsAre("sweep.yaml:3:12: group 'train': the matrix key 'task_dir' is a placeholder "
-                  "that every task has; choose another name"));
-  EXPECT_THAT(
-      matrix("{lr: [1], exclude: [{rl: 1}]}"),
-      ElementsAre("sweep.yaml:3:32: group 'train': exclude: the matrix has no key 'rl', did "
-                  "you mean 'lr'?"));
-  EXPECT_THAT(
-      matrix("{lr: [1], exclude: {lr: 1}}"),
-      ElementsAre("sweep.yaml:3:30: group 'train': 'exclude' wants a list of combinations, as "
-                  "in [{lr: 1e-3, seed: 0}]"));
-  EXPECT_THAT(
-      matrix("{lr: [1], include: [5]}"),
-      ElementsAre("sweep.yaml:3:31: group 'train': an entry of 'include' is a combination, as "
-                  "in {lr: 1e-3, seed: 0}"));
-  EXPECT_THAT(matrix("{lr: [1], exclude: [{lr: 1}]}"),
-              ElementsAre("sweep.yaml:3:11: group 'train': the matrix has no combination left"));
+      matrix("{lr: [1], exclude: [{lr: 1}]}"),
+      ElementsAre("sweep.yaml:3:11: group 'train': the matrix is empty: no combination is left"));
   EXPECT_THAT(matrix("{a: 0..9999, b: 0..9999}"),
               ElementsAre("sweep.yaml:3:11: group 'train': the matrix makes more than 1000000 "
                           "combinations"));
@@ -304,7 +288,7 @@ TEST(JobMistakes, SayWhatAMatrixIs) {
 TEST(JobMistakes, DoNotFollowFromABrokenMatrix) {
   EXPECT_THAT(in_task("command: 'x {lr} {more}', id: '{seed}'",
                       "  matrix: {lr: 5, seed: [1], include: [{more: 1}]}\n"),
-              ElementsAre(HasSubstr("'lr' wants a list")));
+              ElementsAre(HasSubstr("'lr' must be a list")));
 }
 
 TEST(JobMistakes, NameBothPlacesOfTwins) {
@@ -315,19 +299,18 @@ TEST(JobMistakes, NameBothPlacesOfTwins) {
                           "  tasks:\n"
                           "  - {id: x, command: x}\n"
                           "  - {id: y, command: x}\n"),
-              ElementsAre("sweep.yaml:4:9: two groups are called 'a'; the other is in line 2"));
-  EXPECT_THAT(mistakes_of("groups:\n"
-                          "- name: a\n"
-                          "  tasks:\n"
-                          "  - {id: x, command: x}\n"
-                          "  - {id: y, command: x}\n"
-                          "  - {id: x, command: x}\n"),
-              ElementsAre("sweep.yaml:6:10: group 'a': the id 'x' is taken twice; the other is at "
-                          "sweep.yaml:4:10"));
+              ElementsAre("sweep.yaml:4:9: duplicate group name 'a'; the first is in line 2"));
   EXPECT_THAT(
-      in_task("command: x, id: same", "  matrix: {a: 0..9}\n"),
-      ElementsAre("sweep.yaml:5:22: group 'train': the id 'same' is the same for several "
-                  "combinations of the matrix; put placeholders in it that tell them apart"));
+      mistakes_of("groups:\n"
+                  "- name: a\n"
+                  "  tasks:\n"
+                  "  - {id: x, command: x}\n"
+                  "  - {id: y, command: x}\n"
+                  "  - {id: x, command: x}\n"),
+      ElementsAre("sweep.yaml:6:10: group 'a': duplicate id 'x'; the first is at sweep.yaml:4:10"));
+  EXPECT_THAT(in_task("command: x, id: same", "  matrix: {a: 0..9}\n"),
+              ElementsAre("sweep.yaml:5:22: group 'train': the id 'same' is the same for several "
+                          "combinations of the matrix; add placeholders that make it unique"));
   EXPECT_THAT(in_task("command: x, id: 'a{a}'", "  matrix: {a: 0..9, b: [1, 2]}\n"),
               ElementsAre(HasSubstr("is the same for several combinations")));
 }
@@ -349,26 +332,24 @@ TEST(JobMistakes, AllowTheSameIdInTwoGroupsUnlessToldOtherwise) {
                           "sweep.yaml:2:26, and without task.directory-grouping they would share a "
                           "directory"));
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [{id: reports, command: x}]}]", options),
-              ElementsAre(HasSubstr("the id 'reports' is one that trainyard uses")));
+              ElementsAre(HasSubstr("the id 'reports' is reserved")));
 }
 
 TEST(JobMistakes, NameAnUnknownGroupAndACircle) {
-  EXPECT_THAT(
-      mistakes_of("groups:\n"
-                  "- {name: prepare, tasks: [{command: x}]}\n"
-                  "- {name: train, needs: [prepair, zz], tasks: [{command: x}]}\n"),
-      ElementsAre("sweep.yaml:3:25: group 'train': needs: there is no group 'prepair', did you "
-                  "mean 'prepare'?",
-                  "sweep.yaml:3:34: group 'train': needs: there is no group 'zz'"));
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- {name: prepare, tasks: [{command: x}]}\n"
+                          "- {name: train, needs: [prepair, zz], tasks: [{command: x}]}\n"),
+              ElementsAre("sweep.yaml:3:25: group 'train': needs: group 'prepair' not found (did "
+                          "you mean 'prepare'?)",
+                          "sweep.yaml:3:34: group 'train': needs: group 'zz' not found"));
   EXPECT_THAT(mistakes_of("groups:\n"
                           "- {name: a, needs: c, tasks: [{command: x}]}\n"
                           "- {name: b, tasks: [{command: x}]}\n"
                           "- {name: c, needs: [b], tasks: [{command: x}]}\n"),
-              ElementsAre("sweep.yaml:2:20: group 'a': the groups need each other in a circle: 'a' "
-                          "needs 'c', 'c' needs 'b', 'b' needs 'a' (the group before it)"));
+              ElementsAre("sweep.yaml:2:20: group 'a': cycle in 'needs': 'a' needs 'c', 'c' needs "
+                          "'b', 'b' needs 'a' (the group before it)"));
   EXPECT_THAT(mistakes_of("groups: [{name: a, needs: [a], tasks: [{command: x}]}]"),
-              ElementsAre("sweep.yaml:1:28: group 'a': the groups need each other in a circle: 'a' "
-                          "needs 'a'"));
+              ElementsAre("sweep.yaml:1:28: group 'a': cycle in 'needs': 'a' needs 'a'"));
 }
 
 TEST(JobMistakes, NameEveryCircle) {
@@ -379,17 +360,16 @@ TEST(JobMistakes, NameEveryCircle) {
                           "- {name: d, needs: [a, c], tasks: [{command: x}]}\n"
                           "- {name: e, needs: [b], tasks: [{command: x}]}\n"
                           "- {name: f, needs: [], tasks: [{command: x}]}\n"),
-              ElementsAre("sweep.yaml:2:20: group 'a': the groups need each other in a circle: 'a' "
-                          "needs 'a'",
-                          "sweep.yaml:3:24: group 'b': the groups need each other in a circle: 'b' "
-                          "needs 'd', 'd' needs 'c', 'c' needs 'b'"));
+              ElementsAre("sweep.yaml:2:20: group 'a': cycle in 'needs': 'a' needs 'a'",
+                          "sweep.yaml:3:24: group 'b': cycle in 'needs': 'b' needs 'd', 'd' needs "
+                          "'c', 'c' needs 'b'"));
 }
 
 TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
   EXPECT_THAT(
       in_task("id: big, command: x, memory: 64GB"),
-      ElementsAre("sweep.yaml:4:35: group 'train': task 'big' can never run here: needs 64 GB "
-                  "of memory, this machine can give 18 GB (20 GB less 2 GB kept free)"));
+      ElementsAre("sweep.yaml:4:35: group 'train': task 'big' can never run here: needs 64 GB of "
+                  "memory, this machine has 18 GB available (20 GB less 2 GB kept free)"));
   EXPECT_THAT(
       in_group("cpus: 6"),
       ElementsAre("sweep.yaml:4:11: group 'train': task 'train-1' can never run here: needs 6 "
@@ -403,11 +383,11 @@ TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
   LoadOptions options = in_job_directory();
   options.settings = {"remain-limit.memory=99TB"};
   EXPECT_THAT(mistakes_of(kGroups, options),
-              ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves "
-                          "nothing of this machine's memory, 20 GB"));
+              ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves no "
+                          "memory for tasks; this machine has 20 GB"));
   EXPECT_THAT(mistakes_of(fmt::format("config: {{remain-limit: {{memory: 20GB}}}}\n{}", kGroups)),
-              ElementsAre("sweep.yaml:1:33: remain-limit.memory: '20GB' leaves nothing of this "
-                          "machine's memory, 20 GB"));
+              ElementsAre("sweep.yaml:1:33: remain-limit.memory: '20GB' leaves no memory for "
+                          "tasks; this machine has 20 GB"));
   options.settings = {"remain-limit.memory=18GB"};
   EXPECT_THAT(mistakes_of(kGroups, options), IsEmpty());
 }
@@ -415,8 +395,8 @@ TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
 TEST(JobMistakes, ReachIntoTheConfiguration) {
   EXPECT_THAT(mistakes_of("config: {scheduler: {max-proces: 1}}\n"
                           "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
-              ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces', did you mean "
-                          "'scheduler.max-process'?",
+              ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces' (did you mean "
+                          "'scheduler.max-process'?)",
                           "sweep.yaml:2:20: group 'a': unknown key 'colour'"));
 }
 
@@ -432,7 +412,7 @@ TEST(JobMistakes, AreAllToldAtOnce) {
                           "  - {id: x, command: 'a {t}', cpus: 90}\n"
                           "  - {id: y, command: b, colour: c}\n"),
               ElementsAre(HasSubstr(":1:7: the name 'a/b'"), HasSubstr(":2:23: smtp.enable: "),
-                          HasSubstr(":5:10: group 'g': needs: there is no group 'h'"),
+                          HasSubstr(":5:10: group 'g': needs: group 'h' not found"),
                           HasSubstr(":6:9: group 'g': task 'y' can never run here: needs a GPU"),
                           HasSubstr(":9:22: group 'g': '{t}' has no value"),
                           HasSubstr(":9:37: group 'g': task 'x' can never run here: needs 90 CPUs"),
@@ -457,15 +437,16 @@ TEST(JobMistakes, TellOfTooManyTasks) {
 
 TEST(JobMistakes, AreToldOfWhatEndsATask) {
   EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 1min"),
-              ElementsAre("sweep.yaml:4:13: group 'train': signal: it comes 1:00 before the time "
-                          "limit, which is 1:00"));
+              ElementsAre("sweep.yaml:4:13: group 'train': signal: 1:00 before the time limit is "
+                          "too early; 'time-limit' is 1:00"));
   EXPECT_THAT(in_group("signal: KILL"),
-              ElementsAre(HasSubstr("SIGKILL cannot be caught: take another")));
-  EXPECT_THAT(in_group("memory-limit: hard"),
-              ElementsAre("sweep.yaml:4:19: group 'train': memory-limit: a hard limit needs "
-                          "'memory', which says how much"));
+              ElementsAre(HasSubstr("SIGKILL cannot be caught; use another signal")));
+  EXPECT_THAT(
+      in_group("memory-limit: hard"),
+      ElementsAre(
+          "sweep.yaml:4:19: group 'train': memory-limit: 'hard' needs 'memory', the amount"));
   EXPECT_THAT(in_group("memory-limit: soft\nmemory: 1GB"),
-              ElementsAre(HasSubstr("'soft' is neither hard nor none")));
+              ElementsAre(HasSubstr("must be hard or none, not 'soft'")));
   EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 2min\nmemory-limit: hard\nmemory: 1GB"),
               IsEmpty());
 }
@@ -475,14 +456,13 @@ TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
     const auto job = Job::load({.job_file = file, .current_directory = "/tmp"}, small_machine());
     return job ? std::string("good") : text::to_text(job.error().front());
   };
-  EXPECT_EQ(load("no-such-sweep.yaml"),
-            "no-such-sweep.yaml: cannot be read: No such file or directory");
+  EXPECT_EQ(load("no-such-sweep.yaml"), "no-such-sweep.yaml: file not found");
   EXPECT_EQ(load("/proc"), "/proc: is a directory");
-  EXPECT_EQ(load("/dev/zero"), "/dev/zero: is not a plain file");
+  EXPECT_EQ(load("/dev/zero"), "/dev/zero: is not a regular file");
   const sys::TemporaryDirectory directory;
   const std::string pipe = directory.path() + "/pipe.yaml";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(load(pipe), pipe + ": is a pipe and not a plain file");
+  EXPECT_EQ(load(pipe), pipe + ": is a pipe, not a regular file");
   directory.write("large.yaml", std::string(text::kTextFileMax + 1, ' '));
   const std::string large = directory.path() + "/large.yaml";
   EXPECT_EQ(load(large), large + ": is larger than 16 MiB");

@@ -80,9 +80,9 @@ std::string unknown_group(const JobSpec& spec, GroupsBefore groups_before, std::
   for (const model::PlannedGroup* const group : groups_before) names.push_back(group->shown());
   for (const GroupSpec& group : spec.groups) names.push_back(group.name);
   if (const auto meant = nearest(name, names)) {
-    return fmt::format("needs: there is no group '{}', did you mean '{}'?", name, *meant);
+    return fmt::format("needs: group '{}' not found (did you mean '{}'?)", name, *meant);
   }
-  return fmt::format("needs: there is no group '{}'", name);
+  return fmt::format("needs: group '{}' not found", name);
 }
 
 using Circle = std::vector<std::size_t>;
@@ -148,9 +148,8 @@ void complain_of_circle(const JobSpec& spec, const Circle& circle,
   }
   const GroupSpec& group = spec.groups[circle.front()];
   const GroupSpec& next = spec.groups[circle[1 % circle.size()]];
-  mistakes.add(document.mistake(
-      place_of_need(group, next.name),
-      fmt::format("group '{}': the groups need each other in a circle: {}", group.name, text)));
+  mistakes.add(document.mistake(place_of_need(group, next.name),
+                                fmt::format("group '{}': cycle in 'needs': {}", group.name, text)));
 }
 
 }  // namespace

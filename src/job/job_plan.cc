@@ -77,7 +77,7 @@ class PlanMaker {
       job_.group_starts.push_back(static_cast<std::uint32_t>(job_.plan.tasks.size()));
       if (run::taken_in_run_directory(group.name) && grouping_ && basis_.batch == 1) {
         complain(group.name_place, group,
-                 fmt::format("the name '{}' is one that trainyard uses in the run directory itself",
+                 fmt::format("the name '{}' is reserved: trainyard uses it in the run directory",
                              group.name));
       }
       if (group.matrix_broken || group.tasks.empty()) continue;
@@ -219,13 +219,12 @@ class PlanMaker {
     if ((!why && !taken) || !first_time(origin.task, "id")) return;
     const text::Place place = task.id ? task.id->place : task.place;
     if (taken) {
-      complain(
-          place, group,
-          fmt::format("the id '{}' is one that trainyard uses in the run directory itself", id));
+      complain(place, group,
+               fmt::format("the id '{}' is reserved: trainyard uses it in the run directory", id));
     } else {
       complain(place, group,
-               fmt::format("the id '{}' {}, and it is to be the name of a directory{}", id, *why,
-                           task.id ? "" : "; give the task an 'id' of its own"));
+               fmt::format("the id '{}' {}; it must be a valid directory name{}", id, *why,
+                           task.id ? "" : "; give the task an 'id'"));
     }
   }
 
@@ -325,7 +324,7 @@ class PlanMaker {
     if (!remain || *remain < memory || memory.count == 0) return true;
     mistakes_.add(configuration.mistake(
         settings::Setting::RemainLimitMemory,
-        fmt::format("remain-limit.memory: '{}' leaves nothing of this machine's memory, {}",
+        fmt::format("remain-limit.memory: '{}' leaves no memory for tasks; this machine has {}",
                     configuration.text(settings::Setting::RemainLimitMemory), to_text(memory))));
     return false;
   }
@@ -432,12 +431,12 @@ class PlanMaker {
     const text::Place other = first.place();
     if (first.task == second.task) {
       complain(second.place(), *second.group,
-               fmt::format("the id '{}' is the same for several combinations of the matrix; "
-                           "put placeholders in it that tell them apart",
+               fmt::format("the id '{}' is the same for several combinations of the matrix; add "
+                           "placeholders that make it unique",
                            second.id));
     } else if (first.group == second.group) {
       complain(second.place(), *second.group,
-               fmt::format("the id '{}' is taken twice; the other is at {}:{}:{}", second.id,
+               fmt::format("duplicate id '{}'; the first is at {}:{}:{}", second.id,
                            document_.file(), other.line, other.column));
     } else {
       complain(second.place(), *second.group,

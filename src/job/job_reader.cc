@@ -183,12 +183,12 @@ class GroupReader {
       return;
     }
     if (tasks->kind == text::YamlKind::List && tasks->items.empty()) {
-      to_.complain(*tasks, "'tasks' has no task");
+      to_.complain(*tasks, "'tasks' is empty");
       return;
     }
     if (tasks->kind != text::YamlKind::List) {
       to_.complain(*tasks,
-                   "'tasks' wants a list, each with a 'command', as in [{command: ./train}]");
+                   "'tasks' must be a list, each with a 'command', as in [{command: ./train}]");
       return;
     }
     for (std::size_t i = 0; i < tasks->items.size(); ++i) {
@@ -198,9 +198,9 @@ class GroupReader {
 
   std::optional<TaskSpec> read_task(const text::YamlNode& node, std::size_t number) {
     if (node.kind != text::YamlKind::Mapping) {
-      to_.complain(node, fmt::format("task {}: a task is keys with values, as in {{command: "
-                                     "./train}}",
-                                     number));
+      to_.complain(
+          node, fmt::format("task {}: a task must be keys with values, as in {{command: ./train}}",
+                            number));
       return std::nullopt;
     }
     const text::YamlNode* const id = node.find("id");
@@ -245,7 +245,7 @@ class GroupReader {
       return;
     }
     if (node.kind != text::YamlKind::List || node.items.empty()) {
-      to.complain(node, "'command' wants a text for the shell, or a list: [python, train.py]");
+      to.complain(node, "'command' must be text for the shell, or a list as in [python, train.py]");
       return;
     }
     for (const text::YamlNode* item : node.items) {
@@ -337,7 +337,7 @@ class GroupReader {
     std::vector<std::pair<std::string, Text>> environment;
     if (node.kind == text::YamlKind::Null) return environment;
     if (node.kind != text::YamlKind::Mapping) {
-      to.complain(node, "'env' wants names with values, as in {CUDA_LAUNCH_BLOCKING: 1}");
+      to.complain(node, "'env' must be names with values, as in {CUDA_LAUNCH_BLOCKING: 1}");
       return environment;
     }
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -373,8 +373,8 @@ class JobReader {
     JobSpec job;
     if (root.kind != text::YamlKind::Mapping) {
       to_.complain(root,
-                   "a job file is keys with values: name, run-dir, config, machines, try-first, "
-                   "notify, on-finish, groups");
+                   "a job file must be keys with values: name, run-dir, config, machines, "
+                   "try-first, notify, on-finish, groups");
       return job;
     }
     text::check_keys(to_, root, keys_of_job(), kNotOfJob);
@@ -390,9 +390,9 @@ class JobReader {
     if (groups == nullptr) {
       to_.complain(root, "has no 'groups'");
     } else if (groups->kind == text::YamlKind::List && groups->items.empty()) {
-      to_.complain(*groups, "'groups' has no group");
+      to_.complain(*groups, "'groups' is empty");
     } else if (groups->kind != text::YamlKind::List) {
-      to_.complain(*groups, "'groups' wants a list of groups, each with 'tasks'");
+      to_.complain(*groups, "'groups' must be a list of groups, each with 'tasks'");
     } else {
       read_groups(*groups, job);
     }
@@ -405,8 +405,8 @@ class JobReader {
     const auto name = text::read_single(to, node, "name");
     if (!name) return "";
     if (const auto why = text::why_unsafe(*name)) {
-      to.complain(
-          node, fmt::format("the name '{}' {}; it is to be the name of a directory", *name, *why));
+      to.complain(node,
+                  fmt::format("the name '{}' {}; it must be a valid directory name", *name, *why));
       return "";
     }
     return *name;
@@ -434,8 +434,8 @@ class JobReader {
     const text::Complainer to = to_.within("repeat");
     if (!is_last) {
       to.complain(node,
-                  "nothing stands behind a repeat: what comes after the last round can be "
-                  "submitted to the run, or begin when it has ended");
+                  "'repeat' must be the last group; to run more after the last round, submit it to "
+                  "the run or start it after the run");
     }
     const std::vector<const text::YamlNode*> groups = groups_of_repeat(to, node);
     std::vector<std::string> fallbacks;
@@ -456,7 +456,7 @@ class JobReader {
                   const std::vector<std::string>& repeated, JobSpec& job) {
     if (node.kind != text::YamlKind::Mapping) {
       to_.complain(node,
-                   fmt::format("{}: a group is keys with values: name, tasks, ...", fallback));
+                   fmt::format("{}: a group must be keys with values: name, tasks, ...", fallback));
       return;
     }
     const text::YamlNode* const name_node = node.find("name");
@@ -466,7 +466,7 @@ class JobReader {
     const text::YamlNode& named = name_node != nullptr ? *name_node : node;
     const auto first = std::ranges::find(seen_, name, [](const auto& one) { return one.first; });
     if (first != seen_.end()) {
-      to_.complain(named, fmt::format("two groups are called '{}'; the other is in line {}", name,
+      to_.complain(named, fmt::format("duplicate group name '{}'; the first is in line {}", name,
                                       first->second->place.line));
     }
     seen_.emplace_back(name, &named);
@@ -486,7 +486,7 @@ JobSpec read_job(const text::YamlDocument& document, JobOrigin origin,
                  text::MistakeList& mistakes) {
   if (document.root() == nullptr) {
     if (document.mistakes().empty()) {
-      mistakes.add({.file = document.file(), .message = "is empty; it wants 'groups'"});
+      mistakes.add({.file = document.file(), .message = "is empty; a job file needs 'groups'"});
     }
     return {};
   }

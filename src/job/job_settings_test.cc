@@ -47,9 +47,9 @@ TEST(SettingsOfAJob, SayWhereItRuns) {
   EXPECT_EQ(machines_in("machines:\n- {ssh: lab1, cpus: 8}\n"), R"([{"ssh":"lab1","cpus":"8"}])");
   EXPECT_EQ(machines_in("config: {machines: lab1}\n"), "lab1");
   EXPECT_EQ(machines_in("machines:\n- {ssh: lab1, cpu: 8}\n"),
-            "sweep.yaml:2:15: machines: unknown key 'cpu', did you mean 'cpus'?");
+            "sweep.yaml:2:15: machines: unknown key 'cpu' (did you mean 'cpus'?)");
   EXPECT_EQ(machines_in("config: {machines: lab1}\nmachines: lab2\n"),
-            "sweep.yaml:2:11: machines: is said under 'config', too");
+            "sweep.yaml:2:11: machines: is also set under 'config'");
   LoadOptions options = in_job_directory();
   options.settings = {"machines=lab1"};
   EXPECT_EQ(machines_in("machines: [local, {ssh: lab1, gpus: none}]\n", options),

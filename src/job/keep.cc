@@ -43,14 +43,14 @@ Result<Order> parse_order(std::string_view text) {
   const std::string_view key = is_signed ? text.substr(1) : text;
   if (key.empty()) {
     return std::unexpected(
-        Error{"names no key of the results, as in 'acc', '-reward' (the largest is the best) or "
-              "'+seconds' (the smallest)"});
+        Error{"must be a key of the results: 'acc', '-reward' (the largest is best) or '+seconds' "
+              "(the smallest is best)"});
   }
   const std::optional<Better> known = score_direction(key);
   if (!is_signed && !known) {
     return std::unexpected(
-        Error{fmt::format("is more or less of '{0}' better? '-{0}': the largest is the best, as in "
-                          "'results --sort -{0}'; '+{0}': the smallest",
+        Error{fmt::format("must say whether a larger '{0}' is better: write '-{0}' if the largest "
+                          "is best, as in 'results --sort -{0}', or '+{0}' if the smallest is",
                           key)});
   }
   const Better said = text.starts_with('+') ? Better::Less : Better::More;
@@ -84,14 +84,14 @@ std::optional<Keep> read_keep(const text::Complainer& to, const text::YamlNode& 
     to.complain(node, fmt::format("'keep' {}, as in {{best: 3, by: acc}}", what));
   };
   if (node.kind != text::YamlKind::Mapping) {
-    complain("wants how many tasks are kept, and by what");
+    complain("must be the number of tasks to keep and the key to compare");
     return std::nullopt;
   }
   text::check_keys(to.within("keep"), node, kKeysOfKeep, {});
   const text::YamlNode* const best = node.find("best");
   const text::YamlNode* const by = node.find("by");
-  if (best == nullptr) complain("does not say how many are kept: 'best' is missing");
-  if (by == nullptr) complain("does not say by what they are the best: 'by' is missing");
+  if (best == nullptr) complain("has no 'best', the number of tasks to keep");
+  if (by == nullptr) complain("has no 'by', the key to compare");
   const std::optional<int> count =
       best == nullptr ? std::nullopt : read_part(to, *best, "best", parse_best);
   std::optional<Order> order = by == nullptr ? std::nullopt : read_part(to, *by, "by", parse_order);

@@ -59,21 +59,23 @@ TEST(Keep, SaysWhatIsWrongWithItAndWhatWouldBeRight) {
   wrong("{best: few, by: acc}", "keep: best: 'few' is not a whole number from 1");
   wrong("{best: 1000001, by: acc}", "keep: best: '1000001' is not a whole number from 1");
   wrong("{best: [3], by: acc}", "keep: best");
-  wrong("{best: 3}", "'by' is missing, as in {best: 3, by: acc}");
-  wrong("{by: acc}", "'best' is missing, as in {best: 3, by: acc}");
-  wrong("{best: 3, by: acc, bi: 2}", "keep: unknown key 'bi', did you mean 'by'?");
-  wrong("3", "'keep' wants how many tasks are kept, and by what, as in {best: 3, by: acc}");
-  wrong("[3, acc]", "'keep' wants how many");
-  wrong("{best: 3, by: ''}", "keep: by: names no key of the results");
-  wrong("{best: 3, by: '-'}", "keep: by: names no key of the results");
+  wrong("{best: 3}", "'keep' has no 'by', the key to compare, as in {best: 3, by: acc}");
+  wrong("{by: acc}", "'keep' has no 'best', the number of tasks to keep, as in {best: 3, by: acc}");
+  wrong("{best: 3, by: acc, bi: 2}", "keep: unknown key 'bi' (did you mean 'by'?)");
+  wrong("3",
+        "'keep' must be the number of tasks to keep and the key to compare, as in {best: 3, by: "
+        "acc}");
+  wrong("[3, acc]", "'keep' must be the number of tasks");
+  wrong("{best: 3, by: ''}", "keep: by: must be a key of the results");
+  wrong("{best: 3, by: '-'}", "keep: by: must be a key of the results");
   wrong("{best: 3, by: {acc: 1}}", "keep: by");
 }
 
 TEST(Keep, DoesNotGuessWhichAreTheBest) {
   EXPECT_THAT(in_group("keep: {best: 3, by: reward}"),
-              ElementsAre("sweep.yaml:4:25: group 'train': keep: by: is more or less of 'reward' "
-                          "better? '-reward': the largest is the best, as in 'results --sort "
-                          "-reward'; '+reward': the smallest"));
+              ElementsAre("sweep.yaml:4:25: group 'train': keep: by: must say whether a larger "
+                          "'reward' is better: write '-reward' if the largest is best, as in "
+                          "'results --sort -reward', or '+reward' if the smallest is"));
   EXPECT_THAT(in_group("keep: {best: 3, by: -loss}"),
               ElementsAre(HasSubstr("keep: by: '-loss' would keep the largest, and of 'loss' the "
                                     "smallest are the best: write 'loss'")));
@@ -118,8 +120,7 @@ TEST(Keep, RefusesATaskWhoseDirectoryWouldHoldThoseOfRounds) {
       "config: {task.directory-grouping: false}\ngroups: [{keep: {best: 1, by: acc}, tasks: [{id: "
       "round-1, command: x}]}, {repeat: 2, groups: [{name: a, tasks: [{id: round-2, command: "
       "x}]}]}]";
-  EXPECT_THAT(mistakes_of(text),
-              ElementsAre(HasSubstr("the id 'round-1' is one that trainyard uses")));
+  EXPECT_THAT(mistakes_of(text), ElementsAre(HasSubstr("the id 'round-1' is reserved")));
 }
 
 TEST(Keep, ReadsANumberOfAResult) {

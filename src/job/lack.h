@@ -13,7 +13,7 @@ namespace trainyard::job {
 
 struct Lack {
   TaskKey key;      ///< At which it is told; of GPUs it is their memory.
-  std::string why;  ///< "needs 64 GB of memory, this machine can give 22 GB"
+  std::string why;  ///< "needs 64 GB of memory, this machine has 22 GB available"
 };
 
 /// Where a task may run.

@@ -80,15 +80,13 @@ TEST(Matching, WithSeveralGroupsJoinsThem) {
 }
 
 TEST(Matching, SaysWhatIsWrong) {
-  EXPECT_THAT(
-      mistakes_of(after_train(
-          "{name: eval, needs: [{group: train, match: [sed]}], tasks: [{command: x}]}")),
-      ElementsAre("sweep.yaml:3:49: group 'eval': match: the matrix of group 'train' has no "
-                  "'sed', did you mean 'seed'?"));
-  EXPECT_THAT(
-      mistakes_of(after_train(
-          "{name: eval, needs: [{group: tran, match: matrix}], tasks: [{command: x}]}")),
-      ElementsAre("sweep.yaml:3:34: group 'eval': match: no group 'tran' stands before this one"));
+  EXPECT_THAT(mistakes_of(after_train(
+                  "{name: eval, needs: [{group: train, match: [sed]}], tasks: [{command: x}]}")),
+              ElementsAre("sweep.yaml:3:49: group 'eval': match: the matrix of group 'train' has "
+                          "no 'sed' (did you mean 'seed'?)"));
+  EXPECT_THAT(mistakes_of(after_train(
+                  "{name: eval, needs: [{group: tran, match: matrix}], tasks: [{command: x}]}")),
+              ElementsAre("sweep.yaml:3:34: group 'eval': match: no group 'tran' before this one"));
   EXPECT_THAT(
       mistakes_of("groups:\n  - {name: a, tasks: [{command: x}]}\n"
                   "  - {name: b, needs: [{group: a, match: matrix}], tasks: [{command: x}]}\n"),
@@ -105,15 +103,14 @@ TEST(Matching, SaysWhatIsWrong) {
   EXPECT_THAT(
       mistakes_of(
           after_train("{name: eval, needs: [{group: train, mach: lr}], tasks: [{command: x}]}")),
-      ElementsAre("sweep.yaml:3:41: group 'eval': unknown key 'mach', did you mean 'match'?"));
+      ElementsAre("sweep.yaml:3:41: group 'eval': unknown key 'mach' (did you mean 'match'?)"));
 }
 
 TEST(Matching, OfACircleIsAMistakeToo) {
   EXPECT_THAT(
       mistakes_of("groups:\n  - {name: a, needs: [b], matrix: {k: [1]}, tasks: [{command: x}]}\n"
                   "  - {name: b, needs: [{group: a, match: matrix}], tasks: [{command: x}]}\n"),
-      ElementsAre("sweep.yaml:2:23: group 'a': the groups need each other in a circle: 'a' "
-                  "needs 'b', 'b' needs 'a'"));
+      ElementsAre("sweep.yaml:2:23: group 'a': cycle in 'needs': 'a' needs 'b', 'b' needs 'a'"));
 }
 
 TEST(NeedsValues, AreTheDirectoriesAndResultsOfWhatATaskNeeds) {
@@ -170,7 +167,7 @@ TEST(NeedsValues, OfOneTaskAreAMistakeWhereSeveralAreNeeded) {
   EXPECT_THAT(mistakes_of(after_train(
                   "{name: eval, needs: [train], tasks: [{command: 'x {needs.train.dri}'}]}")),
               ElementsAre("sweep.yaml:3:52: group 'eval': task 1: command: unknown placeholder "
-                          "'{needs.train.dri}', did you mean '{needs.train.dir}'?"));
+                          "'{needs.train.dri}' (did you mean '{needs.train.dir}'?)"));
 }
 
 TEST(NeedsValues, AreNoWordsWhereTheShellHasOthersByThen) {
@@ -201,12 +198,12 @@ TEST(RunIf, IsOfGroupsAndTasks) {
       after_train("{name: last, if: always(), tasks: [{command: x}, {if: failure, command: x}]}"));
   EXPECT_EQ(job.plan().shape_of({4}).terms.run_if, model::RunIf::Always);
   EXPECT_EQ(job.plan().shape_of({5}).terms.run_if, model::RunIf::Failure);
+  EXPECT_THAT(mistakes_of(after_train("{name: last, if: allways(), tasks: [{command: x}]}")),
+              ElementsAre("sweep.yaml:3:22: group 'last': if: must be success(), failure() or "
+                          "always(), not 'allways()' (did you mean 'always()'?)"));
   EXPECT_THAT(
-      mistakes_of(after_train("{name: last, if: allways(), tasks: [{command: x}]}")),
-      ElementsAre("sweep.yaml:3:22: group 'last': if: 'allways()': did you mean 'always()'?"));
-  EXPECT_THAT(mistakes_of("groups:\n  - {name: a, if: failure(), tasks: [{command: x}]}\n"),
-              ElementsAre("sweep.yaml:2:5: group 'a': if: failure() is for when something that it "
-                          "needs has failed, and it needs nothing"));
+      mistakes_of("groups:\n  - {name: a, if: failure(), tasks: [{command: x}]}\n"),
+      ElementsAre("sweep.yaml:2:5: group 'a': if: failure() cannot be used without 'needs'"));
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ std::optional<Result<Range>> parse_range(std::string_view text) {
   const auto refuse = [text](std::string_view why) {
     return std::unexpected(Error{fmt::format("'{}' {}", text, why)});
   };
-  constexpr std::string_view kForm = "is no range; write it as in '0..99', '9..0' or '0..100..10'";
+  constexpr std::string_view kForm =
+      "is not a valid range; write it as in '0..99', '9..0' or '0..100..10'";
   const auto first_dots = text.find("..");
   const std::string_view first_text = text.substr(0, first_dots);
   std::string_view last_text = text.substr(first_dots + 2);
@@ -68,14 +69,14 @@ std::optional<Result<Range>> parse_range(std::string_view text) {
   const auto first = whole_number(first_text);
   const auto last = whole_number(last_text);
   if (!first || !last || !step) return refuse(kForm);
-  if (*step <= 0) return refuse("has a step that is not positive; '9..0..3' counts down by itself");
+  if (*step <= 0) return refuse("must have a positive step; '9..0..3' counts down by itself");
   const std::int64_t count = (std::abs(*last - *first) / *step) + 1;
   if (count > static_cast<std::int64_t>(Matrix::kCombinationsMax)) {
     return refuse(fmt::format("has more than {} values", Matrix::kCombinationsMax));
   }
   const std::uint32_t width = std::max(padded_width(first_text), padded_width(last_text));
   if (width > 0 && (*first < 0 || *last < 0)) {
-    return refuse("has leading zeros and negative numbers, which do not go together");
+    return refuse("cannot have both leading zeros and negative numbers");
   }
   if (width > 18) return refuse("has too many digits");
   return Range{.first = *first,
@@ -147,10 +148,10 @@ Result<Matrix> Matrix::expand(MatrixSource source) {
     matrix.axes_.push_back(std::move(axis.values));
   }
   if (product * (source.exclude.size() + source.include.size()) > kPairsMax) {
-    return std::unexpected(Error{
-        fmt::format("has {} combinations and {} entries of include and exclude, too many to go "
-                    "through",
-                    product, source.exclude.size() + source.include.size())});
+    return std::unexpected(
+        Error{fmt::format("has {} combinations and {} entries of include and exclude, which is "
+                          "too many",
+                          product, source.exclude.size() + source.include.size())});
   }
   matrix.strides_.assign(matrix.axes_.size(), 1);
   for (std::size_t i = matrix.axes_.size(); i-- > 1;) {

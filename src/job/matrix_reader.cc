@@ -29,7 +29,7 @@ namespace trainyard::job {
 namespace {
 
 constexpr std::string_view kValuesWanted =
-    "wants a list as in [1e-3, 1e-4], a range as in 0..99, or the lines of a file as in {file: "
+    "must be a list as in [1e-3, 1e-4], a range as in 0..99, or the lines of a file as in {file: "
     "seeds.txt}";
 
 /// Beside the name of its variable (TRAINYARD_V65535=) and the NUL that ends it.
@@ -39,8 +39,8 @@ constexpr std::size_t kValueMax = kVariableMax - 18;
 std::string why_too_long(std::string_view value) {
   if (value.size() <= kValueMax) return "";
   return fmt::format(
-      "has {} bytes, and a program can be given {} as one value; write it to a "
-      "file, and the file's name here",
+      "has {} bytes, but one value of a program can have at most {}; write it to a file and use "
+      "the name of the file here",
       value.size(), kValueMax);
 }
 
@@ -53,7 +53,8 @@ class MatrixReader {
   std::optional<Matrix> read(const text::YamlNode& node) {
     const std::size_t mistakes_before = mistakes_.count();
     if (node.kind != text::YamlKind::Mapping || node.items.empty()) {
-      complain(node, "'matrix' wants keys with their values, as in {lr: [1e-3, 1e-4], seed: 0..4}");
+      complain(node,
+               "'matrix' must be keys with their values, as in {lr: [1e-3, 1e-4], seed: 0..4}");
       return std::nullopt;
     }
     for (std::size_t i = 0; i < node.items.size(); i += 2) {
@@ -72,7 +73,7 @@ class MatrixReader {
       return std::nullopt;
     }
     if (matrix->size() == 0) {
-      complain(node, "the matrix has no combination left");
+      complain(node, "the matrix is empty: no combination is left");
       return std::nullopt;
     }
     return std::move(*matrix);
@@ -85,15 +86,16 @@ class MatrixReader {
 
   bool check_key(const text::YamlNode& key) {
     if (!text::is_identifier(key.text)) {
-      complain(key, fmt::format("the matrix key '{}' is no name; a name has letters, digits, '_' "
-                                "and '-', and starts with a letter",
+      complain(key, fmt::format("the matrix key '{}' is not a valid name; use letters, digits, '_' "
+                                "and '-', and start with a letter",
                                 key.text));
       return false;
     }
     if (std::ranges::find(text::kOwnPlaceholders, key.text) != text::kOwnPlaceholders.end()) {
-      complain(key, fmt::format("the matrix key '{}' is a placeholder that every task has; choose "
-                                "another name",
-                                key.text));
+      complain(key,
+               fmt::format(
+                   "the matrix key '{}' is the name of a built-in placeholder; choose another name",
+                   key.text));
       return false;
     }
     return true;
@@ -128,7 +130,7 @@ class MatrixReader {
     if (!combinations) return false;
     const auto meant = nearest(key.text, kOfCombinations);
     if (meant) {
-      complain(key, fmt::format("'{}' has combinations for values, did you mean '{}'?", key.text,
+      complain(key, fmt::format("'{}' has combinations for values (did you mean '{}'?)", key.text,
                                 *meant));
     }
     return meant.has_value();
@@ -145,7 +147,7 @@ class MatrixReader {
     const std::size_t mistakes_before = mistakes_.count();
     const auto add = [&](const text::YamlNode& place, const std::string& value) {
       if (!seen.emplace(value, true).second) {
-        complain(place, fmt::format("'{}': the value '{}' is here twice", key.text, value));
+        complain(place, fmt::format("'{}': duplicate value '{}'", key.text, value));
       }
       values.push_back(value);
     };
@@ -175,8 +177,8 @@ class MatrixReader {
   std::optional<std::string> single_value(const text::YamlNode& key, const text::YamlNode& node) {
     const bool nothing = node.kind == text::YamlKind::Null && node.text.empty();
     if (node.kind == text::YamlKind::List || node.kind == text::YamlKind::Mapping || nothing) {
-      complain(node, fmt::format("'{}': a value of a matrix is a single number or text{}", key.text,
-                                 nothing ? "; write \"\" for an empty one" : ""));
+      complain(node, fmt::format("'{}': a value of a matrix must be a single number or text{}",
+                                 key.text, nothing ? "; write \"\" for an empty one" : ""));
       return std::nullopt;
     }
     if (node.text.contains('\0')) {
@@ -231,8 +233,8 @@ class MatrixReader {
       }
       const auto [seen, fresh] = first_line.emplace(line, number);
       if (!fresh) {
-        return std::unexpected(Error{fmt::format(
-            "the value '{}' is there twice, in lines {} and {}", line, seen->second, number)});
+        return std::unexpected(Error{
+            fmt::format("duplicate value '{}' in lines {} and {}", line, seen->second, number)});
       }
       if (values.size() >= Matrix::kCombinationsMax) {
         return std::unexpected(
@@ -247,15 +249,16 @@ class MatrixReader {
 
   void read_entries(std::string_view what, const text::YamlNode& node) {
     if (node.kind != text::YamlKind::List) {
-      complain(node, fmt::format("'{}' wants a list of combinations, as in [{{lr: 1e-3, seed: 0}}]",
-                                 what));
+      complain(
+          node,
+          fmt::format("'{}' must be a list of combinations, as in [{{lr: 1e-3, seed: 0}}]", what));
       return;
     }
     for (const text::YamlNode* item : node.items) {
       if (item->kind != text::YamlKind::Mapping || item->items.empty()) {
-        complain(
-            *item,
-            fmt::format("an entry of '{}' is a combination, as in {{lr: 1e-3, seed: 0}}", what));
+        complain(*item,
+                 fmt::format("an entry of '{}' must be a combination, as in {{lr: 1e-3, seed: 0}}",
+                             what));
         continue;
       }
       read_entry(what, *item);
@@ -286,7 +289,7 @@ class MatrixReader {
   [[nodiscard]] std::string unknown_axis(std::string_view key) const {
     const auto meant = nearest(key, axis_keys_);
     if (meant) {
-      return fmt::format("exclude: the matrix has no key '{}', did you mean '{}'?", key, *meant);
+      return fmt::format("exclude: the matrix has no key '{}' (did you mean '{}'?)", key, *meant);
     }
     return fmt::format("exclude: the matrix has no key '{}'", key);
   }

@@ -97,16 +97,16 @@ TEST(Range, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(range_mistake("a..b"), "no range");
   EXPECT_EQ(range_mistake("1.5"), "no range");
   EXPECT_EQ(range_mistake("0..x"),
-            "'0..x' is no range; write it as in '0..99', '9..0' or '0..100..10'");
+            "'0..x' is not a valid range; write it as in '0..99', '9..0' or '0..100..10'");
   EXPECT_EQ(range_mistake("0...9"),
-            "'0...9' is no range; write it as in '0..99', '9..0' or '0..100..10'");
+            "'0...9' is not a valid range; write it as in '0..99', '9..0' or '0..100..10'");
   EXPECT_EQ(range_mistake("0..9..0"),
-            "'0..9..0' has a step that is not positive; '9..0..3' counts down by itself");
+            "'0..9..0' must have a positive step; '9..0..3' counts down by itself");
   EXPECT_EQ(range_mistake("0..1000000"), "'0..1000000' has more than 1000000 values");
   EXPECT_EQ(range_mistake("-05..05"),
-            "'-05..05' has leading zeros and negative numbers, which do not go together");
+            "'-05..05' cannot have both leading zeros and negative numbers");
   EXPECT_EQ(range_mistake("0..99999999999999999999"),
-            "'0..99999999999999999999' is no range; write it as in '0..99', '9..0' or "
+            "'0..99999999999999999999' is not a valid range; write it as in '0..99', '9..0' or "
             "'0..100..10'");
 }
 
@@ -196,8 +196,8 @@ TEST(Matrix, HasBounds) {
             "makes more than 1000000 combinations");
   EXPECT_EQ(refusal({.axes = {{.key = "a", .values = range(1'000'000)}},
                      .exclude = std::vector<MatrixEntry>(1'001, MatrixEntry{{"a", "5"}})}),
-            "has 1000000 combinations and 1001 entries of include and exclude, too many to go "
-            "through");
+            "has 1000000 combinations and 1001 entries of include and exclude, which is "
+            "too many");
   MatrixSource wide;
   for (std::size_t i = 0; i <= Matrix::kKeysMax; ++i)
     wide.axes.push_back(axis("k" + std::to_string(i), {"v"}));

@@ -20,11 +20,10 @@ TEST(MetricsKey, SaysWhatAPatternLacks) {
       ElementsAre("sweep.yaml:3:27: group 'group-1': task 1: metrics: RE2 refuses the pattern: "
                   "missing ): loss=([0-9.]+"));
   EXPECT_THAT(in_group("metrics: loss"),
-              ElementsAre("sweep.yaml:4:14: group 'train': metrics: the pattern names no number: "
-                          "what is one stands in a group with a name, as in "
-                          "'loss[=:] ?(?P<loss>[0-9.e-]+)'"));
+              ElementsAre("sweep.yaml:4:14: group 'train': metrics: the pattern has no named group "
+                          "for a number; write one as in 'loss[=:] ?(?P<loss>[0-9.e-]+)'"));
   EXPECT_THAT(mistakes_of("groups:\n- {metrics: [a], tasks: [command: x]}\n"),
-              ElementsAre(HasSubstr("group 'group-1': 'metrics' wants")));
+              ElementsAre(HasSubstr("group 'group-1': 'metrics' must be")));
 }
 
 TEST(MetricsKey, HasBracesOfItsOwnAndNoPlaceholders) {

@@ -16,8 +16,8 @@ constexpr std::array<text::Elsewhere, 4> kNotOfJob{{
 }};
 /// What others call it, where the nearest word would be 'oom-retries' or 'retry-on'.
 constexpr std::string_view kNotRetries =
-    "unknown key; 'retries' says how often more it is tried, 'oom-retries' how often "
-    "more after memory ran out";
+    "unknown key; use 'retries' for the number of retries after a failure, or 'oom-retries' after "
+    "out of memory";
 constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
@@ -26,18 +26,16 @@ constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "max-retries", .message = kNotRetries},
 }};
 constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
-    {.key = "name", .message = "unknown key 'name', did you mean 'id'?"},
-    {.key = "matrix", .message = "'matrix' belongs to the group, and is for all its tasks"},
+    {.key = "name", .message = "unknown key 'name' (did you mean 'id'?)"},
+    {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
-     .message =
-         "'needs' belongs to the group: 'needs: [{group: train, match: matrix}]' has each of "
-         "its tasks wait for that of its own cell"},
+     .message = "'needs' belongs to the group; with 'needs: [{group: train, match: matrix}]' each "
+                "task waits for the task of the same cell"},
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
-    {.key = "keep", .message = "'keep' belongs to the group, of whose tasks some are kept"},
-    {.key = "preload",
-     .message = "'preload' belongs to the group, whose tasks share what is imported"},
+    {.key = "keep", .message = "'keep' belongs to the group"},
+    {.key = "preload", .message = "'preload' belongs to the group"},
     {.key = "retry", .message = kNotRetries},
     {.key = "nretry", .message = kNotRetries},
     {.key = "max-retries", .message = kNotRetries},

@@ -180,7 +180,7 @@ Result<bool> Job::until_holds(const ResultOf& result_of) const {
   if (!value) return fail(fmt::format("left no '{}' in its result", until.key));
   const std::optional<double> number = number_in_result(*result, until.key);
   if (!number)
-    return fail(fmt::format("left '{}' as '{}', and that is no number", until.key, *value));
+    return fail(fmt::format("left '{}' as '{}', which is not a number", until.key, *value));
   return text::holds(until.is, *number, until.value);
 }
 

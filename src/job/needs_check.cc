@@ -137,8 +137,7 @@ class NeedsCheck {
       return;
     }
     const GroupSpec& group = spec_.groups[shape.group.value];
-    complain(group.place, group,
-             "if: failure() is for when something that it needs has failed, and it needs nothing");
+    complain(group.place, group, "if: failure() cannot be used without 'needs'");
   }
 
   const JobSpec& spec_;

@@ -19,7 +19,7 @@ namespace trainyard::job {
 namespace {
 
 constexpr std::string_view kNamesWanted =
-    "'needs' wants names of groups, as in [prepare, train], or tasks of the same cell, as in "
+    "'needs' must be names of groups, as in [prepare, train], or tasks of the same cell, as in "
     "[{group: train, match: matrix}]";
 
 /// The keys that `match` says, all of the other group's for `matrix`. Nothing after a complaint.
@@ -32,7 +32,7 @@ std::optional<std::vector<std::string>> read_match(const text::Complainer& to,
   if (node.kind == text::YamlKind::Text) items.push_back(&node);
   if (node.kind == text::YamlKind::List) items.assign(node.items.begin(), node.items.end());
   if (items.empty()) {
-    to.complain(node, "'match' wants 'matrix', or keys of it, as in [lr, seed]");
+    to.complain(node, "'match' must be 'matrix' or keys of it, as in [lr, seed]");
     return std::nullopt;
   }
   std::vector<std::string> keys;
@@ -43,7 +43,7 @@ std::optional<std::vector<std::string>> read_match(const text::Complainer& to,
           nearest(item->text, std::vector<std::string_view>(there.begin(), there.end()));
       to.complain(*item,
                   fmt::format("match: the matrix of group '{}' has no '{}'{}", other.name,
-                              item->text, near ? fmt::format(", did you mean '{}'?", *near) : ""));
+                              item->text, near ? fmt::format(" (did you mean '{}'?)", *near) : ""));
       return std::nullopt;
     }
     if (std::ranges::find(keys, item->text) == keys.end()) keys.push_back(item->text);
@@ -65,7 +65,7 @@ std::optional<Need> read_matched(const text::Complainer& to, const text::YamlNod
   if (match == nullptr) return need;
   const auto other = std::ranges::find(before, need.group, &GroupSpec::name);
   if (other == before.end()) {
-    to.complain(*group, fmt::format("match: no group '{}' stands before this one", need.group));
+    to.complain(*group, fmt::format("match: no group '{}' before this one", need.group));
     return std::nullopt;
   }
   if (other->matrix_broken) return std::nullopt;

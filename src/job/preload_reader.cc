@@ -22,9 +22,10 @@ std::vector<std::string> read_preload(const text::Complainer& to, const text::Ya
     if (item.kind == text::YamlKind::Text && text::is_python_module(item.text)) {
       modules.push_back(item.text);
     } else if (item.kind == text::YamlKind::Text) {
-      to.complain(item, fmt::format("preload: '{}' is no name of a Python module", item.text));
+      to.complain(item,
+                  fmt::format("preload: '{}' is not a valid name of a Python module", item.text));
     } else {
-      to.complain(item, "'preload' wants names of Python modules, as in [numpy, mydata]");
+      to.complain(item, "'preload' must be names of Python modules, as in [numpy, mydata]");
     }
   };
   if (node.kind != text::YamlKind::List) {
@@ -46,9 +47,9 @@ void check_preloaded(const text::Complainer& to, const TaskSpec& task, std::size
                                                  : text::read_python_command(std::move(arguments));
   if (python) return;
   to.mistakes().add(to.document().mistake(
-      task.command_place, fmt::format("{}'preload' is for commands like 'python3 train.py', and "
-                                      "this one {}",
-                                      to.where(), python.error().message)));
+      task.command_place,
+      fmt::format("{}'preload' needs a command like 'python3 train.py', and this one {}",
+                  to.where(), python.error().message)));
 }
 
 }  // namespace trainyard::job

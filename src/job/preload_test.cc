@@ -118,7 +118,7 @@ TEST(Preload, IsNothingWhereItWasNotSaid) {
 
 TEST(Preload, RefusesCommandsThatAreNotAPythonScripts) {
   EXPECT_EQ(why_not("./fit.sh"),
-            "sweep.yaml:5:28: group 'g': 'preload' is for commands like 'python3 train.py', and "
+            "sweep.yaml:5:28: group 'g': 'preload' needs a command like 'python3 train.py', and "
             "this one does not start with a Python");
   EXPECT_THAT(why_not("python3 fit.py | tee out"), HasSubstr("this one has a '|', which is for"));
   EXPECT_THAT(why_not("'python3 fit.py \"$HOME\"'"), HasSubstr("has a '$', which is for the"));
@@ -139,11 +139,11 @@ TEST(Preload, RefusesCommandsThatAreNotAPythonScripts) {
 TEST(Preload, RefusesWhatIsNoNameOfAModule) {
   for (const std::string_view name : {"my-data", "a..b", "1a", "''", "a.py/x"}) {
     EXPECT_THAT(mistakes_of(job_that_preloads("command: [python3, x.py]", name)),
-                ElementsAre(HasSubstr("is no name of a Python module")))
+                ElementsAre(HasSubstr("is not a valid name of a Python module")))
         << name;
   }
   EXPECT_THAT(mistakes_of(job_that_preloads("command: [python3, x.py]", "[[a]]")),
-              ElementsAre(HasSubstr("'preload' wants names of Python modules")));
+              ElementsAre(HasSubstr("'preload' must be names of Python modules")));
   EXPECT_THAT(mistakes_of("groups: [{tasks: [{command: python3 x.py, preload: numpy}]}]"),
               ElementsAre(HasSubstr("'preload' belongs to the group")));
 }

@@ -21,8 +21,8 @@ std::vector<ProcessMistake> process_mistakes(const GroupSpec& group, const TaskS
     complain(TaskKey::Workers, "a task with 'preload' is one process");
   }
   if (said(group, task, TaskKey::Workers) != nullptr) {
-    complain(TaskKey::Ranks, "a task is either 'ranks' or 'workers', and this one is both");
-    complain(TaskKey::Launcher, "it starts 'ranks', and 'workers' are started by trainyard itself");
+    complain(TaskKey::Ranks, "'ranks' and 'workers' cannot be combined");
+    complain(TaskKey::Launcher, "cannot be combined with 'workers', which trainyard starts itself");
     const Text* const two_phase = said(group, task, TaskKey::TwoPhase);
     const bool is_off = two_phase != nullptr && two_phase->text.text() == "false";
     if (!is_off) complain(TaskKey::TwoPhase, "one process waits for a device, and no 'workers' do");

@@ -67,10 +67,10 @@ class RepeatCheck {
     const GroupSpec* const group = find(initial.group);
     if (group != nullptr && !group->round) return;
     if (group != nullptr) {
-      complain(initial.place,
-               fmt::format("repeat: initial: '{}' is repeated itself, and round 0 has no round "
-                           "before it: name a group that stands before the repeat",
-                           initial.group));
+      complain(
+          initial.place,
+          fmt::format("repeat: initial: '{}' is itself repeated; name a group before the repeat",
+                      initial.group));
       return;
     }
     std::vector<std::string_view> names;
@@ -79,9 +79,9 @@ class RepeatCheck {
     }
     const auto near = nearest(initial.group, names);
     complain(initial.place,
-             fmt::format("repeat: initial: no group '{}' stands before the repeat{}; what '{}' is "
-                         "in round 0 can be a text as well: '{}.dir: models/first'",
-                         initial.group, near ? fmt::format(", did you mean '{}'?", *near) : "",
+             fmt::format("repeat: initial: no group '{}' before the repeat{}; '{}' in round 0 can "
+                         "also be text: '{}.dir: models/first'",
+                         initial.group, near ? fmt::format(" (did you mean '{}'?)", *near) : "",
                          initial.of.group, initial.of.group));
   }
 

@@ -37,10 +37,10 @@ TEST(RepeatMistakes, AreNoneWhereThereAreNone) {
 
 TEST(RepeatMistakes, NameTheNumbersThatARepeatMayHave) {
   for (const std::string_view rounds : {"0", "-1", "1000000000", "10001", "2.5", "many", "1e3"}) {
-    EXPECT_THAT(with(fmt::format("repeat: {}", rounds)),
-                ElementsAre(fmt::format("sweep.yaml:3:11: repeat: '{}' is no number of rounds, "
-                                        "which is 1 to 10000",
-                                        rounds)));
+    EXPECT_THAT(
+        with(fmt::format("repeat: {}", rounds)),
+        ElementsAre(fmt::format(
+            "sweep.yaml:3:11: repeat: '{}' is not a valid number of rounds (1 to 10000)", rounds)));
   }
 }
 
@@ -50,8 +50,8 @@ TEST(RepeatMistakes, AreInWhatEndsIt) {
   };
   const auto garbage = [](std::string_view text) {
     return fmt::format(
-        "sweep.yaml:4:10: repeat: until: '{}' compares no result with a number, as "
-        "'server.result.acc >= 0.97' does",
+        "sweep.yaml:4:10: repeat: until: '{}' must compare a result with a number, as in "
+        "'server.result.acc >= 0.97'",
         text);
   };
   for (const std::string_view text :
@@ -62,7 +62,7 @@ TEST(RepeatMistakes, AreInWhatEndsIt) {
   }
   EXPECT_THAT(until("sever.result.acc > 1"),
               ElementsAre("sweep.yaml:4:10: repeat: until: 'sever.result.acc > 1': no group "
-                          "'sever' is repeated, did you mean 'server'?"));
+                          "'sever' is repeated (did you mean 'server'?)"));
   EXPECT_THAT(until("clients.result.acc > 1"),
               ElementsAre("sweep.yaml:4:10: repeat: until: 'clients.result.acc > 1' is of one "
                           "task, and group 'clients' has 3"));
@@ -70,8 +70,8 @@ TEST(RepeatMistakes, AreInWhatEndsIt) {
 
 TEST(RepeatMistakes, AreInWhatIsOfTheRoundBefore) {
   EXPECT_THAT(with("repeat: 3", "x {prev.sever.dir}"),
-              ElementsAre(HasSubstr("unknown placeholder '{prev.sever.dir}', did you mean "
-                                    "'{prev.server.dir}'?")));
+              ElementsAre(HasSubstr(
+                  "unknown placeholder '{prev.sever.dir}' (did you mean '{prev.server.dir}'?)")));
   EXPECT_THAT(with("repeat: 3", "x {prev.nobody.dir}"),
               ElementsAre(HasSubstr("unknown placeholder '{prev.nobody.dir}'")));
   EXPECT_THAT(with("repeat: 3", "x {prev.clients.dir}"),
@@ -93,8 +93,8 @@ TEST(RepeatMistakes, AreInWhatRound0Sees) {
     return with(fmt::format("repeat: 3\n  initial: {}", text), "x {prev.server.dir}");
   };
   EXPECT_THAT(initial("{server: server}"),
-              ElementsAre(HasSubstr("repeat: initial: 'server' is repeated itself, and round 0 has "
-                                    "no round before it")))
+              ElementsAre(HasSubstr("repeat: initial: 'server' is itself repeated; name a group "
+                                    "before the repeat")))
       << "a circle";
   EXPECT_THAT(initial("{server.dir: '{prev.server.dir}'}"),
               ElementsAre(HasSubstr("initial: server.dir: '{prev.server.dir}': round 0 has no "
@@ -104,29 +104,29 @@ TEST(RepeatMistakes, AreInWhatRound0Sees) {
               ElementsAre(HasSubstr("initial: '{prev.server.dir}' is of one task, and group "
                                     "'init', which stands for it in round 0, has 2")));
   EXPECT_THAT(initial("{server: ini}"),
-              ElementsAre(HasSubstr("no group 'ini' stands before the repeat, did you mean "
-                                    "'init'?")));
+              ElementsAre(HasSubstr("no group 'ini' before the repeat (did you mean 'init'?)")));
   EXPECT_THAT(initial("{sever.dir: a, server.dir: b}"),
-              ElementsAre(HasSubstr("initial: 'sever.dir' is nothing of a round, did you mean "
-                                    "'server.dir'?")));
+              ElementsAre(HasSubstr(
+                  "initial: 'sever.dir' is not a value of a round (did you mean 'server.dir'?)")));
   EXPECT_THAT(initial("[server.dir]"),
-              ElementsAre(HasSubstr("'initial' wants what round 0 sees of the round before")));
+              ElementsAre(HasSubstr(
+                  "'initial' must be the values that round 0 uses in place of a round before it")));
 }
 
 TEST(RepeatMistakes, AreInWhereItStands) {
   EXPECT_THAT(
       mistakes_of(
           "groups: [{repeat: 2, groups: [{repeat: 2, groups: [{tasks: [{command: x}]}]}]}]"),
-      ElementsAre(HasSubstr("a 'repeat' stands within a repeat, which is not possible")));
+      ElementsAre(HasSubstr("a 'repeat' cannot contain another repeat")));
   EXPECT_THAT(mistakes_of("groups: [{repeat: 2, groups: [{tasks: [{command: x}]}]}, {name: last, "
                           "tasks: [{command: x}]}]"),
-              ElementsAre(HasSubstr("nothing stands behind a repeat")));
+              ElementsAre(HasSubstr("'repeat' must be the last group")));
   EXPECT_THAT(with("repeat: 2\n  tasks: []\n  util: x.result.a > 1"),
               ElementsAre(HasSubstr("'tasks' belongs to a group, under the 'groups' of the repeat"),
-                          HasSubstr("unknown key 'util', did you mean 'until'?")));
+                          HasSubstr("unknown key 'util' (did you mean 'until'?)")));
   EXPECT_THAT(mistakes_of("groups: [{repeat: 2}]"), ElementsAre(HasSubstr("has no 'groups'")));
   EXPECT_THAT(mistakes_of("groups: [{repeat: 2, groups: []}]"),
-              ElementsAre(HasSubstr("'groups' wants a list of groups")));
+              ElementsAre(HasSubstr("'groups' must be a list of groups")));
 }
 
 TEST(RepeatMistakes, AreInTheNamesAroundIt) {

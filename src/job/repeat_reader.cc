@@ -28,12 +28,12 @@ constexpr std::array<text::Elsewhere, 5> kNotOfRepeat{{
     {.key = "tasks", .message = "'tasks' belongs to a group, under the 'groups' of the repeat"},
     {.key = "matrix", .message = "'matrix' belongs to a group, under the 'groups' of the repeat"},
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
-    {.key = "name", .message = "a repeat has no name: its groups have"},
+    {.key = "name", .message = "a repeat cannot have a name, only its groups"},
     {.key = "needs", .message = "'needs' belongs to a group, under the 'groups' of the repeat"},
 }};
 
 std::string meant(const std::optional<std::string_view>& near) {
-  return near ? fmt::format(", did you mean '{}'?", *near) : std::string();
+  return near ? fmt::format(" (did you mean '{}'?)", *near) : std::string();
 }
 
 std::uint32_t read_rounds(const text::Complainer& to, const text::YamlNode& node) {
@@ -42,7 +42,7 @@ std::uint32_t read_rounds(const text::Complainer& to, const text::YamlNode& node
   const auto rounds = static_cast<std::uint32_t>(settings::parse_count(*text).value_or(0));
   if (rounds >= 1 && rounds <= kRoundsMax) return rounds;
   to.complain(node,
-              fmt::format("'{}' is no number of rounds, which is 1 to {}", *text, kRoundsMax));
+              fmt::format("'{}' is not a valid number of rounds (1 to {})", *text, kRoundsMax));
   return 1;
 }
 
@@ -96,9 +96,10 @@ std::optional<Until> read_until(const text::Complainer& to, const text::YamlNode
                                   meant(nearest(group, names))));
     return std::nullopt;
   }
-  to.complain(node, fmt::format("until: '{}' compares no result with a number, as "
-                                "'{}.result.acc >= 0.97' does",
-                                *text, repeated.empty() ? "server" : repeated.back()));
+  to.complain(
+      node,
+      fmt::format("until: '{}' must compare a result with a number, as in '{}.result.acc >= 0.97'",
+                  *text, repeated.empty() ? "server" : repeated.back()));
   return std::nullopt;
 }
 
@@ -128,7 +129,7 @@ std::optional<NeedsValue> read_initial_key(const text::Complainer& to, const tex
     }
   }
   const std::vector<std::string_view> names(known.begin(), known.end());
-  to.complain(key, fmt::format("initial: '{}' is nothing of a round{}", key.text,
+  to.complain(key, fmt::format("initial: '{}' is not a value of a round{}", key.text,
                                meant(nearest(key.text, names))));
   return std::nullopt;
 }
@@ -138,8 +139,8 @@ std::vector<InitialSpec> read_initial(const text::Complainer& to, const text::Ya
   std::vector<InitialSpec> all;
   if (node.kind != text::YamlKind::Mapping) {
     to.complain(node,
-                "'initial' wants what round 0 sees of the round before, as in {server.dir: "
-                "models/first}");
+                "'initial' must be the values that round 0 uses in place of a round before it, as "
+                "in {server.dir: models/first}");
     return all;
   }
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -191,15 +192,15 @@ std::vector<const text::YamlNode*> groups_of_repeat(const text::Complainer& to,
     return {};
   }
   if (groups->kind != text::YamlKind::List || groups->items.empty()) {
-    to.complain(*groups, "'groups' wants a list of groups, each with 'tasks'");
+    to.complain(*groups, "'groups' must be a list of groups, each with 'tasks'");
     return {};
   }
   std::vector<const text::YamlNode*> all;
   for (const text::YamlNode* const group : groups->items) {
     if (is_repeat(*group)) {
       to.complain(*group,
-                  "a 'repeat' stands within a repeat, which is not possible: a round of the inner "
-                  "one can be a command that loops");
+                  "a 'repeat' cannot contain another repeat; for an inner loop, write a command "
+                  "that loops");
     } else {
       all.push_back(group);
     }

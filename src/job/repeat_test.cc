@@ -180,8 +180,8 @@ TEST(Repeat, EndsByAResultThatIsComparedWithANumber) {
   EXPECT_EQ(with(R"({"acc": null})").error().message, with("{}").error().message)
       << "NaN comes as null";
   EXPECT_EQ(with(R"({"acc": "high"})").error().message,
-            "until: 'server.result.acc >= 0.9': server.0/average left 'acc' as 'high', and that is "
-            "no number");
+            "until: 'server.result.acc >= 0.9': server.0/average left 'acc' as 'high', which is "
+            "not a number");
   EXPECT_FALSE(with(R"({"acc": "0.9"})").has_value()) << "a text is no number";
 }
 

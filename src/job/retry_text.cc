@@ -33,7 +33,7 @@ Result<bool> parse_retry_on(std::string_view text) {
       const auto meant = nearest(word, kWords);
       return std::unexpected(
           Error{fmt::format("'{}' is not one of: time-limit{}", word,
-                            meant ? fmt::format("; did you mean '{}'?", *meant) : "")});
+                            meant ? fmt::format(" (did you mean '{}'?)", *meant) : "")});
     }
     time_limit = true;
     if (comma == std::string_view::npos) break;

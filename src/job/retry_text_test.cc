@@ -19,7 +19,7 @@ TEST(RetryOn, KnowsTheTimeLimitAndNothingElse) {
   EXPECT_TRUE(parse_retry_on("time-limit").value());
   EXPECT_TRUE(parse_retry_on("time-limit,time-limit").value());
   EXPECT_EQ(parse_retry_on("time-limits").error().message,
-            "'time-limits' is not one of: time-limit; did you mean 'time-limit'?");
+            "'time-limits' is not one of: time-limit (did you mean 'time-limit'?)");
   EXPECT_EQ(parse_retry_on("time-limit,exit").error().message, "'exit' is not one of: time-limit");
 }
 
@@ -28,10 +28,10 @@ TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {
   EXPECT_THAT(in_group("retry-on: []"), IsEmpty());
   EXPECT_THAT(in_group("retry-on: [time-limt]"),
               ElementsAre("sweep.yaml:4:15: group 'train': retry-on: 'time-limt' is not one of: "
-                          "time-limit; did you mean 'time-limit'?"));
-  EXPECT_THAT(in_group("retry-on: [[a]]"),
-              ElementsAre("sweep.yaml:4:16: group 'train': 'retry-on' wants a single value, and "
-                          "this is a list"));
+                          "time-limit (did you mean 'time-limit'?)"));
+  EXPECT_THAT(
+      in_group("retry-on: [[a]]"),
+      ElementsAre("sweep.yaml:4:16: group 'train': 'retry-on' must be a single value, not a list"));
 }
 
 TEST(Retries, AreCountsAndTimes) {

@@ -24,9 +24,12 @@ Result<model::RunIf> parse_run_if(std::string_view text) {
   }
   constexpr std::array<std::string_view, 3> kNames{"success()", "failure()", "always()"};
   const std::optional<std::string_view> near = nearest(text, kNames);
-  if (near) return std::unexpected(Error{fmt::format("'{}': did you mean '{}'?", text, *near)});
+  if (near) {
+    return std::unexpected(Error{fmt::format(
+        "must be success(), failure() or always(), not '{}' (did you mean '{}'?)", text, *near)});
+  }
   return std::unexpected(
-      Error{fmt::format("'{}' is none of success(), failure() and always()", text)});
+      Error{fmt::format("must be success(), failure() or always(), not '{}'", text)});
 }
 
 }  // namespace trainyard::job

@@ -20,8 +20,8 @@
 namespace trainyard::job {
 
 std::optional<std::string_view> why_not_to_set(std::string_view name) {
-  if (!text::is_identifier(name) || name.contains('-')) return "is no name of a variable";
-  if (name.starts_with("TRAINYARD_")) return "is trainyard's own to set";
+  if (!text::is_identifier(name) || name.contains('-')) return "is not a valid variable name";
+  if (name.starts_with("TRAINYARD_")) return "is set by trainyard; choose another name";
   return std::nullopt;
 }
 

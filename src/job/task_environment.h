@@ -32,7 +32,7 @@ struct TaskName {
 /// NUL that ends it.
 constexpr std::size_t kVariableMax = std::size_t{128} << 10U;
 
-/// Why people cannot set the variable of this name for a task: "is no name of a variable".
+/// Why people cannot set the variable of this name for a task: "is not a valid variable name".
 std::optional<std::string_view> why_not_to_set(std::string_view name);
 
 /// Sets the files of an attempt, all of them in the directory of the task.

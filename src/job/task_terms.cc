@@ -75,18 +75,18 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
     made.mistakes.push_back({.key = TaskKey::Device, .message = std::move(added.error().message)});
   }
   if (terms.memory_hard && terms.learns_memory) {
-    made.mistakes.push_back({.key = TaskKey::MemoryLimit,
-                             .message = asked.memory
-                                            ? "a hard limit needs a 'memory' that does not grow"
-                                            : "a hard limit needs 'memory', which says how much"});
+    made.mistakes.push_back(
+        {.key = TaskKey::MemoryLimit,
+         .message = asked.memory ? "'hard' cannot be combined with 'memory: at least ...'"
+                                 : "'hard' needs 'memory', the amount"});
   }
   if (asked.gpu_memory_limit == model::GpuMemoryLimit::Hard &&
       (terms.request.gpu_memory == Bytes{} || terms.learns_gpu_memory)) {
-    made.mistakes.push_back(
-        {.key = TaskKey::GpuMemoryLimit,
-         .message = terms.learns_gpu_memory
-                        ? "a hard limit needs a 'gpu-memory' that does not grow"
-                        : "a hard limit needs 'gpu-memory', which says how much"});
+    made.mistakes.push_back({.key = TaskKey::GpuMemoryLimit,
+                             .message = terms.learns_gpu_memory
+                                            ? "'hard' cannot be combined with a 'gpu-memory' that "
+                                              "may grow ('at least', 'auto')"
+                                            : "'hard' needs 'gpu-memory', the amount"});
   }
   if (!fits_into(terms.time_limit, terms.early_signal)) {
     made.mistakes.push_back(

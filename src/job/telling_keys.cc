@@ -18,8 +18,8 @@ namespace trainyard::job {
 namespace {
 
 constexpr std::string_view kWants =
-    "'notify' wants an address, as in https://hooks.example.com/..., or the variable that holds "
-    "it, as in $SLACK_WEBHOOK, or a list of these";
+    "'notify' must be an address, as in https://hooks.example.com/..., a variable that contains "
+    "one, as in $SLACK_WEBHOOK, or a list of these";
 
 bool is_variable(std::string_view text) {
   constexpr std::string_view kLetters =
@@ -35,13 +35,13 @@ void read_address(const text::Complainer& to, const text::YamlNode& node, Tellin
   }
   if (node.text.starts_with('$')) {
     if (!is_variable(node.text)) {
-      return to.complain(node, "notify: a variable is written as in $SLACK_WEBHOOK");
+      return to.complain(node, "notify: a variable must be written as in $SLACK_WEBHOOK");
     }
   } else if (const auto address = text::read_web_address(node.text); !address) {
     return to.complain(node, fmt::format("notify: {}", address.error().message));
   } else if (!to.document().has_written(node.text)) {
     // What is kept of the file is to lack the secret, which is looked for as it is.
-    return to.complain(node, "notify: the address is to stand in one piece, without escapes");
+    return to.complain(node, "notify: the address must be plain text, without escapes");
   }
   spec.notify.push_back(node.text);
 }
@@ -59,7 +59,7 @@ TellingSpec read_telling(const text::Complainer& to, const text::YamlNode& root)
   }
   if (const text::YamlNode* command = root.find("on-finish")) {
     if (command->kind != text::YamlKind::Text) {
-      to.complain(*command, "'on-finish' wants a text for the shell, as in ./summarize.sh");
+      to.complain(*command, "'on-finish' must be text for the shell, as in ./summarize.sh");
     } else if (command->text.find_first_not_of(" \t\r\n") == std::string::npos) {
       to.complain(*command, "'on-finish' is empty");
     } else if (command->text.contains('\0')) {
@@ -90,7 +90,7 @@ Addresses addresses_of(const TellingSpec& spec, const std::vector<std::string>& 
         environment, [&start](const std::string& it) { return it.starts_with(start); });
     if (variable == environment.end()) {
       found.notes.push_back(
-          fmt::format("notify: {} is not set here: nobody is told by it", written));
+          fmt::format("notify: {} is not set, so nothing is sent to it", written));
     } else {
       add(written, std::string_view(*variable).substr(start.size()));
     }

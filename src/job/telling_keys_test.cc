@@ -43,24 +43,25 @@ TEST(TellingKeys, AreOneAddressOrSeveralAndACommand) {
 TEST(TellingKeys, AreMistakesWithTheirPlaceAndWithoutTheirSecret) {
   const auto wrong = [](const std::string& line) { return mistakes_of(line + "\n" + kOneTask); };
   EXPECT_THAT(wrong("notify: hooks.example/secret"),
-              ElementsAre("sweep.yaml:1:9: notify: is no address; it begins with https://, as in "
-                          "https://hooks.example.com/..."));
+              ElementsAre("sweep.yaml:1:9: notify: is not a valid address; it must start with "
+                          "https://, as in https://hooks.example.com/..."));
   EXPECT_THAT(wrong("notify: {url: https://a.example/secret}"),
-              ElementsAre(HasSubstr("sweep.yaml:1:9: 'notify' wants an address")));
+              ElementsAre(HasSubstr("sweep.yaml:1:9: 'notify' must be an address")));
   EXPECT_THAT(wrong("notify: [[https://a.example/secret]]"),
-              ElementsAre(HasSubstr("sweep.yaml:1:10: 'notify' wants an address")));
-  EXPECT_THAT(wrong("notify:"), ElementsAre(HasSubstr("'notify' wants an address")));
-  EXPECT_THAT(wrong("notify: $1X"),
-              ElementsAre("sweep.yaml:1:9: notify: a variable is written as in $SLACK_WEBHOOK"));
-  EXPECT_THAT(wrong("notify: \"https://a.example/\\x73ecret\""),
-              ElementsAre("sweep.yaml:1:9: notify: the address is to stand in one piece, without "
-                          "escapes"));
-  EXPECT_THAT(wrong("on-finish: [echo, x]"),
-              ElementsAre("sweep.yaml:1:12: 'on-finish' wants a text for the shell, as in "
-                          "./summarize.sh"));
+              ElementsAre(HasSubstr("sweep.yaml:1:10: 'notify' must be an address")));
+  EXPECT_THAT(wrong("notify:"), ElementsAre(HasSubstr("'notify' must be an address")));
+  EXPECT_THAT(
+      wrong("notify: $1X"),
+      ElementsAre("sweep.yaml:1:9: notify: a variable must be written as in $SLACK_WEBHOOK"));
+  EXPECT_THAT(
+      wrong("notify: \"https://a.example/\\x73ecret\""),
+      ElementsAre("sweep.yaml:1:9: notify: the address must be plain text, without escapes"));
+  EXPECT_THAT(
+      wrong("on-finish: [echo, x]"),
+      ElementsAre("sweep.yaml:1:12: 'on-finish' must be text for the shell, as in ./summarize.sh"));
   EXPECT_THAT(wrong("on-finish: ' '"), ElementsAre("sweep.yaml:1:12: 'on-finish' is empty"));
   EXPECT_THAT(wrong("on-finsh: x"),
-              ElementsAre("sweep.yaml:1:1: unknown key 'on-finsh', did you mean 'on-finish'?"));
+              ElementsAre("sweep.yaml:1:1: unknown key 'on-finsh' (did you mean 'on-finish'?)"));
 }
 
 TEST(TellingKeys, HaveABound) {
@@ -77,10 +78,9 @@ TEST(TellingKeys, TakeAnAddressFromTheVariableThatHoldsIt) {
       spec, {"HOOKS=https://no.example/", "HOOK=https://a.example/secret", "BAD=secret"});
   ASSERT_EQ(found.addresses.size(), 1U);
   EXPECT_EQ(found.addresses[0].url, "https://a.example/secret");
-  EXPECT_THAT(found.notes,
-              ElementsAre("notify: $BAD: is no address; it begins with https://, as in "
-                          "https://hooks.example.com/...",
-                          "notify: $NONE is not set here: nobody is told by it"));
+  EXPECT_THAT(found.notes, ElementsAre("notify: $BAD: is not a valid address; it must start with "
+                                       "https://, as in https://hooks.example.com/...",
+                                       "notify: $NONE is not set, so nothing is sent to it"));
 }
 
 TEST(TellingKeys, LeaveNoSecretInTheTextThatIsKept) {

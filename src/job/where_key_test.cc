@@ -84,27 +84,27 @@ TEST(Where, SaysNothingOfGpusToATaskWithoutOne) {
   EXPECT_EQ(job.plan().shape_of({1}).terms.request.where,
             (model::SiteWish{.machine = "m", .gpu = "card"}));
   EXPECT_THAT(mistakes_of_keys("where: {gpu: card}"),
-              ElementsAre(HasSubstr("where: 'gpu' says which GPUs, and no GPU is asked for")));
+              ElementsAre(HasSubstr("where: 'gpu' selects GPUs, but the task requests no GPU")));
 }
 
 TEST(Where, IsToldWhatWouldBeRight) {
   EXPECT_THAT(mistakes_of_keys("where: {machin: a}"),
-              ElementsAre(HasSubstr("where: unknown key 'machin', did you mean 'machine'?")));
+              ElementsAre(HasSubstr("where: unknown key 'machin' (did you mean 'machine'?)")));
   EXPECT_THAT(mistakes_of_keys("where: {rack: 7}"),
               ElementsAre(HasSubstr("where: unknown key 'rack'")));
   EXPECT_THAT(mistakes_of_keys("where: lab1"),
-              ElementsAre(HasSubstr("where: 'lab1' does not say of what it is a name")));
+              ElementsAre(HasSubstr("where: 'lab1' must be the name of a machine or a GPU")));
   for (const char* const where : {"{}", "[lab1, lab2]", "null"}) {
     EXPECT_THAT(mistakes_of_keys(fmt::format("where: {}", where)),
-                ElementsAre(HasSubstr("'where' wants names of machines or of GPUs")))
+                ElementsAre(HasSubstr("'where' must be names of machines or GPUs")))
         << where;
   }
   EXPECT_THAT(mistakes_of_keys("where: {machine: 'lab1,lab2'}"),
-              ElementsAre(HasSubstr("'machine' is one pattern, and in no name is a comma")));
+              ElementsAre(HasSubstr("'machine' must be a single pattern, without a comma")));
   EXPECT_THAT(mistakes_of_keys("where: {machine: ''}"),
-              ElementsAre(HasSubstr("where: 'machine' wants a name or a pattern")));
+              ElementsAre(HasSubstr("where: 'machine' must be a name or a pattern")));
   EXPECT_THAT(mistakes_of_keys("where: {machine: [a]}"),
-              ElementsAre(HasSubstr("wants a single value")));
+              ElementsAre(HasSubstr("must be a single value")));
 }
 
 TEST(Where, IsRefusedAtItsLineWhereNoMachineIsCalledSo) {

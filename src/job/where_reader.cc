@@ -24,7 +24,8 @@ std::optional<text::YamlNode> where_as_text(const text::Complainer& to,
   text::YamlNode read = node;
   if (node.kind == text::YamlKind::Text) return read;
   if (node.kind != text::YamlKind::Mapping || node.items.empty()) {
-    to.complain(node, "'where' wants names of machines or of GPUs: {machine: 'lab*', gpu: 'H100'}");
+    to.complain(node,
+                "'where' must be names of machines or GPUs, as in {machine: 'lab*', gpu: 'H100'}");
     return std::nullopt;
   }
   check_keys(to.within("where"), node, kWhereKeys, {});
@@ -37,7 +38,7 @@ std::optional<text::YamlNode> where_as_text(const text::Complainer& to,
     if (!pattern) return std::nullopt;
     if (pattern->contains(',')) {
       to.complain(*node.items[i + 1],
-                  fmt::format("where: '{}' is one pattern, and in no name is a comma", key));
+                  fmt::format("where: '{}' must be a single pattern, without a comma", key));
       return std::nullopt;
     }
     read.text += fmt::format("{}{}={}", read.text.empty() ? "" : ",", key, *pattern);

@@ -107,9 +107,10 @@ TEST(Workers, AreAtLeastOneAndNotMoreThanCanBe) {
                           "from 1 to 1024"));
   EXPECT_THAT(mistakes_in("workers: 1025"), ElementsAre(HasSubstr("'1025' is not a whole number")));
   EXPECT_THAT(mistakes_in("workers: two"), ElementsAre(HasSubstr("'two' is not a whole number")));
-  EXPECT_THAT(mistakes_in("workers: {a: 1000, b: 25}"),
-              ElementsAre("sweep.yaml:3:21: group 'g': task 1: workers: there can be 1024 "
-                          "together, and no more"));
+  EXPECT_THAT(
+      mistakes_in("workers: {a: 1000, b: 25}"),
+      ElementsAre(
+          "sweep.yaml:3:21: group 'g': task 1: workers: at most 1024 are allowed in total"));
 }
 
 TEST(Workers, OfARoleAreToldAtItsNumber) {
@@ -123,18 +124,18 @@ TEST(Workers, OfARoleAreToldAtItsNumber) {
               ElementsAre("sweep.yaml:7:18: group 'g': task 1: workers: 'collector': 'many' is "
                           "not a whole number from 1 to 1024"));
   EXPECT_THAT(mistakes_in("workers: {a b: 1}"),
-              ElementsAre(HasSubstr("workers: 'a b' is no name of a role")));
-  EXPECT_THAT(mistakes_in("workers: {'a,b': 1}"), ElementsAre(HasSubstr("does not say how many")));
-  EXPECT_THAT(mistakes_in("workers: {a: [1]}"), ElementsAre(HasSubstr("task 1: 'a' wants")));
+              ElementsAre(HasSubstr("workers: 'a b' is not a valid role name")));
+  EXPECT_THAT(mistakes_in("workers: {'a,b': 1}"),
+              ElementsAre(HasSubstr("has no number; write it as in 'collector=2'")));
+  EXPECT_THAT(mistakes_in("workers: {a: [1]}"), ElementsAre(HasSubstr("task 1: 'a' must be")));
   EXPECT_THAT(mistakes_in("workers: [a, b]"),
-              ElementsAre(HasSubstr("'workers' wants a number, or how many of each role")));
+              ElementsAre(HasSubstr("'workers' must be a number, or a number for each role")));
   EXPECT_THAT(mistakes_in("workers: {}"), ElementsAre(HasSubstr("'' is not a whole number")));
-  EXPECT_THAT(mistakes_in("workers: 'a=1,a=2'"),
-              ElementsAre(HasSubstr("the role 'a' stands there twice")));
+  EXPECT_THAT(mistakes_in("workers: 'a=1,a=2'"), ElementsAre(HasSubstr("duplicate role 'a'")));
   EXPECT_THAT(mistakes_in("workers: {a: '{n}'}"),
               ElementsAre(HasSubstr("workers: unknown placeholder '{n}'")));
   EXPECT_THAT(mistakes_in("worker: 2"),
-              ElementsAre(HasSubstr("unknown key 'worker', did you mean 'workers'?")));
+              ElementsAre(HasSubstr("unknown key 'worker' (did you mean 'workers'?)")));
 }
 
 TEST(Workers, OfACombinationAreToldWithIt) {
@@ -145,12 +146,12 @@ TEST(Workers, OfACombinationAreToldWithIt) {
 }
 
 TEST(Workers, AreNoRanksAndAreNotPreloaded) {
-  EXPECT_THAT(mistakes_in("workers: 2, ranks: 2"),
-              ElementsAre("sweep.yaml:3:31: group 'g': ranks: a task is either 'ranks' or "
-                          "'workers', and this one is both"));
+  EXPECT_THAT(
+      mistakes_in("workers: 2, ranks: 2"),
+      ElementsAre("sweep.yaml:3:31: group 'g': ranks: 'ranks' and 'workers' cannot be combined"));
   EXPECT_THAT(mistakes_in("workers: 2, launcher: mpirun"),
-              ElementsAre("sweep.yaml:3:34: group 'g': launcher: it starts 'ranks', and 'workers' "
-                          "are started by trainyard itself"));
+              ElementsAre("sweep.yaml:3:34: group 'g': launcher: cannot be combined with "
+                          "'workers', which trainyard starts itself"));
   EXPECT_THAT(mistakes_in("workers: 2, two-phase: true"),
               ElementsAre("sweep.yaml:3:35: group 'g': two-phase: one process waits for a device, "
                           "and no 'workers' do"));
@@ -162,7 +163,7 @@ TEST(Workers, AreNoRanksAndAreNotPreloaded) {
   // Once, and not for each cell.
   EXPECT_THAT(mistakes_of("groups: [{name: g, matrix: {n: [1, 2]}, ranks: 2, tasks: [{workers: "
                           "'{n}', command: x}]}]"),
-              ElementsAre(HasSubstr("ranks: a task is either")));
+              ElementsAre(HasSubstr("ranks: 'ranks' and 'workers' cannot be combined")));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ std::optional<text::YamlNode> workers_as_text(const text::Complainer& to,
                                               const text::YamlNode& node) {
   text::YamlNode read = node;
   if (node.kind == text::YamlKind::List) {
-    to.complain(node, "'workers' wants a number, or how many of each role: {collector: 2}");
+    to.complain(node,
+                "'workers' must be a number, or a number for each role, as in {collector: 2}");
     return std::nullopt;
   }
   if (node.kind != text::YamlKind::Mapping) return read;

@@ -32,21 +32,21 @@ Result<void> add_role(std::string_view part, Workers& workers) {
   const std::string_view role = part.substr(0, equals);
   if (equals == std::string_view::npos) {
     return std::unexpected(
-        Error{fmt::format("'{}' does not say how many; 'collector=2' does", part)});
+        Error{fmt::format("'{}' has no number; write it as in 'collector=2'", part)});
   }
   if (!is_role(role)) {
-    return std::unexpected(Error{fmt::format(
-        "'{}' is no name of a role: letters, digits, '_', '-' and '.' make one", role)});
+    return std::unexpected(Error{
+        fmt::format("'{}' is not a valid role name; use letters, digits, '_', '-' and '.'", role)});
   }
   const Result<int> number = parse_number(part.substr(equals + 1));
   if (!number) return std::unexpected(Error(number.error()).in(fmt::format("'{}'", role)));
   if (std::ranges::find(workers.roles, role) != workers.roles.end()) {
-    return std::unexpected(Error{fmt::format("the role '{}' stands there twice", role)});
+    return std::unexpected(Error{fmt::format("duplicate role '{}'", role)});
   }
   workers.count += *number;
   if (workers.count > model::kWorkersMax) {
     return std::unexpected(
-        Error{fmt::format("there can be {} together, and no more", model::kWorkersMax)});
+        Error{fmt::format("at most {} are allowed in total", model::kWorkersMax)});
   }
   workers.roles.insert(workers.roles.end(), static_cast<std::size_t>(*number), std::string(role));
   return {};

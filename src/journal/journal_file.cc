@@ -59,7 +59,7 @@ std::string directory_of(const std::string& path) {
 }
 
 Error no_run(const std::string& path, const std::string& why) {
-  return Error{fmt::format("no run in '{}': {}", directory_of(path), why)};
+  return Error{fmt::format("no run found in '{}': {}", directory_of(path), why)};
 }
 
 /// What the open file is.
@@ -79,7 +79,7 @@ Result<Found> identify(Database& database, const std::string& path) {
   if (*version >= kOldestVersion && *version < kSchemaVersion) {
     return std::unexpected(
         Error{fmt::format("journal '{}' was made by an older trainyard: 'trainyard run --resume' "
-                          "brings it up to date and goes on with its run",
+                          "updates it and continues its run",
                           path)});
   }
   if (*version != kSchemaVersion) {
@@ -96,7 +96,7 @@ Result<void> expect_journal(Database& database, const std::string& path) {
   const Result<Found> found = identify(database, path);
   if (!found) return std::unexpected(found.error());
   if (*found == Found::Journal) return {};
-  return std::unexpected(no_run(path, "it was ended before it had begun"));
+  return std::unexpected(no_run(path, "it was killed before it started"));
 }
 
 Result<void> set_log(Database& database, LogKind kind) {
@@ -155,7 +155,7 @@ Result<Found> look_at(const std::string& path) {
 }
 
 Result<Database> open_for_writing(const std::string& path, LogKind kind) {
-  if (!exists(path)) return std::unexpected(no_run(path, "there is no journal"));
+  if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return database;
   Result<void> ready = database->run("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -2000");
@@ -171,7 +171,7 @@ Result<void> wait_for_the_disk(Database& database) {
 }
 
 Result<Database> open_for_reading(const std::string& path) {
-  if (!exists(path)) return std::unexpected(no_run(path, "there is no journal"));
+  if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
   // Opened for writing, although nothing is written: whoever may only read makes a log where there
   // is none, and cannot take it away again. The last one to close takes it away.

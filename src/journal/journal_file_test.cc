@@ -60,7 +60,8 @@ TEST(JournalFile, UsesTheRollbackJournalWhereItCannotSay) {
 
 TEST(JournalFile, SaysThatThereIsNoRun) {
   const JournalDirectory directory;
-  const std::string wanted = "no run in '" + directory.path().string() + "': there is no journal";
+  const std::string wanted =
+      "no run found in '" + directory.path().string() + "': it has no journal";
   EXPECT_EQ(error_of_reader(directory.journal()), wanted);
   EXPECT_EQ(error_of_resume(directory.journal()), wanted);
   EXPECT_FALSE(must(Journal::has_begun(directory.journal())));
@@ -70,7 +71,7 @@ TEST(JournalFile, SaysThatThereIsNoRun) {
 TEST(JournalFile, SaysThatARunHadNotBegun) {
   const JournalDirectory directory;
   const std::string wanted =
-      "no run in '" + directory.path().string() + "': it was ended before it had begun";
+      "no run found in '" + directory.path().string() + "': it was killed before it started";
   std::ofstream(directory.journal()).close();
   EXPECT_EQ(must(look_at(directory.journal())), Found::NotBegun);
   EXPECT_EQ(error_of_resume(directory.journal()), wanted);

@@ -36,7 +36,7 @@ std::string sqlite_words(sqlite3* database) {
   }
   switch (sqlite3_errcode(database)) {
     case SQLITE_FULL:
-      return fmt::format("there is no room left on its disk ({})", said);
+      return fmt::format("its disk is full ({})", said);
     case SQLITE_IOERR:
       return fmt::format("cannot be read or written ({})", said);
     case SQLITE_CORRUPT:
@@ -179,7 +179,7 @@ Result<Database> Database::open(const std::string& path, Access access) {
   std::error_code unknown;
   const std::filesystem::file_status status = std::filesystem::status(path, unknown);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    return std::unexpected(Error{fmt::format("journal '{}' is no plain file", path)});
+    return std::unexpected(Error{fmt::format("journal '{}' is not a regular file", path)});
   }
   sqlite3* opened = nullptr;
   const int code =

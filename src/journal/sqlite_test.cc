@@ -74,7 +74,7 @@ TEST(Database, SaysWhenTheDiskIsFull) {
   const Result<void> full = database.run("INSERT INTO t VALUES (zeroblob(100000))");
   ASSERT_FALSE(full.has_value());
   EXPECT_EQ(full.error().message, "journal '" + directory.journal() +
-                                      "': there is no room left on its disk (database or disk is "
+                                      "': its disk is full (database or disk is "
                                       "full)");
   EXPECT_FALSE(database.in_transaction());
 }

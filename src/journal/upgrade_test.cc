@@ -443,8 +443,8 @@ TEST(Upgrade, IsSaidToWhoeverOnlyLooks) {
   const auto reader = JournalReader::open(directory.journal());
   ASSERT_FALSE(reader.has_value());
   EXPECT_THAT(reader.error().message,
-              HasSubstr("was made by an older trainyard: 'trainyard run --resume' brings it up to "
-                        "date and goes on with its run"));
+              HasSubstr("was made by an older trainyard: 'trainyard run --resume' updates it and "
+                        "continues its run"));
 }
 
 TEST(Upgrade, LeavesARunAloneInWhichAnOlderYardIsAtWork) {

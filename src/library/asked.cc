@@ -90,10 +90,10 @@ namespace {
 /// An amount is what it says, or it may grow.
 Result<void> check_memory(const TaskOptions& options) {
   if (options.memory && options.memory_at_least) {
-    return std::unexpected(Error{"memory: it is said, and so is memory_at_least"});
+    return std::unexpected(Error{"memory: cannot be combined with memory_at_least"});
   }
   if (options.gpu_memory && options.gpu_memory_at_least) {
-    return std::unexpected(Error{"gpu_memory: it is said, and so is gpu_memory_at_least"});
+    return std::unexpected(Error{"gpu_memory: cannot be combined with gpu_memory_at_least"});
   }
   return {};
 }

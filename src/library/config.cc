@@ -35,7 +35,7 @@ Result<void> Config::set(std::string_view key, std::string_view value) {
 Result<std::string> Config::get(std::string_view key) const {
   const std::span<const settings::SettingInfo> all = settings::settings();
   const auto found = std::ranges::find_if(all, [key](const auto& it) { return it.key == key; });
-  if (found == all.end()) return std::unexpected(Error{fmt::format("no setting '{}'", key)});
+  if (found == all.end()) return std::unexpected(Error{fmt::format("unknown setting '{}'", key)});
   const Result<settings::Configuration> in_force = library::settings_of(*this);
   if (!in_force) return std::unexpected(in_force.error());
   return in_force->text(static_cast<settings::Setting>(found - all.begin()));

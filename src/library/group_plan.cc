@@ -78,7 +78,7 @@ Result<void> check_ids(const std::vector<Task*>& tasks) {
   for (const Task* const task : tasks) {
     if (Result<void> good = check_id(task->id()); !good) return good;
     if (ids.insert(task->id()).second) continue;
-    return std::unexpected(Error{fmt::format("two tasks have the id '{}'", task->id())});
+    return std::unexpected(Error{fmt::format("duplicate id '{}'", task->id())});
   }
   return {};
 }
@@ -86,9 +86,9 @@ Result<void> check_ids(const std::vector<Task*>& tasks) {
 Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<Task*>& tasks,
                             const GroupBasis& basis) {
   if (group.options().parallel_max < 0) {
-    return std::unexpected(Error{
-        fmt::format("parallel_max: {} is no number of tasks; 0 is as many as there is room for",
-                    group.options().parallel_max)});
+    return std::unexpected(Error{fmt::format(
+        "parallel_max: {} is not a valid number of tasks; 0 is as many as there is room for",
+        group.options().parallel_max)});
   }
   const bool by_group = basis.configuration.flag(settings::Setting::TaskDirectoryGrouping);
   const model::Policy policy = settings::policy(basis.configuration, basis.capacity);

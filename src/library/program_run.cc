@@ -58,8 +58,8 @@ Result<void> ProgramRun::look_into_journal() {
   const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
   if (!executions) return std::unexpected(executions.error());
   if (!executions->empty() && !executions->back().is_of_program()) {
-    return std::unexpected(Error{fmt::format("'{}' has the run of a job file, '{}'", directory_,
-                                             executions->back().job_file)});
+    return std::unexpected(Error{fmt::format("'{}' contains the run of a job file, '{}'",
+                                             directory_, executions->back().job_file)});
   }
   const Result<std::vector<journal::GroupRow>> groups = reader->groups();
   if (!groups) return std::unexpected(groups.error());

@@ -253,7 +253,7 @@ Result<void> Yard::check() {
     if (!name) return std::unexpected(name.error());
     const auto [other, fresh] = names.try_emplace(*name, group);
     if (!fresh && other->second != group) {
-      return std::unexpected(Error{fmt::format("there are two groups '{}'", *name)});
+      return std::unexpected(Error{fmt::format("duplicate group '{}'", *name)});
     }
     const std::vector<Task*> tasks = tasks_of(*group);
     Result<void> fine = library::check_ids(tasks);

@@ -33,7 +33,7 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
   TaskGroup twice("twice");
   twice.add<Made>("a", fine);
   twice.add<Made>("a", fine);
-  EXPECT_EQ(refusal(twice), "group 'twice': two tasks have the id 'a'");
+  EXPECT_EQ(refusal(twice), "group 'twice': duplicate id 'a'");
   TaskGroup unsafe("unsafe");
   unsafe.add<Made>("a/b", fine);
   EXPECT_EQ(refusal(unsafe), "group 'unsafe': the id of a task 'a/b' has a '/'");
@@ -61,16 +61,16 @@ TEST_F(YardTest, RefusesWhatCannotBeRun) {
   TaskGroup odd("odd");
   odd.add<Wishes>(TaskOptions{.id = "a", .device = "gpu0"});
   EXPECT_EQ(refusal(odd),
-            "group 'odd': task 'a': device: 'gpu0' is no device; there are cpu, cuda (any GPU) and "
-            "cuda:<index>");
+            "group 'odd': task 'a': device: 'gpu0' is not a valid device; use cpu, cuda (any GPU) "
+            "or cuda:<index>");
   TaskGroup both("both");
   both.add<Wishes>(TaskOptions{.id = "a", .gpus = 1, .device = "cpu"});
   EXPECT_EQ(refusal(both),
-            "group 'both': task 'a': device: 'cpu' is wanted, and a GPU is asked for");
+            "group 'both': task 'a': device: 'cpu' cannot be combined with a request for GPUs");
   TaskGroup several("several");
   several.add<Wishes>(TaskOptions{.id = "a", .gpus = 2, .device = "cuda:1"});
   EXPECT_EQ(refusal(several),
-            "group 'several': task 'a': device: one GPU is named, and 2 are asked for");
+            "group 'several': task 'a': device: names one GPU, but 2 are requested");
   Config mails;
   ASSERT_FALSE(mails.set("smtp.enable", "true"));
   EXPECT_THAT(mails.set("smtp.enable", "true").error().message,
@@ -101,23 +101,25 @@ TEST_F(YardTest, RefusesOptionsByTheRulesOfAJobFile) {
   EXPECT_THAT(refusal({.cpus = std::nan("")}), StartsWith(task + "cpus: "));
   EXPECT_THAT(refusal({.cpus = -1}), StartsWith(task + "cpus: "));
   EXPECT_THAT(refusal({.gpus = -1}), StartsWith(task + "gpus: "));
-  EXPECT_THAT(refusal({.device = "gpu0"}), StartsWith(task + "device: 'gpu0' is no device"));
+  EXPECT_THAT(refusal({.device = "gpu0"}),
+              StartsWith(task + "device: 'gpu0' is not a valid device"));
   EXPECT_THAT(refusal({.memory_hard = true}),
-              StartsWith(task + "memory-limit: a hard limit needs 'memory'"));
+              StartsWith(task + "memory-limit: 'hard' needs 'memory', the amount"));
   EXPECT_THAT(refusal({.signal = "KILL@5"}), StartsWith(task + "signal: SIGKILL cannot be caught"));
   EXPECT_THAT(refusal({.signal = "USR1@120", .time_limit = std::chrono::seconds(60)}),
-              StartsWith(task + "signal: it comes 2:00 before the time limit"));
+              StartsWith(task + "signal: 2:00 before the time limit is too early"));
   EXPECT_THAT(refusal({.time_limit = std::chrono::milliseconds(-1)}),
               StartsWith(task + "time-limit: "));
   EXPECT_THAT(refusal({.start_after = std::chrono::milliseconds(-1)}),
               StartsWith(task + "start-after: "));
   EXPECT_THAT(refusal({.retries = 300}), StartsWith(task + "retries: "));
   EXPECT_EQ(refusal({}, {.parallel_max = -1}),
-            "group 'g': parallel_max: -1 is no number of tasks; 0 is as many as there is room for");
+            "group 'g': parallel_max: -1 is not a valid number of tasks; 0 is as many as there is "
+            "room for");
   EXPECT_EQ(refusal({.environment = {{"A=B", "1"}}}),
-            task + "environment: 'A=B' is no name of a variable");
+            task + "environment: 'A=B' is not a valid variable name");
   EXPECT_EQ(refusal({.environment = {{"TRAINYARD_TOKEN", "1"}}}),
-            task + "environment: 'TRAINYARD_TOKEN' is trainyard's own to set");
+            task + "environment: 'TRAINYARD_TOKEN' is set by trainyard; choose another name");
   EXPECT_EQ(refusal({.environment = {{"A", std::string("x\0y", 3)}}}),
             task + "environment: 'A' has a value with a NUL in it");
   EXPECT_EQ(refusal({.environment = {{"A", std::string(200'000, 'x')}}}),
@@ -126,11 +128,12 @@ TEST_F(YardTest, RefusesOptionsByTheRulesOfAJobFile) {
   EXPECT_EQ(refusal({.memory = 1_GB, .memory_hard = true, .retries = 2}), "(it is right)");
   EXPECT_EQ(refusal({.memory_at_least = 1_MB}), "(it is right)");
   EXPECT_EQ(refusal({.memory = 1_GB, .memory_at_least = 1_GB}),
-            task + "memory: it is said, and so is memory_at_least");
+            task + "memory: cannot be combined with memory_at_least");
   EXPECT_EQ(refusal({.gpu_memory = 1_GB, .gpu_memory_at_least = 1_GB}),
-            task + "gpu_memory: it is said, and so is gpu_memory_at_least");
-  EXPECT_THAT(refusal({.memory_at_least = 1_GB, .memory_hard = true}),
-              StartsWith(task + "memory-limit: a hard limit needs a 'memory' that does not grow"));
+            task + "gpu_memory: cannot be combined with gpu_memory_at_least");
+  EXPECT_THAT(
+      refusal({.memory_at_least = 1_GB, .memory_hard = true}),
+      StartsWith(task + "memory-limit: 'hard' cannot be combined with 'memory: at least ...'"));
 }
 
 TEST_F(YardTest, TellsWhatIsWrongWithALaterGroupBeforeAnythingRuns) {
@@ -155,7 +158,7 @@ TEST_F(YardTest, RefusesAGroupOfWhichAnotherOneHasTheName) {
   Yard yard(config(), options());
   yard.add(one);
   yard.add(other);
-  EXPECT_EQ(yard.check().error().message, "there are two groups 'twins'");
+  EXPECT_EQ(yard.check().error().message, "duplicate group 'twins'");
 }
 
 TEST_F(YardTest, RunsAGroupThatWasRefusedWhenTheCauseIsGone) {

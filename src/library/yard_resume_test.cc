@@ -121,7 +121,7 @@ TEST_F(ProgramTest, RunsTheNewTasksOfAGroupThatGrew) {
   EXPECT_EQ(yard.run(group).value().finished, 0) << "there is nothing new";
   EXPECT_THAT(rows(), ElementsAre("g/a FINISHED", "g (2)/b FINISHED"));
   add(group, "b");
-  EXPECT_EQ(yard.run(group).error().message, "group 'g': two tasks have the id 'b'");
+  EXPECT_EQ(yard.run(group).error().message, "group 'g': duplicate id 'b'");
 }
 
 TEST_F(ProgramTest, KeepsWhatHadFinishedWhenItIsRunAgain) {
@@ -308,7 +308,7 @@ TEST_F(ProgramTest, RefusesADirectoryInWhichAnotherIsAtWorkOrAJobFileWasRun) {
   TaskGroup third("third");
   add(third, "a");
   EXPECT_EQ(yard.run(third).error().message,
-            "'" + of_job.path() + "' has the run of a job file, '/home/me/sweep.yaml'");
+            "'" + of_job.path() + "' contains the run of a job file, '/home/me/sweep.yaml'");
 }
 
 TEST_F(ProgramTest, LetsNoTaskHaveItsJournalSocketOrLock) {

@@ -78,8 +78,8 @@ Result<int> day_of(std::string_view text) {
   if (found != kDays.end()) return static_cast<int>(found - kDays.begin());
   const auto meant = nearest(text, kDays);
   return std::unexpected(
-      Error{fmt::format("'{}' is no day of the week (Mon, Tue, ..., Sun){}", text,
-                        meant ? fmt::format(", did you mean '{}'?", *meant) : "")});
+      Error{fmt::format("'{}' is not a day of the week (Mon, Tue, ..., Sun){}", text,
+                        meant ? fmt::format(" (did you mean '{}'?)", *meant) : "")});
 }
 
 /// "Mon-Fri", "Sat,Sun", "Fri-Mon".
@@ -136,8 +136,8 @@ Result<GpuHours> parse_hours(std::string_view text) {
   const std::optional<int> until =
       dash == std::string_view::npos ? std::nullopt : minute_of(text.substr(dash + 1));
   if (!from || !until || *from == *until || *from == kDayMinutes) {
-    return std::unexpected(
-        Error{fmt::format("'{}' is no time of the day, as in 'Mon-Fri 08:00-19:00'", text)});
+    return std::unexpected(Error{fmt::format(
+        "'{}' is not a valid time of day; write it as in 'Mon-Fri 08:00-19:00'", text)});
   }
   hours.from_minute = *from;
   hours.until_minute = *until;
@@ -172,8 +172,8 @@ Result<std::vector<GpuHours>> hours_from(std::string_view text) {
                                         ? std::nullopt
                                         : number_in_text(one.substr(equals + 1), kGpusMost);
     if (!gpus) {
-      return std::unexpected(
-          Error{fmt::format("'{}' says not how many GPUs, as in 'Mon-Fri 08:00-19:00=2'", one)});
+      return std::unexpected(Error{
+          fmt::format("'{}' has no number of GPUs; write it as in 'Mon-Fri 08:00-19:00=2'", one)});
     }
     Result<GpuHours> hours = parse_hours(one.substr(0, equals));
     if (!hours) return std::unexpected(hours.error());

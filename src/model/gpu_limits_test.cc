@@ -76,11 +76,12 @@ TEST(GpuLimits, DaysMayBeListedAndGoRoundTheWeek) {
 
 TEST(GpuLimits, SayWhatIsWrong) {
   EXPECT_EQ(why_not("Mom-Fri 08:00-19:00"),
-            "'Mom' is no day of the week (Mon, Tue, ..., Sun), did you mean 'Mon'?");
+            "'Mom' is not a day of the week (Mon, Tue, ..., Sun) (did you mean 'Mon'?)");
   for (const char* const text : {"Mon", "8-19", "08:00", "Mon 08:00-25:00", "08:00-08:00",
                                  "08:60-09:00", "24:00-08:00", ""}) {
-    EXPECT_NE(why_not(text).find("is no time of the day, as in 'Mon-Fri 08:00-19:00'"),
-              std::string::npos)
+    EXPECT_NE(
+        why_not(text).find("is not a valid time of day; write it as in 'Mon-Fri 08:00-19:00'"),
+        std::string::npos)
         << text;
   }
 }
@@ -91,7 +92,7 @@ TEST(GpuLimits, AreReadBackAsTheyAreKept) {
   EXPECT_EQ(hours_from(to_text(all)).value(), all);
   EXPECT_TRUE(hours_from("")->empty());
   EXPECT_EQ(hours_from("Mon 08:00-19:00").error().message,
-            "'Mon 08:00-19:00' says not how many GPUs, as in 'Mon-Fri 08:00-19:00=2'");
+            "'Mon 08:00-19:00' has no number of GPUs; write it as in 'Mon-Fri 08:00-19:00=2'");
 }
 
 }  // namespace

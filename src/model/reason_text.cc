@@ -84,8 +84,9 @@ std::string disk_words(const Reason& reason, const Headroom& room) {
   std::string words = fmt::format("needs {} of disk, {} free", to_text(reason.needs.disk),
                                   to_text(free, reason.needs.disk));
   if (room.disk_holders == 0) return words;
-  return words + fmt::format(", {} that {} may write {} of it", tasks_text(room.disk_holders),
-                             room.disk_holders == 1 ? "runs" : "run", to_text(room.disk_promised));
+  return words + fmt::format(", {} running {} reserved {} of it", room.disk_holders,
+                             room.disk_holders == 1 ? "task has" : "tasks have",
+                             to_text(room.disk_promised));
 }
 
 std::string processes_words(const Headroom& room) {

@@ -53,25 +53,26 @@ Result<void> add_part(std::string_view part, SiteWish& wish) {
   if (std::ranges::find(kWishKeys, key) == kWishKeys.end()) {
     const auto meant = nearest(key, kWishKeys);
     if (equals == std::string_view::npos && !meant) {
-      return std::unexpected(Error{fmt::format(
-          "'{}' does not say of what it is a name: {{machine: 'lab*'}} and {{gpu: 'H100'}} do",
-          part)});
+      return std::unexpected(
+          Error{fmt::format("'{}' must be the name of a machine or a GPU, as in {{machine: "
+                            "'lab*'}} or {{gpu: 'H100'}}",
+                            part)});
     }
     return std::unexpected(
-        Error{meant ? fmt::format("unknown key '{}', did you mean '{}'?", key, *meant)
-                    : fmt::format("unknown key '{}': 'machine' and 'gpu' are known", key)});
+        Error{meant ? fmt::format("unknown key '{}' (did you mean '{}'?)", key, *meant)
+                    : fmt::format("unknown key '{}'; use 'machine' or 'gpu'", key)});
   }
   const std::string_view pattern =
       equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
   if (pattern.empty()) {
-    return std::unexpected(Error{fmt::format("'{}' wants a name or a pattern", key)});
+    return std::unexpected(Error{fmt::format("'{}' must be a name or a pattern", key)});
   }
   if (pattern.size() > kPatternBytesMax) {
     return std::unexpected(
         Error{fmt::format("'{}' has a pattern of more than {} bytes", key, kPatternBytesMax)});
   }
   std::string& into = key == "machine" ? wish.machine : wish.gpu;
-  if (!into.empty()) return std::unexpected(Error{fmt::format("'{}' stands there twice", key)});
+  if (!into.empty()) return std::unexpected(Error{fmt::format("duplicate key '{}'", key)});
   into = pattern;
   return {};
 }

@@ -64,17 +64,17 @@ TEST(SiteWish, SaysWhatWouldBeRight) {
     const Result<SiteWish> wish = parse_site_wish(text);
     return wish ? std::string() : wish.error().message;
   };
-  EXPECT_EQ(why("machin=lab*"), "unknown key 'machin', did you mean 'machine'?");
-  EXPECT_EQ(why("rack=7"), "unknown key 'rack': 'machine' and 'gpu' are known");
+  EXPECT_EQ(why("machin=lab*"), "unknown key 'machin' (did you mean 'machine'?)");
+  EXPECT_EQ(why("rack=7"), "unknown key 'rack'; use 'machine' or 'gpu'");
   const std::string of_what =
-      " does not say of what it is a name: {machine: 'lab*'} and "
-      "{gpu: 'H100'} do";
+      " must be the name of a machine or a GPU, as in {machine: 'lab*'} or "
+      "{gpu: 'H100'}";
   EXPECT_EQ(why("lab2"), "'lab2'" + of_what);
   EXPECT_EQ(why(""), "''" + of_what);
   EXPECT_EQ(why("gpu=H100,A100"), "'A100'" + of_what);
-  EXPECT_EQ(why("machine"), "'machine' wants a name or a pattern");
-  EXPECT_EQ(why("machine="), "'machine' wants a name or a pattern");
-  EXPECT_EQ(why("gpu=a,gpu=b"), "'gpu' stands there twice");
+  EXPECT_EQ(why("machine"), "'machine' must be a name or a pattern");
+  EXPECT_EQ(why("machine="), "'machine' must be a name or a pattern");
+  EXPECT_EQ(why("gpu=a,gpu=b"), "duplicate key 'gpu'");
   EXPECT_EQ(why("gpu=" + std::string(257, 'x')), "'gpu' has a pattern of more than 256 bytes");
 }
 

@@ -63,7 +63,7 @@ std::optional<std::string> label_mistake(const std::string& pattern,
   const auto meant = nearest(pattern, known);
   return fmt::format("no pipeline has a label that matches '{}'; this one has {}{}", pattern,
                      fmt::join(surroundings.labels, ", "),
-                     meant ? fmt::format(". Did you mean '{}'?", *meant) : "");
+                     meant ? fmt::format(" (did you mean '{}'?)", *meant) : "");
 }
 
 bool plays(const std::vector<Role>& roles, const Surroundings& surroundings) {

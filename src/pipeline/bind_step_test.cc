@@ -54,8 +54,8 @@ TEST(Placement, RefusesALabelThatNoPipelineHas) {
   EXPECT_THAT(
       messages(loop.run()),
       ElementsAre(
-          "a: no pipeline has a label that matches 'standalon'; this one has standalone, "
-          "node.0, gpu. Did you mean 'standalone'?",
+          "a: no pipeline has a label that matches 'standalon'; this one has standalone, node.0, "
+          "gpu (did you mean 'standalone'?)",
           "b: no pipeline has a label that matches 'moon'; this one has standalone, node.0, "
           "gpu"));
   EXPECT_FALSE(loop.run()) << "it is still wrong";

@@ -65,7 +65,7 @@ Result<const Json*> kept_object(const Json& saved, std::span<const std::string_v
     if (std::ranges::find(names, name) != names.end()) continue;
     const auto meant = nearest(name, names);
     return error(fmt::format("there is no kept member '{}'{}", name,
-                             meant ? fmt::format("; did you mean '{}'?", *meant) : ""));
+                             meant ? fmt::format(" (did you mean '{}'?)", *meant) : ""));
   }
   return &*kept;
 }

@@ -78,7 +78,7 @@ TEST(ContextJson, NamesWhatDoesNotFitAndChangesNothing) {
             "kept member 'returns' is missing");
   const std::string rest = R"("best": 1, "returns": [], "counts": {})";
   EXPECT_EQ(error_of(R"({"kept": {"env_step": 1, "env_steps": 1, )" + rest + "}}"),
-            "there is no kept member 'env_steps'; did you mean 'env_step'?");
+            "there is no kept member 'env_steps' (did you mean 'env_step'?)");
   EXPECT_EQ(error_of(R"({"kept": {"env_step": 1, )" + rest + "}}"),
             "'total_step' must be a count, 0 or more");
   EXPECT_EQ(error_of(R"({"total_step": -1, "kept": {"env_step": 1, )" + rest + "}}"),

@@ -217,8 +217,9 @@ TEST(KeeperRanks, SayOnceThatTheirProgramIsNotThere) {
   TestYard yard;
   model::Launch launch = ranks_of(yard, 4, "");
   launch.arguments = {"no-such-program"};
-  EXPECT_EQ(yard.run(launch),
-            model::End(model::NotStarted{"cannot run 'no-such-program': no such program on PATH"}));
+  EXPECT_EQ(
+      yard.run(launch),
+      model::End(model::NotStarted{"cannot run 'no-such-program': program not found on PATH"}));
   EXPECT_EQ(yard.started(0), std::nullopt);
 }
 

@@ -89,7 +89,7 @@ TEST(KeeperStart, LooksForTheProgramOnThePathOfTheTask) {
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "mine", "#!/bin/sh\necho found\n"));
   ASSERT_EQ(::chmod((yard.directory / "mine").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"mine"})),
-            "cannot run 'mine': no such program on PATH; did you mean './mine'?");
+            "cannot run 'mine': program not found on PATH (did you mean './mine'?)");
   model::Launch launch = yard.launch({"mine"});
   launch.environment = {"PATH=/nowhere:" + yard.directory.path() + ":/usr/bin:/bin"};
   EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
@@ -135,7 +135,7 @@ TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
   EXPECT_EQ(yard.refusal(yard.launch({"/no/such/train"})),
             "cannot run '/no/such/train': no such file or directory");
   EXPECT_EQ(yard.refusal(yard.launch({"trainyard-no-such-program"})),
-            "cannot run 'trainyard-no-such-program': no such program on PATH");
+            "cannot run 'trainyard-no-such-program': program not found on PATH");
   EXPECT_EQ(yard.refusal(yard.launch({})), "cannot run a command that is empty");
   EXPECT_EQ(yard.refusal(yard.launch({""})), "cannot run a command that is empty");
 }
@@ -153,7 +153,7 @@ TEST(KeeperStart, SaysHowToMakeAScriptRun) {
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "bad", "#!/no/such/python\n"));
   ASSERT_EQ(::chmod((yard.directory / "bad").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"./bad"})),
-            "cannot run './bad': its first line names an interpreter that does not exist");
+            "cannot run './bad': the interpreter in its first line was not found");
   EXPECT_EQ(yard.refusal(yard.launch({"/tmp"})), "cannot run '/tmp': it is a directory");
 }
 

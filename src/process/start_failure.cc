@@ -62,8 +62,8 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
       places, [&](const std::string& place) { return is_program(seen(place)); });
   if (!name.contains('/') && found == places.end()) {
     const bool near = is_there(seen(name));
-    return {fmt::format("{}: no such program on PATH{}", cannot,
-                        near ? fmt::format("; did you mean './{}'?", name) : "")};
+    return {fmt::format("{}: program not found on PATH{}", cannot,
+                        near ? fmt::format(" (did you mean './{}'?)", name) : "")};
   }
   const std::string here = seen(found == places.end() ? name : *found);
   std::error_code ignored;
@@ -73,7 +73,7 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
       return {fmt::format("{}: permission denied{}", cannot, hint_for(name, here))};
     case ENOENT:
       if (!is_there(here)) break;
-      return {cannot + ": its first line names an interpreter that does not exist"};
+      return {cannot + ": the interpreter in its first line was not found"};
     case ENOEXEC:
       return {cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
     case E2BIG:

@@ -98,7 +98,7 @@ Shareable CommandExecutor::execute(std::string_view task, const Shareable& input
     const auto near = nearest(task, known);
     return Shareable::reply(
         ReturnCode::TaskUnknown,
-        near ? fmt::format("no command for the task '{}', did you mean '{}'?", task, *near)
+        near ? fmt::format("no command for the task '{}' (did you mean '{}'?)", task, *near)
              : fmt::format("no command for the task '{}'; there are {}", task,
                            fmt::join(known, ", ")));
   }

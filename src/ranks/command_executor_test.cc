@@ -87,7 +87,7 @@ TEST(CommandExecutor, KnowsItsTasksByName) {
   const Json commands{{"train", "true"}, {"test", "true"}};
   EXPECT_EQ(run(commands, "trian").code(), ReturnCode::TaskUnknown);
   EXPECT_EQ(run(commands, "trian").message(),
-            "no command for the task 'trian', did you mean 'train'?");
+            "no command for the task 'trian' (did you mean 'train'?)");
   EXPECT_EQ(run(commands, "submit").message(),
             "no command for the task 'submit'; there are test, train");
   EXPECT_THROW(executor_of({{"t", ""}}), std::invalid_argument);

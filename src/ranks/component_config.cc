@@ -75,7 +75,7 @@ Json plain(const text::YamlNode& node) {
 std::string with_nearest(const std::string& text, std::string_view word,
                          const std::vector<std::string_view>& known) {
   if (const auto near = nearest(word, known)) {
-    return text + fmt::format(", did you mean '{}'?", *near);
+    return text + fmt::format(" (did you mean '{}'?)", *near);
   }
   return text + fmt::format("; there are {}", fmt::join(known, ", "));
 }

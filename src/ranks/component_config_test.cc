@@ -127,7 +127,7 @@ TEST(ComponentConfig, TellsAllMistakesWithTheNearestWord) {
                      "- {id: b, type: listener, args: [], oops: 1}\n"),
             "parts.yaml:1:3: components/0: 'type' is missing\n"
             "parts.yaml:2:8: components/1: the id 'it' is taken by the component in line 1\n"
-            "parts.yaml:2:18: components/1: there is no type 'trainr', did you mean 'trainer'?\n"
+            "parts.yaml:2:18: components/1: there is no type 'trainr' (did you mean 'trainer'?)\n"
             "parts.yaml:3:3: components/2: 'id' is missing\n"
             "parts.yaml:3:27: components/2: type 'listener': unknown key 'x'\n"
             "parts.yaml:4:17: components/3: invalid path 'listener': missing module name\n"
@@ -141,7 +141,7 @@ TEST(ComponentConfig, TellsAllMistakesWithTheNearestWord) {
 TEST(ComponentConfig, KnowsWhatReferencesLeadTo) {
   EXPECT_EQ(mistakes("- {id: it, type: trainer, args: {loss: {ref: los}}}\n"
                      "- {id: loss, type: listener}\n"),
-            "parts.yaml:1:46: components: there is no component 'los', did you mean 'loss'?");
+            "parts.yaml:1:46: components: there is no component 'los' (did you mean 'loss'?)");
   EXPECT_EQ(mistakes("- {id: it, type: trainer, args: {loss: {ref: one}}}\n"
                      "- {id: one, type: loss, args: {beta: 1, inner: {ref: two}}}\n"
                      "- {id: two, type: loss, args: {beta: 1, inner: {type: loss, args: {beta: 1, "

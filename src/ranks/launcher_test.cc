@@ -132,7 +132,7 @@ TEST(Launcher, HasAName) {
   EXPECT_EQ(Launcher::named("mpirun").value().name(), "mpirun");
   EXPECT_EQ(Launcher::named("built-in").value().name(), "built-in");
   EXPECT_EQ(Launcher::named("mpirum").error().message,
-            "unknown launcher 'mpirum', did you mean 'mpirun'?");
+            "unknown launcher 'mpirum' (did you mean 'mpirun'?)");
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ TEST(RankExecutor, SaysEveryMistakeInItsConfigurationAndStartsNothing) {
   const Shareable reply = executor.execute("get", {}, context);
   EXPECT_EQ(reply.code(), ReturnCode::BadConfig);
   EXPECT_EQ(reply.message(),
-            "components:1:22: components/0: there is no type 'tster', did you mean 'tester'?\n"
+            "components:1:22: components/0: there is no type 'tster' (did you mean 'tester'?)\n"
             "components:2:3: components/1: type 'recorder': the argument 'events' is missing");
   EXPECT_EQ(executor.log_directory(), "");
   EXPECT_FALSE(executor.validate().has_value());
@@ -334,7 +334,7 @@ TEST(RankExecutor, SaysWhatProgramThereIsNot) {
   const Shareable reply = executor.start(context);
   EXPECT_EQ(reply.code(), ReturnCode::LaunchFailed);
   EXPECT_EQ(reply.message(),
-            "rank 0 was not started: cannot run 'no-such-program': no such program on PATH");
+            "rank 0 was not started: cannot run 'no-such-program': program not found on PATH");
 }
 
 TEST(RankExecutor, AbortsALaunch) {

@@ -45,7 +45,7 @@ Result<std::optional<int>> number_in(const Lookup& environment, const char* name
   const char* const end = text->data() + text->size();
   const auto [rest, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc{} || rest != end || number < 0 || number > kNumberMax) {
-    return std::unexpected(Error{fmt::format("{}='{}' is no number of a rank", name, *text)});
+    return std::unexpected(Error{fmt::format("{}='{}' is not a number of a rank", name, *text)});
   }
   return number;
 }

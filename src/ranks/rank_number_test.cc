@@ -70,7 +70,7 @@ TEST(RankNumber, IsFoundAgainInTheEnvironmentItIsWrittenTo) {
 TEST(RankNumber, MustBeANumber) {
   for (const char* const text : {"-1", "one", "1.5", "99999999999", "1 "}) {
     EXPECT_EQ(number({{"RANK", text}}).error().message,
-              "RANK='" + std::string(text) + "' is no number of a rank");
+              "RANK='" + std::string(text) + "' is not a number of a rank");
   }
 }
 

@@ -62,10 +62,10 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
   const std::optional<std::string_view> near = nearest(name, names);
   if (near) {
     return std::unexpected(
-        Error{fmt::format("there is no column '{}', did you mean '{}'?", name, *near)});
+        Error{fmt::format("column '{}' not found (did you mean '{}'?)", name, *near)});
   }
   return std::unexpected(
-      Error{fmt::format("there is no column '{}': there are {}", name, fmt::join(names, ", "))});
+      Error{fmt::format("column '{}' not found; use {}", name, fmt::join(names, ", "))});
 }
 
 void ResultRows::add(std::string_view run, journal::TaskRow row) {

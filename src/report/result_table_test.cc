@@ -237,15 +237,15 @@ TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
 
 TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("lr").error().message,
-            "'lr' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
+            "'lr' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'");
   EXPECT_EQ(text::parse_condition("<3").error().message,
-            "'<3' is no condition, as 'lr<1e-3' or 'status=FINISHED' are");
-  EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is no number");
+            "'<3' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'");
+  EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is not a number");
   ResultTable table = sweep();
-  EXPECT_EQ(sort_by(table, "-ac").error().message, "there is no column 'ac', did you mean 'acc'?");
+  EXPECT_EQ(sort_by(table, "-ac").error().message, "column 'ac' not found (did you mean 'acc'?)");
   EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is no key of the matrix");
   EXPECT_EQ(sort_by(table, "nonsense").error().message,
-            "there is no column 'nonsense': there are lr, seed, status, time, acc, epochs, net");
+            "column 'nonsense' not found; use lr, seed, status, time, acc, epochs, net");
 }
 
 TEST(ResultTable, IsSortedUpwardsOrDownwardsWithWhatIsMissingLast) {
@@ -281,7 +281,7 @@ TEST(ResultTable, IsTurnedByTwoKeysAndAveragedOverTheOthers) {
             "shown: acc\n"
             "lr=0.01,batch=64: there is no such task\n");
   EXPECT_EQ(pivoted(results_of(rows), "lr", "bach", "").error().message,
-            "there is no column 'bach', did you mean 'batch'?");
+            "column 'bach' not found (did you mean 'batch'?)");
 }
 
 TEST(ResultTable, SetsRunsSideBySide) {

@@ -68,10 +68,15 @@ Result<TaskState> read_task_state(std::string_view word) {
   const std::vector<std::string_view> words = task_state_words();
   if (const std::optional<std::string_view> near = nearest(plain, words)) {
     return std::unexpected(
-        Error{fmt::format("tasks have no state ':{}', did you mean ':{}'?", word, *near)});
+        Error{fmt::format("unknown state ':{}' (did you mean ':{}'?)", word, *near)});
   }
-  return std::unexpected(Error{
-      fmt::format("tasks have no state ':{}': there are :{}", word, fmt::join(words, ", :"))});
+  return std::unexpected(
+      Error{fmt::format("unknown state ':{}'; use :{}", word, fmt::join(words, ", :"))});
+}
+
+std::string_view task_state_word(TaskState state) {
+  const auto found = std::ranges::find(kWords, state, &Word::state);
+  return found == kWords.end() ? std::string_view("unknown") : found->text;
 }
 
 std::vector<std::string_view> task_state_words() {

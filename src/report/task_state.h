@@ -41,6 +41,9 @@ Result<TaskState> read_task_state(std::string_view word);
 /// All words, "oom" and "out-of-memory" among them.
 std::vector<std::string_view> task_state_words();
 
+/// "failed", "oom", ...: the first word of a state.
+std::string_view task_state_word(TaskState state);
+
 bool is_in(const model::Standing& standing, TaskState state);
 
 }  // namespace trainyard::report

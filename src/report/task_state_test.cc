@@ -26,14 +26,16 @@ constexpr Standing kOutOfMemory{
 TEST(TaskState, IsReadInSmallAndLargeLetters) {
   EXPECT_EQ(read_task_state("oom").value(), TaskState::OutOfMemory);
   EXPECT_EQ(read_task_state("OUT_OF_MEMORY").value(), TaskState::OutOfMemory);
+  EXPECT_EQ(task_state_word(TaskState::OutOfMemory), "oom");
+  EXPECT_EQ(task_state_word(TaskState::Unfinished), "unfinished");
   EXPECT_EQ(read_task_state("Cannot_Start").value(), TaskState::CannotStart);
 }
 
 TEST(TaskState, NamesTheNearestWordOrAll) {
   EXPECT_EQ(read_task_state("faild").error().message,
-            "tasks have no state ':faild', did you mean ':failed'?");
+            "unknown state ':faild' (did you mean ':failed'?)");
   EXPECT_THAT(read_task_state("").error().message,
-              HasSubstr("there are :waiting, :on-hold, :running, :retrying"));
+              HasSubstr("use :waiting, :on-hold, :running, :retrying"));
 }
 
 TEST(TaskState, OfAFailureIsItsCauseAndFailed) {

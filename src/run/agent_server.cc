@@ -67,18 +67,18 @@ bool is_for_nobody(const model::What& what) {
 Result<void> see_directory(const wire::AgentBegin& begin) {
   const Result<std::string> token = sys::read_file(begin.proof, kib(1));
   if (token && *token == begin.token) return {};
-  return std::unexpected(Error{
-      fmt::format("the run's directory {} is not the same on {}: it must lie on a disk that both "
-                  "machines have, under the same name",
-                  begin.run_directory, sys::host_name())});
+  return std::unexpected(
+      Error{fmt::format("the run's directory {} is not the same on {}: it must be on a disk that "
+                        "both machines share, under the same name",
+                        begin.run_directory, sys::host_name())});
 }
 
 /// Where the run has a directory of its own here, which may be there from an earlier execution.
 Result<void> make_own_directory(const wire::AgentBegin& begin) {
   std::error_code wrong;
   if (!std::filesystem::is_directory(begin.work_directory, wrong)) {
-    return std::unexpected(Error{
-        fmt::format("there is no directory {} on {}", begin.work_directory, sys::host_name())});
+    return std::unexpected(
+        Error{fmt::format("directory {} not found on {}", begin.work_directory, sys::host_name())});
   }
   std::filesystem::create_directories(begin.run_directory, wrong);
   if (!wrong) return {};
@@ -151,7 +151,7 @@ void AgentServer::refuse(const std::string& why) {
 
 void AgentServer::take(const wire::AgentOpen& open) {
   if (open.protocol != wire::kAgentProtocol) {
-    return refuse(fmt::format("{} speaks another language than {}: have the same version on both",
+    return refuse(fmt::format("{} and {} are incompatible: install the same version on both",
                               program_, open.program));
   }
   unheard_.heard(open.heard);

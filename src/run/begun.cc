@@ -56,12 +56,11 @@ Result<bool> has_begun(const std::string& run_directory) {
       !holds_a_task(run_directory)) {
     return false;
   }
-  return std::unexpected(Error{fmt::format(
-      "'{}' holds what a run has left, and its journal '{}' {}: it cannot go on, and none begins "
-      "over its results. Begin another one with 'trainyard run <job file> --new', or move the "
-      "directory away",
-      run_directory, journal,
-      is_there(journal) ? "holds no run (it is empty or damaged)" : "is gone")});
+  return std::unexpected(Error{
+      fmt::format("'{}' contains files of a run, but its journal '{}' {}. The run cannot be "
+                  "resumed, and no other run may overwrite its results. Start another run with "
+                  "'trainyard run <job file> --new', or move the directory away",
+                  run_directory, journal, is_there(journal) ? "is empty or damaged" : "is gone")});
 }
 
 }  // namespace trainyard::run

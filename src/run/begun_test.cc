@@ -68,17 +68,18 @@ TEST(Begun, IsRefusedWhereResultsLieWithoutAJournal) {
   place.file("g/sub/n=1/stdout.log");
   const std::string next = "with 'trainyard run <job file> --new', or move the directory away";
   EXPECT_THAT(told(place),
-              AllOf(HasSubstr(journal_path(place.path()) + "' is gone: "), HasSubstr(next)));
+              AllOf(HasSubstr(journal_path(place.path()) + "' is gone. The run cannot be resumed"),
+                    HasSubstr(next)));
   place.file("journal.db");
-  EXPECT_THAT(told(place),
-              AllOf(HasSubstr("' holds no run (it is empty or damaged): "), HasSubstr(next)));
+  EXPECT_THAT(told(place), AllOf(HasSubstr("' is empty or damaged. The run cannot be resumed"),
+                                 HasSubstr(next)));
 }
 
 TEST(Begun, IsRefusedWhereTheReportsOfARunLie) {
   const RunPlace place;
   place.file("reports/index.html");
   place.file("journal.db");
-  EXPECT_THAT(told(place), HasSubstr("holds what a run has left"));
+  EXPECT_THAT(told(place), HasSubstr("contains files of a run"));
 }
 
 }  // namespace

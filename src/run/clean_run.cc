@@ -161,7 +161,7 @@ Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& 
   std::optional<sys::RunLock> lock;
   if (options.only_look) {
     if (sys::RunLock::holder(run_directory)) {
-      return std::unexpected(Error{fmt::format("the run in '{}' is at work", run_directory)});
+      return std::unexpected(Error{fmt::format("the run in '{}' is active", run_directory)});
     }
   } else {
     Result<sys::RunLock> taken = sys::RunLock::take(run_directory);

@@ -267,7 +267,7 @@ TEST_F(CodeCopier, ReplacesWhatAnEarlierOneHasLeft) {
   stdfs::create_directories(in_copy("left"));
   const Result<std::optional<CodeCopy>> half = code_copy_of(run());
   ASSERT_FALSE(half.has_value());
-  EXPECT_THAT(half.error().message, HasSubstr("is not whole: begin the run anew"));
+  EXPECT_THAT(half.error().message, HasSubstr("is incomplete: start a new run"));
   copy();
   EXPECT_THAT(names(""), ElementsAre(".git", "train.py"));
   stdfs::remove_all(run() + "/trainyard.code");

@@ -50,7 +50,7 @@ Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
   if (!root) {
     if (!is_there) return std::nullopt;
     return std::unexpected(Error{fmt::format(
-        "the copy of the code in '{}' is not whole: begin the run anew, with --snapshot", path)});
+        "the copy of the code in '{}' is incomplete: start a new run with --snapshot", path)});
   }
   if (!is_there) {
     return std::unexpected(

@@ -52,8 +52,9 @@ constexpr const char* kFindModules =
 /// As all tasks have to. By writing: who may is not all that decides that.
 std::string why_not_writable(const std::string& directory) {
   std::error_code wrong;
-  if (!dirs::exists(directory, wrong)) return fmt::format("'{}' is not there", directory);
-  if (!dirs::is_directory(directory, wrong)) return fmt::format("'{}' is no directory", directory);
+  if (!dirs::exists(directory, wrong)) return fmt::format("'{}' not found", directory);
+  if (!dirs::is_directory(directory, wrong))
+    return fmt::format("'{}' is not a directory", directory);
   const std::string path = fmt::format("{}/.trainyard-{}", directory, sys::random_token());
   if (const Result<void> written = sys::replace_file(path, "looked\n"); !written) {
     return written.error().message;
@@ -68,7 +69,7 @@ std::string why_not_the_same(const std::string& path, std::uint64_t print) {
   Fingerprint seen;
   seen.add(*text);
   if (seen.value() == print) return {};
-  return fmt::format("'{}' is another file there: it must lie on a disk that both machines have",
+  return fmt::format("'{}' is another file there: it must be on a disk that both machines share",
                      path);
 }
 
@@ -140,7 +141,7 @@ wire::FoundProgram look_for(const wire::SoughtProgram& sought, bool may_ask_for_
   wire::FoundProgram found;
   std::error_code wrong;
   if (!dirs::is_directory(sought.directory, wrong)) {
-    found.why_not = fmt::format("the directory '{}' is not there", sought.directory);
+    found.why_not = fmt::format("directory '{}' not found", sought.directory);
     return found;
   }
   if (sought.name.empty()) return found;

@@ -40,9 +40,9 @@ TEST_F(MachineLook, FindsAProgramWhereItsTaskWould) {
   EXPECT_EQ(look_for({.name = "mine", .environment = {"PATH=" + directory_.path()}}),
             wire::FoundProgram{});
   EXPECT_EQ(look_for({.name = "mine"}).why_not,
-            "cannot run 'mine': no such program on PATH; did you mean './mine'?");
+            "cannot run 'mine': program not found on PATH (did you mean './mine'?)");
   EXPECT_EQ(look_for({.name = "sh", .environment = {"PATH=/nowhere"}}).why_not,
-            "cannot run 'sh': no such program on PATH");
+            "cannot run 'sh': program not found on PATH");
 }
 
 TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
@@ -50,7 +50,7 @@ TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
   EXPECT_THAT(look_for({.name = "./train.sh"}).why_not, HasSubstr("chmod +x ./train.sh"));
   EXPECT_THAT(look_for({.name = "./other.sh"}).why_not, HasSubstr("no such file"));
   EXPECT_EQ(look_for({.name = "sh", .directory = "/nowhere"}).why_not,
-            "the directory '/nowhere' is not there");
+            "directory '/nowhere' not found");
 }
 
 TEST_F(MachineLook, TakesWhatOnlyAShellKnowsWhereOneReadsTheCommand) {
@@ -78,10 +78,10 @@ TEST_F(MachineLook, WritesWhereTheRunWillAndLeavesNothing) {
   EXPECT_GT(seen.disk_free, Bytes{});
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
   EXPECT_THAT(look_at_machine({.directory = directory_ / "gone"}).no_directory,
-              HasSubstr("is not there"));
+              HasSubstr("not found"));
   directory_.write("file", "");
   EXPECT_THAT(look_at_machine({.directory = directory_ / "file"}).no_directory,
-              HasSubstr("is no directory"));
+              HasSubstr("is not a directory"));
 }
 
 TEST_F(MachineLook, TellsTheSameFileFromAnotherOne) {

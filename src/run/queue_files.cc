@@ -54,7 +54,7 @@ class Lines {
 template <class Line>
 Result<void> each_line(std::string_view text, Line line) {
   if (!text.starts_with(kFirstLine) || !text.ends_with('\0')) {
-    return std::unexpected(Error{"it is no submission, or is cut short"});
+    return std::unexpected(Error{"it is not a submission, or it is truncated"});
   }
   text.remove_prefix(kFirstLine.size() + 1);
   while (!text.empty()) {
@@ -71,7 +71,7 @@ template <class Number>
 Result<void> read_number(std::string_view name, std::string_view value, Number& into) {
   const auto [end, failed] = std::from_chars(value.data(), value.data() + value.size(), into);
   if (failed == std::errc{} && end == value.data() + value.size()) return {};
-  return std::unexpected(Error{fmt::format("'{}' is no number", name)});
+  return std::unexpected(Error{fmt::format("'{}' is not a number", name)});
 }
 
 Result<void> read_run_if(std::string_view value, model::RunIf& into) {
@@ -80,7 +80,7 @@ Result<void> read_run_if(std::string_view value, model::RunIf& into) {
     into = each;
     return {};
   }
-  return std::unexpected(Error{"'if' is no condition"});
+  return std::unexpected(Error{"'if' is not a condition"});
 }
 
 Result<void> read_priority(std::string_view value, int& into) {
@@ -127,15 +127,15 @@ Result<Record> record_from(std::string_view text) {
       });
   if (!read) return std::unexpected(read.error());
   if (record.number == 0 || record.run_directory.empty()) {
-    return std::unexpected(Error{"it says not which run it is"});
+    return std::unexpected(Error{"it does not contain the name of its run"});
   }
   return record;
 }
 
 std::string on_shared_disk(const std::string& directory) {
   return fmt::format(
-      "'{}' is on a disk that machines share, and a queue is of one machine: say where it may lie, "
-      "on a disk of this one, by '--set yard.state=/var/tmp' (once; it is kept)",
+      "'{}' is on a disk that machines share, but a queue belongs to one machine: name a directory "
+      "on a local disk with '--set yard.state=/var/tmp' (once; it is kept)",
       directory);
 }
 
@@ -258,7 +258,7 @@ Result<Submission> QueueFiles::read(Place place, std::uint32_t number) const {
   const Result<std::optional<std::string>> read = sys::read_plain_file(path, kFileMax);
   if (!read) return std::unexpected(read.error());
   const std::optional<std::string>& text = *read;
-  if (!text) return std::unexpected(Error{fmt::format("'{}' is not there", path)});
+  if (!text) return std::unexpected(Error{fmt::format("'{}' not found", path)});
   Result<Submission> submission = submission_from(*text);
   if (!submission) return std::unexpected(Error(submission.error()).in(path));
   return submission;

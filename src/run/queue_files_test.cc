@@ -59,12 +59,13 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
 TEST(Submissions, ThatAreDamagedAreRefused) {
   const std::string good = to_text(submission(46));
   const auto why = [](std::string_view text) { return submission_from(text).error().message; };
-  EXPECT_EQ(why(""), "it is no submission, or is cut short");
+  EXPECT_EQ(why(""), "it is not a submission, or it is truncated");
   EXPECT_EQ(why(std::string_view(good).substr(0, good.size() - 1)),
-            "it is no submission, or is cut short");
-  EXPECT_EQ(why(to_text(Submission{.run_directory = "/r"})), "it says not which run it is");
-  EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is no number");
-  EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is no condition");
+            "it is not a submission, or it is truncated");
+  EXPECT_EQ(why(to_text(Submission{.run_directory = "/r"})),
+            "it does not contain the name of its run");
+  EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is not a number");
+  EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is not a condition");
   EXPECT_EQ(why(good + "priority=1001" + '\0'),
             "'priority' must be a whole number between -1000 and 1000");
   EXPECT_EQ(why(good + "nothing" + '\0'), "a line has no name");

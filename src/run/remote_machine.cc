@@ -114,10 +114,8 @@ void RemoteMachine::hear_greeting(std::string_view line) {
 /// not older than it seems.
 void RemoteMachine::take(wire::AgentHello hello) {
   if (hello.protocol != wire::kAgentProtocol) {
-    return fail(
-        fmt::format("{} there speaks another language than {}: have the same version on "
-                    "both",
-                    hello.program, options_.program));
+    return fail(fmt::format("{} there and {} are incompatible: install the same version on both",
+                            hello.program, options_.program));
   }
   const bool knew_one = greeted_;
   const bool is_same = knew_one && hello_.instance == hello.instance;

@@ -317,7 +317,7 @@ TEST_F(RemoteMachines, AreRefusedWhereTheirAgentSpeaksAnotherLanguage) {
   hello_->protocol = 9;
   make();
   wait_until([this] { return !machine_->failure().empty(); });
-  EXPECT_THAT(machine_->failure(), HasSubstr("speaks another language"));
+  EXPECT_THAT(machine_->failure(), HasSubstr("are incompatible: install the same version on both"));
 }
 
 }  // namespace

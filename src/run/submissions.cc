@@ -29,9 +29,9 @@ Submissions::Submissions(sys::EventLoop& loop, journal::Journal& journal, Tasks&
 Submissions::~Submissions() {
   if (current_) {
     std::optional<link::Reply>& reply = current_->reply;
-    if (reply) refuse(*reply, "the run ended before it could be added");
+    if (reply) refuse(*reply, "the run ended before the job was added");
   }
-  for (Waiting& each : waiting_) refuse(each.reply, "the run ended before it could be added");
+  for (Waiting& each : waiting_) refuse(each.reply, "the run ended before the job was added");
 }
 
 void Submissions::refuse(link::Reply& reply, std::string why) {
@@ -73,9 +73,9 @@ void Submissions::begin_next() {
   const std::size_t tasks = accepted->batch.plan->tasks.size();
   if (tasks > kTasksMax) {
     tasks_.drop_last();
-    refuse(next.reply, fmt::format("it has {} tasks, and one submission may have {}; submit it in "
-                                   "parts",
-                                   tasks, kTasksMax));
+    refuse(next.reply,
+           fmt::format("it has {} tasks, but a submission may have at most {}; submit it in parts",
+                       tasks, kTasksMax));
     return go_to_next();
   }
   begin(std::move(*accepted), std::move(next.reply));

@@ -38,7 +38,7 @@ Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
     const std::optional<model::TaskIndex> task = tasks_.find(retry.group, retry.id);
     if (!task) {
       return std::unexpected(
-          Error{fmt::format("the job file has no task {}/{} any more", retry.group, retry.id)});
+          Error{fmt::format("the job file no longer has a task {}/{}", retry.group, retry.id)});
     }
     retries_.emplace_back(asked_for(*task, retry), retry.group + "/" + retry.id);
   }
@@ -77,7 +77,7 @@ void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
       [&](const wire::Submit& submit) {
         if (submissions_) return submissions_->take(submit, std::move(reply));
         reply({.outcome = wire::Outcome::Error,
-               .text = "the run is just beginning; try again in a moment"});
+               .text = "the run is starting; try again in a moment"});
       });
 }
 

@@ -68,11 +68,11 @@ TEST(FitsNowhere, NamesTheirGpusWhereNoneIsCalledSo) {
 
 TEST(FitsNowhere, CountsTheGpusThatAreCalledSoAndNoOthers) {
   EXPECT_EQ(why({.gpus = 2, .where = {.gpu = "H100"}}),
-            "fits on none of lab2: needs 2 GPUs called 'H100', this machine has 1");
+            "fits on none of lab2: needs 2 GPUs named 'H100', this machine has 1");
   EXPECT_EQ(why({.gpus = 3, .where = {.gpu = "A100"}}), "");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70), .where = {.gpu = "A100"}}),
-            "fits on none of lab2, big1: needs 70 GB of memory on a GPU, the largest here can give "
-            "36 GB after what is kept free");
+            "fits on none of lab2, big1: needs 70 GB of memory on a GPU, the largest here has 36 "
+            "GB available after what is kept free");
 }
 
 TEST(FitsNowhere, LooksAtNoNamesOfMachinesThatAreMadeUp) {

@@ -371,9 +371,9 @@ TEST(GpuNeverFits, SaysWhatThereIs) {
   EXPECT_EQ(why({.gpus = 3}), "needs 3 GPUs, this machine has 2");
   EXPECT_EQ(
       why({.gpus = 1, .gpu_memory = gb(9)}),
-      "needs 9 GB of memory on a GPU, the largest here can give 8 GB after what is kept free");
+      "needs 9 GB of memory on a GPU, the largest here has 8 GB available after what is kept free");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(1), .gpu = model::GpuIndex{2}}),
-            "wants 'cuda:2', this machine has 2 GPUs ('cuda:0' to 'cuda:1')");
+            "needs 'cuda:2', this machine has 2 GPUs ('cuda:0' to 'cuda:1')");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
         capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason));
   }
   if (request.gpu && request.gpu->value >= there) {
-    return fmt::format("wants 'cuda:{}', this machine has {} ('cuda:0' to 'cuda:{}')",
+    return fmt::format("needs 'cuda:{}', this machine has {} ('cuda:0' to 'cuda:{}')",
                        request.gpu->value, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
                        there - 1);
   }
@@ -49,7 +49,7 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   const std::size_t right =
       chooser.count_for({.gpus = 1, .listed_only = request.listed_only, .where = request.where});
   if (!request.where.gpu.empty() && std::cmp_greater(request.gpus, right)) {
-    return fmt::format("needs {} called '{}', this machine has {}",
+    return fmt::format("needs {} named '{}', this machine has {}",
                        request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
                        request.where.gpu, right == 0 ? "none" : std::to_string(right));
   }
@@ -60,18 +60,18 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   one.gpus = 1;
   if (request.gpus > 1 && chooser.choose(room, one)) {
     return fmt::format(
-        "needs {}, and this machine has not so many GPUs of that size that go "
-        "together (a MIG slice goes with no other)",
+        "needs {}, but this machine does not have enough GPUs of that size that can be combined (a "
+        "MIG instance cannot)",
         model::gpu_promise_text(request));
   }
   if (model::wants_whole_gpus(request)) {
-    return fmt::format("needs {}, and remain-limit.cuda-memory leaves nothing of one",
+    return fmt::format("needs {}, but remain-limit.cuda-memory leaves no memory on one",
                        model::gpu_promise_text(one));
   }
   const Bytes given = request.gpu ? room[request.gpu->value].free : chooser.most_memory(one);
-  return fmt::format("needs {} of memory on a GPU, {} can give {} after what is kept free",
+  return fmt::format("needs {} of memory on a GPU, {} has {} available after what is kept free",
                      to_text(request.gpu_memory, given),
-                     request.gpu ? "the one it wants" : "the largest here",
+                     request.gpu ? "the requested GPU" : "the largest here",
                      to_text(given, request.gpu_memory));
 }
 
@@ -84,8 +84,8 @@ std::string without_late(const model::Capacity& capacity) {
   if (labels.empty()) return "";
   const bool one = !labels.contains(',');
   return fmt::format(
-      "; GPU{} {} {} not answer, and a task of two phases sees only those that do when "
-      "it begins",
+      "; GPU{} {} {} not respond, and a two-phase task can use only GPUs that respond when it "
+      "starts",
       one ? "" : "s", labels, one ? "does" : "do");
 }
 
@@ -200,7 +200,7 @@ std::optional<std::string> never_fits(const model::Request& request, const model
   const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
-    return fmt::format("needs {} of memory, this machine can give {} ({} less {} kept free)",
+    return fmt::format("needs {} of memory, this machine has {} available ({} less {} kept free)",
                        to_text(request.memory, given), to_text(given, request.memory),
                        to_text(capacity.memory), to_text(kept));
   }

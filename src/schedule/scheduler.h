@@ -64,8 +64,8 @@ class Scheduler {
 bool asks_for_less(const model::Request& one, const model::Request& other);
 
 /// Why a request can never be granted here, in words for the person who wrote it; nothing when it
-/// can: "needs 64 GB of memory, this machine can give 22.1 GB (24 GB less 1.9 GB kept free)". A GPU
-/// that has not answered yet may be one that it fits on.
+/// can: "needs 64 GB of memory, this machine has 22 GB available (24 GB less 2 GB kept free)". A
+/// GPU that has not answered yet may be one that it fits on.
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
                                       const model::Capacity& capacity);
 

@@ -43,8 +43,8 @@ constexpr std::string_view kDebug = "debug";
 std::optional<std::string> why_no_debug(std::string_view value) {
   if (parse_flag(value) == false) return std::nullopt;
   return fmt::format(
-      "debug: there is no such mode: all that happens in a run is in its journal anyway, and "
-      "'trainyard status' and 'trainyard logs' show it; leave '{}' out",
+      "debug: there is no debug mode; remove '{}'. The journal contains all events of a run, and "
+      "'trainyard status' and 'trainyard logs' show them",
       kDebug);
 }
 
@@ -76,13 +76,13 @@ std::string unknown_key(std::string_view key) {
     }
   }
   if (const auto meant = nearest(key, names)) {
-    return fmt::format("unknown key '{}', did you mean '{}'?", key, *meant);
+    return fmt::format("unknown key '{}' (did you mean '{}'?)", key, *meant);
   }
   // Somebody who wrote max-process meant scheduler.max-process.
   for (const SettingInfo& info : settings()) {
     const auto dot = info.key.find('.');
     if (dot != std::string_view::npos && info.key.substr(dot + 1) == key) {
-      return fmt::format("unknown key '{}', did you mean '{}'?", key, info.key);
+      return fmt::format("unknown key '{}' (did you mean '{}'?)", key, info.key);
     }
   }
   return fmt::format("unknown key '{}'", key);
@@ -138,8 +138,8 @@ class MappingReader {
     } else if (value.kind == text::YamlKind::Mapping) {
       read(value, key + ".");
     } else if (value.kind != text::YamlKind::Null) {
-      complain(value, fmt::format("'{}' wants keys of its own, as in {{{}: ...}}", key,
-                                  first_key_of(key)));
+      complain(value,
+               fmt::format("'{}' must have keys, as in {{{}: ...}}", key, first_key_of(key)));
     }
   }
 
@@ -150,7 +150,7 @@ class MappingReader {
     if (!hours) return complain(key_node, hours.error().message);
     const bool right = value.items.size() == 2 && value.items[0]->text == "gpus";
     const auto gpus = right ? parse_gpus(value.items[1]->text)
-                            : std::unexpected(Error{"it wants {gpus: 2}, and nothing else"});
+                            : std::unexpected(Error{"must be {gpus: 2} and nothing else"});
     if (!gpus) return complain(value, fmt::format("{}: {}", key_node.text, gpus.error().message));
     hours_.push_back(*hours);
     hours_.back().gpus_max = *gpus;
@@ -168,7 +168,7 @@ class MappingReader {
     const text::Mistake other = document_.mistake(*first->second.node, "");
     const std::string& name = first->second.key;
     complain(key_node,
-             fmt::format("the key '{}' is here twice; {} at {}:{}:{}", key,
+             fmt::format("duplicate key '{}'; {} at {}:{}:{}", key,
                          name == key ? "the first is" : fmt::format("as '{}' it is", name),
                          other.file, other.line, other.column));
   }
@@ -185,7 +185,7 @@ class MappingReader {
       return apply_machines(configuration_, document_, value, mistakes_);
     }
     if (value.kind == text::YamlKind::List || value.kind == text::YamlKind::Mapping) {
-      complain(value, fmt::format("'{}' wants a single value", key));
+      complain(value, fmt::format("'{}' must be a single value", key));
       return;
     }
     // A key without a value is what it was.
@@ -235,7 +235,7 @@ void apply_mapping(Configuration& configuration, const text::YamlDocument& docum
   if (node.kind == text::YamlKind::Null) return;
   if (node.kind != text::YamlKind::Mapping) {
     mistakes.add(document.mistake(
-        node, "a configuration is keys with values, as in {scheduler: {max-process: 4}}"));
+        node, "a configuration must be keys with values, as in {scheduler: {max-process: 4}}"));
     return;
   }
   MappingReader(configuration, document, directory, mistakes).read(node, "");
@@ -280,7 +280,7 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
     };
     const auto equals = given.find('=');
     if (equals == std::string::npos || equals == 0) {
-      complain("wants a key and a value, as in --set scheduler.max-process=4");
+      complain("must be a key and a value, as in --set scheduler.max-process=4");
       continue;
     }
     const std::string key = given.substr(0, equals);
@@ -296,7 +296,7 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
     }
     const auto setting = find_setting(key);
     if (!setting) {
-      complain(is_section(key) ? fmt::format("'{}' has keys of its own; say which", key)
+      complain(is_section(key) ? fmt::format("'{}' is a section; name one of its keys", key)
                                : unknown_key(key));
       continue;
     }

@@ -146,11 +146,10 @@ TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
   EXPECT_EQ(configuration->origin(Setting::OtherUsers), "config.yaml:1");
   EXPECT_EQ(configuration->text(Setting::OtherUsers), "share");
   sources.config_file = "nowhere.yaml";
-  EXPECT_THAT(mistakes_of(sources),
-              ElementsAre("nowhere.yaml: cannot be read: No such file or directory"));
+  EXPECT_THAT(mistakes_of(sources), ElementsAre("nowhere.yaml: file not found"));
   ASSERT_EQ(::mkfifo((directory_ + "/pipe.yaml").c_str(), 0600), 0);
   sources.config_file = "pipe.yaml";
-  EXPECT_THAT(mistakes_of(sources), ElementsAre("pipe.yaml: is a pipe and not a plain file"));
+  EXPECT_THAT(mistakes_of(sources), ElementsAre("pipe.yaml: is a pipe, not a regular file"));
 }
 
 TEST_F(Configurations, TakeEveryKeyOfFedflow) {
@@ -242,7 +241,7 @@ TEST_F(Configurations, BoundALogUnlessTheySayThatItMayBeAnyAmount) {
   const auto too_little = load_configuration(sources);
   ASSERT_FALSE(too_little.has_value());
   EXPECT_THAT(too_little.error().front().message,
-              HasSubstr("'10kB' is too little for a log: at least 1 MB, or none"));
+              HasSubstr("'10kB' is too small for a log; use at least 1 MB, or none"));
 }
 
 TEST_F(Configurations, AreWrittenAsADefaultThatReadsBackAsTheDefaults) {
@@ -294,20 +293,19 @@ TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
                       "scheduler.max-process=many"};
   EXPECT_THAT(
       mistakes_of(sources),
-      ElementsAre("--set scheduler.max-proces=4: unknown key 'scheduler.max-proces', did you mean "
-                  "'scheduler.max-process'?",
-                  "--set max-process=4: unknown key 'max-process', did you mean "
-                  "'scheduler.max-process'?",
-                  "--set scheduler=4: 'scheduler' has keys of its own; say which",
-                  "--set debug: wants a key and a value, as in --set scheduler.max-process=4",
-                  "--set =3: wants a key and a value, as in --set scheduler.max-process=4",
-                  "--set debug=yes: debug: there is no such mode: all that happens in a run is in "
-                  "its journal anyway, and 'trainyard status' and 'trainyard logs' show it; leave "
-                  "'debug' out",
-                  "--set workdir=: the path is empty; 'auto' is the usual one",
-                  "--set zzz=1: unknown key 'zzz'",
-                  "--set scheduler.max-process=many: 'many' is not a whole number from 0 to "
-                  "1000000000"));
+      ElementsAre(
+          "--set scheduler.max-proces=4: unknown key 'scheduler.max-proces' (did you mean "
+          "'scheduler.max-process'?)",
+          "--set max-process=4: unknown key 'max-process' (did you mean 'scheduler.max-process'?)",
+          "--set scheduler=4: 'scheduler' is a section; name one of its keys",
+          "--set debug: must be a key and a value, as in --set scheduler.max-process=4",
+          "--set =3: must be a key and a value, as in --set scheduler.max-process=4",
+          "--set debug=yes: debug: there is no debug mode; remove 'debug'. The journal contains "
+          "all events of a run, and 'trainyard status' and 'trainyard logs' show them",
+          "--set workdir=: the path is empty; use 'auto' for the default",
+          "--set zzz=1: unknown key 'zzz'",
+          "--set scheduler.max-process=many: 'many' is not a whole number from 0 to "
+          "1000000000"));
 }
 
 TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
@@ -325,27 +323,27 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
                   "task: {directory-grouping: maybe}\n"
                   "utilization-limit.cpu: 80\n"),
       ElementsAre(
-          "c.yaml:1:1: unknown key 'workdirr', did you mean 'workdir'?",
-          "c.yaml:3:3: unknown key 'scheduler.max-proces', did you mean 'scheduler.max-process'?",
-          "c.yaml:4:13: scheduler.interval: 'fast' is not a length of time; write it as in '90s', "
+          "c.yaml:1:1: unknown key 'workdirr' (did you mean 'workdir'?)",
+          "c.yaml:3:3: unknown key 'scheduler.max-proces' (did you mean 'scheduler.max-process'?)",
+          "c.yaml:4:13: scheduler.interval: 'fast' is not a valid time; write it as in '90s', "
           "'2h30m' or '1:30:00'",
-          "c.yaml:5:19: scheduler.default-memory: '8gb' is in bits; did you mean '8GB'?",
-          "c.yaml:6:16: 'scheduler.load-nretry' wants a single value",
-          "c.yaml:7:20: 'utilization-limit' wants keys of its own, as in {cpu: ...}",
-          "c.yaml:8:24: remain-limit.memory: '4' has no unit and would be 4 bytes; did you mean "
-          "'4GB' or '4MB'?",
-          "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is no strategy, did you mean "
-          "'TOTAL-MEM'?",
-          "c.yaml:10:21: smtp.server-port: '70000' is no port; there are 1 to 65535",
-          "c.yaml:10:36: smtp.enable: 'on' is neither true nor false; did you mean 'true'?",
-          "c.yaml:11:28: task.directory-grouping: 'maybe' is neither true nor false",
-          "c.yaml:12:24: utilization-limit.cpu: '80' is more than the whole; did you mean '80%'?"));
+          "c.yaml:5:19: scheduler.default-memory: '8gb' is in bits (did you mean '8GB'?)",
+          "c.yaml:6:16: 'scheduler.load-nretry' must be a single value",
+          "c.yaml:7:20: 'utilization-limit' must have keys, as in {cpu: ...}",
+          "c.yaml:8:24: remain-limit.memory: '4' has no unit and would be 4 bytes (did you mean "
+          "'4GB' or '4MB'?)",
+          "c.yaml:9:26: gpu-priority.strategy: 'TOTAL-MME' is not a valid strategy (did you mean "
+          "'TOTAL-MEM'?)",
+          "c.yaml:10:21: smtp.server-port: '70000' is not a valid port (1 to 65535)",
+          "c.yaml:10:36: smtp.enable: must be true or false, not 'on' (did you mean 'true'?)",
+          "c.yaml:11:28: task.directory-grouping: must be true or false, not 'maybe'",
+          "c.yaml:12:24: utilization-limit.cpu: '80' is more than 100% (did you mean '80%'?)"));
 }
 
 TEST(ConfigurationFile, HasNoDebugModeAndTakesAFileThatSwitchesItOff) {
   constexpr const char* kWhy =
-      "debug: there is no such mode: all that happens in a run is in its journal anyway, and "
-      "'trainyard status' and 'trainyard logs' show it; leave 'debug' out";
+      "debug: there is no debug mode; remove 'debug'. The journal contains all events of a run, "
+      "and 'trainyard status' and 'trainyard logs' show them";
   EXPECT_THAT(mistakes_in("debug: true\n"), ElementsAre(std::string("c.yaml:1:8: ") + kWhy));
   EXPECT_THAT(mistakes_in("debug: {level: 3}\n"), ElementsAre(std::string("c.yaml:1:8: ") + kWhy));
   EXPECT_THAT(mistakes_in("debug: false\n"), IsEmpty());
@@ -356,68 +354,65 @@ TEST(ConfigurationFile, SaysHowSafelyMailIsSent) {
   EXPECT_THAT(mistakes_in("smtp: {security: STARTTLS, ca-file: ca.pem}\n"), IsEmpty());
   EXPECT_THAT(
       mistakes_in("smtp: {security: ssl}\n"),
-      ElementsAre("c.yaml:1:18: smtp.security: 'ssl' is neither auto, none, starttls nor tls"));
+      ElementsAre("c.yaml:1:18: smtp.security: must be auto, none, starttls or tls, not 'ssl'"));
 }
 
 TEST(ConfigurationFile, SaysWhoseGpusAreLeftAlone) {
   EXPECT_THAT(mistakes_in("other-users: Share\n"), IsEmpty());
   EXPECT_THAT(mistakes_in("limits: {gpus: 3, \"Mon-Fri 08:00-19:00\": {gpus: 2}}\n"), IsEmpty());
   EXPECT_THAT(mistakes_in("limits: {\"Mom 08:00-19:00\": {gpus: 2}}\n"),
-              ElementsAre("c.yaml:1:10: 'Mom' is no day of the week (Mon, Tue, ..., Sun), did you "
-                          "mean 'Mon'?"));
+              ElementsAre("c.yaml:1:10: 'Mom' is not a day of the week (Mon, Tue, ..., Sun) (did "
+                          "you mean 'Mon'?)"));
   EXPECT_THAT(mistakes_in("limits: {\"Mon 08:00-19:00\": {cpus: 2}}\n"),
-              ElementsAre("c.yaml:1:29: Mon 08:00-19:00: it wants {gpus: 2}, and nothing else"));
+              ElementsAre("c.yaml:1:29: Mon 08:00-19:00: must be {gpus: 2} and nothing else"));
   EXPECT_THAT(mistakes_in("limits: {gpus: many}\n"), SizeIs(1));
   EXPECT_THAT(mistakes_in("other-users: ignore\n"),
-              ElementsAre("c.yaml:1:14: other-users: 'ignore' is neither avoid nor share"));
+              ElementsAre("c.yaml:1:14: other-users: must be avoid or share, not 'ignore'"));
 }
 
 TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
-  EXPECT_THAT(
-      mistakes_in("utilization-limit: {cpu: 0, memory: 0%, cuda-memory: 0.0}\n"
-                  "scheduler: {load-nretry: 0, train-nretry: 0}\n"),
-      ElementsAre(
-          "c.yaml:1:26: utilization-limit.cpu: with '0' no task could ever start; write a "
-          "share above 0, up to 1 or 100%",
-          "c.yaml:1:37: utilization-limit.memory: with '0%' no task could ever start; write "
-          "a share above 0, up to 1 or 100%",
-          "c.yaml:1:54: utilization-limit.cuda-memory: with '0.0' no task could ever start; "
-          "write a share above 0, up to 1 or 100%",
-          "c.yaml:2:26: scheduler.load-nretry: '0' is no try at all; a task is tried at "
-          "least once",
-          "c.yaml:2:43: scheduler.train-nretry: '0' is no try at all; a task is tried at "
-          "least once"));
+  EXPECT_THAT(mistakes_in("utilization-limit: {cpu: 0, memory: 0%, cuda-memory: 0.0}\n"
+                          "scheduler: {load-nretry: 0, train-nretry: 0}\n"),
+              ElementsAre("c.yaml:1:26: utilization-limit.cpu: with '0' no task could start; use a "
+                          "share above 0, up to 1 or 100%",
+                          "c.yaml:1:37: utilization-limit.memory: with '0%' no task could start; "
+                          "use a share above 0, up to 1 or 100%",
+                          "c.yaml:1:54: utilization-limit.cuda-memory: with '0.0' no task could "
+                          "start; use a share above 0, up to 1 or 100%",
+                          "c.yaml:2:26: scheduler.load-nretry: must be at least 1, not '0'",
+                          "c.yaml:2:43: scheduler.train-nretry: must be at least 1, not '0'"));
   EXPECT_THAT(commented_default(), HasSubstr("# How many tries a task has in all when it runs "
                                              "out of memory; 1: it is not retried.\n"));
 }
 
 TEST(ConfigurationFile, HasEachKeyOnce) {
-  EXPECT_THAT(mistakes_in("scheduler: {max-process: 4}\n"
-                          "gpu-priority:\n"
-                          "  strategy: PCI\n"
-                          "  stratety: TOTAL-MEM\n"
-                          "scheduler.max-process: 5\n"),
-              ElementsAre("c.yaml:4:3: the key 'gpu-priority.stratety' is here twice; as "
-                          "'gpu-priority.strategy' it is at c.yaml:3:3",
-                          "c.yaml:5:1: the key 'scheduler.max-process' is here twice; the first is "
-                          "at c.yaml:1:13"));
+  EXPECT_THAT(
+      mistakes_in("scheduler: {max-process: 4}\n"
+                  "gpu-priority:\n"
+                  "  strategy: PCI\n"
+                  "  stratety: TOTAL-MEM\n"
+                  "scheduler.max-process: 5\n"),
+      ElementsAre(
+          "c.yaml:4:3: duplicate key 'gpu-priority.stratety'; as 'gpu-priority.strategy' it is at "
+          "c.yaml:3:3",
+          "c.yaml:5:1: duplicate key 'scheduler.max-process'; the first is at c.yaml:1:13"));
   EXPECT_THAT(mistakes_in("scheduler: {interval: 1}\n"
                           "scheduler: {interval: 2, interval: 3}\n"
                           "workdir: a\n"
                           "workdir: b\n"),
-              ElementsAre("c.yaml:2:1: the key 'scheduler' is here twice; the first is in line 1",
-                          "c.yaml:2:26: the key 'interval' is here twice; the first is in line 2",
-                          "c.yaml:4:1: the key 'workdir' is here twice; the first is in line 3"));
+              ElementsAre("c.yaml:2:1: duplicate key 'scheduler'; the first is in line 1",
+                          "c.yaml:2:26: duplicate key 'interval'; the first is in line 2",
+                          "c.yaml:4:1: duplicate key 'workdir'; the first is in line 3"));
 }
 
 TEST(SettingValue, SaysWhatAShareIs) {
   EXPECT_EQ(parse_share("1"), 1.0);
   EXPECT_EQ(parse_share("100%"), 1.0);
   EXPECT_EQ(parse_share("0.5%"), 0.005);
-  EXPECT_EQ(parse_share("80").error().message, "'80' is more than the whole; did you mean '80%'?");
+  EXPECT_EQ(parse_share("80").error().message, "'80' is more than 100% (did you mean '80%'?)");
   for (const std::string_view text : {"1.5", "101", "150%"}) {
     EXPECT_EQ(parse_share(text).error().message,
-              fmt::format("'{}' is more than the whole; a share is at most 1 or 100%", text));
+              fmt::format("'{}' is too large; a share must be at most 1 or 100%", text));
   }
   for (const std::string_view text : {"", "%", "-1", "half", "-5%"}) {
     EXPECT_EQ(parse_share(text).error().message,
@@ -432,9 +427,8 @@ TEST(ConfigurationFile, HasTextForValues) {
 }
 
 TEST(ConfigurationFile, MustBeKeysWithValues) {
-  EXPECT_THAT(mistakes_in("- 1"),
-              ElementsAre("c.yaml:1:1: a configuration is keys with values, as in {scheduler: "
-                          "{max-process: 4}}"));
+  EXPECT_THAT(mistakes_in("- 1"), ElementsAre("c.yaml:1:1: a configuration must be keys with "
+                                              "values, as in {scheduler: {max-process: 4}}"));
   EXPECT_THAT(mistakes_in("scheduler:\ndebug:\n"), IsEmpty());
 }
 

@@ -32,8 +32,8 @@ constexpr std::string_view kBetweenNames = ", \t\n";
 constexpr std::array<std::string_view, 7> kEntryKeys{"ssh",   "cpus",      "memory", "gpus",
                                                      "setup", "directory", "sync"};
 constexpr std::array<text::Elsewhere, 3> kNotOfEntry{{
-    {.key = "host", .message = "unknown key 'host', did you mean 'ssh'?"},
-    {.key = "name", .message = "unknown key 'name', did you mean 'ssh'?"},
+    {.key = "host", .message = "unknown key 'host' (did you mean 'ssh'?)"},
+    {.key = "name", .message = "unknown key 'name' (did you mean 'ssh'?)"},
     {.key = "slurm",
      .message = "unknown key 'slurm'; the nodes of an allocation are named by the word alone: "
                 "[slurm]"},
@@ -46,20 +46,20 @@ Result<std::string> parse_host(std::string_view name) {
     return is_sign || std::isalnum(static_cast<unsigned char>(byte)) != 0;
   });
   if (!name.empty() && !name.starts_with('-') && is_name) return std::string(name);
-  return std::unexpected(Error{
-      fmt::format("'{}' is no name of a host; write them as in 'lab1, me@lab2, local'", name)});
+  return std::unexpected(Error{fmt::format(
+      "'{}' is not a valid host name; write names as in 'lab1, me@lab2, local'", name)});
 }
 
 Result<model::Cpus> parse_cpus_of_machine(std::string_view text) {
   const Result<model::Cpus> cpus = parse_cpus(text);
   if (!cpus || *cpus > model::Cpus{}) return cpus;
-  return std::unexpected(Error{"with '0' no task could ever start there"});
+  return std::unexpected(Error{"with '0' no task could start there"});
 }
 
 Result<Bytes> parse_memory_of_machine(std::string_view text) {
   const Result<Bytes> memory = parse_bytes(text);
   if (!memory || *memory > Bytes{}) return memory;
-  return std::unexpected(Error{fmt::format("with '{}' no task could ever start there", text)});
+  return std::unexpected(Error{fmt::format("with '{}' no task could start there", text)});
 }
 
 Result<std::string> parse_gpus_of_machine(std::string_view text) {
@@ -83,7 +83,8 @@ Result<std::string> parse_directory(std::string_view text) {
   while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
   if (written.empty() || text.starts_with('~') || text.starts_with('-') || has_control(text)) {
     return std::unexpected(Error{fmt::format(
-        "'{}' is no directory of that machine; write it as '~/proj' or '/data/proj'", written)});
+        "'{}' is not a valid directory of that machine; write it as '~/proj' or '/data/proj'",
+        written)});
   }
   return text.empty() ? "." : std::string(text);
 }
@@ -94,8 +95,8 @@ Result<std::string> parse_synced(std::string_view text) {
   if (path.empty() || path.starts_with('/') || path.starts_with('~') || goes_up(path) ||
       has_control(path)) {
     return std::unexpected(
-        Error{fmt::format("'{}' is no path below the directory of the job; '.' is all of it, and "
-                          "'!data' leaves something out",
+        Error{fmt::format("'{}' is not a path below the directory of the job; '.' is all of it, "
+                          "and '!data' excludes a part",
                           text)});
   }
   return std::string(text);
@@ -105,10 +106,10 @@ Result<std::string> parse_setup(std::string_view text) {
   // As YAML has it where the line stands below its key.
   if (text.ends_with('\n')) text.remove_suffix(1);
   if (text.find_first_not_of(' ') == std::string_view::npos) {
-    return std::unexpected(Error{"there is no command in it"});
+    return std::unexpected(Error{"the command is empty"});
   }
   if (has_control(text)) {
-    return std::unexpected(Error{"it must be on one line; '&&' stands between commands"});
+    return std::unexpected(Error{"must be on one line; put '&&' between commands"});
   }
   return std::string(text);
 }
@@ -118,10 +119,11 @@ Result<void> check_twins_in(const std::vector<MachineEntry>& machines) {
   for (auto it = machines.begin(); it != machines.end(); ++it) {
     const auto same = [it](const MachineEntry& other) { return other.host == it->host; };
     if (std::any_of(machines.begin(), it, same)) {
-      return std::unexpected(Error{fmt::format("'{}' is there twice", it->host)});
+      return std::unexpected(Error{fmt::format("duplicate machine '{}'", it->host)});
     }
   }
-  if (machines.empty()) return std::unexpected(Error{"no machine is named; this one is 'local'"});
+  if (machines.empty())
+    return std::unexpected(Error{"no machine is given; use 'local' for this one"});
   return {};
 }
 
@@ -149,7 +151,7 @@ class EntryReader {
     if (node_.kind == text::YamlKind::Text) {
       take("", node_, parse_host, entry_.host);
     } else if (node_.kind != text::YamlKind::Mapping) {
-      complain(node_, "a machine is a name, or keys with values, as in {ssh: lab1, cpus: 8}");
+      complain(node_, "a machine must be a name, or keys with values, as in {ssh: lab1, cpus: 8}");
     } else {
       read_keys();
     }
@@ -169,7 +171,7 @@ class EntryReader {
                                          card->text, card->text));
     }
     text::check_keys(to_, node_, kEntryKeys, kNotOfEntry);
-    if (node_.find("ssh") == nullptr) return complain(node_, "has no 'ssh', the host that it is");
+    if (node_.find("ssh") == nullptr) return complain(node_, "has no 'ssh', the name of the host");
     read_key("ssh", parse_host, entry_.host);
     read_key("cpus", parse_cpus_of_machine, entry_.cpus);
     read_key("memory", parse_memory_of_machine, entry_.memory);
@@ -179,8 +181,7 @@ class EntryReader {
     read_cards();
     if (entry_.is_reached_by_ssh()) return;
     complain(*node_.find("ssh"),
-             fmt::format("ssh: '{}' is no host: it is named by the word alone, and nothing else "
-                         "is said of it here",
+             fmt::format("ssh: '{}' is not a host; write the word alone, without other keys",
                          entry_.host));
   }
 
@@ -207,9 +208,10 @@ class EntryReader {
     if (!well_) return;
     const bool brings = std::ranges::any_of(
         entry_.sync, [](const std::string& it) { return !it.starts_with('!'); });
-    if (!brings) return complain(*value, "sync: it brings nothing; '.' is the whole directory");
+    if (!brings)
+      return complain(*value, "sync: contains no path to copy; '.' is the whole directory");
     if (!entry_.directory.empty()) return;
-    complain(*value, "sync: has no 'directory', where the files are to be there");
+    complain(*value, "sync: needs 'directory', the directory of the files on that machine");
   }
 
   /// "0,1", or a list of them.
@@ -219,7 +221,7 @@ class EntryReader {
     if (value->kind != text::YamlKind::List)
       return take("gpus", *value, parse_gpus_of_machine, entry_.gpus);
     if (value->items.empty()) {
-      return complain(*value, "gpus: it names no card; 'none' is to use none of them");
+      return complain(*value, "gpus: has no GPU; write 'none' to use none of them");
     }
     std::string all;
     for (const text::YamlNode* const item : value->items) {
@@ -275,7 +277,7 @@ Result<std::vector<MachineEntry>> parse_list(std::string_view text) {
   }
   if (machines && mistakes.empty()) return *std::move(machines);
   const text::Mistakes all = std::move(mistakes).take();
-  return std::unexpected(Error{all.empty() ? "it is no list of machines" : all.front().message});
+  return std::unexpected(Error{all.empty() ? "must be a list of machines" : all.front().message});
 }
 
 nlohmann::ordered_json json_of(const MachineEntry& entry) {
@@ -304,7 +306,7 @@ Result<std::vector<std::string>> parse_cards(std::string_view text) {
         parse_count(card) && (!has_slice || parse_count(word.substr(card.size() + 1)));
     if (!right) {
       return std::unexpected(Error{
-          fmt::format("'{}' is neither all, none nor the numbers of cards, as in '0,1'", text)});
+          fmt::format("must be all, none or the numbers of GPUs, as in '0,1', not '{}'", text)});
     }
     if (std::ranges::find(cards, word) == cards.end()) cards.emplace_back(word);
   }
@@ -325,7 +327,7 @@ std::optional<std::vector<MachineEntry>> read_machines(const text::Complainer& t
     return std::nullopt;
   }
   if (node.kind != text::YamlKind::List) {
-    to.complain(node, "wants names, as in 'lab1, me@lab2, local', or a list of machines");
+    to.complain(node, "must be names, as in 'lab1, me@lab2, local', or a list of machines");
     return std::nullopt;
   }
   std::vector<MachineEntry> machines;

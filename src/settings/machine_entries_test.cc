@@ -73,12 +73,13 @@ TEST(MachineEntries, BringNothingFromOutsideTheDirectoryAndNothingToNowhere) {
         << path;
   }
   EXPECT_THAT(wrong_with("[{ssh: lab1, directory: p, sync: ['!data']}]"),
-              HasSubstr("it brings nothing"));
-  EXPECT_THAT(wrong_with("[{ssh: lab1, directory: p, sync: []}]"), HasSubstr("it brings nothing"));
-  EXPECT_THAT(wrong_with("[{ssh: lab1, sync: .}]"), HasSubstr("has no 'directory'"));
+              HasSubstr("sync: contains no path to copy"));
+  EXPECT_THAT(wrong_with("[{ssh: lab1, directory: p, sync: []}]"),
+              HasSubstr("sync: contains no path to copy"));
+  EXPECT_THAT(wrong_with("[{ssh: lab1, sync: .}]"), HasSubstr("sync: needs 'directory'"));
   for (const std::string_view directory : {"''", "~me/p", "-p", "'~/-p'"}) {
     EXPECT_THAT(wrong_with(std::string("[{ssh: lab1, directory: ") + std::string(directory) + "}]"),
-                HasSubstr("is no directory of that machine"));
+                HasSubstr("is not a valid directory of that machine"));
   }
 }
 
@@ -95,41 +96,41 @@ TEST(MachineEntries, AreReadAgainAsTheyAreWritten) {
 }
 
 TEST(MachineEntries, SayWhatIsWrongWithThem) {
-  EXPECT_THAT(wrong_with(" , "), HasSubstr("no machine is named"));
-  EXPECT_THAT(wrong_with("[]"), HasSubstr("no machine is named"));
-  EXPECT_THAT(wrong_with("lab1,lab1"), HasSubstr("'lab1' is there twice"));
-  EXPECT_THAT(wrong_with("[lab1, {ssh: lab1}]"), HasSubstr("'lab1' is there twice"));
-  EXPECT_THAT(wrong_with("-oProxyCommand=sh"), HasSubstr("is no name of a host"));
-  EXPECT_THAT(wrong_with("lab1;reboot"), HasSubstr("is no name of a host"));
-  EXPECT_THAT(wrong_with("[{ssh: 'lab1;reboot'}]"), HasSubstr("is no name of a host"));
+  EXPECT_THAT(wrong_with(" , "), HasSubstr("no machine is given"));
+  EXPECT_THAT(wrong_with("[]"), HasSubstr("no machine is given"));
+  EXPECT_THAT(wrong_with("lab1,lab1"), HasSubstr("duplicate machine 'lab1'"));
+  EXPECT_THAT(wrong_with("[lab1, {ssh: lab1}]"), HasSubstr("duplicate machine 'lab1'"));
+  EXPECT_THAT(wrong_with("-oProxyCommand=sh"), HasSubstr("is not a valid host name"));
+  EXPECT_THAT(wrong_with("lab1;reboot"), HasSubstr("is not a valid host name"));
+  EXPECT_THAT(wrong_with("[{ssh: 'lab1;reboot'}]"), HasSubstr("is not a valid host name"));
   EXPECT_THAT(wrong_with("[lab1"), testing::Not("nothing"));
 }
 
 TEST(MachineEntries, AreMistakenAtTheirPlaces) {
   EXPECT_THAT(mistakes_of_entries("- {ssh: lab1, cpu: 8}\n- {cpus: 8}\n- 7: 8\n"),
-              ElementsAre("trainyard.yaml:1:15: machines: unknown key 'cpu', did you mean 'cpus'?",
-                          "trainyard.yaml:2:3: machines: has no 'ssh', the host that it is",
+              ElementsAre("trainyard.yaml:1:15: machines: unknown key 'cpu' (did you mean 'cpus'?)",
+                          "trainyard.yaml:2:3: machines: has no 'ssh', the name of the host",
                           "trainyard.yaml:3:3: machines: unknown key '7'",
-                          "trainyard.yaml:3:3: machines: has no 'ssh', the host that it is"));
-  EXPECT_THAT(mistakes_of_entries("- {ssh: lab1, cpus: 0}\n"),
-              ElementsAre("trainyard.yaml:1:21: machines: cpus: with '0' no task could ever start "
-                          "there"));
+                          "trainyard.yaml:3:3: machines: has no 'ssh', the name of the host"));
+  EXPECT_THAT(
+      mistakes_of_entries("- {ssh: lab1, cpus: 0}\n"),
+      ElementsAre("trainyard.yaml:1:21: machines: cpus: with '0' no task could start there"));
   EXPECT_THAT(mistakes_of_entries("- {ssh: lab1, memory: much}\n"),
               ElementsAre(HasSubstr("trainyard.yaml:1:23: machines: memory: ")));
   EXPECT_THAT(mistakes_of_entries("- {ssh: lab1, gpus: some}\n"),
-              ElementsAre("trainyard.yaml:1:21: machines: gpus: 'some' is neither all, none nor "
-                          "the numbers of cards, as in '0,1'"));
+              ElementsAre("trainyard.yaml:1:21: machines: gpus: must be all, none or the numbers "
+                          "of GPUs, as in '0,1', not 'some'"));
   EXPECT_THAT(mistakes_of_entries("- {ssh: lab1, gpus: 0,1}\n"),
               ElementsAre("trainyard.yaml:1:23: machines: gpus: a comma ends it in braces; write "
                           "[0, 1] or '0,1'"));
   EXPECT_THAT(mistakes_of_entries("- ssh: lab1\n  setup: |\n    one\n    two\n"),
-              ElementsAre(HasSubstr("machines: setup: it must be on one line")));
+              ElementsAre(HasSubstr("machines: setup: must be on one line")));
   EXPECT_THAT(mistakes_of_entries("- {ssh: local, cpus: 4}\n"),
-              ElementsAre(HasSubstr("machines: ssh: 'local' is no host")));
+              ElementsAre(HasSubstr("machines: ssh: 'local' is not a host")));
   EXPECT_THAT(mistakes_of_entries("{ssh: lab1}\n"),
               ElementsAre(HasSubstr("or a list of machines")));
   EXPECT_THAT(mistakes_of_entries("- [lab1]\n"),
-              ElementsAre(HasSubstr("a machine is a name, or keys")));
+              ElementsAre(HasSubstr("a machine must be a name, or keys")));
 }
 
 TEST(MachineEntries, OfANameAloneKeepWhatWasSaidBefore) {

@@ -30,8 +30,8 @@ TEST(MachineSettings, NameTheMachinesWhereTasksRun) {
   EXPECT_EQ(said("lab1, me@lab2.uni.org local"), "lab1, me@lab2.uni.org, local");
   EXPECT_EQ(said("ssh://me@[::1]:2222"), "ssh://me@[::1]:2222");
   EXPECT_EQ(said("[{ssh: lab1, cpus: 8}]"), R"([{"ssh":"lab1","cpus":"8"}])");
-  EXPECT_THAT(said(" , "), HasSubstr("no machine is named"));
-  EXPECT_THAT(said("lab1;reboot"), HasSubstr("is no name of a host"));
+  EXPECT_THAT(said(" , "), HasSubstr("no machine is given"));
+  EXPECT_THAT(said("lab1;reboot"), HasSubstr("is not a valid host name"));
 }
 
 TEST(MachineSettings, OfAFileAreMeantByTheirNamesInLaterLayers) {
@@ -45,7 +45,7 @@ TEST(MachineSettings, OfAFileAreMeantByTheirNamesInLaterLayers) {
   EXPECT_EQ(machines_of(sources), "[" + lab1 + R"(,"lab2"])");
   directory.write("trainyard.yaml", "machines:\n  - {ssh: lab1, cpu: 8}\n");
   EXPECT_EQ(machines_of(sources),
-            "trainyard.yaml:2:17: machines: unknown key 'cpu', did you mean 'cpus'?");
+            "trainyard.yaml:2:17: machines: unknown key 'cpu' (did you mean 'cpus'?)");
 }
 
 TEST(MachineSettings, AreShownAsTheyAreReadAgain) {
@@ -68,8 +68,8 @@ TEST(MachineSettings, KeepALeaseToWhatCanBeKept) {
   };
   EXPECT_EQ(lease_of("5m"), "5:00");
   EXPECT_EQ(lease_of("90"), "1:30");
-  EXPECT_THAT(lease_of("0.5"), HasSubstr("'0.5' is not between a second and a day"));
-  EXPECT_THAT(lease_of("2d"), HasSubstr("is not between a second and a day"));
+  EXPECT_THAT(lease_of("0.5"), HasSubstr("must be from 1 second to 1 day, not '0.5'"));
+  EXPECT_THAT(lease_of("2d"), HasSubstr("must be from 1 second to 1 day"));
 }
 
 }  // namespace

@@ -41,9 +41,8 @@ class MachinesReader {
       if (!kind) return std::unexpected(std::move(kind.error()));
       machines += kind->count;
       if (machines > kMadeUpMachinesMax) {
-        return wrong(text_.substr(begin, 0), fmt::format("there may be {} machines in all, and no "
-                                                         "more",
-                                                         kMadeUpMachinesMax));
+        return wrong(text_.substr(begin, 0),
+                     fmt::format("at most {} machines are allowed in total", kMadeUpMachinesMax));
       }
       kinds.push_back(*std::move(kind));
       begin = end + 1;
@@ -64,15 +63,16 @@ class MachinesReader {
     const std::size_t open = text.find('(');
     if (text.empty()) return wrong(text_, "a machine is missing: 8x(4x80GB) is one kind");
     if (open == std::string_view::npos) {
-      return wrong(text, fmt::format("'{}' is not like 8x(4x80GB, 64 CPUs, 512GB)", text));
+      return wrong(
+          text, fmt::format("'{}' is not valid; write it as in 8x(4x80GB, 64 CPUs, 512GB)", text));
     }
     if (!text.ends_with(')') || text.find('(', open + 1) != std::string_view::npos) {
-      return wrong(text.substr(open), "a ')' is missing behind what a machine has");
+      return wrong(text.substr(open), "a ')' is missing at the end of a machine");
     }
     if (const std::string_view before = trimmed(text.substr(0, open)); !before.empty()) {
       const auto count = parse_count(trimmed(before.substr(0, before.size() - 1)));
       if (!before.ends_with('x') || !count || *count < 1 || *count > kMadeUpMachinesMax) {
-        return wrong(before, fmt::format("'{}' is no number of machines, as 8x is", before));
+        return wrong(before, fmt::format("'{}' is not a number of machines, as 8x is", before));
       }
       kind.count = *count;
     }
@@ -96,7 +96,7 @@ class MachinesReader {
       if (!part.ends_with(unit)) continue;
       const auto cpus = parse_cpus(trimmed(part.substr(0, part.size() - unit.size())));
       if (!cpus) return wrong(part, cpus.error().message);
-      if (kind.cpus) return wrong(part, "its CPUs are said twice");
+      if (kind.cpus) return wrong(part, "its CPUs are given twice");
       kind.cpus = *cpus;
       return {};
     }
@@ -105,7 +105,7 @@ class MachinesReader {
     const Result<Bytes> memory = parse_bytes(part);
     if (!memory) return wrong(part, memory.error().message);
     if (kind.memory) {
-      return wrong(part, fmt::format("its memory is said twice; a GPU is written as 1x{}", part));
+      return wrong(part, fmt::format("its memory is given twice; write a GPU as 1x{}", part));
     }
     kind.memory = *memory;
     return {};
@@ -114,13 +114,14 @@ class MachinesReader {
   [[nodiscard]] Result<void> add_gpus(std::string_view part, std::size_t times,
                                       MadeUpMachines& kind) const {
     const auto count = parse_count(trimmed(part.substr(0, times)));
-    if (!count || *count < 1) return wrong(part, fmt::format("'{}' is not like 4x80GB", part));
+    if (!count || *count < 1)
+      return wrong(part, fmt::format("'{}' is not valid; write it as in 4x80GB", part));
     const std::string_view memory = trimmed(part.substr(times + 1));
     const Result<Bytes> each = parse_bytes(memory);
     if (!each) return wrong(memory.empty() ? part : memory, each.error().message);
-    if (*each == Bytes{}) return wrong(memory, "a GPU without memory is none");
+    if (*each == Bytes{}) return wrong(memory, "a GPU must have memory");
     if (kind.gpus.size() + static_cast<std::size_t>(*count) > kMadeUpGpusMax) {
-      return wrong(part, fmt::format("a machine may have {} GPUs, and no more", kMadeUpGpusMax));
+      return wrong(part, fmt::format("a machine may have at most {} GPUs", kMadeUpGpusMax));
     }
     kind.gpus.insert(kind.gpus.end(), static_cast<std::size_t>(*count), *each);
     return {};

@@ -65,14 +65,14 @@ Result<std::string> parse_strategy(std::string_view text) {
   }
   if (const auto meant = nearest(text, kStrategies)) {
     return std::unexpected(
-        Error{fmt::format("'{}' is no strategy, did you mean '{}'?", text, *meant)});
+        Error{fmt::format("'{}' is not a valid strategy (did you mean '{}'?)", text, *meant)});
   }
   return std::unexpected(Error{fmt::format(
-      "'{}' is no strategy; there are PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE and BEST-FIT",
+      "'{}' is not a valid strategy; use PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT",
       text)});
 }
 
-/// One of these, in small letters: "'x' is neither auto, none, starttls nor tls".
+/// One of these, in small letters: "must be auto, none, starttls or tls, not 'x'".
 Result<std::string> parse_word(std::string_view text,
                                std::initializer_list<std::string_view> words) {
   std::string small = in_small_letters(text);
@@ -80,9 +80,9 @@ Result<std::string> parse_word(std::string_view text,
   std::string all;
   for (const std::string_view& word : words) {
     const bool is_last = &word + 1 == words.end();
-    all += fmt::format("{}{}", all.empty() ? "" : is_last ? " nor " : ", ", word);
+    all += fmt::format("{}{}", all.empty() ? "" : is_last ? " or " : ", ", word);
   }
-  return std::unexpected(Error{fmt::format("'{}' is neither {}", text, all)});
+  return std::unexpected(Error{fmt::format("must be {1}, not '{0}'", text, all)});
 }
 
 Result<int> parse_one_to(int most, std::string_view text) {
@@ -97,7 +97,7 @@ Result<Duration> parse_lease(std::string_view text) {
   constexpr Duration kMost{86'400'000};
   const Result<Duration> lease = parse_seconds(text);
   if (!lease || (*lease >= kLeast && *lease <= kMost)) return lease;
-  return std::unexpected(Error{fmt::format("'{}' is not between a second and a day", text)});
+  return std::unexpected(Error{fmt::format("must be from 1 second to 1 day, not '{}'", text)});
 }
 
 /// On one line, as names where they are no more than that.
@@ -109,10 +109,10 @@ Result<std::string> machines_text(std::string_view text) {
 
 Result<std::string> parse_command(std::string_view text) {
   if (text.find_first_not_of(' ') == std::string_view::npos) {
-    return std::unexpected(Error{"there is no program in it"});
+    return std::unexpected(Error{"the command is empty"});
   }
   if (text.find_first_of(std::string_view("\n\r\0", 3)) != std::string_view::npos) {
-    return std::unexpected(Error{"it must be on one line"});
+    return std::unexpected(Error{"must be on one line"});
   }
   return std::string(text);
 }
@@ -126,16 +126,16 @@ Result<bool> parse_flag(std::string_view text) {
   for (const std::string_view yes : {"yes", "on", "y", "1"}) {
     if (small == yes) {
       return std::unexpected(
-          Error{fmt::format("'{}' is neither true nor false; did you mean 'true'?", text)});
+          Error{fmt::format("must be true or false, not '{}' (did you mean 'true'?)", text)});
     }
   }
   for (const std::string_view no : {"no", "off", "n", "0"}) {
     if (small == no) {
       return std::unexpected(
-          Error{fmt::format("'{}' is neither true nor false; did you mean 'false'?", text)});
+          Error{fmt::format("must be true or false, not '{}' (did you mean 'false'?)", text)});
     }
   }
-  return std::unexpected(Error{fmt::format("'{}' is neither true nor false", text)});
+  return std::unexpected(Error{fmt::format("must be true or false, not '{}'", text)});
 }
 
 Result<double> parse_share(std::string_view text) {
@@ -147,18 +147,18 @@ Result<double> parse_share(std::string_view text) {
   }
   const double share = *number / (percent ? 100 : 1);
   if (share == 0) {
-    return std::unexpected(Error{fmt::format(
-        "with '{}' no task could ever start; write a share above 0, up to 1 or 100%", text)});
+    return std::unexpected(Error{
+        fmt::format("with '{}' no task could start; use a share above 0, up to 1 or 100%", text)});
   }
   // 80 is a percentage; what 1.5 is, nobody knows.
   constexpr double kSurelyPercent = 10;
   if (!percent && share >= kSurelyPercent && share <= 100) {
     return std::unexpected(
-        Error{fmt::format("'{}' is more than the whole; did you mean '{}%'?", text, text)});
+        Error{fmt::format("'{}' is more than 100% (did you mean '{}%'?)", text, text)});
   }
   if (share > 1) {
     return std::unexpected(
-        Error{fmt::format("'{}' is more than the whole; a share is at most 1 or 100%", text)});
+        Error{fmt::format("'{}' is too large; a share must be at most 1 or 100%", text)});
   }
   return share;
 }
@@ -178,17 +178,16 @@ Result<int> parse_count(std::string_view text) {
 Result<bool> parse_try_first(std::string_view text) {
   if (text == "1") return true;
   if (text == "0") return false;
-  return std::unexpected(
-      Error{fmt::format("'{}' is neither 0 nor 1: one task is tried first, or none", text)});
+  return std::unexpected(Error{fmt::format("must be 0 or 1, not '{}'", text)});
 }
 
 Result<int> parse_gpus(std::string_view text) {
   const auto number = number_in(text);
   if (number && *number > 0 && *number < 1) {
     return std::unexpected(
-        Error{fmt::format("'{}' of a GPU cannot be reserved: a task shares a card with others when "
-                          "it says how much of its memory it needs, 'gpu-memory: 10GB' or 'auto'; "
-                          "'max-per-gpu: {:.0f}' says how many may be there",
+        Error{fmt::format("'{}' of a GPU cannot be reserved; to share a GPU, write the memory a "
+                          "task needs ('gpu-memory: 10GB' or 'auto'), and 'max-per-gpu: {:.0f}' to "
+                          "limit the number of tasks on it",
                           text, std::floor(1 / *number))});
   }
   return parse_count(text);
@@ -232,16 +231,16 @@ Result<MemoryWish> parse_memory(std::string_view text) {
   if (plus || more) {
     const std::string_view meant = plus ? amount.substr(0, amount.size() - 1) : amount.substr(2);
     if (parse_bytes(meant)) {
-      return std::unexpected(Error{
-          fmt::format("'{}' is no amount of memory; one that may grow is written 'at least {}'",
-                      text, meant.substr(std::min(meant.find_first_not_of(' '), meant.size())))});
+      return std::unexpected(Error{fmt::format(
+          "'{}' is not a valid amount of memory; for one that may grow, write 'at least {}'", text,
+          meant.substr(std::min(meant.find_first_not_of(' '), meant.size())))});
     }
   }
   const Result<Bytes> bytes = parse_bytes(amount);
   if (!bytes) return std::unexpected(bytes.error());
   if (grows && *bytes == Bytes{}) {
-    return std::unexpected(Error{fmt::format(
-        "'{}' says nothing; leave it out, or write from which amount on it may grow", text)});
+    return std::unexpected(
+        Error{fmt::format("'{}' has no effect; leave it out, or write an amount above 0", text)});
   }
   return MemoryWish{.learned = grows, .bytes = *bytes};
 }
@@ -256,7 +255,7 @@ Result<bool> parse_memory_limit(std::string_view text) {
   if (small == "hard") return true;
   if (small == "none") return false;
   return std::unexpected(
-      Error{fmt::format("'{}' is neither hard nor none; how much is said by 'memory'", text)});
+      Error{fmt::format("must be hard or none, not '{}'; 'memory' sets the amount", text)});
 }
 
 Result<model::GpuMemoryLimit> parse_gpu_memory_limit(std::string_view text) {
@@ -266,7 +265,7 @@ Result<model::GpuMemoryLimit> parse_gpu_memory_limit(std::string_view text) {
   if (small == "soft") return Soft;
   if (small == "hard") return Hard;
   return std::unexpected(Error{
-      fmt::format("'{}' is neither none, soft nor hard; how much is said by 'gpu-memory'", text)});
+      fmt::format("must be none, soft or hard, not '{}'; 'gpu-memory' sets the amount", text)});
 }
 
 Result<DeviceWish> parse_device(std::string_view text) {
@@ -280,7 +279,7 @@ Result<DeviceWish> parse_device(std::string_view text) {
       return DeviceWish{.cpu = false, .gpu = model::GpuIndex{static_cast<std::uint32_t>(*index)}};
   }
   return std::unexpected(Error{
-      fmt::format("'{}' is no device; there are cpu, cuda (any GPU) and cuda:<index>", text)});
+      fmt::format("'{}' is not a valid device; use cpu, cuda (any GPU) or cuda:<index>", text)});
 }
 
 /// Less is no log: as sys::bound_log() cannot keep to it.
@@ -320,7 +319,7 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
       return kept_as_written(parse_one_to(kAllocationsMax, text), text);
     case SettingKind::Tries:
       if (parse_count(text) == 0) {
-        return std::unexpected(Error{"'0' is no try at all; a task is tried at least once"});
+        return std::unexpected(Error{"must be at least 1, not '0'"});
       }
       return kept_as_written(parse_count(text), text);
     case SettingKind::Seconds:
@@ -334,18 +333,19 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
       if (text == "none") return std::string(text);
       const Result<Bytes> size = parse_bytes(text);
       if (!size || *size >= kLogLeast) return kept_as_written(size, text);
-      return std::unexpected(Error{fmt::format("'{}' is too little for a log: at least {}, or none",
-                                               text, to_text(kLogLeast))});
+      return std::unexpected(Error{fmt::format(
+          "'{}' is too small for a log; use at least {}, or none", text, to_text(kLogLeast))});
     }
     case SettingKind::Port: {
       const auto number = parse_count(text);
       if (number && *number >= 1 && *number <= 65'535) return std::string(text);
-      return std::unexpected(Error{fmt::format("'{}' is no port; there are 1 to 65535", text)});
+      return std::unexpected(Error{fmt::format("'{}' is not a valid port (1 to 65535)", text)});
     }
     case SettingKind::Strategy:
       return parse_strategy(text);
     case SettingKind::Path:
-      if (text.empty()) return std::unexpected(Error{"the path is empty; 'auto' is the usual one"});
+      if (text.empty())
+        return std::unexpected(Error{"the path is empty; use 'auto' for the default"});
       return std::string(text);
     case SettingKind::Text:
     case SettingKind::Secret:

@@ -37,7 +37,7 @@ Result<Descriptor> open_fifo(const std::string& path) {
   if (!fifo.is_open()) {
     return std::unexpected(system_error(fmt::format("cannot open '{}'", path), errno));
   }
-  if (!is_fifo(fifo)) return std::unexpected(Error{fmt::format("'{}' is no named pipe", path)});
+  if (!is_fifo(fifo)) return std::unexpected(Error{fmt::format("'{}' is not a named pipe", path)});
   return fifo;
 }
 

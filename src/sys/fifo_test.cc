@@ -41,7 +41,7 @@ TEST(Fifo, IsNoFileOfSomebodyElse) {
   ASSERT_TRUE(replace_file(place / "words", "mine"));
   const auto fifo = open_fifo(place / "words");
   ASSERT_FALSE(fifo);
-  EXPECT_EQ(fifo.error().message, "'" + (place / "words") + "' is no named pipe");
+  EXPECT_EQ(fifo.error().message, "'" + (place / "words") + "' is not a named pipe");
   EXPECT_FALSE(tell_fifo(place / "words", "look\n"));
   EXPECT_EQ(content_of(place / "words"), "mine");
 }

@@ -72,7 +72,7 @@ std::string lock_path(const std::string& directory, const char* name) {
   return directory + "/" + name;
 }
 
-/// Without waiting for anybody, whatever stands there. An error when it is no plain file.
+/// Without waiting for anybody, whatever stands there. An error when it is not a regular file.
 Result<Descriptor> open_lock(const std::string& path, int flags) {
   Descriptor file(
       ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0644));
@@ -82,7 +82,7 @@ Result<Descriptor> open_lock(const std::string& path, int flags) {
   if (plain) return file;
   if (file.is_open() || error == ELOOP || error == ENXIO) {
     return std::unexpected(Error{fmt::format(
-        "'{}' is no plain file: remove it, if no run of trainyard is at work there", path)});
+        "'{}' is not a regular file; remove it if no run of trainyard is active there", path)});
   }
   return std::unexpected(system_error(fmt::format("cannot write '{}'", path), error));
 }
@@ -137,7 +137,7 @@ Descriptor open_without_waiting(const std::string& path, Links links) {
 
 Error cannot_read(const std::string& path, Links links, int error) {
   if (error == ELOOP && links == Links::Refuse) {
-    return {fmt::format("'{}' is a link, and not a plain file", path)};
+    return {fmt::format("'{}' is a link, not a regular file", path)};
   }
   return system_error(fmt::format("cannot read '{}'", path), error);
 }
@@ -152,7 +152,7 @@ Result<std::int64_t> size_of_plain(const Descriptor& file, const std::string& pa
     return std::unexpected(Error{fmt::format("'{}' is a directory, not a file", path)});
   }
   if (!S_ISREG(about.st_mode)) {
-    return std::unexpected(Error{fmt::format("'{}' is not a plain file", path)});
+    return std::unexpected(Error{fmt::format("'{}' is not a regular file", path)});
   }
   return about.st_size;
 }

@@ -53,10 +53,11 @@ TEST(Files, TakesOnlyAPlainFileFromATask) {
   // A fifo that nobody writes to would be waited for.
   ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(read_plain_file(place / "fifo", mib(1)).error().message,
-            "'" + place.path() + "/fifo' is not a plain file");
+            "'" + place.path() + "/fifo' is not a regular file");
   EXPECT_EQ(read_plain_file(place.path(), mib(1)).error().message,
             "'" + place.path() + "' is a directory, not a file");
-  EXPECT_THAT(read_plain_file("/dev/zero", mib(1)).error().message, HasSubstr("not a plain file"));
+  EXPECT_THAT(read_plain_file("/dev/zero", mib(1)).error().message,
+              HasSubstr("is not a regular file"));
 }
 
 TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
@@ -68,8 +69,7 @@ TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
   EXPECT_EQ(read_plain_file(place / "broken", mib(1)).value(), std::nullopt);
   EXPECT_EQ(read_end_of_file(place / "link", 2).value(), "ne");
   for (const std::string name : {"link", "broken"}) {
-    const std::string refused =
-        "'" + place.path() + "/" + name + "' is a link, and not a plain file";
+    const std::string refused = "'" + place.path() + "/" + name + "' is a link, not a regular file";
     EXPECT_EQ(read_plain_file(place / name, mib(1), Links::Refuse).error().message, refused);
     EXPECT_EQ(read_end_of_file(place / name, 2, Links::Refuse).error().message, refused);
   }
@@ -98,9 +98,9 @@ TEST(Files, WritesAnewWhateverStandsInTheWay) {
 
 TEST(RunLock, WaitsForNobodyWhateverStandsInItsPlace) {
   const TemporaryDirectory place;
-  const std::string told = "'" + place.path() +
-                           "/lock' is no plain file: remove it, if no run of trainyard is at work "
-                           "there";
+  const std::string told =
+      "'" + place.path() +
+      "/lock' is not a regular file; remove it if no run of trainyard is active there";
   ASSERT_EQ(::mkfifo((place / "lock").c_str(), 0600), 0);
   EXPECT_EQ(RunLock::take(place.path()).error().message, told);
   EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);

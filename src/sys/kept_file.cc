@@ -34,7 +34,7 @@ Result<struct stat> look_at_kept(const std::string& path) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) return std::unexpected(cannot_rewrite(path, errno));
   if (!S_ISREG(about.st_mode)) {
-    return std::unexpected(Error{fmt::format("'{}' is not a plain file", path)});
+    return std::unexpected(Error{fmt::format("'{}' is not a regular file", path)});
   }
   if (about.st_nlink > 1) {
     return std::unexpected(

@@ -69,7 +69,7 @@ TEST(KeptFile, IsLeftAsItIsWhereItWouldNotBeTheSameFile) {
   EXPECT_THAT(rewrite_kept_file(path, "old", "new").error().message, HasSubstr("no such file"));
   ASSERT_TRUE(make_directories(place / "directory"));
   EXPECT_THAT(rewrite_kept_file(place / "directory", "", "new").error().message,
-              HasSubstr("is not a plain file"));
+              HasSubstr("is not a regular file"));
   ASSERT_TRUE(write_file_atomically(path, "old"));
   ASSERT_EQ(::link(path.c_str(), (place / "second").c_str()), 0);
   EXPECT_THAT(rewrite_kept_file(path, "old", "new").error().message, HasSubstr("a second name"));

@@ -53,14 +53,14 @@ Result<std::string> Tail::read_more() {
   if (!file.is_open()) {
     if (errno == ENOENT) return std::string{};
     if (errno == ELOOP) {
-      return std::unexpected(Error{fmt::format("'{}' is a link, and not a plain file", path_)});
+      return std::unexpected(Error{fmt::format("'{}' is a link, not a regular file", path_)});
     }
     return std::unexpected(cannot_tail(path_, errno));
   }
   struct stat facts{};
   if (fstat(file.get(), &facts) != 0) return std::unexpected(cannot_tail(path_, errno));
   if (!S_ISREG(facts.st_mode)) {
-    return std::unexpected(Error{fmt::format("'{}' is no plain file", path_)});
+    return std::unexpected(Error{fmt::format("'{}' is not a regular file", path_)});
   }
   if (facts.st_size < offset_) offset_ = 0;
   if (const std::int64_t data = data_from(file.get(), offset_, facts.st_size);

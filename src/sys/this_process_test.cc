@@ -57,7 +57,7 @@ TEST(ThisProcess, AllowsMoreOpenFilesUpToWhatTheAdministratorAllows) {
     const auto more = allow_open_files(before.rlim_max + 1);
     ASSERT_FALSE(more);
     EXPECT_EQ(more.error().message,
-              fmt::format("{} open files are needed, and {} are allowed (ulimit -Hn)",
+              fmt::format("{} open files are needed, but {} are allowed (ulimit -Hn)",
                           before.rlim_max + 1, before.rlim_max));
   }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);

@@ -32,8 +32,8 @@ Result<Condition> parse_condition(std::string_view text) {
     return at != std::string_view::npos && text.substr(at).starts_with(it.text);
   });
   if (at == 0 || sign == kSigns.end()) {
-    return std::unexpected(
-        Error{fmt::format("'{}' is no condition, as 'lr<1e-3' or 'status=FINISHED' are", text)});
+    return std::unexpected(Error{fmt::format(
+        "'{}' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'", text)});
   }
   const auto trimmed = [](std::string_view word) {
     const std::size_t first = word.find_first_not_of(' ');
@@ -46,7 +46,7 @@ Result<Condition> parse_condition(std::string_view text) {
   const bool by_size =
       condition.is != Condition::Is::Equal && condition.is != Condition::Is::Unequal;
   if (by_size && !number_in(condition.value)) {
-    return std::unexpected(Error{fmt::format("'{}': '{}' is no number", text, condition.value)});
+    return std::unexpected(Error{fmt::format("'{}': '{}' is not a number", text, condition.value)});
   }
   return condition;
 }

@@ -39,15 +39,15 @@ std::optional<std::string> why_unsafe_character(std::string_view name) {
 
 std::optional<std::string> why_unsafe(std::string_view name) {
   if (name.empty()) return "is empty";
-  if (name == "." || name == "..") return "is not a name of its own";
+  if (name == "." || name == "..") return "is not a valid name";
   if (name.size() > kFileNameMax) {
-    return fmt::format("has {} bytes, at most {} are possible", name.size(), kFileNameMax);
+    return fmt::format("has {} bytes, but at most {} are allowed", name.size(), kFileNameMax);
   }
   if (name.contains('/')) return "has a '/'";
   if (!is_plain(name)) {
     if (std::optional<std::string> why = why_unsafe_character(name)) return why;
   }
-  if (name.front() == '-') return "starts with '-', which commands take for an option";
+  if (name.front() == '-') return "starts with '-', which commands read as an option";
   if (name.front() == ' ' || name.back() == ' ') return "starts or ends with a space";
   return std::nullopt;
 }

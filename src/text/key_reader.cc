@@ -33,7 +33,7 @@ void check_keys(const Complainer& to, const YamlNode& mapping,
     if (other != elsewhere.end()) {
       to.complain(key, other->message);
     } else if (const auto meant = nearest(key.text, known)) {
-      to.complain(key, fmt::format("unknown key '{}', did you mean '{}'?", key.text, *meant));
+      to.complain(key, fmt::format("unknown key '{}' (did you mean '{}'?)", key.text, *meant));
     } else {
       to.complain(key, fmt::format("unknown key '{}'", key.text));
     }
@@ -49,17 +49,17 @@ std::optional<std::string> read_single(const Complainer& to, const YamlNode& nod
       to.complain(node, fmt::format("'{}' has no value", key));
       break;
     case YamlKind::List:
-      to.complain(node, fmt::format("'{}' wants a single value, and this is a list", key));
+      to.complain(node, fmt::format("'{}' must be a single value, not a list", key));
       break;
     case YamlKind::Mapping:
       // {lr} without quotes is a mapping to YAML, and was meant as a placeholder.
       if (node.items.size() == 2 && node.items[1]->kind == YamlKind::Null &&
           is_identifier(node.items[0]->text)) {
-        to.complain(node, fmt::format("'{}' wants a single value; a text that starts with a "
+        to.complain(node, fmt::format("'{}' must be a single value; text that starts with a "
                                       "placeholder needs quotes: \"{{{}}}\"",
                                       key, node.items[0]->text));
       } else {
-        to.complain(node, fmt::format("'{}' wants a single value, and this is a mapping", key));
+        to.complain(node, fmt::format("'{}' must be a single value, not a mapping", key));
       }
       break;
   }

@@ -49,6 +49,6 @@ std::optional<std::string> read_single(const Complainer& to, const YamlNode& nod
                                        std::string_view key);
 
 /// Arguments, variables and paths end at their first NUL, and the rest would be lost in silence.
-constexpr std::string_view kNoNul = "has the character \\0, which no program can be given";
+constexpr std::string_view kNoNul = "has the character \\0, which cannot be passed to a program";
 
 }  // namespace trainyard::text

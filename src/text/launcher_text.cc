@@ -58,10 +58,10 @@ Result<Launcher> Launcher::named(std::string_view name) {
   if (name == "srun") return srun();
   constexpr std::array<std::string_view, 4> kNames{"built-in", "mpirun", "torchrun", "srun"};
   const auto near = nearest(name, kNames);
-  return std::unexpected(Error{
-      near ? fmt::format("unknown launcher '{}', did you mean '{}'?", name, *near)
-           : fmt::format("unknown launcher '{}'; there are {}, and a list with {{command}} in it",
-                         name, fmt::join(kNames, ", "))});
+  return std::unexpected(
+      Error{near ? fmt::format("unknown launcher '{}' (did you mean '{}'?)", name, *near)
+                 : fmt::format("unknown launcher '{}'; use {}, or a list with {{command}} in it",
+                               name, fmt::join(kNames, ", "))});
 }
 
 std::string Launcher::name() const {
@@ -75,12 +75,11 @@ Result<Launcher> text::parse_launcher(std::string_view text) {
   const bool texts =
       list.is_array() && std::ranges::all_of(list, [](const auto& it) { return it.is_string(); });
   if (!texts || list.empty()) {
-    return std::unexpected(Error{"a launcher is a name, or a list of texts"});
+    return std::unexpected(Error{"a launcher must be a name or a list of texts"});
   }
   const auto arguments = list.get<std::vector<std::string>>();
   if (std::ranges::find(arguments, "{command}") == arguments.end()) {
-    return std::unexpected(Error{
-        "a launcher must say where the command goes: one of its arguments must be {command}"});
+    return std::unexpected(Error{"a launcher must have {command} as one of its arguments"});
   }
   return Launcher::command(arguments);
 }

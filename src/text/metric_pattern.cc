@@ -55,11 +55,11 @@ Result<MetricPattern> MetricPattern::compile(std::string_view pattern) {
   const auto& names = compiled->CapturingGroupNames();
   if (names.empty()) {
     return refused(
-        "the pattern names no number: what is one stands in a group with a name, as in "
-        "'loss[=:] ?(?P<loss>[0-9.e-]+)'");
+        "the pattern has no named group for a number; write one as in 'loss[=:] "
+        "?(?P<loss>[0-9.e-]+)'");
   }
   if (names.size() > wire::LastMetrics::kNamesMax) {
-    return refused(fmt::format("the pattern names {} numbers, and {} are kept of a task",
+    return refused(fmt::format("the pattern has {} named groups, but at most {} are allowed",
                                names.size(), wire::LastMetrics::kNamesMax));
   }
   for (const auto& [number, name] : names) {

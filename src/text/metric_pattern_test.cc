@@ -67,8 +67,8 @@ TEST(MetricPattern, ComesToAnEndWhereItFindsNothingForEver) {
 TEST(MetricPattern, IsRefusedWithWhatWouldBeRight) {
   EXPECT_EQ(refusal("loss=([0-9.]+"), "RE2 refuses the pattern: missing ): loss=([0-9.]+");
   EXPECT_EQ(refusal("loss=[0-9.]+"),
-            "the pattern names no number: what is one stands in a group with a name, as in "
-            "'loss[=:] ?(?P<loss>[0-9.e-]+)'");
+            "the pattern has no named group for a number; write one as in 'loss[=:] "
+            "?(?P<loss>[0-9.e-]+)'");
   EXPECT_EQ(refusal(""), refusal("loss=(\\S+)")) << "a group without a name is none";
   EXPECT_THAT(refusal("loss=(?<loss>\\S+)"),
               HasSubstr("; the name of a group is written (?P<loss>...)"));
@@ -79,7 +79,7 @@ TEST(MetricPattern, IsRefusedWithWhatWouldBeRight) {
   EXPECT_THAT(refusal("\xff(?P<a>b)"), HasSubstr("RE2 refuses the pattern: invalid UTF-8"));
   std::string many;
   for (int n = 0; n < 33; ++n) many += fmt::format("(?P<m{}>x)", n);
-  EXPECT_EQ(refusal(many), "the pattern names 33 numbers, and 32 are kept of a task");
+  EXPECT_EQ(refusal(many), "the pattern has 33 named groups, but at most 32 are allowed");
 }
 
 }  // namespace

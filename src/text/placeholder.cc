@@ -67,9 +67,9 @@ Piece piece_at(std::string_view text) {
 std::string unknown_placeholder(std::string_view name, const Template::Names& names) {
   const auto meant = nearest(name, names.names);
   if (meant) {
-    return fmt::format("unknown placeholder '{{{}}}', did you mean '{{{}}}'?", name, *meant);
+    return fmt::format("unknown placeholder '{{{}}}' (did you mean '{{{}}}'?)", name, *meant);
   }
-  return fmt::format("unknown placeholder '{{{}}}'; write '{{{{{}}}}}' for the text itself", name,
+  return fmt::format("unknown placeholder '{{{}}}'; for literal text, write '{{{{{}}}}}'", name,
                      name);
 }
 
@@ -91,7 +91,7 @@ std::expected<ShellContext, std::string> context_of(const Piece& piece, std::str
   auto context = shell.value_here();
   if (!context) {
     const ShellRefusal& why = context.error();
-    return std::unexpected(fmt::format("'{{{}}}' stands {}; {}", piece.name, why.where,
+    return std::unexpected(fmt::format("'{{{}}}' cannot be used {}; {}", piece.name, why.where,
                                        cure_for(why.cure, piece.name)));
   }
   // Written out, `{n}>file` would redirect the descriptor n.
@@ -114,7 +114,7 @@ void add_late(const ShellRefusal& why, const Template::Names& names, Template::R
   if (!why.refuses() || !slot) return;
   const std::string_view name = names.names[*slot];
   read.problems.push_back(
-      fmt::format("'{{{}}}' stands {}; {}", name, why.where, cure_for(why.cure, name)));
+      fmt::format("'{{{}}}' cannot be used {}; {}", name, why.where, cure_for(why.cure, name)));
 }
 
 }  // namespace

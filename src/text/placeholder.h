@@ -106,7 +106,7 @@ struct Template::Command {
 
 struct Template::Read {
   Template text;
-  std::vector<std::string> problems;  ///< "unknown placeholder '{le}', did you mean '{lr}'?"
+  std::vector<std::string> problems;  ///< "unknown placeholder '{le}' (did you mean '{lr}'?)"
 };
 
 }  // namespace trainyard::text

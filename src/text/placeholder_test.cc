@@ -60,8 +60,8 @@ TEST(Template, TakesTwoBracesForOne) {
 
 TEST(Template, SaysWhichPlaceholderWasMeant) {
   EXPECT_THAT(problems("{hiden-size} {x}"),
-              ElementsAre("unknown placeholder '{hiden-size}', did you mean '{hidden-size}'?",
-                          "unknown placeholder '{x}'; write '{{x}}' for the text itself"));
+              ElementsAre("unknown placeholder '{hiden-size}' (did you mean '{hidden-size}'?)",
+                          "unknown placeholder '{x}'; for literal text, write '{{x}}'"));
 }
 
 TEST(Template, WritesValuesOutWithQuotesWhereTheShellNeedsThem) {
@@ -74,9 +74,10 @@ TEST(Template, WritesValuesOutWithQuotesWhereTheShellNeedsThem) {
 }
 
 TEST(Template, RefusesAPlaceholderAfterABackslash) {
-  EXPECT_THAT(problems("echo \\{lr}", true),
-              ElementsAre("'{lr}' stands right after a backslash, which would quote only the first "
-                          "character of its value; take the backslash away: the value is quoted"));
+  EXPECT_THAT(
+      problems("echo \\{lr}", true),
+      ElementsAre("'{lr}' cannot be used right after a backslash, which would quote only the first "
+                  "character of its value; remove the backslash: the value is quoted"));
   EXPECT_THAT(problems("echo '\\{lr}' \\\\{lr}", true), IsEmpty());
   EXPECT_THAT(problems("echo \\{lr}", false), IsEmpty());
 }

@@ -26,9 +26,8 @@ constexpr std::array<std::string_view, 18> kStarters{
     "doas", "xargs", "srun", "mpirun", "taskset", "numactl", "chroot", "unshare", "nsenter"};
 
 constexpr ShellRefusal kInProgram{.where = "in a text that is read as a program",
-                                  .cure = "hand it over as an argument behind that text"};
-constexpr std::string_view kArgumentOfShell =
-    "hand it over as an argument: sh -c '... \"$1\"' sh {v}";
+                                  .cure = "pass it as an argument after that text"};
+constexpr std::string_view kArgumentOfShell = "pass it as an argument: sh -c '... \"$1\"' sh {v}";
 
 }  // namespace
 
@@ -83,7 +82,7 @@ constexpr std::array<SecondReader::Program, 12> kPrograms{{
      .code_word = {},
      .anywhere = true,
      .refusal = {.where = "in the text that 'python -c' reads as a program",
-                 .cure = "hand it over as an argument: python3 -c '... sys.argv[1]' {v}"}},
+                 .cure = "pass it as an argument: python3 -c '... sys.argv[1]' {v}"}},
     {.names = {"perl", "ruby", "Rscript", "lua", "julia"},
      .code = "eE",
      .with_value = "I",
@@ -113,7 +112,7 @@ constexpr std::array<SecondReader::Program, 12> kPrograms{{
      .operand = Operand::Code,
      .input = false,
      .refusal = {.where = "in the text that awk reads as a program",
-                 .cure = "hand it over as a variable: V={v} awk '... ENVIRON[\"V\"]'"}},
+                 .cure = "pass it as a variable: V={v} awk '... ENVIRON[\"V\"]'"}},
     {.names = {"su", "runuser"},
      .code = "c",
      .with_value = "sgGw",
@@ -122,8 +121,8 @@ constexpr std::array<SecondReader::Program, 12> kPrograms{{
      .other_code_word = "--session-command",
      .operand = Operand::Anything,
      .permutes = true,
-     .refusal = {.where = "in what 'su -c' reads as a command, or may take for an option",
-                 .cure = "hand it over behind '--': su -c '... \"$1\"' -- USER sh {v}"}},
+     .refusal = {.where = "in what 'su -c' reads as a command, or may read as an option",
+                 .cure = "pass it after '--': su -c '... \"$1\"' -- USER sh {v}"}},
     {.names = {"flock", "script"},
      .code = "c",
      .with_value = "wE",
@@ -131,7 +130,7 @@ constexpr std::array<SecondReader::Program, 12> kPrograms{{
      .code_word = "--command",
      .operand = Operand::Anything,
      .refusal = {.where = "in the text that 'flock -c' reads as a command",
-                 .cure = "hand it over in a variable: V={v} flock FILE -c '... \"$V\"'"}},
+                 .cure = "pass it in a variable: V={v} flock FILE -c '... \"$V\"'"}},
     {.names = {"ssh"},
      .code = {},
      .with_value = "BbcDEeFIiJLlmOopQRSWw",
@@ -148,7 +147,7 @@ constexpr std::array<SecondReader::Program, 12> kPrograms{{
      .operand = Operand::Command,
      .input = false,
      .refusal = {.where = "in the command that 'parallel' or 'watch' has a shell read",
-                 .cure = "hand it over in a variable: V={v} parallel 'train \"$V\"' ::: 1 2"}},
+                 .cure = "pass it in a variable: V={v} parallel 'train \"$V\"' ::: 1 2"}},
 }};
 
 /// "python" of /opt/venv/bin/python3.12.

@@ -43,9 +43,8 @@ TEST(SecondReader, IsAShellThatIsGivenACommandAsText) {
                                          "sh -c ${X} >log {lr}",
                                          "dash -c 'x '\"{lr}\""}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in the text that 'sh -c' reads as a command; hand it over as an "
-              "argument: sh -c "
-              "'... \"$1\"' sh {lr}")
+              "'{lr}' cannot be used in the text that 'sh -c' reads as a command; pass it as an "
+              "argument: sh -c '... \"$1\"' sh {lr}")
         << command;
   }
   for (const std::string_view command :
@@ -64,16 +63,15 @@ TEST(SecondReader, IsAnInterpreterThatIsGivenItsProgramAsText) {
         "/opt/venv/bin/python -W error -c '{lr}'", "python3 -c'print({lr})'",
         "CUDA_VISIBLE_DEVICES=0 python -c 'x({lr})'", "time pypy3 -c '{lr}'"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in the text that 'python -c' reads as a program; hand it over as an "
-              "argument: python3 "
-              "-c '... sys.argv[1]' {lr}")
+              "'{lr}' cannot be used in the text that 'python -c' reads as a program; pass it as "
+              "an argument: python3 -c '... sys.argv[1]' {lr}")
         << command;
   }
   for (const std::string_view command : {"perl -ne 'print {lr}' f", "node -e \"{lr}\"",
                                          "node --eval {lr}", "node -pe {lr}", "ruby -e'{lr}'"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in a text that is read as a program; hand it over as an argument "
-              "behind that text")
+              "'{lr}' cannot be used in a text that is read as a program; pass it as an argument "
+              "after that text")
         << command;
   }
   for (const std::string_view command :
@@ -88,24 +86,23 @@ TEST(SecondReader, IsAwkAndSuAndSsh) {
   for (const std::string_view command : {"awk '$1 > {lr}' f", "awk -F: \"{lr}\"", "gawk -e '{lr}'",
                                          "x | awk {lr}", "awk $OPTIONS {lr}"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in the text that awk reads as a program; hand it over as a variable: "
-              "V={lr} awk '... "
-              "ENVIRON[\"V\"]'")
+              "'{lr}' cannot be used in the text that awk reads as a program; pass it as a "
+              "variable: V={lr} awk '... ENVIRON[\"V\"]'")
         << command;
   }
   for (const std::string_view command :
        {"su -c 'x {lr}'", "su bob -c \"{lr}\"", "su --command='{lr}' bob", "sudo su - bob -c {lr}",
         "su bob -c 'x \"$1\"' sh {lr}", "runuser bob {lr}", "su bob --session-command='{lr}'"}) {
-    EXPECT_EQ(
-        mistake_in(command),
-        "'{lr}' stands in what 'su -c' reads as a command, or may take for an option; hand it over "
-        "behind '--': su -c '... \"$1\"' -- USER sh {lr}")
+    EXPECT_EQ(mistake_in(command),
+              "'{lr}' cannot be used in what 'su -c' reads as a command, or may read as an option; "
+              "pass it after '--': su -c '... \"$1\"' -- USER sh {lr}")
         << command;
   }
   for (const std::string_view command : {"ssh host train {lr}", "ssh -p 22 -o A=b host 'x {lr}'",
                                          "timeout 5 ssh host \"{lr}\"", "ssh host x >log {lr}"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in what 'ssh' has a shell on the other machine read; send it: printf "
+              "'{lr}' cannot be used in what 'ssh' has a shell on the other machine read; send it: "
+              "printf "
               "'%s\\n' {lr} | ssh "
               "HOST 'read -r v; ... \"$v\"'")
         << command;
@@ -151,8 +148,8 @@ TEST(SecondReader, OfADocumentIsUnknownWhereItsLineEndsWithAPipe) {
         "cat <<EOF | (\n{lr}\nEOF\nsh )", "cat <<EOF | {\n{lr}\nEOF\nsh; }",
         "cat <<EOF | ( cd /tmp\n{lr}\nEOF\nsh )", "cat <<EOF | if true\n{lr}\nEOF\nthen sh; fi"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in a here-document whose reader stands on a later line; write what "
-              "reads it on the line with <<EOF: cat <<EOF | train")
+              "'{lr}' cannot be used in a here-document whose reader is on a later line; write the "
+              "reader on the line with <<EOF: cat <<EOF | train")
         << command;
   }
   for (const std::string_view command :
@@ -193,9 +190,8 @@ TEST(SecondReader, ReadsItsInputWhereItIsGivenNoProgram) {
                                          "sh -s a <<EOF\n{lr}\nEOF",
                                          "bash -euxo pipefail -s -- --x {lr} <<EOF\n{lr}\nEOF"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in a text that is read from standard input as a program; hand it over "
-              "as an argument: sh "
-              "-s -- {lr} <<'EOF', python3 - {lr} <<'EOF'")
+              "'{lr}' cannot be used in a text that is read from standard input as a program; pass "
+              "it as an argument: sh -s -- {lr} <<'EOF', python3 - {lr} <<'EOF'")
         << command;
   }
   for (const std::string_view command :
@@ -213,8 +209,8 @@ TEST(SecondReader, IsGivenWhatASubstitutionPrints) {
        {"source <(echo {lr})", ". <(echo \"x={lr}\")", "bash <(echo 'x {lr}')",
         "python3 -u <(printf %s {lr})", "source <(a; (b); echo $(echo {lr}))"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in a command that prints what is read as a program; write the program "
-              "to a file, with the value as an argument of it")
+              "'{lr}' cannot be used in a command that prints what is read as a program; write the "
+              "program to a file, with the value as an argument of it")
         << command;
   }
   for (const std::string_view command :
@@ -229,8 +225,8 @@ TEST(SecondReader, IsWhatRunsACommandManyTimes) {
        {"parallel train {lr} ::: 1 2", "parallel -j 4 'train {lr}' ::: 1",
         "seq 3 | parallel echo {lr}", "watch -n 5 \"ls {lr}\"", "sem -j 2 train {lr}"}) {
     EXPECT_EQ(mistake_in(command),
-              "'{lr}' stands in the command that 'parallel' or 'watch' has a shell read; hand it "
-              "over in a variable: V={lr} parallel 'train \"$V\"' ::: 1 2")
+              "'{lr}' cannot be used in the command that 'parallel' or 'watch' has a shell read; "
+              "pass it in a variable: V={lr} parallel 'train \"$V\"' ::: 1 2")
         << command;
   }
   for (const std::string_view command :

@@ -24,7 +24,7 @@ std::string refused(std::string_view command) {
   const Template::Read read = Template::read(command, {.names = kOneName, .in_shell = true});
   if (read.problems.empty()) return "";
   const std::string& problem = read.problems.front();
-  const std::string_view before = "'{v}' stands ";
+  const std::string_view before = "'{v}' cannot be used ";
   return problem.substr(before.size(), problem.find(';') - before.size());
 }
 
@@ -72,8 +72,7 @@ TEST(ShellReader, GoesOnAfterBackticks) {
 }
 
 TEST(ShellReader, RefusesWhatWouldLengthenTheNameOfAVariable) {
-  const std::string_view why =
-      "right after the name of a variable, which its value would go on with";
+  const std::string_view why = "right after the name of a variable, which its value would extend";
   EXPECT_EQ(refused("echo \"$x{v}\""), why);
   EXPECT_EQ(refused("cat <<E\n$x{v}\nE"), why);
   EXPECT_EQ(refused("echo \"$x\\\n{v}\""), why);

@@ -16,24 +16,25 @@ struct ShellRefusal {
 /// Where a value would be a part of a program that is read from standard input.
 inline constexpr ShellRefusal kProgramAsInput{
     .where = "in a text that is read from standard input as a program",
-    .cure = "hand it over as an argument: sh -s -- {v} <<'EOF', python3 - {v} <<'EOF'"};
+    .cure = "pass it as an argument: sh -s -- {v} <<'EOF', python3 - {v} <<'EOF'"};
 
 // What the reader of a command says of places.
 
 inline constexpr std::string_view kOtherWay =
-    "hand the value over in a variable of 'env', or write the command as a list";
-inline constexpr std::string_view kOtherBraces = "give it a name first: x={v}; echo \"${U:-$x}\"";
+    "pass the value in a variable of 'env', or write the command as a list";
+inline constexpr std::string_view kOtherBraces =
+    "assign it to a variable first: x={v}; echo \"${U:-$x}\"";
 inline constexpr ShellRefusal kInBraces{.where = "within '${...}'", .cure = kOtherBraces};
 inline constexpr ShellRefusal kInArithmetic{
     .where = "in arithmetic, which would read its value as a formula",
-    .cure = "make a number of it first: n=$(printf %d {v}) || exit; echo $((n + 1))"};
+    .cure = "convert it to a number first: n=$(printf %d {v}) || exit; echo $((n + 1))"};
 inline constexpr ShellRefusal kInBackticks{.where = "in backticks",
                                            .cure = "write $(...) for them"};
 inline constexpr ShellRefusal kAfterBackslash{
     .where = "right after a backslash, which would quote only the first character of its value",
-    .cure = "take the backslash away: the value is quoted"};
+    .cure = "remove the backslash: the value is quoted"};
 inline constexpr ShellRefusal kAfterName{
-    .where = "right after the name of a variable, which its value would go on with",
+    .where = "right after the name of a variable, which its value would extend",
     .cure = "write the name in braces: ${x}{v}"};
 inline constexpr ShellRefusal kInHereWord{.where = "in the word that ends a here-document",
                                           .cure = kOtherWay};
@@ -43,8 +44,8 @@ inline constexpr ShellRefusal kInQuotedHere{
     .where = "in a here-document whose word is quoted, in which the shell puts no values",
     .cure = "write <<EOF without quotes, and \\$ for a dollar"};
 inline constexpr ShellRefusal kSentOn{
-    .where = "in a here-document whose reader stands on a later line",
-    .cure = "write what reads it on the line with <<EOF: cat <<EOF | train"};
+    .where = "in a here-document whose reader is on a later line",
+    .cure = "write the reader on the line with <<EOF: cat <<EOF | train"};
 inline constexpr ShellRefusal kInTabbedHere{
     .where = "in a '<<-' document, of whose lines the shell takes the tabs", .cure = "write <<EOF"};
 inline constexpr ShellRefusal kAfterCase{.where = "after a 'case' in '$(...)'", .cure = kOtherWay};

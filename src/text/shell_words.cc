@@ -84,9 +84,9 @@ constexpr ShellRefusal kPrintsProgram{
     .where = "in a command that prints what is read as a program",
     .cure = "write the program to a file, with the value as an argument of it"};
 constexpr std::string_view kNumber =
-    "make a number of it first: n=$(printf %d {v}) || exit; echo $((n + 1))";
+    "convert it to a number first: n=$(printf %d {v}) || exit; echo $((n + 1))";
 constexpr std::string_view kName =
-    "give it a name first, x={v}, and write \"$x\" there, in single quotes";
+    "assign it to a variable first, x={v}, and write \"$x\" there, in single quotes";
 constexpr std::string_view kList =
     "write the command as a list, in which no shell reads it; a variable of 'env' would be run "
     "here as well";

@@ -44,8 +44,10 @@ Result<TaskPattern> TaskPattern::read(std::string_view text) {
   const bool has_group = slash != std::string_view::npos;
   const std::string_view id = has_group ? text.substr(slash + 1) : text;
   if (text.empty() || slash == 0 || id.contains('/')) {
-    return std::unexpected(Error{
-        fmt::format("'{}' names no task, as 'lr=0.1', 'train/lr=0.1' and 'train/*' do", text)});
+    return std::unexpected(
+        Error{fmt::format("'{}' is not a valid name or pattern of tasks; write it as in 'lr=0.1', "
+                          "'train/lr=0.1' or 'train/*'",
+                          text)});
   }
   if (has_group) pattern.group_ = text.substr(0, slash);
   pattern.id_ = id;

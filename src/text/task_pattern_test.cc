@@ -125,7 +125,7 @@ TEST(TaskPattern, IsNotEmptyAndHasOneSlash) {
   for (const std::string_view text : {"", "/a", "a/b/c", "/"}) {
     const Result<TaskPattern> read = TaskPattern::read(text);
     ASSERT_FALSE(read.has_value()) << text;
-    EXPECT_THAT(read.error().message, HasSubstr("names no task"));
+    EXPECT_THAT(read.error().message, HasSubstr("is not a valid name or pattern of tasks"));
   }
 }
 

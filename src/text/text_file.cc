@@ -22,6 +22,7 @@ namespace trainyard::text {
 namespace {
 
 Error unreadable(int error) {
+  if (error == ENOENT) return {"file not found"};
   return {fmt::format("cannot be read: {}", std::generic_category().message(error))};
 }
 
@@ -32,9 +33,9 @@ std::optional<std::string_view> why_not_plain(std::filesystem::file_status statu
     case std::filesystem::file_type::directory:
       return "is a directory";
     case std::filesystem::file_type::fifo:
-      return "is a pipe and not a plain file";
+      return "is a pipe, not a regular file";
     default:
-      return "is not a plain file";
+      return "is not a regular file";
   }
 }
 

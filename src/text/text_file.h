@@ -14,8 +14,8 @@ namespace trainyard::text {
 constexpr std::size_t kTextFileMax = std::size_t{16} << 20U;
 
 /// Reads a whole file. It must be a plain one, so that reading it neither waits nor has an effect.
-/// The error says why not, without the name: "cannot be read: No such file or directory", "is
-/// larger than 16 MiB", "is a pipe and not a plain file".
+/// The error says why not, without the name: "file not found", "is
+/// larger than 16 MiB", "is a pipe, not a regular file".
 Result<std::string> read_text_file(const std::string& path);
 
 struct BadByte {

@@ -57,7 +57,8 @@ Result<WebAddress> read_web_address(std::string_view text) {
   const bool secure = text.starts_with(kSecure);
   if (!secure && !text.starts_with(kPlain)) {
     return std::unexpected(
-        Error{"is no address; it begins with https://, as in https://hooks.example.com/..."});
+        Error{"is not a valid address; it must start with https://, as in "
+              "https://hooks.example.com/..."});
   }
   if (text.size() > WebAddress::kBytesMax) {
     return std::unexpected(
@@ -73,7 +74,7 @@ Result<WebAddress> read_web_address(std::string_view text) {
   if (const auto at = host.rfind('@'); at != std::string_view::npos) host.remove_prefix(at + 1);
   if (!is_host(host)) {
     return std::unexpected(
-        Error{"the address names no host; write it as in https://hooks.example.com/..."});
+        Error{"the address has no host; write it as in https://hooks.example.com/..."});
   }
   return WebAddress{.url = std::string(text), .host = std::string(host)};
 }

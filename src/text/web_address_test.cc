@@ -36,8 +36,9 @@ TEST(WebAddresses, ThatAreShownCanBeReadAgain) {
 
 TEST(WebAddresses, AreRefusedWithoutTheirSecret) {
   EXPECT_EQ(host_of("hooks.example.com/secret"),
-            "error: is no address; it begins with https://, as in https://hooks.example.com/...");
-  EXPECT_THAT(host_of("ftp://hooks.example.com/secret"), HasSubstr("is no address"));
+            "error: is not a valid address; it must start with https://, as in "
+            "https://hooks.example.com/...");
+  EXPECT_THAT(host_of("ftp://hooks.example.com/secret"), HasSubstr("is not a valid address"));
   for (const std::string_view bad :
        {"https://", "https:///secret", "https://@/secret", "https://a b/secret",
         "https://h/se cret", "https://h/\xc3\xa9/secret", "https://h:port/secret",

@@ -43,6 +43,15 @@ std::string quoted_name(std::string_view text) {
   return fmt::format("'{}...'", text.substr(0, kShown));
 }
 
+/// What the library does not say of a line that is indented with a tab.
+std::string_view tab_hint(std::string_view text, const std::vector<std::size_t>& line_starts,
+                          int line) {
+  if (line < 0 || std::cmp_greater_equal(line, line_starts.size())) return "";
+  const std::string_view rest = text.substr(line_starts[static_cast<std::size_t>(line)]);
+  const std::string_view indent = rest.substr(0, rest.find_first_not_of(" \t"));
+  return indent.contains('\t') ? " (indent with spaces, not with tabs)" : "";
+}
+
 }  // namespace
 
 const YamlNode* YamlNode::find(std::string_view key) const {
@@ -82,7 +91,7 @@ class YamlBuilder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end())
-      throw Refused{.mark = mark, .message = "an alias to what it is itself a part of"};
+      throw Refused{.mark = mark, .message = "an alias cannot refer to its own parent"};
     count(mark, found->second.nodes);
     attach_alias(mark, *found->second.node, found->second.height);
   }
@@ -134,9 +143,9 @@ class YamlBuilder final : public YAML::EventHandler {
     nodes_ += nodes;
     if (nodes_ <= YamlDocument::kNodesMax) return;
     throw Refused{.mark = mark,
-                  .message = fmt::format("the file has more than {} parts when its aliases are "
-                                         "written out; it is far too large",
-                                         YamlDocument::kNodesMax)};
+                  .message = fmt::format(
+                      "the file is too large: more than {} parts with its aliases expanded",
+                      YamlDocument::kNodesMax)};
   }
 
   void open(YamlNode& node, YAML::anchor_t anchor) {
@@ -190,8 +199,7 @@ class YamlBuilder final : public YAML::EventHandler {
     const bool known =
         tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
     if (!known) {
-      throw Refused{.mark = mark,
-                    .message = fmt::format("the tag {} means nothing here", quoted_name(tag))};
+      throw Refused{.mark = mark, .message = fmt::format("unknown tag {}", quoted_name(tag))};
     }
   }
 
@@ -205,8 +213,8 @@ class YamlBuilder final : public YAML::EventHandler {
       }
       const auto [first, fresh] = seen.emplace(key.text, &key);
       if (fresh || key.text == "<<") continue;
-      complain(key, fmt::format("the key {} is here twice; the first is in line {}",
-                                quoted_name(key.text), first->second->place.line));
+      complain(key, fmt::format("duplicate key {}; the first is in line {}", quoted_name(key.text),
+                                first->second->place.line));
     }
     // What is not a word is complained about once, here, and nobody else need think of it.
     for (std::size_t i = 0; i + 1 < mapping.items.size();) {
@@ -245,7 +253,7 @@ class YamlBuilder final : public YAML::EventHandler {
   void merge(YamlNode& into, std::unordered_set<std::string_view>& has, const YamlNode& from,
              const YamlNode& key) {
     if (from.kind != YamlKind::Mapping) {
-      complain(key, "'<<' wants a mapping, as in '<<: *defaults'");
+      complain(key, "'<<' must be a mapping, as in '<<: *defaults'");
       return;
     }
     for (std::size_t i = 0; i + 1 < from.items.size(); i += 2) {
@@ -308,14 +316,16 @@ void YamlDocument::parse() {
     if (!parser.HandleNextDocument(builder)) return;
     const YamlNode* const first = root_;
     if (parser.HandleNextDocument(builder)) {
-      refuse(builder.document_start(), "a second document ('---') starts here; a file holds one");
+      refuse(builder.document_start(),
+             "a second document ('---') starts here; a file must contain one");
       return;
     }
     root_ = first;
   } catch (const Refused& refused) {
     refuse(refused.mark, refused.message);
   } catch (const YAML::Exception& wrong) {
-    refuse(wrong.mark, fmt::format("not valid YAML: {}", wrong.msg));
+    refuse(wrong.mark, fmt::format("not valid YAML: {}{}", wrong.msg,
+                                   tab_hint(text_, line_starts_, wrong.mark.line)));
   } catch (const std::exception& wrong) {
     // Nothing else is known to come out of the library; should it, the file is refused all the
     // same.

@@ -288,7 +288,7 @@ class Spoken(AgentTest):
         self.started.append(agent)
         self.say(agent, {"open": {"protocol": 9, "program": "trainyard 9.0"}})
         agent.stdout.readline()
-        self.assertIn("speaks another language than trainyard 9.0", self.hear(agent)["refuses"]["why"])
+        self.assertIn("and trainyard 9.0 are incompatible", self.hear(agent)["refuses"]["why"])
 
     def test_a_start_that_is_cut_at_any_byte_is_none(self):
         self.write("proof", "token")
@@ -332,7 +332,7 @@ class Spoken(AgentTest):
         done = self.trainyard("agent", expect=2)
         self.assertIn("'trainyard run --on <host>' starts it there", done.stderr)
         self.assertIn("--cpus: 'many' is not a number of CPUs", self.trainyard("agent", "--stdio", "--key", "k1", "--cpus", "many", expect=2).stderr)
-        self.assertIn("wants 1 to 64 letters and digits", self.trainyard("agent", "--stdio", "--key", "../x", expect=2).stderr)
+        self.assertIn("must be 1 to 64 letters and digits", self.trainyard("agent", "--stdio", "--key", "../x", expect=2).stderr)
 
 
 class Looked(AgentTest):

@@ -41,7 +41,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         for row in self.status()["tasks"]:
             self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
-            self.assertIn("plain file", row["warning"])
+            self.assertRegex(row["warning"], r"(is not|is a link, not) a regular file$")
 
     def test_a_pipe_in_the_place_of_the_lock_is_told(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
@@ -49,7 +49,7 @@ groups:
         lock = self.directory / "runs/job/lock"
         lock.unlink()
         os.mkfifo(lock)
-        told = f"'{lock.resolve()}' is no plain file: remove it"
+        told = f"'{lock.resolve()}' is not a regular file; remove it"
         for words, code in ((["status", "runs/job"], 0), (["status"], 0), (["kill", "g/a"], 2),
                             (["run", "--resume", "runs/job"], 2), (["run", "job.yaml"], 2)):
             done = self.trainyard(*words, expect=code)
@@ -68,7 +68,7 @@ groups:
         journal.unlink()
         os.mkfifo(journal)
         for words in (["status", "runs/job"], ["run", "--resume", "runs/job"], ["logs", "a"]):
-            self.assertIn("is no plain file", self.trainyard(*words, expect=2).stderr)
+            self.assertIn("is not a regular file", self.trainyard(*words, expect=2).stderr)
 
     def stopped_keeper(self, guard_too=False):
         """A yard with one task that runs and one that waits, and a keeper that has just been suspended; where the guard is,
@@ -97,7 +97,7 @@ groups:
     def test_a_run_whose_keeper_and_guard_are_stopped_can_be_ended(self):
         yard, keeper = self.stopped_keeper(guard_too=True)
         guard = guard_of(yard.pid)
-        self.until("the reason", lambda: any("does not answer" in waits["reason"] for waits in
+        self.until("the reason", lambda: any("does not respond" in waits["reason"] for waits in
                                              self.status(tasks=False)["waiting"]))
         yard.send_signal(signal.SIGINT)
         self.until("the end of what waits", lambda: self.words()["g/b"] == "STOPPED")

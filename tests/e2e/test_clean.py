@@ -54,7 +54,7 @@ class Clean(YardTest):
         self.assertEqual(re.sub("ended .* ago", "", done.stdout), re.sub("ended .* ago", "", would.replace("would delete", "deleted")))
         self.assertEqual(os.listdir(self.directory / "runs"), ["job-2"])
         self.assertEqual(self.clean("--older", "30d").stdout, "no run is that old\n")
-        self.assertIn("run 1 was in", self.trainyard("status", "1", expect=2).stderr)
+        self.assertIn("run 1 not found", self.trainyard("status", "1", expect=2).stderr)
         self.assertEqual(self.words("runs/job-2"), {"g/a": "FINISHED", "g/with space": "FINISHED", "h/b": "FINISHED"})
 
     def test_keeps_results_or_logs_with_the_journal_and_the_reports(self):
@@ -77,10 +77,10 @@ class Clean(YardTest):
     def test_refuses_without_an_age_or_names_and_what_it_does_not_understand(self):
         self.run_job(days_ago=40)
         before = self.files()
-        for words, told in (([], "which runs? 'trainyard clean --older 30d', or name them"), (["--keep", "results"], "which runs?"),
+        for words, told in (([], "no runs given: use 'trainyard clean --older 30d', or name them"), (["--keep", "results"], "no runs given"),
                             (["--older", "30"], "--older: "), (["--older", "soon"], "--older: "),
-                            (["--older", "1d", "--keep", "logz"], "--keep: what may stay are results and logs, not 'logz'"),
-                            (["77"], "there is no run 77"), (["runs/nowhere"], "no such directory"), (["1", "77"], "there is no run 77")):
+                            (["--older", "1d", "--keep", "logz"], "--keep: must be results or logs, not 'logz'"),
+                            (["77"], "run 77 not found"), (["runs/nowhere"], "no such directory"), (["1", "77"], "run 77 not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.clean(*words, expect=2).stderr)
         self.assertEqual(self.files(), before)
@@ -91,7 +91,7 @@ class Clean(YardTest):
         self.run_job("--new", name="job-3")
         self.clean("1", "2", "--older", "1d")
         self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["job", "job-3"])
-        self.assertIn("which run", self.clean("job.yaml", expect=2).stderr)
+        self.assertIn("several runs found: ", self.clean("job.yaml", expect=2).stderr)
         done = json.loads(self.clean("1", "runs/job-3", "--json").stdout)
         rows = done.pop("runs")
         self.assertEqual({**done, "bytes": 0}, {"dry_run": False, "keeps": [], "bytes": 0})

@@ -114,7 +114,7 @@ groups:
 
 class FaultOfThePlace(YardTest):
     def test_a_job_file_that_cannot_be_read(self):
-        self.assertIn("no such file", self.trainyard("run", "missing.yaml", expect=2).stderr.lower())
+        self.assertIn("missing.yaml: file not found", self.trainyard("run", "missing.yaml", expect=2).stderr)
         (self.directory / "job.yaml").mkdir()
         self.assertIn("job.yaml", self.trainyard("run", "job.yaml", expect=2).stderr)
 

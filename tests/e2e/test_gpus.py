@@ -134,7 +134,7 @@ class Devices(GpuTest):
         some = self.trainyard("devices", expect=0, env={"CUDA_VISIBLE_DEVICES": "GPU-b"}).stdout
         self.assertIn("CUDA_VISIBLE_DEVICES leaves 1 of 3 GPUs", some)
         self.sweep("gpus: 2", 1)
-        self.assertIn("a MIG slice goes with no other", self.trainyard("run", "job.yaml", expect=2).stderr)
+        self.assertIn("GPUs of that size that can be combined (a MIG instance cannot)", self.trainyard("run", "job.yaml", expect=2).stderr)
 
     def test_show_what_a_run_has_promised(self):
         self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 task.py 2 go")

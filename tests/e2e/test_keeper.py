@@ -80,7 +80,7 @@ class Keeper(YardTest):
         _, errors = self.end_of(yard, expect=75)
         why = f"the guard of the keeper (process {guard}) was killed by signal 9"
         self.assertIn(f"{why}: no new tasks start\n", errors)
-        self.assertNotIn("once more", errors)
+        self.assertNotIn("again kills all", errors)
         self.assertIn("the process that starts tasks is gone; resume it with 'trainyard run --resume runs/job'\n", errors)
         self.assertEqual(self.words(), {**{f"g/i={i}": "LOST" for i in range(1, 5)}, "last/end": "STOPPED"})
         stopped = {row["message"] for row in self.status()["tasks"] if row["id"] == "end"}

@@ -207,7 +207,7 @@ groups:
         self.assertEqual(json.loads(self.learned("forget", "--json").stdout), {"job_file": "job.yaml", "forgotten": 2})
         self.assertEqual(known(), {})
         self.learned("forget", "job.yaml", expect=1)
-        self.assertIn("the job file comes first", self.learned("forget", "big", expect=2).stderr)
+        self.assertIn("name the job file first", self.learned("forget", "big", expect=2).stderr)
 
     def test_says_what_of_a_file_cannot_be_read_and_forgets_it(self):
         kept = self.directory / ".trainyard"
@@ -217,13 +217,13 @@ groups:
         self.learned("write", "job.yaml", expect=1)
         self.learned("forget", "job.yaml", "big", expect=1)
         self.assertEqual(self.learned("forget", "job.yaml").stdout, "forgot what could not be read of job.yaml\n")
-        self.assertIn("nothing yet", self.learned("job.yaml").stdout)
+        self.assertIn("none yet", self.learned("job.yaml").stdout)
 
     def test_tells_who_mistypes_what_was_meant(self):
-        for words, told in ((["wirte", "job.yaml"], "unknown command 'wirte', did you mean 'write'?"),
-                            (["job.yaml", "--jsn"], "unknown option '--jsn', did you mean '--json'?"),
-                            (["nowhere.yaml"], "nowhere.yaml: cannot be read: No such file or directory"),
-                            ([], "there is no run under ./runs")):
+        for words, told in ((["wirte", "job.yaml"], "unknown command 'wirte' (did you mean 'write'?)"),
+                            (["job.yaml", "--jsn"], "unknown option '--jsn' (did you mean '--json'?)"),
+                            (["nowhere.yaml"], "nowhere.yaml: file not found"),
+                            ([], "no run found under ./runs")):
             self.assertIn(told, self.learned(*words, expect=2).stderr)
 
 

@@ -87,10 +87,10 @@ class Machines(YardTest):
         self.assertNotIn("wr0ng", errors)
 
     def test_say_what_is_missing_in_what_was_typed(self):
-        for words, says in ((["--run", "a"], "where are they met? '--attach nats://host:4222'"),
-                            (["--attach", "nats://h"], "which run? '--run NAME'"),
-                            (["--attach", "nats://h", "--run", "a"], "the others '--join' it"),
-                            (["--attach", "nats://h", "--run", "a", "--join", "--elsewhere", "1"], "the others '--join' it"),
+        for words, says in ((["--run", "a"], "need a server: use '--attach nats://host:4222'"),
+                            (["--attach", "nats://h"], "no run given: use '--run NAME'"),
+                            (["--attach", "nats://h", "--run", "a"], "or '--join' on the others"),
+                            (["--attach", "nats://h", "--run", "a", "--join", "--elsewhere", "1"], "or '--join' on the others"),
                             (["--attach", "http://h", "--run", "a", "--join"], "an address of a server of NATS is nats://"),
                             (["--attach", "nats://h", "--run", "a b", "--join"], "has a name"),
                             (["--attach", "nats://h", "--run", "a", "--join", "--nats-nkey", "U"], "with the file that has its seed")):

@@ -137,13 +137,13 @@ class Drained(GpuTest):
         self.assertEqual((row["word"], row["attempt"]), ("FINISHED", 2))
 
     def test_what_is_no_gpu_and_no_time_is_said(self):
-        self.assertIn("there is no GPU 'gpu:7' here; there are gpu:0, gpu:1", self.drain("gpu:7", expect=2).stderr)
-        self.assertIn("--until noon: wants a time of the day or a length of time, as in 18:00 or 2h",
+        self.assertIn("GPU 'gpu:7' not found; this machine has gpu:0, gpu:1", self.drain("gpu:7", expect=2).stderr)
+        self.assertIn("--until noon: must be a time of day or a duration, as in 18:00 or 2h",
                       self.drain("gpu:0", "--until", "noon", expect=2).stderr)
         for words in (["--end"], ["--now"], ["--until", "18:00"]):
-            self.assertIn("which GPU? 'trainyard drain gpu:0'", self.drain(*words, expect=2).stderr)
+            self.assertIn("no GPU given: use 'trainyard drain gpu:0'", self.drain(*words, expect=2).stderr)
         for no_time in ("25:00", "18:00:00", "7:60"):
-            self.assertIn(f"--until {no_time}: wants a time", self.drain("gpu:0", "--until", no_time, expect=2).stderr)
+            self.assertIn(f"--until {no_time}: must be a time", self.drain("gpu:0", "--until", no_time, expect=2).stderr)
         self.assertEqual(self.drain().stdout, "no GPU is drained\n")
         self.assertRegex(self.drain("gpu:0", "--until", "24:00").stdout, "until 00:00 tomorrow\n$")
         self.assertRegex(self.drain("gpu:0", "--until", "1w").stdout, r"until \d\d:\d\d in 7 days\n$")

@@ -109,17 +109,17 @@ class Parallel(YardTest):
         self.assertEqual([path.name for path in self.directory.glob("worker-*.log")], ["worker-0.log"])
 
     def test_what_cannot_be_is_said_and_nothing_is_run(self):
-        for words, says in ((("-n", "2", "--topology", "stra", "--", "true"), "there is no 'stra', there are mesh, star, alone. Did you mean 'star'?"),
-                            (("-n", "2", "--when-full", "drop", "--", "true"), "there are block, drop-oldest, fail"),
-                            (("-n", "2"), "which command?"),
-                            (("--", "true"), "how many workers?"),
+        for words, says in ((("-n", "2", "--topology", "stra", "--", "true"), "unknown value 'stra'; use mesh, star, alone (did you mean 'star'?)"),
+                            (("-n", "2", "--when-full", "drop", "--", "true"), "use block, drop-oldest, fail"),
+                            (("-n", "2"), "no command given"),
+                            (("--", "true"), "no number of workers given"),
                             (("-n", "2", "--node-ids", "1,2,3", "--", "true"), "3 node ids are given, and there are 2 workers"),
                             (("-n", "3", "--roles", "a,,b", "--", "true"), "a role without a name"),
                             (("-n", "3", "--roles", "learner", "--", "true"), "there are 3 workers, and roles of 1"),
-                            (("-n", "1", "--roles", "a b", "--", "true"), "'a b' is no name"),
-                            (("-n", "1", "--label", "", "--", "true"), "'' is no name"),
-                            (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is no number"),
-                            (("-n", "2", "--rolez", "a,b", "--", "true"), "unknown option '--rolez', did you mean '--roles'?"),
+                            (("-n", "1", "--roles", "a b", "--", "true"), "'a b' is not a valid name"),
+                            (("-n", "1", "--label", "", "--", "true"), "'' is not a valid name"),
+                            (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is not a number"),
+                            (("-n", "2", "--rolez", "a,b", "--", "true"), "unknown option '--rolez' (did you mean '--roles'?)"),
                             (("-n", "2", "-x", "true"), "unknown option '-x'"),
                             (("-n", "0", "--", "true"), "not in range")):
             with self.subTest(words=words):

@@ -46,7 +46,7 @@ groups:
         self.assertEqual(self.status()["state"], "running")
         self.assertIn("did you mean", self.trainyard("kill", "g/bb", expect=2).stderr)
         self.assertIn("g/b was killed", self.trainyard("kill", "b", expect=0).stdout)
-        self.assertIn("not running", self.trainyard("kill", "b", expect=1).stderr)
+        self.assertIn("g/b has already ended", self.trainyard("kill", "b", expect=1).stderr)
         self.assertIn("h/c will not start", self.trainyard("kill", "c", expect=0).stdout)
         self.finish(expect=1)
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})
@@ -125,8 +125,8 @@ class SeveralRuns(YardTest):
         refused = self.trainyard("kill", "a", expect=2).stderr
         for name in ("first", "second"):
             self.assertIn(f"{self.directory.resolve()}/runs/{name}'", refused)
-        self.assertIn("several runs are at work", refused)
-        self.assertIn("say which one", refused)
+        self.assertIn("several runs are active", refused)
+        self.assertIn("name one of them", refused)
         self.trainyard("kill", "a", "runs/second", expect=0)
         self.end_of(second, expect=1)
         self.assertEqual(self.latest(), "first")
@@ -151,11 +151,11 @@ class NamingARun(YardTest):
         for words in (["--resume", "exp/runs/job"], ["--resume", "exp/job.yaml"], ["exp/job.yaml", "--resume"],
                       ["--resume", "--run-dir", "exp/runs/job"]):
             self.assertIn("resumed: 1 of 1 tasks have finished", self.trainyard("run", *words, expect=0).stderr)
-        self.assertIn("name its directory, or its job file", self.trainyard("logs", "a", expect=2).stderr)
+        self.assertIn("name a run directory or a job file", self.trainyard("logs", "a", expect=2).stderr)
         self.assertIn("you have no active runs on this host", self.trainyard("status", expect=0).stdout)
-        self.assertIn("there is no such directory", self.trainyard("status", "nowhere", expect=2).stderr)
+        self.assertIn("no run found in 'nowhere': no such directory", self.trainyard("status", "nowhere", expect=2).stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", "exp/other.yaml")
-        self.assertIn("'exp/other.yaml' has no run yet", self.trainyard("status", "exp/other.yaml", expect=2).stderr)
+        self.assertIn("no run of 'exp/other.yaml' found", self.trainyard("status", "exp/other.yaml", expect=2).stderr)
         # Where the configuration sends them they are found without a name.
         self.write("trainyard.yaml", "workdir: exp\n")
         self.assertIn(": exp/runs/job\n", self.trainyard("status", expect=0).stdout)
@@ -181,19 +181,19 @@ class NamingARun(YardTest):
 
     def test_of_one_that_was_ended_before_it_had_begun_says_so(self):
         self.write("runs/job/journal.db", "")
-        self.assertIn("it was ended before it had begun", self.trainyard("status", "runs/job", expect=2).stderr)
+        self.assertIn("it was killed before it started", self.trainyard("status", "runs/job", expect=2).stderr)
 
     def test_with_results_and_no_journal_says_so_and_none_begins_over_them(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo x >> ran'}]}]")
         self.trainyard("run", "job.yaml", expect=0)
         journal = self.directory / "runs/job/journal.db"
-        for why, damage in (("holds no run (it is empty or damaged)", lambda: journal.write_bytes(b"")),
+        for why, damage in (("is empty or damaged", lambda: journal.write_bytes(b"")),
                             ("is gone", journal.unlink), ("is gone", lambda: journal.symlink_to("nowhere"))):
             damage()
             for words in (["run", "job.yaml"], ["run", "--resume", "job.yaml", "--dry-run"], ["status", "runs/job"]):
                 said = self.trainyard(*words, expect=2)
                 self.assertEqual(said.stdout, "")
-                self.assertIn(f"/runs/job/journal.db' {why}: it cannot go on", said.stderr, words)
+                self.assertIn(f"/runs/job/journal.db' {why}. The run cannot be resumed", said.stderr, words)
                 self.assertIn("--new', or move the directory away", said.stderr)
         self.assertEqual(self.text("ran"), "x\n")
         self.assertIn(": runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
@@ -201,14 +201,14 @@ class NamingARun(YardTest):
     def test_is_told_how_where_its_directory_stands_in_the_place_of_a_job_file(self):
         (self.directory / "runs/job").mkdir(parents=True)
         for words in (["runs/job"], ["runs/job", "--resume"]):
-            self.assertIn("'runs/job' is a directory and no job file: 'trainyard run --resume runs/job' goes on",
+            self.assertIn("'runs/job' is a directory, not a job file; 'trainyard run --resume runs/job' continues",
                           self.trainyard("run", *words, expect=2).stderr)
 
 
 class FullDisk(YardTest):
     def test_is_told_once_where_standard_output_lies_on_it_and_a_run_ends_as_it_did(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo x'}]}]")
-        why = "trainyard: standard output cannot be written: No space left on device\n"
+        why = "trainyard: cannot write standard output: No space left on device\n"
         for words, code in ((["run", "job.yaml"], 0), (["run", "job.yaml", "--new", "--json"], 0), (["status"], 1),
                             (["status", "--json", "--all"], 1), (["logs", "a"], 1), (["devices"], 1), (["doctor"], 1),
                             (["plan", "job.yaml"], 1), (["config", "show"], 1), (["help"], 1),

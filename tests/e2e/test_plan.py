@@ -62,10 +62,10 @@ class Plan(YardTest):
 
     def test_mistakes_are_told(self):
         self.job(SWEEP)
-        for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "is not like 4x24GB"),
-                           (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here can give 3.6 GB"),
+        for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "'0x4GB' is not valid; write it as in 4x24GB"),
+                           (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
                            (("--gpus", "0"), "needs a GPU, this machine has none"),
-                           (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here can give 7.2 GB"),
+                           (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here has 7.2 GB"),
                            (("--machines", "2x(24GB, 4 CPU s)"), "--machines: at 10 of '2x(24GB, 4 CPU s)': "),
                            (("--gpus", "24GB", "--memory", "64gb"), "--memory: ")):
             with self.subTest(words):

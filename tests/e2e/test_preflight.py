@@ -45,7 +45,7 @@ class Looked(Preflight):
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
         seen = self.checks("job.yaml", expect=2)
         self.assertEqual(seen["lab1"]["programs"], ("ok", "trainyard-none"))
-        self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'trainyard-none': no such program on PATH (task train/one)"))
+        self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'trainyard-none': program not found on PATH (task train/one)"))
         self.assertRegex(self.machines("job.yaml", expect=2), r"(?m)^lab2  NO  \S+")
 
     def test_what_another_task_may_make_is_no_mistake(self):
@@ -97,7 +97,7 @@ class Looked(Preflight):
         self.write("ssh.lab1", f"told=\"{' '.join(own_mounts())} sh -c 'mount --bind {self.directory}/other {self.directory}/jobs && $told'\"\n")
         state, says = self.checks("jobs/job.yaml", on="lab1", expect=2)["lab1"]["directory"]
         self.assertEqual(state, "no")
-        self.assertIn("is another file there: it must lie on a disk that both machines have", says)
+        self.assertIn("is another file there: it must be on a disk that both machines share", says)
 
     @unittest.skipIf("TRAINYARD_SANITIZED" in os.environ, "libfaketime asks for the time before the sanitizer has started")
     def test_a_clock_that_differs_is_said_and_is_no_reason_against_it(self):
@@ -117,7 +117,7 @@ class Begun(Preflight):
         self.write("bin-lab1/trainyard-none", "#!/bin/sh\n", mode=0o755)
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
         done = self.trainyard(*self.words(), expect=2)
-        self.assertIn("lab2: programs: cannot run 'trainyard-none': no such program on PATH (task train/one)", done.stderr)
+        self.assertIn("lab2: programs: cannot run 'trainyard-none': program not found on PATH (task train/one)", done.stderr)
         self.assertNotIn("lab1", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
         self.until_no_agents()

@@ -114,7 +114,7 @@ class Submitting(QueueTest):
         # The GPUs of the machine are known when the run begins.
         number = self.submit(*LIGHT, "--gpus", "99", "--", "true")
         self.assertIn("can never run here: needs a GPU", self.wait(number, 2).stderr)
-        self.assertIn("has not begun", self.trainyard("status", number, expect=0).stdout)
+        self.assertIn(f"run {number} has not started: ", self.trainyard("status", number, expect=0).stdout)
 
     def test_each_submission_has_a_directory_and_a_number_of_its_own(self):
         numbers = []
@@ -137,14 +137,15 @@ class Submitting(QueueTest):
 
     def test_what_is_wrong_is_said_at_once_and_leaves_nothing(self):
         for words, said in ((["--gpu-memory", "10GBB", "--", "true"], "gpu-memory"),
-                            (["--matrix", "lr", "--", "true"], "--matrix lr: wants a key and its values"),
-                            (["--env", "X", "--", "true"], "--env X: wants a name and a value"),
-                            (["--needs", "77", "--", "true"], "there is no run 77"),
+                            (["--matrix", "lr", "--", "true"], "--matrix lr: must be a key and its values"),
+                            (["--env", "X", "--", "true"], "--env X: must be a name and a value"),
+                            (["--needs", "77", "--", "true"], "run 77 not found"),
                             (["--each-line", "nowhere.txt"], "--each-line nowhere.txt"),
-                            (["nowhere.yaml"], "nowhere.yaml: cannot be read"),
-                            (["--cpus", "2", "job.yaml"], "--cpus goes with a command"),
-                            (["job.yaml", "--", "true"], "say one of them"),
-                            ([], "which job file, or which command?")):
+                            (["nowhere.yaml"], "nowhere.yaml: file not found\n"),
+                            (["python3"], "python3: file not found; to run a command, write it after '--'"),
+                            (["--cpus", "2", "job.yaml"], "--cpus needs a command"),
+                            (["job.yaml", "--", "true"], "the job file 'job.yaml' and a command cannot be combined"),
+                            ([], "no job file or command given")):
             with self.subTest(words=words):
                 done = self.trainyard("submit", *words, expect=2)
                 self.assertEqual(done.stdout, "")
@@ -208,7 +209,7 @@ class Following(QueueTest):
 
     def test_what_waits_is_taken_out_by_kill(self):
         held = self.holds()
-        self.assertIn("--needs runs/nothing: no run in", self.trainyard("submit", *LIGHT, "--needs", "runs/nothing", "--", "true",
+        self.assertIn("--needs runs/nothing: no run found in", self.trainyard("submit", *LIGHT, "--needs", "runs/nothing", "--", "true",
                                                                         expect=2).stderr)
         number = self.command_of("true", "--needs", "runs/holds", env={"SECRET": "geheim"})
         entry = self.queue / "waiting" / number
@@ -288,7 +289,7 @@ class Ending(QueueTest):
 
     def test_now_ends_what_runs_and_up_goes_on_with_it(self):
         held = self.holds()
-        self.assertIn("1 submission of it goes on", self.trainyard("down", "--now", expect=0).stdout)
+        self.assertIn("its 1 submission continues with the next 'trainyard up' or 'submit'", self.trainyard("down", "--now", expect=0).stdout)
         self.assertIsNone(self.server())
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
         # Nobody deletes what it goes on with.
@@ -419,8 +420,8 @@ class Faults(QueueTest):
         (self.queue / "waiting/77").write_bytes(b"nonsense")
         os.mkfifo(self.queue / "waiting/9999")
         self.wait(self.command_of("true"))
-        self.assertIn(b"it is no submission", (self.queue / "ended/77").read_bytes())
-        self.assertIn(b"is not a plain file", (self.queue / "ended/9999").read_bytes())
+        self.assertIn(b"it is not a submission", (self.queue / "ended/77").read_bytes())
+        self.assertIn(b"is not a regular file", (self.queue / "ended/9999").read_bytes())
         self.open_gate()
         self.wait(held)
 

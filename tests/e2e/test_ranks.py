@@ -159,8 +159,8 @@ groups:
 """)
         said = self.trainyard("run", "job.yaml", "--dry-run", expect=2).stderr
         self.assertIn("job.yaml:6:24: group 'g': task 'a': ranks: '0' is not a whole number from 1 to 4096", said)
-        self.assertIn("launcher: unknown launcher 'mpirum', did you mean 'mpirun'?", said)
-        self.assertIn("launcher: a launcher must say where the command goes", said)
+        self.assertIn("launcher: unknown launcher 'mpirum' (did you mean 'mpirun'?)", said)
+        self.assertIn("launcher: a launcher must have {command} as one of its arguments", said)
         self.assertIn("job.yaml:11:28: group 'p': ranks: a task with 'preload' is one process", said)
 
     def test_two_phases_are_those_of_all_ranks(self):
@@ -264,7 +264,7 @@ groups:
     def test_by_hand_what_cannot_be_run_says_so_once(self):
         done = self.trainyard("ranks", "-n", "3", "--", "no-such-program", expect=2)
         self.assertEqual(done.stderr.strip().splitlines(),
-                         ["trainyard: cannot run 'no-such-program': no such program on PATH"])
+                         ["trainyard: cannot run 'no-such-program': program not found on PATH"])
 
     def test_by_hand_gpus_are_dealt_by_what_is_visible(self):
         done = self.trainyard("ranks", "-n", "2", "--", "sh", "-c", "echo $TRAINYARD_DEVICE",

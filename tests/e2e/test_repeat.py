@@ -140,7 +140,7 @@ class Repeats(YardTest):
         self.trainyard("run", "job.yaml", expect=0)
         self.job(LOOP[:LOOP.index("  - repeat")])
         done = self.trainyard("run", "--resume", "runs/job", "job.yaml", expect=2)
-        self.assertIn("has no 'repeat' any more, and round 1 of it has begun", done.stderr)
+        self.assertIn("no longer has 'repeat', but round 1 has started", done.stderr)
 
     def test_go_on_beside_what_is_submitted(self):
         os.mkfifo(self.directory / "gate")
@@ -153,7 +153,7 @@ class Repeats(YardTest):
         self.assertIn("1 of clients.2 (3)", told.stdout)
         self.job(LOOP, "again.yaml")
         refused = self.trainyard("submit", "again.yaml", "--run-dir", "runs/job", expect=2)
-        self.assertIn("'repeat' is for the file that a run begins with", refused.stderr)
+        self.assertIn("'repeat' cannot be used in a file that is submitted to a run", refused.stderr)
         self.open_gate()
         self.end_of(yard, expect=0)
         rounds = self.rounds()

@@ -101,7 +101,7 @@ groups:
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
         for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"], ["--resume", "missing"]):
             done = self.trainyard("run", *words, expect=2)
-            self.assertIn(f"no run has begun in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
+            self.assertIn(f"no run found in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
             self.assertIn("start one with 'trainyard run", done.stderr)
         self.assertEqual(list((self.directory / "empty").iterdir()), [])
 
@@ -110,7 +110,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         path.rename(self.directory / "moved.yaml")
         done = self.trainyard("run", "--resume", "runs/job", expect=2)
-        self.assertIn("'trainyard run --resume runs/job <job file>' takes another", done.stderr)
+        self.assertIn("name another with 'trainyard run --resume runs/job <job file>'", done.stderr)
         self.trainyard("run", "--resume", "runs/job", "moved.yaml", expect=0)
 
     def test_keeps_the_configuration_of_the_last_execution(self):
@@ -131,7 +131,7 @@ groups:
         self.assertEqual(settings[0], ["scheduler.max-process=3", "smtp.user=me", *SETTINGS[1::2]])
         self.assertEqual(settings[2], ["smtp.user=me", "scheduler.max-process=5", *SETTINGS[1::2]])
         (self.directory / "other.yaml").unlink()
-        self.assertIn("say another with --config", self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
+        self.assertIn("name another with --config", self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 
     def test_a_yard_killed_at_its_writes_loses_no_finished_task(self):
         """At a good dozen of them; the unit tests of the journal cut its writes off at many more."""

@@ -71,7 +71,7 @@ class Retry(YardTest):
         self.assertEqual({word for word, _ in self.attempts().values()}, {"FINISHED"})
         self.assertEqual(self.attempts()["train/lr=2"], ("FINISHED", 2))
         self.assertEqual(self.attempts()["eval/all"], ("FINISHED", 1))
-        self.assertIn("no task of 'runs/job' is in that state", self.retry(expect=2).stderr)
+        self.assertIn("nothing to retry: no task of 'runs/job' is :failed", self.retry(expect=2).stderr)
 
     def test_of_a_run_at_work_is_taken_in(self):
         os.mkfifo(self.directory / "gate")
@@ -147,8 +147,8 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
         refused = self.retry(expect=2).stderr
-        self.assertRegex(refused, r"which run, '.*/runs/job-2', '.*/runs/job'\?")
-        self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"which run, '")
+        self.assertRegex(refused, r"several runs found: '.*/runs/job-2', '.*/runs/job'; name one of them")
+        self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"several runs found: '")
         self.write("mended", "")
         self.retry("2", "--cascade", expect=0)
         self.assertEqual(self.attempts("runs/job")["train/lr=1"], ("EXIT 3", 1))
@@ -166,7 +166,7 @@ groups:
     def test_of_a_task_that_is_not_in_the_job_file_any_more_says_so(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.job(JOB.replace("[1, 2, 3]", "[2, 3]"))
-        self.assertIn("no task train/lr=1 any more", self.retry("lr=1", expect=2).stderr)
+        self.assertIn("the job file no longer has a task train/lr=1", self.retry("lr=1", expect=2).stderr)
         self.assertEqual(self.status()["state"], "ended", "nothing has been done")
         self.assertEqual(self.status()["execution"]["number"], 1)
 

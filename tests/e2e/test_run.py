@@ -146,8 +146,8 @@ groups:
       - {id: a, command: 'touch ran {lr}'}
 """)
         done = self.trainyard("run", "job.yaml", expect=2)
-        self.assertIn("job.yaml:4:5: group 'train': unknown key 'max-paralel', did you mean 'max-parallel'?", done.stderr)
-        self.assertIn("'8gb' is in bits; did you mean '8GB'?", done.stderr)
+        self.assertIn("job.yaml:4:5: group 'train': unknown key 'max-paralel' (did you mean 'max-parallel'?)", done.stderr)
+        self.assertIn("'8gb' is in bits (did you mean '8GB'?)", done.stderr)
         self.assertIn("lr", done.stderr)
         self.assertFalse((self.directory / "ran").exists())
         self.assertFalse((self.directory / "runs").exists())
@@ -221,10 +221,10 @@ groups:
         self.job(SMALL.replace("name: job", "name: net-2"), "net-2.yaml")
         self.trainyard("run", "net.yaml", expect=0)
         self.trainyard("run", "net.yaml", "--new", expect=0)
-        self.assertIn("has no run yet", self.trainyard("status", "net-2.yaml", expect=2).stderr)
-        self.assertIn("no run of 'net-2.yaml' has begun", self.trainyard("run", "net-2.yaml", "--resume", expect=2).stderr)
+        self.assertIn("no run of 'net-2.yaml' found", self.trainyard("status", "net-2.yaml", expect=2).stderr)
+        self.assertIn("no run of 'net-2.yaml' found in", self.trainyard("run", "net-2.yaml", "--resume", expect=2).stderr)
         refused = self.trainyard("run", "net-2.yaml", expect=2).stderr
-        self.assertIn("holds a run already, of another job file.", refused)
+        self.assertIn("already contains a run, of another job file.", refused)
         self.assertIn("trainyard run --resume runs/net-2 net-2.yaml\n", refused)
         self.assertIn(": runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--new", expect=0).stderr)
         self.assertIn(": runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--resume", expect=0).stderr)
@@ -233,7 +233,7 @@ groups:
         (self.directory / "net.yaml").rename(self.directory / "moved.yaml")
         self.assertIn(": runs/net-2\n", self.trainyard("run", "moved.yaml", "--resume", expect=0).stderr)
         self.assertIn(": runs/net-2\n", self.trainyard("run", "--resume", ".", expect=0).stderr)
-        self.assertIn("no run has begun in", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
+        self.assertIn("no run found in", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
 
     def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):
         text = "name: job\ngroups: [{name: g, tasks: [{id: a, command: echo VALUE}, {id: b, command: echo b}]}]\n"
@@ -262,21 +262,22 @@ groups:
 
     def test_refuses_what_of_resume_and_new_does_not_go_together(self):
         self.job(SMALL)
-        for words, said in ((["--resume", "--new"], "say one of them"), (["--rerun-changed"], "goes with --resume"),
-                            (["--resume"], "no run of 'job.yaml' has begun")):
+        for words, said in ((["--resume", "--new"], "--resume and --new cannot be combined"), (["--rerun-changed"], "needs --resume"),
+                            (["--resume"], "no run of 'job.yaml' found in")):
             self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)
-        self.assertIn("which run?", self.trainyard("run", "--resume", expect=2).stderr)
+        self.assertIn("no run given", self.trainyard("run", "--resume", expect=2).stderr)
 
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
-        self.assertIn("unknown command 'rnu', did you mean 'run'?", self.trainyard("rnu", expect=2).stderr)
-        for words, answer in ((["config", "int"], "unknown command 'int', did you mean 'init'?"),
-                              (["--verison"], "unknown option '--verison', did you mean '--version'?"),
-                              (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun', did you mean '--dry-run'?"),
-                              (["run", "--json=x", "--sett=a=b"], "unknown option '--sett', did you mean '--set'?"),
+        self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
+        for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
+                              (["--verison"], "unknown option '--verison' (did you mean '--version'?)"),
+                              (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun' (did you mean '--dry-run'?)"),
+                              (["run", "--json=x", "--sett=a=b"], "unknown option '--sett' (did you mean '--set'?)"),
                               (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists them"),
-                              (["config"], "A subcommand is required")):
+                              (["run", "-n"], "'trainyard run --help' shows the usage"),
+                              (["config"], "A subcommand is required\n'trainyard config --help' shows the usage")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
-        self.assertIn("which job file?", self.trainyard("run", expect=2).stderr)
+        self.assertIn("no job file given", self.trainyard("run", expect=2).stderr)
         self.trainyard("run", "missing.yaml", expect=2)
         self.assertIn("Examples:", self.trainyard("run", "--help", expect=0).stdout)
         self.assertIn("trainyard 0", self.trainyard("--version", expect=0).stdout)

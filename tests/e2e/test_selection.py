@@ -46,7 +46,7 @@ class Selection(YardTest):
         self.assertEqual((told["run_number"], told["run_directory"]), (1, str(self.directory / "runs/sweep")))
         resumed = self.trainyard("run", "--resume", "1", expect=1).stderr
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
-        self.assertIn("there is no run 4; ", self.trainyard("status", "4", expect=2).stderr)
+        self.assertIn("run 4 not found; ", self.trainyard("status", "4", expect=2).stderr)
 
     def test_status_shows_the_tasks_that_are_named_alone(self):
         self.run_sweep()
@@ -61,7 +61,7 @@ class Selection(YardTest):
         self.assertNotIn("1e-3", text)
         self.assertNotIn("eval", text)
         self.assertIn("and 3 more: trainyard status --all", text)
-        self.assertIn("no task of 'runs/sweep' is in that state\n", self.trainyard("status", "1", ":running", expect=0).stdout)
+        self.assertIn("no task of 'runs/sweep' is :running\n", self.trainyard("status", "1", ":running", expect=0).stdout)
         self.assertEqual(shown("1", ":running"), [])
         self.assertIn("did you mean 'all'", self.trainyard("status", "al", expect=2).stderr)
 
@@ -72,7 +72,7 @@ class Selection(YardTest):
                              ("runs/sweep", 1), ("sweep.yaml", 2)):
             with self.subTest(name=name):
                 self.assertIn(f"\nrun {number}: ", self.trainyard("status", name, expect=0).stdout)
-        self.assertIn("no run of yours here is called 'weep@last'", self.trainyard("status", "weep@last", expect=2).stderr)
+        self.assertIn("run 'weep@last' not found", self.trainyard("status", "weep@last", expect=2).stderr)
         # From anywhere, as only numbers and names go.
         elsewhere = self.directory / "elsewhere"
         elsewhere.mkdir()
@@ -84,10 +84,10 @@ class Selection(YardTest):
     def test_a_run_that_is_gone_says_where_it_was(self):
         self.run_sweep()
         os.rename(self.directory / "runs/sweep", self.directory / "runs/moved")
-        self.assertIn("run 1 was in", self.trainyard("status", "1", expect=2).stderr)
+        self.assertIn("run 1 not found", self.trainyard("status", "1", expect=2).stderr)
         self.assertIn("\nrun-dir: runs/moved\n", self.trainyard("status", "runs/moved", expect=0).stdout)
         self.assertIn("run 2: runs/sweep\n", self.run_sweep(), "another run in its place has another number")
-        self.assertIn("there is no run 1; ", self.trainyard("status", "1", expect=2).stderr)
+        self.assertIn("run 1 not found; ", self.trainyard("status", "1", expect=2).stderr)
 
     def test_without_a_home_a_run_goes_on_without_a_number(self):
         env = {"XDG_STATE_HOME": "", "HOME": ""}
@@ -118,17 +118,17 @@ class Selection(YardTest):
         self.assertIn("==> train/lr=0.1,seed=0 <==\n==> ", self.trainyard("logs", "1", "*", expect=0).stdout)
         self.assertEqual(self.trainyard("logs", "all", "--stdout", expect=0).stdout, "evaluated\n")
         self.assertIn("which of the 6 tasks of 'runs/sweep'?", self.trainyard("logs", "1", expect=2).stderr)
-        self.assertIn("one task at a time can be followed", self.trainyard("logs", "*", "-f", expect=2).stderr)
-        self.assertIn("no task of 'runs/sweep' is in that state", self.trainyard("logs", ":oom", expect=2).stderr)
+        self.assertIn("only one task can be followed at a time", self.trainyard("logs", "*", "-f", expect=2).stderr)
+        self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("logs", ":oom", expect=2).stderr)
 
     def test_what_means_nothing_is_told_with_what_comes_near(self):
         self.run_sweep()
-        for words, told in ((["lr=0.2"], "no task is called 'lr=0.2' in 'runs/sweep', and no run is called so"),
+        for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep', and no run has this name"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
-                            ([":faild"], "tasks have no state ':faild', did you mean ':failed'?"),
-                            (["a/b/c/d"], "there is no run in 'a/b/c/d', and it names no task"),
-                            (["77"], "no task is called '77' in 'runs/sweep', and no run is called so"),
-                            (["runs/sweep/train/lr=0.1,seed=7"], "no task is called 'train/lr=0.1,seed=7'")):
+                            ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
+                            (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
+                            (["77"], "task '77' not found in 'runs/sweep', and no run has this name"),
+                            (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
 
@@ -137,15 +137,15 @@ class Selection(YardTest):
         self.run_sweep("--new")
         self.run_sweep("--new")
         refused = self.trainyard("kill", "3", expect=2).stderr
-        self.assertIn("'3' is run 3 ('runs/sweep-3'), and a task of run 3 ('runs/sweep-3')", refused)
+        self.assertIn("'3' is ambiguous: run 3 ('runs/sweep-3'), and a task of run 3 ('runs/sweep-3')", refused)
         self.assertEqual(self.trainyard("logs", "--run-dir", "1", "3", "--stdout", expect=0).stdout, "third\n")
         self.assertEqual(self.trainyard("logs", "1", "3", "--stdout", expect=0).stdout, "third\n", "the run comes first")
         self.assertEqual(self.trainyard("logs", "3", "runs/sweep", "--stdout", expect=0).stdout, "third\n")
         self.assertEqual(self.rows("--run-dir", "3"), self.rows("1"))
-        self.assertIn("one run at a time", self.trainyard("logs", "runs/sweep", "sweep.yaml", expect=2).stderr)
+        self.assertIn("only one run is allowed here", self.trainyard("logs", "runs/sweep", "sweep.yaml", expect=2).stderr)
         # A directory that is called as a run is numbered.
         self.trainyard("run", "sweep.yaml", "--run-dir", "2", expect=1)
-        self.assertIn("by its number, and that in './2' by its directory", self.trainyard("status", "2", expect=2).stderr)
+        self.assertIn("/runs/sweep-2', and the directory of the run in './2'; name the directory", self.trainyard("status", "2", expect=2).stderr)
         self.assertIn("\nrun 4: 2\n", self.trainyard("status", "./2", expect=0).stdout)
 
     def test_a_run_may_begin_with_some_of_its_tasks_alone(self):
@@ -169,8 +169,8 @@ class Selection(YardTest):
         self.trainyard("run", "--resume", "1", expect=1)
         self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "EXIT 3")
         for words, told in ((["--only", "lr=0.2"], "the job has no task 'lr=0.2'"),
-                            (["--only", "al"], "did you mean 'all'?"), (["--only", ""], "names no task"),
-                            (["--only", "all", "--resume"], "'trainyard retry' takes them")):
+                            (["--only", "al"], "did you mean 'all'?"), (["--only", ""], "is not a valid name or pattern of tasks"),
+                            (["--only", "all", "--resume"], "use 'trainyard retry'")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
 
@@ -190,11 +190,11 @@ class Selection(YardTest):
                    lambda: sorted(self.words("runs/sweep").values()) == ["FINISHED"] * 4 + ["RUNNING"] * 2)
         os.kill(yard.pid, signal.SIGSTOP)
         for words in (["kill", "lr=0.1"], ["hold", "*"], ["submit", "sweep.yaml", "runs/sweep"]):
-            self.assertIn(f"is suspended, as by Ctrl-Z, and answers nobody: 'kill -CONT {yard.pid}' lets it go on",
+            self.assertIn(f"is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {yard.pid}' resumes it",
                           self.trainyard(*words, expect=2).stderr)
         os.kill(yard.pid, signal.SIGCONT)
         self.assertIn("which tasks of 'runs/sweep'? Add '*' for all", self.trainyard("kill", "1", expect=2).stderr)
-        self.assertIn("no task of 'runs/sweep' is in that state", self.trainyard("kill", "1", ":oom", expect=2).stderr)
+        self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("kill", "1", ":oom", expect=2).stderr)
         self.assertEqual(self.trainyard("kill", "1", "lr=0.1", expect=0).stdout,
                          "train/lr=0.1,seed=0 was killed\ntrain/lr=0.1,seed=1 was killed\n")
         self.end_of(yard, expect=1)

@@ -182,7 +182,7 @@ class AskedSlurm(SlurmTest):
         self.write("over", "")
         errors = self.end_of(yard, expect=0)[1]
         self.assertRegex(errors, "allocation [12] is released: no task runs there, and no waiting task could start there\n")
-        self.assertNotIn("asks for another", errors)
+        self.assertNotIn("requests another", errors)
         self.until_queue_is_empty()
 
     def test_goes_on_in_the_next_one_when_one_has_ended(self):
@@ -305,5 +305,5 @@ class AskedSlurm(SlurmTest):
         for options, why in (("--nodes=1 --no-shell", "salloc would hold no nodes with '--no-shell'"), ("--comment='a b'", "quotes mean nothing in them")):
             self.assertIn(why, self.trainyard(*self.words(options=options), expect=2).stderr)
         self.assertEqual(self.queue(), [])
-        self.assertIn("'--on local' names none of them", self.trainyard(*self.words("--on", "local"), expect=2).stderr)
+        self.assertIn("'--on local' does not contain it", self.trainyard(*self.words("--on", "local"), expect=2).stderr)
         self.assertIn("'65' is not a whole number from 1 to 64", self.trainyard(*self.words("--allocations", "65"), expect=2).stderr)

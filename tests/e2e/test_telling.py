@@ -136,7 +136,7 @@ class Notify(TellingTest):
                                                     "running": 0, "waiting": 0})
             self.assertIn("1 of 3 tasks finished, 2 failed", end["json"]["text"])
         self.assertEqual(self.told().count(": told\n"), 4)
-        self.assertEqual(done.stderr.count("notify: $NONE is not set here: nobody is told by it"), 1)
+        self.assertEqual(done.stderr.count("notify: $NONE is not set, so nothing is sent to it"), 1)
         self.assertEqual(done.stderr.count("notify"), 1, done.stderr)
         self.assert_nowhere(SECRET, done.stdout, done.stderr)
 

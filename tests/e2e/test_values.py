@@ -52,8 +52,8 @@ E
     def test_are_refused_in_what_is_read_once_more_with_the_cure(self):
         done = self.task("sh -c 'train {v}'", ["x"])
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, r"job.yaml:1:\d+: group 'g': task '\{n\}': command: '\{v\}' stands in the text that 'sh -c' "
-                                      r"reads as a command; hand it over as an argument: sh -c '... \"\$1\"' sh \{v\}")
+        self.assertRegex(done.stderr, r"job.yaml:1:\d+: group 'g': task '\{n\}': command: '\{v\}' cannot be used in the text that 'sh -c' "
+                                      r"reads as a command; pass it as an argument: sh -c '... \"\$1\"' sh \{v\}")
         self.assertFalse((self.directory / "runs").exists())
 
     def test_can_be_pasted_from_a_dry_run(self):
