@@ -96,7 +96,9 @@ std::string to_fields(const MachineWord& word) {
         return json{{"word", "last"}, {"of", it.of}, {"node", it.node}, {"name", it.name}};
       },
       [](const MarkWord& it) { return json{{"word", "mark"}, {"mark", it.mark}}; },
-      [](const OnlyWord& it) { return json{{"word", "only"}, {"node", it.node}}; }));
+      [](const OnlyWord& it) {
+        return json{{"word", "only"}, {"node", it.node}, {"name", it.name}};
+      }));
 }
 
 std::string to_fields(const ReplyNote& note) {
@@ -140,7 +142,7 @@ Result<MachineWord> read_machine_word(std::string_view fields) {
   } else if (word == "mark") {
     read = MarkWord{.mark = from.needed_id("mark")};
   } else if (word == "only") {
-    read = OnlyWord{.node = node_in(from)};
+    read = OnlyWord{.node = node_in(from), .name = from.text("name")};
   } else if (word == "came") {
     read = CameWord{.machine = machine_in(from), .awaited = small_number(from, "awaited")};
   } else if (word == "leave") {

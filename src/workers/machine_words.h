@@ -84,6 +84,8 @@ struct MarkWord {
 /// The event, or the word, that comes next is for that worker alone.
 struct OnlyWord {
   int node = 0;
+  /// Retained events: the name, or the pattern, for which the worker gets the event. Else empty.
+  std::string name = {};
 
   friend bool operator==(const OnlyWord&, const OnlyWord&) = default;
 };

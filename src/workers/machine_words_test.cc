@@ -19,7 +19,8 @@ TEST(MachineWord, IsReadAsItWasWritten) {
         MachineWord(LeaveWord{.why = ""}), MachineWord(LeaveWord{.why = "no \"server\""}),
         MachineWord(NeedWord{.node = 2, .name = "metrics.*", .wanted = false}),
         MachineWord(LastWord{.of = 0xFFFFFFFFFFFFFFFF, .node = 2, .name = "weights"}),
-        MachineWord(MarkWord{.mark = 12}), MachineWord(OnlyWord{.node = 0})}) {
+        MachineWord(MarkWord{.mark = 12}), MachineWord(OnlyWord{.node = 0}),
+        MachineWord(OnlyWord{.node = 3, .name = "metrics.*"})}) {
     EXPECT_EQ(read_machine_word(to_fields(word)).value(), word);
   }
 }

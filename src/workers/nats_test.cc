@@ -148,6 +148,30 @@ TEST(Nats, CarriesLargeBuffersAndWhatIsRetained) {
   EXPECT_EQ(third.result(), "well");
 }
 
+TEST(Nats, GivesWhatIsRetainedOnceToAWorkerThatListensSeveralTimes) {
+  const NatsServer server;
+  const auto work = [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    need(worker.ready());
+    if (worker.node() == 0) bus.emit(kKept, 5, retained);
+    need(worker.barrier("kept"));
+    std::atomic<int> heard = 0;
+    std::vector<Subscription> subscriptions;
+    subscriptions.push_back(bus.on(kKept, [&](const int& value) { heard += value; }));
+    subscriptions.push_back(bus.on("ke*", [](std::string_view, const Json&) {}));
+    subscriptions.push_back(bus.on("[k]ept", [](std::string_view, const Json&) {}));
+    // It comes before the barrier is passed: by the same stream, which keeps the order.
+    need(worker.barrier("wanted"));
+    if (worker.node() == 10) need(heard == 5, std::to_string(heard / 5) + " times");
+    need(worker.barrier("end"));
+  };
+  MachineProcess first(begins(server, 1, 1), work);
+  MachineProcess second(joins(server, 1, 10), work);
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+}
+
 TEST(Nats, EndsAllWhenAWorkerOfAnotherMachineFails) {
   const NatsServer server;
   const auto work = [](Worker& worker) {

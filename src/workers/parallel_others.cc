@@ -32,6 +32,8 @@ namespace {
 
 /// Where all end before their time: so long is waited until others have heard what was said last.
 constexpr Duration kLeaveWithin{5'000};
+/// When it is said who of the other machines has not come.
+constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
 
 MachineId random_id() {
@@ -152,12 +154,20 @@ bool ParallelRun::waits_for_others() const {
 }
 
 void ParallelRun::limit_the_wait_for_others() {
-  if (!waits_for_others()) return;
+  if (!machines_ || options_.joins) return;
   const auto within = options_.nats.lost_after;
-  loop_.after(Duration(within.count()), [this, within] {
-    if (!is_empty() || !waits_for_others() || router_->awaited() == 0) return;
-    is_cut_off(fmt::format("NATS: {} of {} workers of other machines have not come in {:g} s",
-                           router_->awaited(), options_.workers_elsewhere,
+  const auto missing = [this] {
+    return fmt::format("{} of {} workers of other machines", router_->awaited(),
+                       options_.workers_elsewhere);
+  };
+  loop_.after(std::min(kOthersNote, Duration(within.count()) / 2), [this, missing] {
+    if (ending_ || router_->awaited() == 0) return;
+    note(fmt::format("NATS: waiting for {}: start them with --join --run {}", missing(),
+                     options_.run));
+  });
+  loop_.after(Duration(within.count()), [this, missing, within] {
+    if (ending_ || router_->awaited() == 0) return;
+    is_cut_off(fmt::format("NATS: {} have not come in {:g} s", missing(),
                            std::chrono::duration<double>(within).count()));
   });
 }

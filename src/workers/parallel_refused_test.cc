@@ -153,7 +153,7 @@ TEST(ParallelRefused, TellsAListenerThatWhatWasRetainedIsOfAnotherType) {
             std::vector<std::string>{"score: was retained with buffer, and a listener takes json"});
 }
 
-TEST(ParallelRefused, SaysAtABarrierWhoHasFailed) {
+TEST(ParallelRefused, WakesWhoWaitsAtABarrierWhenTheRunEndsAndSaysWhoHasFailed) {
   const sys::TemporaryDirectory directory;
   const auto result = parallel(quiet(3), [&](Worker& worker) {
     // One that has not come yet would be ended by a signal.
@@ -168,7 +168,7 @@ TEST(ParallelRefused, SaysAtABarrierWhoHasFailed) {
     std::string error;
     std::ifstream file(directory / node);
     std::getline(file, error);
-    EXPECT_EQ(error, "barrier 'epoch': worker 2 failed, and will not come");
+    EXPECT_EQ(error, "the run ends: worker 2 failed: boom");
   }
 }
 

@@ -179,6 +179,7 @@ ParallelResult ParallelRun::run(Work work, const std::stop_token& stop) {
     return std::move(result_);
   }
   join_others();
+  limit_the_wait_for_others();
   if (!ending_) {
     for (Life& life : lives_) start(life);
   }
@@ -330,7 +331,6 @@ bool ParallelRun::comes_again(const Life& life) const {
 
 void ParallelRun::has_ended(Life& life, const model::End& end) {
   life.running = false;
-  if (is_empty()) limit_the_wait_for_others();
   // What it said last is in its socket.
   router_->catch_up(life.plan.node);
   const auto* const exit = std::get_if<model::ExitedWith>(&end);
@@ -343,6 +343,11 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
   }
   if (well || (ending_ && was_told)) {
     has_lived(life, well ? "finished" : "ended");
+    // A crash is no finish, also while all are ending.
+    if (!well) {
+      return router_->has_ended(life.plan.node, Presence::Failed, "failed",
+                                life.finish ? finish.why : ranks::end_text(end));
+    }
     return router_->has_ended(life.plan.node, Presence::Finished, finish.outcome, finish.why);
   }
   const bool threw = exit != nullptr && finish.outcome == "failed" && !finish.why.empty();

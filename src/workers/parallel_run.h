@@ -83,7 +83,7 @@ class ParallelRun {
   [[nodiscard]] Router::Options::Elsewhere elsewhere();
   /// Those of other machines have not ended, or have not come yet.
   [[nodiscard]] bool waits_for_others() const;
-  /// All here have ended: who has not come yet is not waited for without an end.
+  /// Says after a while who has not come, and ends the run when that takes too long.
   void limit_the_wait_for_others();
   void leave_others();
   /// What goes on over there cannot be known any more: all here end.

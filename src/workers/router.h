@@ -120,7 +120,7 @@ class Router {
   /// By which number those who are told know whom something did not reach.
   [[nodiscard]] static int shown_node(const RouterPeer& peer);
   /// Goes before an event that is for one worker alone; empty: it is for all.
-  [[nodiscard]] static std::string only_frame(std::optional<int> node);
+  [[nodiscard]] static std::string only_frame(const std::optional<OnlyWord>& only);
   void read(RouterPeer& peer);
   /// What has come of it, as far as it may be taken. An error: it does not speak the protocol.
   Result<void> take_frames(RouterPeer& peer);
@@ -179,7 +179,8 @@ class Router {
   [[nodiscard]] bool joins() const {
     return options_.elsewhere != nullptr && options_.elsewhere->joins;
   }
-  void send_retained_alone(RouterPeer& to, std::uint64_t topic, int node);
+  /// To the machine, for one of its workers, which wants it by this name or pattern.
+  void send_retained_alone(RouterPeer& to, std::uint64_t topic, const NeedWord& need);
 
   void say(RouterPeer& to, const wire::WorkerOrder& order);
   /// Soon, together with others of its kind.

@@ -212,7 +212,7 @@ Result<void> Router::take_word(RouterPeer& peer, const MachineWord& word) {
         return {};
       },
       [&](const OnlyWord& it) -> Result<void> {
-        peer.only = it.node;
+        peer.only = it;
         return {};
       });
 }
@@ -239,7 +239,7 @@ Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
     const RouterPeer* const from = way_to(last->second.node);
     // Of a worker of a third machine, that machine says when.
     const bool is_third = from != nullptr && from->machine != nullptr && from != &peer;
-    if (!is_third) send_retained_alone(peer, topic, word.node);
+    if (!is_third) send_retained_alone(peer, topic, word);
   }
   return {};
 }
@@ -252,7 +252,7 @@ void Router::take_last(RouterPeer& peer, const LastWord& word) {
   for (const std::uint64_t topic : routes_.topics_of(word.name)) {
     const auto last = retained_.find(topic);
     if (last == retained_.end() || !peer.machine->has(last->second.node)) continue;
-    send_retained_alone(*of->second, topic, word.node);
+    send_retained_alone(*of->second, topic, {.node = word.node, .name = word.name});
   }
 }
 
@@ -293,10 +293,10 @@ Result<void> Router::take_peer_word(RouterPeer& peer, const wire::PeerWord& word
 
 void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
   const std::uint64_t topic = wire::topic_of(word.name);
-  const std::optional<int> only = std::exchange(peer.only, std::nullopt);
+  const std::optional<OnlyWord> only = std::exchange(peer.only, std::nullopt);
   if (routes_.find(topic) == nullptr) return;
   if (word.refused) {
-    RouterPeer* const to = only ? find(*only) : nullptr;
+    RouterPeer* const to = only ? find(only->node) : nullptr;
     if (to == nullptr) return;
     return say_lost(
         *to, {.topic = topic, .node = word.node, .refused = true, .only = {}, .why = word.why},
@@ -405,8 +405,11 @@ bool Router::reaches(const RouterPeer& peer, int from, const RouterPeer& to) con
 void Router::find_receivers(RouterPeer& peer, const wire::FramePrefix& prefix) {
   receivers_.clear();
   if (peer.only) {
-    RouterPeer* const to = find(*peer.only);
-    if (to != nullptr && !to->eof) receivers_.push_back(to);
+    RouterPeer* const to = find(peer.only->node);
+    // A worker that listens once more, by a pattern, has had what was retained.
+    const std::string& name = peer.only->name;
+    const bool is_new = name.empty() || routes_.wants_first(peer.only->node, name, prefix.topic);
+    if (to != nullptr && !to->eof && is_new) receivers_.push_back(to);
     return;
   }
   const int from = wire::node_of(prefix.origin);
@@ -426,8 +429,8 @@ int Router::shown_node(const RouterPeer& peer) {
   return peer.machine == nullptr ? peer.node : peer.machine->entry().nodes.front().node;
 }
 
-std::string Router::only_frame(std::optional<int> node) {
-  return node ? word_frame(OnlyWord{.node = *node}) : std::string();
+std::string Router::only_frame(const std::optional<OnlyWord>& only) {
+  return only ? word_frame(*only) : std::string();
 }
 
 Result<std::string> Router::raw(ArenaRelay::End sender, const wire::FramePrefix& prefix,

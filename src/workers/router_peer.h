@@ -34,7 +34,7 @@ struct RouterPeer {
   /// Another machine, with all its workers: its number is below 0.
   Machine* machine = nullptr;
   /// Of a machine: for whom alone the next that it says is.
-  std::optional<int> only;
+  std::optional<OnlyWord> only;
 
   std::string bytes;        ///< That came and are not taken.
   std::size_t taken = 0;    ///< So many of them are.

@@ -45,9 +45,9 @@ void Router::send_retained(RouterPeer& to, std::uint64_t topic) {
   static_cast<void>(put(to, last.prefix, last.bytes, last.sender));
 }
 
-void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, int node) {
+void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, const NeedWord& need) {
   const auto found = retained_.find(topic);
-  if (found == retained_.end() || !routes_.hears(found->second.node, node)) return;
+  if (found == retained_.end() || !routes_.hears(found->second.node, need.node)) return;
   const Retained& last = found->second;
   std::string frame = last.bytes;
   if (last.prefix.shared > 0) {
@@ -57,7 +57,7 @@ void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, int node) 
   }
   if (to.told.insert(topic).second) say(to, *routes_.find(topic));
   // Not as an event, which could be dropped without the word that says for whom it is.
-  to.outbox.add_word(only_frame(node) + frame);
+  to.outbox.add_word(only_frame(OnlyWord{.node = need.node, .name = need.name}) + frame);
   dirty_.insert(to.node);
 }
 

@@ -28,7 +28,7 @@ bool matches(const std::string& wanted, bool pattern, const std::string& name) {
 bool Routes::wants(int node, const std::string& name) const {
   const auto found = wants_.find(node);
   return found != wants_.end() && std::ranges::any_of(found->second.names, [&](const auto& it) {
-           return matches(it.first, it.second, name);
+           return matches(it.first, it.second.is_pattern, name);
          });
 }
 
@@ -41,7 +41,7 @@ Result<std::vector<std::uint64_t>> Routes::want(int node, const std::string& nam
   for (const auto& [topic, word] : topics_) {
     if (matches(name, pattern, word.name) && !wants(node, word.name)) added.push_back(topic);
   }
-  wants_[node].names.emplace(name, pattern);
+  wants_[node].names.emplace(name, Want{.is_pattern = pattern, .number = ++wants_made_});
   known_.clear();
   return added;
 }
@@ -100,6 +100,18 @@ const std::vector<int>& Routes::wanting(std::uint64_t topic) {
     if (word != nullptr && wants(node, word->name)) entry->second.push_back(node);
   }
   return entry->second;
+}
+
+bool Routes::wants_first(int node, const std::string& name, std::uint64_t topic) const {
+  const auto wants = wants_.find(node);
+  const wire::TopicWord* const word = find(topic);
+  if (wants == wants_.end() || word == nullptr) return false;
+  const auto by = wants->second.names.find(name);
+  if (by == wants->second.names.end()) return false;
+  return std::ranges::none_of(wants->second.names, [&](const auto& it) {
+    return it.second.number < by->second.number &&
+           matches(it.first, it.second.is_pattern, word->name);
+  });
 }
 
 bool Routes::hears(int from, int to) const {

@@ -43,16 +43,24 @@ class Routes {
   /// Who wants it, in order of their numbers, whoever sends it. Good until something changes.
   const std::vector<int>& wanting(std::uint64_t topic);
   [[nodiscard]] bool hears(int from, int to) const;
+  /// Whether the node wants the topic by this name or pattern, and wanted the topic by no other one
+  /// before it.
+  [[nodiscard]] bool wants_first(int node, const std::string& name, std::uint64_t topic) const;
 
  private:
   [[nodiscard]] bool wants(int node, const std::string& name) const;
 
+  struct Want {
+    bool is_pattern = false;
+    std::uint64_t number = 0;  ///< In the order in which they came.
+  };
   struct Wants {
-    std::map<std::string, bool> names;  ///< And whether it is a pattern.
+    std::map<std::string, Want> names;
   };
   Topology topology_;
   int hub_;
   std::map<int, Wants> wants_;
+  std::uint64_t wants_made_ = 0;
   std::map<std::uint64_t, wire::TopicWord> topics_;
   std::unordered_map<std::uint64_t, std::vector<int>> known_;
 };

@@ -44,6 +44,21 @@ TEST(Routes, SayWhatIsWantedThatWasNotBefore) {
   EXPECT_THAT(routes.want(1, "c").value(), IsEmpty());
 }
 
+TEST(Routes, KnowByWhichNameATopicWasWantedFirst) {
+  Routes routes(Topology::Mesh, 0);
+  EXPECT_TRUE(routes.want(1, "a.*"));
+  EXPECT_TRUE(routes.want(1, "a.b"));
+  EXPECT_TRUE(routes.want(2, "a.b"));
+  const std::uint64_t topic = told(routes, "a.b");
+  EXPECT_TRUE(routes.wants_first(1, "a.*", topic));
+  EXPECT_FALSE(routes.wants_first(1, "a.b", topic));
+  EXPECT_TRUE(routes.wants_first(2, "a.b", topic));
+  EXPECT_FALSE(routes.wants_first(3, "a.b", topic));
+  routes.want_not(1, "a.*");
+  EXPECT_FALSE(routes.wants_first(1, "a.*", topic));
+  EXPECT_TRUE(routes.wants_first(1, "a.b", topic));
+}
+
 TEST(Routes, KnowATopicByItsNameAndType) {
   Routes routes(Topology::Mesh, 0);
   const std::uint64_t topic = told(routes, "w", "buffer");

@@ -219,6 +219,7 @@ void WorkerState::lost(const wire::LostWord& word) {
 void WorkerState::end(const std::string& why) {
   {
     const std::scoped_lock lock(mutex_);
+    why_ending_ = why;
     for (const Connected& each : connected_) {
       if (each.loop != nullptr) each.loop->finish(why);
     }
@@ -242,6 +243,18 @@ Result<wire::WorkerReply> WorkerState::ask(const wire::WorkerRequest& request,
   auto reply = channel->ask(request, stop);
   if (reply && !reply->error.empty()) return std::unexpected(Error{reply->error});
   return reply;
+}
+
+Result<void> WorkerState::meet(const wire::WorkerRequest& request, const std::stop_token& stop) {
+  std::stop_source either;
+  const std::stop_callback at_stop(stop, [&either] { either.request_stop(); });
+  const std::stop_callback at_end(ending.get_token(), [&either] { either.request_stop(); });
+  const auto reply = ask(request, either.get_token());
+  if (reply) return {};
+  // Whatever has become of the meeting: the word of the end came first.
+  if (!ending.stop_requested()) return std::unexpected(reply.error());
+  const std::scoped_lock lock(mutex_);
+  return std::unexpected(Error{"the run ends: " + why_ending_});
 }
 
 }  // namespace trainyard::workers
@@ -294,10 +307,8 @@ Result<void> Worker::ready(int workers, std::chrono::milliseconds within,
   if (workers < 0 || workers >= wire::kNodesMax) {
     return std::unexpected(Error{fmt::format("there are no {} workers to wait for", workers)});
   }
-  const auto reply = state_->ask(
+  return state_->meet(
       wire::ReadyRequest{.workers = workers, .within_ms = wire::allowed_wait(within)}, stop);
-  if (!reply) return std::unexpected(reply.error());
-  return {};
 }
 
 Result<void> Worker::barrier(std::string_view name, std::chrono::milliseconds within,
@@ -309,9 +320,7 @@ Result<void> Worker::barrier(std::string_view name, std::chrono::milliseconds wi
   wire::BarrierRequest request{
       .name = std::string(name), .roles = {}, .within_ms = wire::allowed_wait(within)};
   for (const Role role : roles) request.roles.emplace_back(role.name);
-  const auto reply = state_->ask(request, stop);
-  if (!reply) return std::unexpected(reply.error());
-  return {};
+  return state_->meet(request, stop);
 }
 
 Result<Buffer> Worker::alloc(DType type, Dimensions shape) const {

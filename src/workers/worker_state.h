@@ -38,6 +38,8 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   /// False: it is connected already, which only its end to follow may change.
   bool connect(EventBus& bus, PipelineBase* loop, Follow follow);
   Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, const std::stop_token& stop);
+  /// Asks for what the others have to come for. The end of the run is an error, which says why.
+  Result<void> meet(const wire::WorkerRequest& request, const std::stop_token& stop);
   void finish(const wire::FinishWord& word);
 
   Place place;
@@ -66,6 +68,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
 
   std::mutex mutex_;
   std::vector<Connected> connected_;
+  std::string why_ending_;
   std::map<int, wire::PeerWord> over_;  ///< Of the others, those that have ended well.
 };
 
