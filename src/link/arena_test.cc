@@ -300,6 +300,20 @@ TEST_F(Shared, AreTakenFromNobodyWhoHasNotSaidHello) {
   EXPECT_FALSE(caller_->cut_off) << "the others do not notice";
 }
 
+/// `parallel --status` asks each program of trainyard that it finds.
+TEST_F(Shared, SayNothingOfACommandThatAsksWhereNoneIsAnswered) {
+  Caller command(server_->path());
+  EXPECT_TRUE(
+      command.say(bytes_of({.kind = wire::FrameKind::Hello,
+                            .fields = wire::to_fields(wire::Hello{.role = wire::Role::Control})})));
+  ASSERT_TRUE(until([&command] {
+    command.hear();
+    return command.cut_off;
+  }));
+  EXPECT_THAT(command.heard, SizeIs(1)) << "it is told that its role is not taken";
+  EXPECT_EQ(troubles_, "");
+}
+
 TEST_F(Shared, AreSentOnceAndUsedAgainWhenTheReaderHasReleasedThem) {
   std::vector<wire::Frame> came;
   ArenaExchange reader;

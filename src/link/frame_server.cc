@@ -306,7 +306,11 @@ void FrameServer::State::take_hello(ConnectionId number, const wire::Frame& fram
   send(number, {.kind = wire::FrameKind::Welcome,
                 .sequence = frame.sequence,
                 .fields = wire::to_fields(welcome)});
-  if (!welcome.ok) return cut_off(number, welcome.error);
+  if (!welcome.ok) {
+    // `status` asks all sockets: those without this door say so to it alone.
+    const bool only_looks = door == nullptr && hello->role == wire::Role::Control;
+    return only_looks ? close(number) : cut_off(number, welcome.error);
+  }
   if (door->on_welcome) door->on_welcome(number);
 }
 

@@ -202,10 +202,20 @@ class NatsBridge final : public Bridge {
   bool waits_for_room_ = false;
 };
 
+/// The library's text without the place in its source: "(conn.c:1905): ".
+std::string_view without_source(std::string_view text) {
+  const std::size_t end = text.find("): ");
+  return text.starts_with('(') && end != std::string_view::npos ? text.substr(end + 3) : text;
+}
+
 Error NatsBridge::error_of(natsStatus status) const {
-  const char* const more = library_.last_error(nullptr);
+  const char* const last = library_.last_error(nullptr);
+  const std::string_view more = without_source(last == nullptr ? "" : last);
   std::string text = library_.text(status);
-  if (more != nullptr && *more != '\0' && text != more) text += fmt::format(" ({})", more);
+  if (!more.empty() && text != more) text += fmt::format(" ({})", more);
+  if (status == NATS_CONNECTION_AUTH_FAILED || more.contains("Authorization")) {
+    text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
+  }
   return {fmt::format("NATS: {}: {}", name(), text)};
 }
 

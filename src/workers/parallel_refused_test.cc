@@ -168,7 +168,7 @@ TEST(ParallelRefused, WakesWhoWaitsAtABarrierWhenTheRunEndsAndSaysWhoHasFailed) 
     std::string error;
     std::ifstream file(directory / node);
     std::getline(file, error);
-    EXPECT_EQ(error, "the run ends: worker 2 failed: boom");
+    EXPECT_EQ(error, "the run ends: worker 2 failed: std::runtime_error: boom");
   }
 }
 
