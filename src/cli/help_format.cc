@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -69,7 +69,7 @@ std::string usage(const CLI::App& app, const std::string& name) {
 }
 
 /// "-d, --detach", "--cpus NUMBER"; a positional is called by what it is.
-std::string names_of(const CLI::Option& option) {
+std::string label_of(const CLI::Option& option) {
   const std::string type = type_of(option);
   std::string text = option.get_positional() ? type : "";
   const auto add = [&text](std::string_view dashes, const std::vector<std::string>& names) {
@@ -88,7 +88,7 @@ std::string list_arguments(const CLI::App& app) {
   std::string text;
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional() || option->get_description().empty()) continue;
-    text += row(names_of(*option), option->get_description());
+    text += row(label_of(*option), option->get_description());
   }
   return text.empty() ? text : "\nArguments:\n" + text;
 }
@@ -110,7 +110,7 @@ std::string list_options(const CLI::App& app) {
     std::string rows;
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_group() != group || option->get_positional()) continue;
-      rows += row(names_of(*option), option->get_description());
+      rows += row(label_of(*option), option->get_description());
     }
     if (rows.empty()) continue;
     const bool of_task = group.starts_with(kTaskPrefix);
@@ -140,21 +140,26 @@ std::string list_commands(const CLI::App& app) {
   return text;
 }
 
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode /*mode*/) const override {
+    const std::string footer = app->get_footer();
+    const bool has_examples = footer.starts_with("Example");
+    const std::size_t end = has_examples ? footer.find("\n\n") : 0;
+    const std::string examples = has_examples ? footer.substr(0, end) : "";
+    const std::string notes =
+        end == std::string::npos ? "" : footer.substr(has_examples ? end + 2 : 0);
+    std::string text = app->get_description() + ".\n\n" + usage(*app, name);
+    if (!examples.empty()) text += "\n" + examples + "\n";
+    text += list_commands(*app) + list_arguments(*app) + list_options(*app);
+    if (!notes.empty()) text += "\n" + notes + "\n";
+    return text;
+  }
+};
+
 }  // namespace
 
-std::string HelpFormat::make_help(const CLI::App* app, std::string name,
-                                  CLI::AppFormatMode /*mode*/) const {
-  const std::string footer = app->get_footer();
-  const bool has_examples = footer.starts_with("Example");
-  const std::size_t end = has_examples ? footer.find("\n\n") : 0;
-  const std::string examples = has_examples ? footer.substr(0, end) : "";
-  const std::string notes =
-      end == std::string::npos ? "" : footer.substr(has_examples ? end + 2 : 0);
-  std::string text = app->get_description() + ".\n\n" + usage(*app, name);
-  if (!examples.empty()) text += "\n" + examples + "\n";
-  text += list_commands(*app) + list_arguments(*app) + list_options(*app);
-  if (!notes.empty()) text += "\n" + notes + "\n";
-  return text;
-}
+std::shared_ptr<CLI::FormatterBase> help_format() { return std::make_shared<HelpFormat>(); }
 
 }  // namespace trainyard::cli

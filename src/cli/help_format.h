@@ -1,9 +1,11 @@
 // The layout of `--help`: one sentence, the usage, examples, options in groups, notes.
 #pragma once
 
-#include <string>
+#include <memory>
 
-#include <CLI/CLI.hpp>
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
+class FormatterBase;
+}
 
 namespace trainyard::cli {
 
@@ -35,12 +37,8 @@ constexpr const char* kTaskOutput = "task/Environment and output";
 /// The topic of `trainyard help task-options`, a command that has nothing but these options.
 constexpr const char* kTaskOptionsTopic = "task-options";
 
-/// A footer that begins with "Examples:" is split at its first empty line: the examples stand
-/// before the options, the rest after them.
-class HelpFormat : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name,
-                        CLI::AppFormatMode mode) const override;
-};
+/// Writes the help of a command. A footer that begins with "Examples:" is split at its first empty
+/// line: the examples stand before the options, the rest after them.
+std::shared_ptr<CLI::FormatterBase> help_format();
 
 }  // namespace trainyard::cli

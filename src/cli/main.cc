@@ -1,7 +1,6 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <cstddef>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -394,7 +393,7 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
 
 ExitCode main(int argc, const char* const* argv) {
   CLI::App app{"Run many training tasks on the machines you have"};
-  app.formatter(std::make_shared<HelpFormat>());
+  app.formatter(help_format());
   app.name("trainyard");
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
