@@ -1,5 +1,5 @@
 # The front door. Each verb is one line; the work is in CMakePresets.json, scripts/ and tools/.
-.PHONY: demo test build ci check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers site
+.PHONY: demo test build ci check fmt fmt-check lint lint-changed asan tsan clang sim shell bench fuzz fresh layers prose site
 # What a pipe begins must succeed, too.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
@@ -15,6 +15,7 @@ tsan:         ; scripts/setup check && cmake --workflow --preset tsan        # d
 lint:         ; scripts/setup check && cmake --workflow --preset tidy        # clang-tidy over everything
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
 layers:       ; /usr/bin/python3 tools/layers.py                                      # who may include whom
+prose:        ; /usr/bin/python3 tools/prose.py build/dev/src/cli/trainyard           # how README and --help are worded
 fmt:          ; scripts/setup check && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
 fmt-check:    ; git ls-files '*.h' '*.cc' | xargs -n 100 -P 2 clang-format-19 --dry-run --Werror
 sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
