@@ -1,6 +1,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -189,6 +190,32 @@ TEST(ParallelEnd, StopsWhenItIsTold) {
       stop.get_token());
   EXPECT_TRUE(result) << result.text();
   EXPECT_TRUE(result.stopped);
+}
+
+TEST(ParallelEnd, TellsAWorkerThatCrashesWhileAllEndAsFailed) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(3), [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<bool> has_ended = false;
+    const Subscription changes = bus.on(kPeerChange, [&](const PeerChange& it) {
+      if (it.node != 2 || it.what == PeerChange::What::Ready) return;
+      std::ofstream(directory / "change")
+          << (it.what == PeerChange::What::Failed ? "failed: " : "another end: ") << it.why
+          << std::flush;
+      has_ended = true;
+    });
+    need(worker.ready());
+    if (worker.node() == 0) throw std::runtime_error("boom");
+    while (!worker.ending().stop_requested()) std::this_thread::yield();
+    if (worker.node() == 2) std::_Exit(7);
+    while (!has_ended) std::this_thread::yield();
+  });
+  EXPECT_FALSE(result);
+  std::string change;
+  std::ifstream file(directory / "change");
+  std::getline(file, change);
+  EXPECT_EQ(change, "failed: exited with code 7");
 }
 
 /// It ends before the other one listens: its events, and what lies in its memory, come first.

@@ -55,7 +55,9 @@ class Machines(YardTest):
         server = self.server()
         alone = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "2", "--lost-after", "0.5",
                            "--", "true")
-        self.assertIn("2 of 2 workers of other machines have not come in 0.5 s", self.end_of(alone, expect=1))
+        told = self.end_of(alone, expect=1)
+        self.assertIn("waiting for 2 of 2 workers of other machines: start them with --join --run pair", told)
+        self.assertIn("2 of 2 workers of other machines have not come in 0.5 s", told)
         joins = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--join", "--lost-after", "0.5", "--", "true")
         self.assertIn("has begun the run 'pair' in 0.5 s", self.end_of(joins, expect=2))
 
