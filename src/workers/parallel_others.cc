@@ -147,7 +147,8 @@ void ParallelRun::join_others() {
 
 bool ParallelRun::waits_for_others() const {
   // The machine that has begun the run counts for the others until they have ended, too.
-  if (!machines_ || !router_ || options_.joins || !cut_off_.empty() || others_were_long_) {
+  if (!machines_ || !router_ || options_.joins || !cut_off_.empty() || others_were_long_ ||
+      is_impatient_) {
     return false;
   }
   return router_->is_anybody_elsewhere() || (!ending_ && router_->awaited() > 0);
@@ -179,7 +180,7 @@ void ParallelRun::leave_others() {
   std::optional<sys::EventLoop::TimerId> timer;
   // Whatever was sent is to arrive. That ends, too: by a machine or a server that is lost.
   const auto may_leave = [&] { return !router_ || !why.empty() || router_->has_all_gone(); };
-  while (!is_late && !(may_leave() && machines_->leave(why))) {
+  while (!is_late && !is_impatient_ && !(may_leave() && machines_->leave(why))) {
     if ((ending_ || !broken_.empty()) && !timer) {
       timer = loop_.after(kLeaveWithin, [&] { is_late = true; });
     }

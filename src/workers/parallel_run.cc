@@ -168,10 +168,15 @@ ParallelResult ParallelRun::run(Work work, const std::stop_token& stop) {
   if (!work_.stop_signals.empty()) {
     loop_.watch_signals(work_.stop_signals, [this](int signal) {
       // Asked once more: at once.
-      if (result_.stopped) return signal_those_that_run(SIGKILL);
+      if (result_.stopped) {
+        is_impatient_ = true;
+        return signal_those_that_run(SIGKILL);
+      }
       result_.stopped = true;
       stop_signal_ = signal;
       end_all("the run is stopped");
+      if (machines_ && router_)
+        note("stopping the run on all machines; Ctrl-C again kills at once");
     });
   }
   if (const Result<void> there = attach(); !there) {

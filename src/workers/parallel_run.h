@@ -125,6 +125,7 @@ class ParallelRun {
   Work work_;
   bool ending_ = false;
   int stop_signal_ = 0;
+  bool is_impatient_ = false;  ///< It was asked to stop once more: no other machine is waited for.
   bool others_were_long_ = false;  ///< To end: they are not waited for.
   std::string broken_;             ///< Why nothing can be started or ended any more.
   Waits waits_;

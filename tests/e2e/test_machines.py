@@ -69,6 +69,20 @@ class Machines(YardTest):
         self.end_of(second, expect=130)
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(first, expect=130))
 
+    def test_are_waited_for_no_more_after_a_second_ctrl_c(self):
+        server = self.server()
+        attach = ["--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--grace", "600"]
+        up = ["sh", "-c", "echo up; exec sleep 1000"]
+        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", *up, logs="a")
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
+        for process in (first, second):
+            self.assertIn("up", self.next_line(process.stderr))
+        second.send_signal(signal.SIGSTOP)
+        first.send_signal(signal.SIGINT)
+        self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
+        first.send_signal(signal.SIGINT)
+        self.end_of(first, expect=130)
+
     def test_are_shown_with_what_they_have_of_each_other(self):
         first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
         for process in (first, second):
