@@ -23,8 +23,8 @@ constexpr ExitCode interrupted_by(int signal) {
 
 /// The same for `--help`.
 constexpr const char* kExitCodes =
-    "Exit codes: 0 all tasks finished; 1 a task failed; 2 refused, nothing was done; 75 "
-    "incomplete,\n"
-    "no task failed ('run --resume' continues); 130 Ctrl-C; 143 SIGTERM.";
+    "Exit codes: 0 all tasks finished; 1 a task failed or was skipped; 2 refused, nothing was "
+    "done;\n"
+    "75 incomplete, no task failed ('run --resume' continues); 130 Ctrl-C; 143 SIGTERM.";
 
 }  // namespace trainyard::cli

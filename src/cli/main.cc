@@ -384,6 +384,16 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
       return answer(help.str());
     }
     const std::string unknown = unknown_word(app, typed);
+    if (typed.size() < 2) return fail("no command given; 'trainyard --help' lists the commands");
+    // CLI11 names them in no order that people type.
+    const bool is_extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) &&
+                          !std::string_view(error.what()).contains(" -");
+    const bool is_command = is_extra && takes_command(typed[1]);
+    if (is_command && unknown.empty()) {
+      return fail(fmt::format(
+          "unexpected arguments; to run a command, write it after '--': trainyard {} -- ...",
+          typed[1]));
+    }
     return fail(unknown.empty() ? fmt::format("{}\n'{} --help' shows the usage", error.what(),
                                               name_of_command(app))
                                 : unknown);

@@ -18,10 +18,9 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_ = app.add_subcommand("retry", "Run tasks again that did not finish");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
-                {.text = "the failed tasks of the latest run"});
-  CLI::Option* const changed =
-      retry_->add_flag("--changed", options_.changed,
-                       "Only tasks that were edited in the job file, also finished ones");
+                {.text = "the failed tasks, if ./runs has one run"});
+  CLI::Option* const changed = retry_->add_flag(
+      "--changed", options_.changed, "Only tasks edited in the job file, also finished ones");
   retry_->add_flag("--cascade", options_.cascade, "Also tasks that were skipped because of them");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
   in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")

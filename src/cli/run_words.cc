@@ -40,7 +40,8 @@ constexpr const char* kRunExamples =
     "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
     "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python train.py --lr {lr}\n"
     "\n"
-    "Ctrl-C stops the run: running tasks get SIGTERM, then SIGKILL. Ctrl-C again kills at once.\n";
+    "Ctrl-C stops the run: tasks get SIGTERM, and SIGKILL 10 s later. Ctrl-C again kills at "
+    "once.\n";
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file, or a command");
@@ -49,8 +50,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("job", options.job_file, "")->type_name(value_kinds::kJobFile);
   add_command_words(*run, options.words);
   const auto add_here = [run](CLI::Option* option) { return option->group("This run"); };
-  add_here(run->add_option("--resume", options.resume,
-                           "Continue the last run, or this one; keep finished tasks"))
+  add_here(run->add_option("--resume", options.resume, "Continue the job file's last run, or RUN"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
   add_here(run->add_flag("--rerun-changed", options.rerun_changed,

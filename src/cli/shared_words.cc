@@ -67,7 +67,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Cap the task's memory on a shared GPU (default: soft)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kShare,
-     .about = "Share of a GPU's compute that the task uses alone: 40%"},
+     .about = "Share of a GPU that the task uses when alone there: 40%"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kNumber,
      .about = "Maximum number of tasks on its GPU; 0: unlimited"},

@@ -79,7 +79,9 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   add_json(*submit_, options_.json);
   add_configuration(*submit_, options_.config_file, options_.settings);
   // A run takes settings of its tasks alone, and the queue all settings.
-  submit_->get_option("--set")->type_name(value_kinds::kTaskSetting);
+  submit_->get_option("--set")
+      ->type_name(value_kinds::kTaskSetting)
+      ->description("Override a setting: KEY=VALUE; with RUN: task.KEY=VALUE");
   submit_->footer(kSubmitExamples);
   options_.command_line = command_line;
 }

@@ -275,9 +275,12 @@ groups:
                               (["run", "--json=x", "--sett=a=b"], "unknown option '--sett' (did you mean '--set'?)"),
                               (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists them"),
                               (["run", "-n"], "'trainyard run --help' shows the usage"),
+                              (["run", "python3", "train.py"], "to run a command, write it after '--': trainyard run -- ..."),
                               (["config"], "A subcommand is required\n'trainyard config --help' shows the usage")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
         self.assertIn("no job file given", self.trainyard("run", expect=2).stderr)
+        alone = subprocess.run(self.command("status")[:1], env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual((alone.returncode, alone.stderr), (2, "trainyard: no command given; 'trainyard --help' lists the commands\n"))
         self.trainyard("run", "missing.yaml", expect=2)
         self.assertIn("Examples:", self.trainyard("run", "--help", expect=0).stdout)
         self.assertIn("trainyard 0", self.trainyard("--version", expect=0).stdout)
