@@ -1,4 +1,5 @@
 // Of a parallel run: the other machines that have workers of it.
+#include <algorithm>
 #include <chrono>
 #include <expected>
 #include <map>

@@ -14,6 +14,7 @@
 #include "sys/descriptor.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
+#include "workers/machine_words.h"
 #include "workers/outbox.h"
 
 namespace trainyard::workers {

@@ -8,6 +8,7 @@
 #include "wire/frame.h"
 #include "wire/worker.h"
 #include "workers/arena_relay.h"
+#include "workers/machine_words.h"
 #include "workers/router.h"
 #include "workers/router_peer.h"
 

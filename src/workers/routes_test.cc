@@ -1,8 +1,8 @@
 #include "workers/routes.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
