@@ -33,7 +33,7 @@ namespace {
 
 /// Where all end before their time: so long is waited until others have heard what was said last.
 constexpr Duration kLeaveWithin{5'000};
-/// When it is said who of the other machines has not come.
+/// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
 
@@ -148,8 +148,7 @@ void ParallelRun::join_others() {
 
 bool ParallelRun::waits_for_others() const {
   // The machine that has begun the run counts for the others until they have ended, too.
-  if (!machines_ || !router_ || options_.joins || !cut_off_.empty() || others_were_long_ ||
-      is_impatient_) {
+  if (!machines_ || !router_ || options_.joins || !cut_off_.empty() || gave_up_on_others_) {
     return false;
   }
   return router_->is_anybody_elsewhere() || (!ending_ && router_->awaited() > 0);
@@ -181,7 +180,7 @@ void ParallelRun::leave_others() {
   std::optional<sys::EventLoop::TimerId> timer;
   // Whatever was sent is to arrive. That ends, too: by a machine or a server that is lost.
   const auto may_leave = [&] { return !router_ || !why.empty() || router_->has_all_gone(); };
-  while (!is_late && !is_impatient_ && !(may_leave() && machines_->leave(why))) {
+  while (!(may_leave() && machines_->leave(why)) && !is_late && !gave_up_on_others_) {
     if ((ending_ || !broken_.empty()) && !timer) {
       timer = loop_.after(kLeaveWithin, [&] { is_late = true; });
     }
@@ -192,6 +191,11 @@ void ParallelRun::leave_others() {
 
 void ParallelRun::is_cut_off(const std::string& why) {
   if (!cut_off_.empty()) return;
+  // A run that somebody has stopped ends as stopped, whatever happens to the servers meanwhile.
+  if (result_.stopped) {
+    gave_up_on_others_ = true;
+    return note(why);
+  }
   cut_off_ = why;
   end_all(why);
 }

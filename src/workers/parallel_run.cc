@@ -169,7 +169,7 @@ ParallelResult ParallelRun::run(Work work, const std::stop_token& stop) {
     loop_.watch_signals(work_.stop_signals, [this](int signal) {
       // Asked once more: at once.
       if (result_.stopped) {
-        is_impatient_ = true;
+        gave_up_on_others_ = true;
         return signal_those_that_run(SIGKILL);
       }
       result_.stopped = true;
@@ -348,7 +348,7 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
   }
   if (well || (ending_ && was_told)) {
     has_lived(life, well ? "finished" : "ended");
-    // A crash is no finish, also while all are ending.
+    // A crash is reported as failed, also while all workers are ending.
     if (!well) {
       return router_->has_ended(life.plan.node, Presence::Failed, "failed",
                                 life.finish ? finish.why : ranks::end_text(end));
@@ -403,7 +403,7 @@ void ParallelRun::end_all(const std::string& why) {
   loop_.after(grace / 2, [this] { signal_those_that_run(SIGTERM); });
   loop_.after(grace, [this] { signal_those_that_run(SIGKILL); });
   // Those of other machines have the same time, and some to say so.
-  loop_.after(grace + kOthersWithin, [this] { others_were_long_ = true; });
+  loop_.after(grace + kOthersWithin, [this] { gave_up_on_others_ = true; });
 }
 
 void ParallelRun::signal_life(const Life& life, int signal) {

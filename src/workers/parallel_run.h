@@ -125,9 +125,8 @@ class ParallelRun {
   Work work_;
   bool ending_ = false;
   int stop_signal_ = 0;
-  bool is_impatient_ = false;  ///< It was asked to stop once more: no other machine is waited for.
-  bool others_were_long_ = false;  ///< To end: they are not waited for.
-  std::string broken_;             ///< Why nothing can be started or ended any more.
+  bool gave_up_on_others_ = false;  ///< Other machines are waited for no more.
+  std::string broken_;              ///< Why nothing can be started or ended any more.
   Waits waits_;
 
   sys::EventLoop loop_;

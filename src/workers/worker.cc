@@ -251,7 +251,7 @@ Result<void> WorkerState::meet(const wire::WorkerRequest& request, const std::st
   const std::stop_callback at_end(ending.get_token(), [&either] { either.request_stop(); });
   const auto reply = ask(request, either.get_token());
   if (reply) return {};
-  // Whatever has become of the meeting: the word of the end came first.
+  // The end of the run was told first, so it counts and not how the meeting went.
   if (!ending.stop_requested()) return std::unexpected(reply.error());
   const std::scoped_lock lock(mutex_);
   return std::unexpected(Error{"the run ends: " + why_ending_});

@@ -27,6 +27,10 @@ class Machines(YardTest):
         self.started.append(server.process)
         return server
 
+    def read_until(self, process, part):
+        while part not in (line := self.next_line(process.stderr)):
+            self.assertTrue(line, f"it ended without {part!r}")
+
     def pair(self, first, second, server, **options):
         """Two machines of one run, here on one: the first begins it."""
         attach = ["--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair"]
@@ -61,6 +65,17 @@ class Machines(YardTest):
         joins = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--join", "--lost-after", "0.5", "--", "true")
         self.assertIn("has begun the run 'pair' in 0.5 s", self.end_of(joins, expect=2))
 
+    def test_that_have_come_are_told_that_others_have_not(self):
+        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600"]
+        up = ["sh", "-c", "echo up; exec sleep 1000"]
+        first = self.start("-n", "1", *attach, "--elsewhere", "2", "--lost-after", "3", "--", *up, logs="a")
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
+        why = "1 of 2 workers of other machines have not come in 3 s"
+        self.assertIn(why, self.end_of(first, expect=1))
+        told = self.end_of(second, expect=1)
+        self.assertRegex(told, rf"has begun the run, and is gone: NATS: {why}")
+        self.assertNotIn("worker 0 failed", told)
+
     def test_end_all_by_ctrl_c_on_one_of_them(self):
         first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
         for process in (first, second):
@@ -82,6 +97,21 @@ class Machines(YardTest):
         self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
         first.send_signal(signal.SIGINT)
         self.end_of(first, expect=130)
+
+    def test_end_as_stopped_also_where_the_first_machine_is_gone_before(self):
+        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair"]
+        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", "sh", "-c", "echo up; exec sleep 1000", logs="a")
+        self.read_until(first, "up")
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--grace", "600", "--", "sh", "-c",
+                            "trap '' INT TERM; echo up; while :; do sleep 1; done", logs="b")
+        self.read_until(second, "up")
+        second.send_signal(signal.SIGINT)
+        self.read_until(first, "another machine ends the run")
+        first.send_signal(signal.SIGINT)
+        self.end_of(first, expect=130)
+        self.read_until(second, "has begun the run, and is gone")
+        second.send_signal(signal.SIGINT)
+        self.end_of(second, expect=130)
 
     def test_are_shown_with_what_they_have_of_each_other(self):
         first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
