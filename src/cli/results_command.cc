@@ -80,7 +80,14 @@ ExitCode results_command(const ResultsOptions& options) {
     }
   }
   const std::string code_note = rows.code_note();
-  Result<report::ResultTable> table = asked_for(options, std::move(rows).table());
+  report::ResultTable all = std::move(rows).table();
+  const bool for_programs = options.json || options.csv || options.markdown;
+  if (all.rows.empty() && !for_programs) {
+    std::string text;
+    for (const TasksOfRun& selection : *selections) text += none_in_state(selection) + "\n";
+    return answer(text);
+  }
+  Result<report::ResultTable> table = asked_for(options, std::move(all));
   if (!table) return fail(table.error());
   if (!code_note.empty()) table->notes.push_back(code_note);
   if (options.json) return answer(report::result_table_json(*table));
