@@ -101,8 +101,14 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
   if (const auto ended = files->ended(*number)) {
-    return Error{fmt::format("run {} has not started: {}", *number,
-                             ended->why.empty() ? "its journal is gone" : ended->why)};
+    if (ended->why.empty()) {
+      return Error{fmt::format("run {} has ended, and its journal is gone", *number)};
+    }
+    // It ends with what the run printed; a run that was skipped has none.
+    const std::string log = run::run_log_path(run_directory);
+    const auto printed = sys::read_end_of_file(log, 1);
+    return Error{fmt::format("run {} will not start: {}{}", *number, ended->why,
+                             printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   const auto found = std::ranges::find(waiting, *number, &schedule::QueuedSubmission::number);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,7 +40,11 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     }
     text += "?)";
   } else {
-    text += fmt::format(" in '{}', and no run has this name", seen_from_here(selection.run));
+    std::error_code ignored;
+    text += fmt::format(" in '{}', and {}", seen_from_here(selection.run),
+                        std::filesystem::is_directory(pattern, ignored)
+                            ? fmt::format("no run has started in the directory '{}'", pattern)
+                            : "no run has this name");
   }
   return Error{std::move(text)};
 }

@@ -114,7 +114,14 @@ class Submitting(QueueTest):
         # The GPUs of the machine are known when the run begins.
         number = self.submit(*LIGHT, "--gpus", "99", "--", "true")
         self.assertIn("can never run here: needs a GPU", self.wait(number, 2).stderr)
-        self.assertIn(f"run {number} has not started: ", self.trainyard("status", number, expect=0).stdout)
+        said = rf"run {number} will not start: .* can never run here: needs a GPU.*, see runs/true/trainyard.run.log\n$"
+        self.assertRegex(self.trainyard("status", number, expect=0).stdout, said)
+        self.assertRegex(self.trainyard("results", number, expect=2).stderr, said)
+        failed = self.submit(*LIGHT, "--", "false")
+        needs = self.submit(*LIGHT, "--needs", failed, "--", "true")
+        self.wait(needs, 1)
+        self.assertEqual(self.trainyard("results", needs, expect=2).stderr,
+                         f"trainyard: run {needs} will not start: needs run {failed}, which did not succeed\n")
 
     def test_each_submission_has_a_directory_and_a_number_of_its_own(self):
         numbers = []

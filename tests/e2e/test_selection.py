@@ -128,7 +128,9 @@ class Selection(YardTest):
 
     def test_what_means_nothing_is_told_with_what_comes_near(self):
         self.run_sweep()
+        (self.directory / "runs/refused").mkdir()
         for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep', and no run has this name"),
+                            (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
                             (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
