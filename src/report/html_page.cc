@@ -13,6 +13,7 @@
 #include "model/command.h"
 #include "report/html_text.h"
 #include "report/planned_time.h"
+#include "report/terminal_text.h"
 
 namespace trainyard::report {
 namespace {
@@ -58,7 +59,7 @@ std::string facts(const journal::ExecutionRow& execution) {
   std::string text = "<p class=\"facts\">";
   text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
   text += fact("commit", execution.git_commit.substr(0, 12));
-  if (execution.number > 1) text += fact("execution", fmt::format("{}", execution.number));
+  if (execution.number > 1) text += fact("resumed", counted(execution.number - 1, "time"));
   const std::optional<Duration> took =
       execution.ended ? std::optional(*execution.ended - execution.started) : std::nullopt;
   text += fact("", planned_time_text(execution, took));

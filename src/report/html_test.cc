@@ -111,6 +111,13 @@ TEST(HtmlReport, NamesTheMachinesOfTasksWhereThereAreSeveral) {
   EXPECT_THAT(group.page(), HasSubstr("<td>&lt;lab1&gt;</td>"));
 }
 
+TEST(HtmlReport, SaysHowOftenTheRunWasResumed) {
+  Group group;
+  EXPECT_THAT(group.page(), Not(HasSubstr("<span>resumed")));
+  group.head.execution.number = 3;
+  EXPECT_THAT(group.page(), HasSubstr("<span>resumed 2 times</span>"));
+}
+
 TEST(HtmlReport, ShowsTasksWithTheirMatrixResultsAndFiles) {
   Group group;
   journal::TaskRow row =

@@ -359,7 +359,8 @@ std::string run_line(std::optional<std::uint32_t> number, const std::string& run
 }
 
 std::string status_header(const StatusView& view) {
-  const std::string after = to_text(took(view));
+  const std::string resumed = view.execution.number > 1 ? " (since it was last resumed)" : "";
+  const std::string after = to_text(took(view)) + resumed;
   const std::string resume = view.execution.is_of_program()
                                  ? "run the same program to resume it"
                                  : fmt::format("resume it with 'trainyard run --resume {}'",
@@ -390,7 +391,6 @@ std::string status_header(const StatusView& view) {
       text += fmt::format("died, last active after {}; {}", after, resume);
       break;
   }
-  if (view.execution.number > 1) text += fmt::format(" (execution {})", view.execution.number);
   text += "\n" + run_line(view.number, view.run_directory) + "\n";
   const bool ended = view.state == RunState::Ended;
   const std::string planned =

@@ -149,7 +149,7 @@ TEST(Status, ShowsHowARunEnded) {
                   .tasks = 2,
                   .skipped = 2}};
   EXPECT_EQ(status_text(view),
-            "mnist: finished after 2:05:09 (execution 2)\n"
+            "mnist: finished after 2:05:09 (since it was last resumed)\n"
             "run-dir: runs/mnist\n"
             "\n"
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED  SKIPPED\n"
@@ -184,6 +184,15 @@ TEST(Status, TellsOnceWhatKindsOfTasksWaitForTogether) {
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("\n  " + view.waiting[0].group_name + ", 4 tasks: "));
   EXPECT_THAT(text, HasSubstr("\n  another, 2 tasks: "));
+}
+
+TEST(Status, SaysThatTimesCountFromTheLastResume) {
+  StatusView view = view_of_a_live_run();
+  view.execution.number = 3;
+  EXPECT_THAT(status_text(view),
+              HasSubstr("mnist: running for 3:05 (since it was last resumed), process 42 on"));
+  view.state = RunState::Idle;
+  EXPECT_THAT(status_text(view), Not(HasSubstr("resumed"))) << "no time is shown";
 }
 
 TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
