@@ -2,13 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "base/time.h"
 #include "journal/reader.h"
 #include "model/command.h"
 #include "report/html_text.h"
@@ -60,9 +58,7 @@ std::string facts(const journal::ExecutionRow& execution) {
   text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
   text += fact("commit", execution.git_commit.substr(0, 12));
   if (execution.number > 1) text += fact("resumed", counted(execution.number - 1, "time"));
-  const std::optional<Duration> took =
-      execution.ended ? std::optional(*execution.ended - execution.started) : std::nullopt;
-  text += fact("", planned_time_text(execution, took));
+  text += fact("", planned_time_text(execution));
   return text + fact("", execution.command_line) + "</p>\n";
 }
 

@@ -1,6 +1,5 @@
 #include "report/planned_time.h"
 
-#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include "base/duration_text.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "run/run_directory.h"
 
 namespace trainyard::report {
 
@@ -17,12 +17,13 @@ std::string range_text(Duration free, Duration worst) {
                      to_text(worst));
 }
 
-std::string planned_time_text(const journal::ExecutionRow& execution,
-                              std::optional<Duration> took) {
+std::string planned_time_text(const journal::ExecutionRow& execution) {
   if (execution.forecast == Duration{0}) return {};
   const std::string text =
       "expected " + range_text(execution.forecast, execution.forecast_at_the_worst);
-  return took ? fmt::format("{}; took {}", text, to_text(*took)) : text;
+  // An interrupted run has not done all that was expected.
+  if (!execution.ended || run::is_interrupted(execution.how)) return text;
+  return fmt::format("{}; took {}", text, to_text(*execution.ended - execution.started));
 }
 
 }  // namespace trainyard::report

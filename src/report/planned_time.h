@@ -1,7 +1,6 @@
 // How long a run was expected to take when it began, beside how long it took. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -12,7 +11,8 @@ namespace trainyard::report {
 /// "3:32", "3:32, or 9:31 if tasks that share a GPU slow each other down".
 std::string range_text(Duration free, Duration worst);
 
-/// "expected 3:32; took 3:40"; empty where nobody knew how long it would take.
-std::string planned_time_text(const journal::ExecutionRow& execution, std::optional<Duration> took);
+/// "expected 3:32; took 3:40"; without the second where the run has not ended or was interrupted.
+/// Empty where nobody knew how long it would take.
+std::string planned_time_text(const journal::ExecutionRow& execution);
 
 }  // namespace trainyard::report

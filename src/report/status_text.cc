@@ -392,9 +392,7 @@ std::string status_header(const StatusView& view) {
       break;
   }
   text += "\n" + run_line(view.number, view.run_directory) + "\n";
-  const bool ended = view.state == RunState::Ended;
-  const std::string planned =
-      planned_time_text(view.execution, ended ? std::optional(took(view)) : std::nullopt);
+  const std::string planned = planned_time_text(view.execution);
   return planned.empty() ? text : text + "forecast: " + planned + "\n";
 }
 
