@@ -155,6 +155,13 @@ std::string percent(double share) {
   return share > 0 && share < 0.005 ? "<1" : fmt::format("{:.0f}", 100 * share);
 }
 
+/// What tasks reserve of a device.
+std::string_view reservable(std::string_view device) {
+  if (device == "GPUs") return "their memory";
+  if (device.starts_with("GPU")) return "its memory";
+  return device == "CPUs" ? "them" : "it";
+}
+
 std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
   const bool one = count_machines(played) == 1;
   std::string text;
@@ -165,8 +172,9 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
                           counted(static_cast<int>(of.machines), "machine"));
     }
     for (const DeviceUse& use : device_uses(plan, played, kind)) {
-      text += fmt::format("  {}{:<8} busy {:>3} % of the time, {:>3} % reserved on average\n",
-                          one ? "" : "  ", use.name, percent(use.busy), percent(use.filled));
+      text += fmt::format(
+          "  {}{:<8} in use {:>3} % of the time; tasks reserve {:>3} % of {} on average\n",
+          one ? "" : "  ", use.name, percent(use.busy), percent(use.filled), reservable(use.name));
     }
   }
   return text;
@@ -460,7 +468,7 @@ std::string plan_html(const PlanView& view) {
       continue;
     }
     body += timeline(view, played);
-    body += "<table><tr><th>device</th><th>busy</th><th>reserved</th></tr>\n";
+    body += "<table><tr><th>device</th><th>in use</th><th>reserved on average</th></tr>\n";
     for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
       const std::string of =
           count_machines(played) == 1 ? "" : escaped(played.kinds[kind].text) + ": ";

@@ -70,11 +70,13 @@ TEST(PlanReport, NamesTheMachineThatCannotRunIt) {
 TEST(PlanReport, CallsLittleNotNothing) {
   Played played;
   played.plan.shapes.front().terms.request.memory = mb(1);
-  EXPECT_THAT(plan_text(played.view),
-              HasSubstr("  memory   busy 100 % of the time,  <1 % reserved on average\n"));
+  EXPECT_THAT(
+      plan_text(played.view),
+      HasSubstr("  memory   in use 100 % of the time; tasks reserve  <1 % of it on average\n"));
   played.plan.shapes.front().terms.request.memory = Bytes{0};
-  EXPECT_THAT(plan_text(played.view),
-              HasSubstr("  memory   busy   0 % of the time,   0 % reserved on average\n"));
+  EXPECT_THAT(
+      plan_text(played.view),
+      HasSubstr("  memory   in use   0 % of the time; tasks reserve   0 % of it on average\n"));
 }
 
 TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
@@ -82,9 +84,9 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
   EXPECT_EQ(plan_text(played.view),
             "sweep\n"
             "1x8GB: 3 tasks in 2:00\n"
-            "  GPU 0    busy 100 % of the time,  75 % reserved on average\n"
-            "  CPUs     busy 100 % of the time,  38 % reserved on average\n"
-            "  memory   busy 100 % of the time,  15 % reserved on average\n"
+            "  GPU 0    in use 100 % of the time; tasks reserve  75 % of its memory on average\n"
+            "  CPUs     in use 100 % of the time; tasks reserve  38 % of them on average\n"
+            "  memory   in use 100 % of the time; tasks reserve  15 % of it on average\n"
             "  waiting times by reason:\n"
             "    1:00: needs 4 GB on its GPU\n");
 }
@@ -185,9 +187,12 @@ TEST(PlanReport, TellsEachKindOfSeveralMachines) {
   const std::string text = plan_text(of_three_machines(plan));
   EXPECT_THAT(text, HasSubstr("2x(1x8GB)+1x(4 CPUs): 5 tasks in 2:00\n"
                               "  2x(1x8GB): tasks ran on 2 of 2 machines\n"
-                              "    GPUs     busy 100 % of the time, 100 % reserved on average\n"));
-  EXPECT_THAT(text, HasSubstr("  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
-                              "    CPUs     busy  50 % of the time,  50 % reserved on average\n"));
+                              "    GPUs     in use 100 % of the time; tasks reserve 100 % of their "
+                              "memory on average\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
+                "    CPUs     in use  50 % of the time; tasks reserve  50 % of them on average\n"));
 }
 
 TEST(PlanReport, SaysOnWhichMachineEachTaskIs) {
