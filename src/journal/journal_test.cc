@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -282,6 +284,37 @@ TEST(Journal, KeepsARetryThatIsDecidedInOneTurn) {
   EXPECT_EQ(row.standing.status, Status::Available);
   EXPECT_EQ(row.memory_requested, mb(750));
   EXPECT_EQ(row.attempt, 2U);
+}
+
+TEST(Journal, TellsOfATaskOnHoldThatThisIsWhyItWaits) {
+  const JournalDirectory directory;
+  const TestJob job({{.name = "a", .ids = {"1", "2", "3"}, .memory = gb(6)}});
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const auto waiting_after = [&](int second, std::vector<model::Change> changes) {
+    must(journal->commit(
+        turn_of({.at = at(second), .what = model::Sampled{}}, {.changes = std::move(changes)})));
+    must(reader.refresh());
+    std::vector<std::string> lines;
+    for (const WaitingReason& row : must(reader.waiting())) {
+      lines.push_back(fmt::format("{} {}: {}", row.tasks, model::to_text(row.cause), row.reason));
+    }
+    return lines;
+  };
+  const std::string held = "held: is on hold; 'trainyard release' lets it start";
+  const model::Reason queued{.cause = model::Cause::Queued, .needs = {}};
+  EXPECT_THAT(waiting_after(1, {model::ReasonChanged{.shape = {0}, .reason = queued},
+                                model::SaidOfTask{.task = {1}, .on_hold = true, .priority = {}}}),
+              ElementsAre("2 queued: older tasks are considered first", "1 " + held));
+  EXPECT_THAT(waiting_after(2, {model::SaidOfTask{.task = {0}, .on_hold = true, .priority = {}},
+                                model::SaidOfTask{.task = {2}, .on_hold = true, .priority = {}}}),
+              ElementsAre("3 " + held));
+  EXPECT_THAT(waiting_after(3, {model::SaidOfTask{.task = {1}, .on_hold = false, .priority = 3}}),
+              ElementsAre("1 queued: older tasks are considered first", "2 " + held));
+  EXPECT_THAT(waiting_after(4, {model::TaskChanged{.key = key(2, 0),
+                                                   .verdict = model::Verdict::Skipped,
+                                                   .message = "killed on request"}}),
+              ElementsAre("1 queued: older tasks are considered first", "1 " + held));
 }
 
 TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {

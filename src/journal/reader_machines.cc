@@ -77,26 +77,39 @@ Result<std::vector<MachineRow>> read_machines(Database& database) {
 Result<std::vector<WaitingReason>> read_waiting(Database& database) {
   const Result<model::MachineRooms> rooms = read_rooms(database);
   if (!rooms) return std::unexpected(rooms.error());
-  return collect(
+  std::vector<WaitingReason> waiting;
+  const auto add = [&](const Statement& row, int tasks, const model::Reason& reason) {
+    if (tasks <= 0 || reason.cause == model::Cause::None) return;
+    waiting.push_back({.group_name = std::string(row.text(0)),
+                       .tasks = tasks,
+                       .memory = {row.integer(2)},
+                       .cause = reason.cause,
+                       .machine = std::string(rooms->name_for(reason)),
+                       .reason = rooms->reason_text(reason, row.text(3)),
+                       .help = model::help_for(reason, rooms->room_of(reason),
+                                               static_cast<std::uint32_t>(row.small(4)))});
+  };
+  // A shape has one reason, and its tasks that are on hold wait for nothing but their release.
+  const Result<void> read = each(
       database,
       fmt::format(
           "SELECT g.called, s.waiting + s.retrying, s.memory, "
-          "(SELECT id FROM tasks WHERE number = s.needs_task), g.batch, {} FROM shapes s JOIN "
-          "groups g ON g.number = s.group_number WHERE s.cause <> '' AND s.waiting + s.retrying > "
-          "0 ORDER BY s.number",
+          "(SELECT id FROM tasks WHERE number = s.needs_task), g.batch, "
+          "coalesce(h.tasks, 0), {} FROM shapes s JOIN groups g ON g.number = s.group_number "
+          "LEFT JOIN (SELECT t.shape, count(*) AS tasks FROM said d JOIN tasks t ON t.number = "
+          "d.task WHERE d.on_hold <> 0 AND NOT EXISTS (SELECT 1 FROM ended WHERE task = d.task) "
+          "GROUP BY t.shape) h ON h.shape = s.number "
+          "WHERE s.waiting + s.retrying > 0 ORDER BY s.number",
           kReasonColumns),
-      [&rooms](const Statement& row) {
-        constexpr int kFirst = 5;
-        const model::Reason reason = read_reason(row, kFirst);
-        return WaitingReason{.group_name = std::string(row.text(0)),
-                             .tasks = row.small(1),
-                             .memory = {row.integer(2)},
-                             .cause = reason.cause,
-                             .machine = std::string(rooms->name_for(reason)),
-                             .reason = rooms->reason_text(reason, row.text(3)),
-                             .help = model::help_for(reason, rooms->room_of(reason),
-                                                     static_cast<std::uint32_t>(row.small(4)))};
+      [&add](const Statement& row) {
+        constexpr int kFirst = 6;
+        const int on_hold = row.small(5);
+        add(row, row.small(1) - on_hold, read_reason(row, kFirst));
+        add(row, on_hold, {.cause = model::Cause::Held, .needs = {}});
+        return true;
       });
+  if (!read) return std::unexpected(read.error());
+  return waiting;
 }
 
 }  // namespace trainyard::journal

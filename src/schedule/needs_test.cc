@@ -19,6 +19,7 @@
 namespace trainyard::schedule {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -158,6 +159,16 @@ TEST(Hold, OfABlockedGroupCountsWhenItOpens) {
                 .tasks(2, gb(1)));
   static_cast<void>(yard.on(at(1), hold(1)));
   EXPECT_THAT(commands(yard.ran(0, at(2))), ElementsAre("start 2#1 with 1 GB"));
+}
+
+TEST(Hold, IsTheReasonWhereAllThatWouldWaitForOthersAreOnHold) {
+  Yard yard(cells());
+  static_cast<void>(yard.on(at(1), hold(2)));
+  static_cast<void>(yard.ran(0, at(2)));
+  EXPECT_THAT(changes(yard.on(at(3), hold(3))),
+              Contains("shape 1: is on hold; 'trainyard release' lets it start"));
+  EXPECT_THAT(changes(yard.on(at(4), hold(3, false))),
+              Contains("shape 1: waits for the tasks of group 'train' that it needs"));
 }
 
 TEST(Hold, KeepsWhatATaskHadComeToAskFor) {

@@ -110,10 +110,12 @@ std::vector<model::TaskIndex> Scheduler::State::take_aside(model::GroupIndex gro
   return taken;
 }
 
-/// Why those of a shape that stand aside do so: its first task speaks for them.
+/// Why those of a shape that stand aside do so: one that is not on hold speaks for them. Those that
+/// are on hold have a reason of their own in `status`, whatever else they would wait for.
 model::Reason Scheduler::State::reason_aside(model::ShapeIndex shape) const {
-  const model::TaskIndex first = *aside_.at(shape).begin();
-  if (needs_.of(first).open == 0) return {.cause = model::Cause::Held, .needs = {}};
+  const bool all_on_hold = std::ranges::all_of(
+      aside_.at(shape), [this](model::TaskIndex task) { return on_hold_.contains(task); });
+  if (all_on_hold) return {.cause = model::Cause::Held, .needs = {}};
   std::string names;
   for (const model::GroupIndex needed : groups_.planned(shapes_[shape.value].group).needs_by_task) {
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).shown());

@@ -137,6 +137,7 @@ groups:
         self.assertEqual(self.trainyard("hold", "1", "a").stdout, "train/a on hold\n")
         self.assertEqual(self.trainyard("update", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
         self.assertEqual(self.words()["train/a"], "ON_HOLD")
+        self.assertIn("train, 1 task: is on hold; 'trainyard release' lets it start", self.trainyard("status").stdout)
         self.assertIn("train/a is ON_HOLD: only waiting tasks can be put on hold", self.trainyard("hold", "a", expect=2).stderr)
         self.assertIn("train/first is RUNNING: only waiting tasks can be put on hold", self.trainyard("hold", "first", expect=2).stderr)
         both = self.trainyard("hold", "first", "a", "b", "--dry-run", expect=0)
