@@ -66,13 +66,14 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   in_output(status->add_flag("--all,-a", options.all,
                              "List all tasks, not only running and failed ones"));
   add_json(*status, options.json);
-  status->footer(
-      "Examples:\n"
-      "  trainyard status\n"
-      "  trainyard status 46 --watch\n"
-      "  trainyard status 46 :failed lr=1e-3\n"
-      "  trainyard status ~/experiments/sweep.yaml\n"
-      "  trainyard status runs/sweep --json --all");
+  status->footer(std::string("Examples:\n"
+                             "  trainyard status\n"
+                             "  trainyard status 46 --watch\n"
+                             "  trainyard status 46 :failed lr=1e-3\n"
+                             "  trainyard status ~/experiments/sweep.yaml\n"
+                             "  trainyard status runs/sweep --json --all\n"
+                             "\n") +
+                 kSelectionHelp);
   return status;
 }
 
@@ -97,16 +98,17 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
       ->check(CLI::Range(0, model::kRanksMax));
   logs->add_flag("--stdout", options.only_stdout, "Only standard output (with --stderr: both)");
   logs->add_flag("--stderr", options.only_stderr, "Only standard error");
-  logs->footer(
-      "Examples:\n"
-      "  trainyard logs lr=0.1,seed=2\n"
-      "  trainyard logs train/lr=0.1,seed=2 -f\n"
-      "  trainyard logs 46 lr=0.1,seed=2\n"
-      "  trainyard logs 46 :failed\n"
-      "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
-      "  trainyard logs lr=0.1,seed=2 --rank 3\n"
-      "\n"
-      "Progress bars that redraw a line are shown as their last state.");
+  logs->footer(std::string("Examples:\n"
+                           "  trainyard logs lr=0.1,seed=2\n"
+                           "  trainyard logs train/lr=0.1,seed=2 -f\n"
+                           "  trainyard logs 46 lr=0.1,seed=2\n"
+                           "  trainyard logs 46 :failed\n"
+                           "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
+                           "  trainyard logs lr=0.1,seed=2 --rank 3\n"
+                           "\n") +
+               kSelectionHelp +
+               "\n"
+               "Progress bars that redraw a line are shown as their last state.");
   return logs;
 }
 
@@ -114,11 +116,12 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run; other tasks continue");
   kill->alias("cancel")->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory);
-  kill->footer(
-      "Examples:\n"
-      "  trainyard kill train/lr=0.1,seed=2\n"
-      "  trainyard kill 46/lr=0.1\n"
-      "  trainyard kill 46 'seed=*' :waiting");
+  kill->footer(std::string("Examples:\n"
+                           "  trainyard kill train/lr=0.1,seed=2\n"
+                           "  trainyard kill 46/lr=0.1\n"
+                           "  trainyard kill 46 'seed=*' :waiting\n"
+                           "\n") +
+               kSelectionHelp);
   return kill;
 }
 

@@ -262,8 +262,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
   machines_.add_to(*parallel_);
   const auto of_output = in_group(option_groups::kOutput);
   of_output(parallel_->add_option("--logs", logs_,
-                                  "Directory of worker-0.log, ... (default: the task's, else this "
-                                  "one)"))
+                                  "Directory of the logs (default: the task's, else this one)"))
       ->type_name(value_kinds::kFile);
   of_output(parallel_->add_flag("--status", status_, "Show active parallel runs, and run nothing"));
   of_output(parallel_->add_flag("--json", json_, "With --status: print JSON"));
@@ -276,10 +275,10 @@ ParallelWords::ParallelWords(CLI::App& app) {
       "  trainyard parallel --status\n"
       "\n"
       "A worker joins with trainyard::Worker::from_environment() in C++ or trainyard.Worker in\n"
-      "Python; other programs run without events. Output goes to the logs and, with the worker's\n"
-      "number, to standard error. When a worker fails, all are stopped. SIGTERM is sent after "
-      "half\n"
-      "of --grace. In a job file: 'workers: {learner: 1, collector: 2}'.\n"
+      "Python; other programs run without events. Output goes to the logs (worker-0.log) and, "
+      "with\n"
+      "the worker's number, to standard error. When a worker fails, all are stopped. SIGTERM is\n"
+      "sent after half of --grace. In a job file: 'workers: {learner: 1, collector: 2}'.\n"
       "On two machines, the first of which starts the run:\n"
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --elsewhere 2 -- ./dqn\n"
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "

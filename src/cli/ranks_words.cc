@@ -42,9 +42,7 @@ RanksWords::RanksWords(CLI::App& app) {
       ->add_option("--launcher", launcher_,
                    "Launcher, or a JSON list with \"{command}\" (default: built-in)")
       ->type_name("built-in|mpirun|torchrun|srun|JSON");
-  ranks_
-      ->add_option("--logs", logs_,
-                   "Directory of rank-1.log, ... (default: the task's, else this one)")
+  ranks_->add_option("--logs", logs_, "Directory of the logs (default: the task's, else this one)")
       ->type_name(value_kinds::kFile);
   ranks_->add_option("--grace", grace_, "Seconds between SIGTERM and SIGKILL (default: 10)")
       ->type_name(value_kinds::kNumber)
@@ -58,9 +56,10 @@ RanksWords::RanksWords(CLI::App& app) {
       "./train\n"
       "\n"
       "Sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does, and\n"
-      "TRAINYARD_DEVICE for ranks with GPUs. Rank 0 prints to the terminal. When a rank fails, "
-      "the\n"
-      "others get SIGTERM, then SIGKILL; all their child processes are killed, too.\n"
+      "TRAINYARD_DEVICE for ranks with GPUs. Rank 0 prints to the terminal, the others to their\n"
+      "logs (rank-1.log). When a rank fails, the others get SIGTERM, then SIGKILL; all their "
+      "child\n"
+      "processes are killed, too.\n"
       "In a job file: 'ranks: 4'.\n"
       "Exit codes: 0 all ranks succeeded; 2 nothing was run; else the code of the first rank that\n"
       "failed (128 + signal, if a signal killed it).");

@@ -20,8 +20,7 @@ namespace trainyard::cli {
 ResultsWords::ResultsWords(CLI::App& app) {
   results_ = app.add_subcommand("results", "Show task results as a table: sort, average, pivot");
   results_->group(command_groups::kWatch);
-  add_selection(*results_, options_.words, options_.run_directory,
-                {.text = "the latest run; several runs share a table"});
+  add_selection(*results_, options_.words, options_.run_directory, {.text = "the latest run"});
   const auto in_table = [](CLI::Option* option) { return option->group("Table"); };
   in_table(
       results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed"))
@@ -55,16 +54,17 @@ ResultsWords::ResultsWords(CLI::App& app) {
   results_->get_option("--json")->excludes(csv)->excludes(markdown);
   pivot->excludes(results_->get_option("--over"))->excludes(results_->get_option("--sort"));
   results_->footer(
-      "Examples:\n"
-      "  trainyard results\n"
-      "  trainyard results --over seed --sort -acc\n"
-      "  trainyard results runs/sweep runs/sweep-2 --where 'lr<1e-3' --csv\n"
-      "  trainyard results 46 'optimizer=adam*'\n"
-      "  trainyard results --pivot lr,batch --show acc\n"
+      std::string("Examples:\n"
+                  "  trainyard results\n"
+                  "  trainyard results --over seed --sort -acc\n"
+                  "  trainyard results runs/sweep runs/sweep-2 --where 'lr<1e-3' --csv\n"
+                  "  trainyard results 46 'optimizer=adam*'\n"
+                  "  trainyard results --pivot lr,batch --show acc\n"
+                  "\n") +
+      kSelectionHelp +
       "\n"
-      "Averages are mean ± standard deviation over the tasks that reported a number. Missing "
-      "cells\n"
-      "of the matrix are listed below the table.\n"
+      "Several runs share a table. Averages are mean ± standard deviation over the tasks that\n"
+      "reported a number. Missing cells of the matrix are listed below the table.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
 }
 

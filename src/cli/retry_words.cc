@@ -18,7 +18,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_ = app.add_subcommand("retry", "Run tasks again that did not finish");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
-                {.text = "the failed tasks, if ./runs has one run"});
+                {.text = "failed tasks, if ./runs has one run"});
   CLI::Option* const changed = retry_->add_flag(
       "--changed", options_.changed, "Only tasks edited in the job file, also finished ones");
   retry_->add_flag("--cascade", options_.cascade, "Also tasks that were skipped because of them");
@@ -41,12 +41,14 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_->add_flag("--dry-run", options_.dry_run, "Show which tasks would run, and run nothing")
       ->group(option_groups::kOutput);
   retry_->footer(
-      "Examples:\n"
-      "  trainyard retry 46\n"
-      "  trainyard retry 46 :oom --gpu-memory 20GB\n"
-      "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
-      "  trainyard retry 46 --changed\n"
-      "  trainyard retry sweep.yaml --dry-run\n"
+      std::string("Examples:\n"
+                  "  trainyard retry 46\n"
+                  "  trainyard retry 46 :oom --gpu-memory 20GB\n"
+                  "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
+                  "  trainyard retry 46 --changed\n"
+                  "  trainyard retry sweep.yaml --dry-run\n"
+                  "\n") +
+      kSelectionHelp +
       "\n"
       "The tasks start over with all their retries. An active run takes them in; a run that has\n"
       "ended is resumed in this terminal with these tasks alone.\n"

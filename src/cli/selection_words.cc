@@ -13,6 +13,10 @@
 
 namespace trainyard::cli {
 
+const char* const kSelectionHelp =
+    "Tasks: id, <group>/<id>, matrix values (lr=0.1), a pattern ('train/*') or a state (:failed).\n"
+    "Run: 46, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1.";
+
 namespace {
 
 /// What the option is called.
@@ -22,13 +26,7 @@ constexpr const char* kWords = "what";
 
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
                    const Unsaid& unsaid) {
-  command
-      .add_option(
-          kWords, words,
-          fmt::format("Tasks: id, <group>/<id>, matrix values (lr=0.1), pattern ('train/*'),\n"
-                      "state (:failed). Run: 46, 46/lr=0.1, runs/sweep, sweep.yaml\n"
-                      "(default: {})",
-                      unsaid.text))
+  command.add_option(kWords, words, fmt::format("Tasks or run (default: {})", unsaid.text))
       ->type_name(value_kinds::kTasks);
   command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
       ->type_name(value_kinds::kRun)

@@ -13,8 +13,11 @@ namespace trainyard::cli {
 
 /// The default, for the help.
 struct Unsaid {
-  std::string text = "the active run in ./runs, else the latest";
+  std::string text = "active run in ./runs, else latest";
 };
+
+/// For the notes of the help: how tasks and runs are written.
+extern const char* const kSelectionHelp;
 
 /// Adds the words and `--run-dir` to a command. Both must outlive it.
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,

@@ -30,13 +30,14 @@ WishWords::WishWords(CLI::App& app) {
   hold_ = app.add_subcommand("hold", "Keep waiting tasks from starting");
   add_selection(*hold_, options_.words, options_.run_directory);
   hold_->footer(
-      std::string(
-          "Examples:\n"
-          "  trainyard hold lr=0.1\n"
-          "  trainyard hold 46 'train/seed=*'\n"
-          "\n"
-          "Held tasks wait until 'trainyard release', also in a resumed run. A held task that is\n"
-          "skipped or killed has ended, and is no longer held.\n") +
+      std::string("Examples:\n"
+                  "  trainyard hold lr=0.1\n"
+                  "  trainyard hold 46 'train/seed=*'\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "Held tasks wait until 'trainyard release', also in a resumed run. A held task that is\n"
+      "skipped or killed has ended, and is no longer held.\n" +
       kCodes);
   release_ = app.add_subcommand("release", "Let held tasks start");
   add_selection(*release_, options_.words, options_.run_directory,
@@ -45,7 +46,7 @@ WishWords::WishWords(CLI::App& app) {
                                "  trainyard release\n"
                                "  trainyard release 46/lr=0.1\n"
                                "\n") +
-                   kCodes);
+                   kSelectionHelp + "\n" + kCodes);
   update_ = app.add_subcommand("update", "Change the priority of tasks");
   add_selection(*update_, options_.words, options_.run_directory);
   update_
@@ -54,13 +55,14 @@ WishWords::WishWords(CLI::App& app) {
       ->type_name(value_kinds::kNumber)
       ->check(wrong_with_priority)
       ->required();
-  update_->footer(
-      std::string("Examples:\n"
-                  "  trainyard update 43/lr=1e-3 --priority 10\n"
-                  "  trainyard update 'seed=0' --priority -1\n"
+  update_->footer(std::string("Examples:\n"
+                              "  trainyard update 43/lr=1e-3 --priority 10\n"
+                              "  trainyard update 'seed=0' --priority -1\n"
+                              "\n") +
+                  kSelectionHelp +
                   "\n"
-                  "The priority counts whenever the tasks wait, also in a resumed run.\n") +
-      kCodes);
+                  "The priority counts whenever the tasks wait, also in a resumed run.\n" +
+                  kCodes);
   for (CLI::App* const command : {hold_, release_, update_}) {
     command->group(command_groups::kChange);
     command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing");

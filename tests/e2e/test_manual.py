@@ -75,6 +75,12 @@ class Manual(YardTest):
                 self.assertIn("--help", named)
                 self.assertEqual([name for name in named if f"\\fB{name}\\fR" not in section], [])
 
+    def test_what_tasks_and_logs_are_is_one_short_line_with_the_default(self):
+        texts = {(*command, text) for command in self.commands() for text in re.findall(
+            r"^  (?:TASKS|--logs FILE) +(.*(?:\n {28}.*)*)$", self.trainyard(*command, "--help", expect=0).stdout, re.M)}
+        self.assertEqual(len(texts), 10)
+        self.assertEqual([text for text in texts if len(text[-1]) > 60], [])
+
     def test_its_exit_codes_are_those_of_the_help(self):
         told = re.search(r"Exit codes: (.*)$", self.trainyard("--help", expect=0).stdout, re.S)[1]
         section = self.page.split(".SH EXIT STATUS\n")[1].split(".SH")[0]
