@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -241,6 +242,17 @@ std::size_t place_of_arena(const FramePrefix& prefix, std::size_t index) {
 
 std::uint64_t arena_at(std::string_view frame, const FramePrefix& prefix, std::size_t index) {
   return Cursor(frame.substr(place_of_arena(prefix, index))).number<std::uint64_t>();
+}
+
+std::uint64_t shared_bytes(std::string_view frame, const FramePrefix& prefix) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < prefix.shared; ++i) {
+    // The last of its numbers.
+    const std::size_t at = place_of_arena(prefix, i + 1) - sizeof(std::uint64_t);
+    const auto bytes = Cursor(frame.substr(at)).number<std::uint64_t>();
+    sum += std::min(bytes, std::numeric_limits<std::uint64_t>::max() - sum);
+  }
+  return sum;
 }
 
 void set_arena_at(std::string& bytes, std::size_t frame_at, const FramePrefix& prefix,

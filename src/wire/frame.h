@@ -106,6 +106,8 @@ Result<Frame> read_frame(const FramePrefix& prefix, std::string_view bytes);
 
 /// Of a whole frame with shared buffers: their arenas as others know them.
 std::uint64_t arena_at(std::string_view frame, const FramePrefix& prefix, std::size_t index);
+/// Bytes of all its shared buffers together; the maximum where the sum would be larger.
+std::uint64_t shared_bytes(std::string_view frame, const FramePrefix& prefix);
 void set_arena_at(std::string& bytes, std::size_t frame_at, const FramePrefix& prefix,
                   std::size_t index, std::uint64_t arena);
 

@@ -233,6 +233,7 @@ TEST(FramePrefix, TellsAHubAllThatItNeeds) {
   EXPECT_EQ(prefix.flags, kRetainedFlag);
   EXPECT_EQ(read_frame(prefix, bytes).value(), frame);
   EXPECT_EQ(arena_at(bytes, prefix, 1), 4U);
+  EXPECT_EQ(shared_bytes(bytes, prefix), 3U);
   set_arena_at(bytes, 0, prefix, 1, 99);
   Frame other = frame;
   other.shared[1].arena = 99;

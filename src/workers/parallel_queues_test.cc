@@ -32,6 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr RemoteEvent<int> kCounted{"counted"};
 constexpr RemoteEvent<Buffer> kLargeOne{"large"};
+constexpr RemoteEvent<Buffer> kOtherOne{"other"};
 
 /// Whoever reads slowly holds up who sends, and not who looks on.
 TEST(ParallelQueues, WaitsForWhoReadsSlowlyAndLosesNothing) {
@@ -189,6 +190,59 @@ TEST(ParallelQueues, GiveARetainedValueAgainToWhoListensAgain) {
     }
     need(worker.node() == 0 || heard == 3, "each time, and not " + std::to_string(heard));
     need(worker.barrier("read"));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+/// Memory that nobody writes to costs nothing.
+TEST(ParallelQueues, BoundRetainedEventsWithTheirBuffersInSharedMemory) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 0) {
+      constexpr std::int64_t kMost = 200 << 20;
+      const auto emit = [&](const RemoteEvent<Buffer>& event, std::int64_t bytes) {
+        bus.emit(event, worker.alloc(DType::UInt8, {bytes}).value(),
+                 {.here = false, .retained = true});
+      };
+      for (int i = 0; i < 3; ++i) emit(kLargeOne, kMost);  // Each replaces the one before.
+      need(worker.barrier("replaced"));
+      std::ofstream(directory / "replaced") << 1;
+      emit(kOtherOne, kMost);
+    } else {
+      need(worker.barrier("replaced"));
+    }
+    static_cast<void>(worker.barrier("refused"));
+  });
+  EXPECT_EQ(number_in(directory / "replaced"), 1);
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 0);
+  EXPECT_EQ(result.failures[0].what,
+            "it was cut off: event 'other': retained events would exceed 256 MiB with their "
+            "buffers; retain fewer or smaller ones");
+}
+
+/// What a worker retained in its own memory goes with it, and counts no more.
+TEST(ParallelQueues, FreeTheRoomOfRetainedBuffersOfAWorkerThatHasEnded) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    constexpr std::int64_t kMost = 200 << 20;
+    const auto emit = [&](const RemoteEvent<Buffer>& event) {
+      bus.emit(event, worker.alloc(DType::UInt8, {kMost}).value(),
+               {.here = false, .retained = true});
+    };
+    if (worker.node() == 0) emit(kLargeOne);
+    need(worker.barrier("sent"));
+    if (worker.node() == 0) return;
+    const auto is_over = [&] {
+      const Json status = Json::parse(worker.status().value());
+      return status.at("workers")[0].at("presence") == "finished";
+    };
+    need(sys::eventually(is_over), "the end of the other one");
+    emit(kOtherOne);
+    need(worker.barrier("kept"));
   });
   EXPECT_TRUE(result) << result.text();
 }

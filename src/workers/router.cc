@@ -18,8 +18,6 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include <fmt/format.h>
-
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -208,13 +206,7 @@ Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefi
   }
   relay(&peer, prefix, frame, receivers_);
   peer.only.reset();
-  if (!is_retained) return {};
-  if (retained_bytes_ + frame.size() > kRetainedBytesMax) {
-    return std::unexpected(Error{
-        fmt::format("more is retained than the {} MiB that may be", kRetainedBytesMax >> 20U)});
-  }
-  retain(peer, prefix, frame);
-  return {};
+  return is_retained ? retain(peer, prefix, frame) : Result<void>();
 }
 
 void Router::pause(RouterPeer& peer) {

@@ -39,8 +39,8 @@ namespace trainyard::workers {
 
 class Router {
  public:
-  /// Of all that is retained.
-  static constexpr std::size_t kRetainedBytesMax = std::size_t{256} << 20;
+  /// Of all retained events, with their buffers in shared memory.
+  static constexpr std::uint64_t kRetainedBytesMax = std::uint64_t{256} << 20;
 
   struct Options {
     Topology topology = Topology::Mesh;
@@ -141,7 +141,11 @@ class Router {
   /// An error: to another machine it cannot go.
   Result<void> put(RouterPeer& to, const wire::FramePrefix& prefix, std::string_view frame,
                    ArenaRelay::End sender);
-  void retain(const RouterPeer& from, const wire::FramePrefix& prefix, std::string_view frame);
+  /// Replaces the last one of the topic. An error: all of them would be more than the bound.
+  Result<void> retain(const RouterPeer& from, const wire::FramePrefix& prefix,
+                      std::string_view frame);
+  /// Removes retained events whose buffers were in the memory of this worker, which is gone.
+  void forget_retained(ArenaRelay::End sender);
   void send_retained(RouterPeer& to, std::uint64_t topic);
   Result<void> name_arenas(const RouterPeer& from, const wire::FramePrefix& prefix,
                            std::string_view frame, const std::vector<RouterPeer*>& receivers,
@@ -236,9 +240,10 @@ class Router {
     wire::FramePrefix prefix;
     ArenaRelay::End sender = 0;
     int node = 0;
+    std::uint64_t size = 0;  ///< Bytes that count towards the bound.
   };
   std::map<std::uint64_t, Retained> retained_;
-  std::size_t retained_bytes_ = 0;
+  std::uint64_t retained_bytes_ = 0;
   std::optional<sys::EventLoop::TimerId> timer_;
   std::set<int> dirty_;
   std::set<int> to_go_on_;  ///< What came of them can be taken now.

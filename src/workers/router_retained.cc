@@ -1,10 +1,15 @@
 // Of the router: the last event of each topic that is to be kept, and who gets it.
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/result.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
 #include "workers/arena_relay.h"
@@ -14,11 +19,20 @@
 
 namespace trainyard::workers {
 
-void Router::retain(const RouterPeer& from, const wire::FramePrefix& prefix,
-                    std::string_view frame) {
+Result<void> Router::retain(const RouterPeer& from, const wire::FramePrefix& prefix,
+                            std::string_view frame) {
   const auto before = retained_.find(prefix.topic);
-  if (before != retained_.end()) {
-    retained_bytes_ -= before->second.bytes.size();
+  const bool replaces = before != retained_.end();
+  const std::uint64_t others = retained_bytes_ - (replaces ? before->second.size : 0);
+  const std::uint64_t shared = wire::shared_bytes(frame, prefix);
+  const std::uint64_t left = kRetainedBytesMax - others;
+  if (frame.size() > left || shared > left - frame.size()) {
+    return std::unexpected(Error{fmt::format(
+        "event '{}': retained events would exceed {} MiB with their buffers; retain fewer or "
+        "smaller ones",
+        routes_.find(prefix.topic)->name, kRetainedBytesMax >> 20U)});
+  }
+  if (replaces) {
     for (std::size_t i = 0; i < before->second.prefix.shared; ++i) {
       arenas_.released(prefix.topic,
                        ArenaRelay::Arena{.sender = before->second.sender,
@@ -26,11 +40,23 @@ void Router::retain(const RouterPeer& from, const wire::FramePrefix& prefix,
                                                                   before->second.prefix, i)});
     }
   }
-  retained_bytes_ += frame.size();
+  const std::uint64_t size = frame.size() + shared;
+  retained_bytes_ = others + size;
   retained_[prefix.topic] = {.bytes = std::string(frame),
                              .prefix = prefix,
                              .sender = end_of(from),
-                             .node = wire::node_of(prefix.origin)};
+                             .node = wire::node_of(prefix.origin),
+                             .size = size};
+  return {};
+}
+
+void Router::forget_retained(ArenaRelay::End sender) {
+  std::erase_if(retained_, [&](const auto& entry) {
+    const Retained& last = entry.second;
+    if (last.sender != sender || last.prefix.shared == 0) return false;
+    retained_bytes_ -= last.size;
+    return true;
+  });
 }
 
 void Router::send_retained(RouterPeer& to, std::uint64_t topic) {
