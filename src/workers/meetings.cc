@@ -57,6 +57,7 @@ Meetings::Answers Meetings::ask(Asker asker, const wire::BarrierRequest& request
     if (is_new) barriers_.erase(entry);
     return {{.to = asker, .reply = {.error = std::move(wrong)}}};
   }
+  std::erase(left_, std::pair(request.name, asker.node));
   barrier.arrived[asker.node] = {
       .sequence = asker.sequence, .since = now, .deadline = now + Duration(request.within_ms)};
   return look();
@@ -67,6 +68,7 @@ Meetings::Answers Meetings::look(std::optional<int> gone) {
   if (gone) {
     std::erase_if(ready_, [&](const Ready& it) { return it.asker.node == *gone; });
     for (auto& [name, barrier] : barriers_) barrier.arrived.erase(*gone);
+    std::erase_if(left_, [&](const auto& it) { return it.second == *gone; });
   }
   const int settled = roll_.settled();
   std::erase_if(ready_, [&](const Ready& it) {
@@ -124,11 +126,13 @@ Meetings::Answers Meetings::overdue(Duration now) {
   for (auto& each : barriers_) {
     const std::string& name = each.first;
     Barrier& barrier = each.second;
-    const std::vector<std::string> missing = missing_names(missing_at(barrier));
-    const std::string error =
-        fmt::format("barrier '{}' waits for {}", name, fmt::join(missing, ", "));
+    const std::vector<int> nodes = missing_at(barrier);
+    const std::vector<std::string> missing = missing_names(nodes);
+    const std::string error = late_text(name, nodes);
     std::erase_if(barrier.arrived, [&](const auto& entry) {
       if (entry.second.deadline > now) return false;
+      left_.emplace_back(name, entry.first);
+      if (left_.size() > kLeftMax) left_.pop_front();
       MeetingAnswer& answer = answers.emplace_back(answer_to(name, barrier, entry));
       answer.reply = {.error = error, .missing = missing};
       return true;
@@ -213,6 +217,22 @@ std::vector<int> Meetings::missing_at(const Barrier& barrier) const {
     if (is_to_come && !barrier.arrived.contains(node)) missing.push_back(node);
   }
   return missing;
+}
+
+std::string Meetings::late_text(const std::string& name, std::vector<int> missing) const {
+  const auto left = std::ranges::stable_partition(missing, [&](int node) {
+    return std::ranges::find(left_, std::pair(name, node)) == left_.end();
+  });
+  const std::vector<int> nodes_left(left.begin(), left.end());
+  missing.erase(left.begin(), left.end());
+  const std::vector<std::string> absent = missing_names(missing);
+  std::string text = fmt::format("barrier '{}'", name);
+  if (!absent.empty()) text += fmt::format(" waits for {}", fmt::join(absent, ", "));
+  if (!nodes_left.empty()) {
+    text += fmt::format("{} {} came before and gave up waiting", absent.empty() ? ":" : ";",
+                        fmt::join(names_of(nodes_left), ", "));
+  }
+  return text;
 }
 
 std::vector<int> Meetings::failed_at(const Barrier& barrier) const {

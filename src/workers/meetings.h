@@ -2,7 +2,9 @@
 // Pure; one thread; time is told.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -41,6 +43,8 @@ class Meetings {
  public:
   /// So many requests of one worker may wait.
   static constexpr std::size_t kWaitingMax = 256;
+  /// Number of workers that are remembered to have left a barrier at their deadline.
+  static constexpr std::size_t kLeftMax = 1'024;
 
   explicit Meetings(const Roll& roll) : roll_(roll) {}
 
@@ -81,6 +85,8 @@ class Meetings {
     std::vector<int> missing = {};  ///< When it was last looked at.
   };
   [[nodiscard]] std::vector<int> missing_at(const Barrier& barrier) const;
+  /// Names the missing workers, apart from them those that had come and left at their deadline.
+  [[nodiscard]] std::string late_text(const std::string& name, std::vector<int> missing) const;
   /// Who has failed and never comes to it.
   [[nodiscard]] std::vector<int> failed_at(const Barrier& barrier) const;
   /// What became of those that never will be ready; empty: so many still can.
@@ -102,6 +108,8 @@ class Meetings {
   std::vector<Ready> ready_;
   std::vector<int> missing_;  ///< Those that were not ready when it was last looked.
   std::map<std::string, Barrier> barriers_;
+  /// The barrier and the node of each worker that left one at its deadline, and has not come back.
+  std::deque<std::pair<std::string, int>> left_;
 };
 
 }  // namespace trainyard::workers

@@ -167,6 +167,46 @@ TEST(Barrier, TellsOneThatWaitedTooLongWhoIsMissing) {
             "worker 2 (collector) waits at barrier 'b' already");
 }
 
+TEST(Barrier, SaysOfOneThatLeftAtItsDeadlineThatItHadCome) {
+  Three it;
+  const auto error_at = [&](Duration now) { return it.meetings.overdue(now).at(0).reply.error; };
+  it.barrier(1, 5);
+  it.now = Duration(1'050);
+  it.barrier(2, 6);
+  EXPECT_EQ(error_at(Duration(1'100)), "barrier 'b' waits for worker 0 (learner)");
+  const std::string left = "; worker 1 (collector) came before and gave up waiting";
+  EXPECT_EQ(error_at(Duration(1'150)), "barrier 'b' waits for worker 0 (learner)" + left);
+  it.barrier(2, 7);
+  EXPECT_EQ(error_at(Duration(1'150)), "barrier 'b' waits for worker 0 (learner)" + left)
+      << "also when nobody had waited any more";
+  it.barrier(1, 6);
+  it.barrier(2, 8);
+  EXPECT_EQ(error_at(Duration(1'150)), "barrier 'b' waits for worker 0 (learner)") << "it is back";
+  it.barrier(0, 1);
+  it.meetings.look(1);
+  it.barrier(2, 9);
+  EXPECT_EQ(error_at(Duration(1'150)), "barrier 'b' waits for worker 1 (collector)")
+      << "one that is gone never came";
+  it.barrier(1, 7, {"collector"});
+  it.meetings.overdue(Duration(1'150));
+  it.barrier(2, 10, {"collector"});
+  EXPECT_EQ(error_at(Duration(1'150)),
+            "barrier 'b': worker 1 (collector) came before and gave up waiting");
+}
+
+TEST(Barrier, RemembersABoundedNumberOfThoseThatLeft) {
+  Three it;
+  const auto ask = [&](int node, const std::string& name) {
+    it.meetings.ask({.node = node, .sequence = 1},
+                    wire::BarrierRequest{.name = name, .roles = {}, .within_ms = 0}, it.now);
+    return it.meetings.overdue(it.now).at(0).reply.error;
+  };
+  for (std::size_t i = 0; i <= Meetings::kLeftMax; ++i) ask(1, fmt::format("{}", i));
+  const std::string left = "; worker 1 (collector) came before and gave up waiting";
+  EXPECT_EQ(ask(2, "1"), "barrier '1' waits for worker 0 (learner)" + left);
+  EXPECT_EQ(ask(2, "0"), "barrier '0' waits for worker 0 (learner), worker 1 (collector)");
+}
+
 /// "2 since 1000 for 1, 2", of each answer.
 std::vector<std::string> waits_in(const Meetings::Answers& answers) {
   std::vector<std::string> waits;
