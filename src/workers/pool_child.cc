@@ -27,6 +27,7 @@
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "workers/parcel.h"
+#include "workers/pool_backend.h"
 #include "workers/pool_releases.h"
 #include "workers/pool_reply.h"
 
@@ -116,11 +117,9 @@ detail::PoolAnswer PoolChild::call(detail::PoolObject& object, wire::Frame frame
 }
 
 void PoolChild::reply(std::uint64_t sequence, detail::PoolAnswer answer) {
+  answer = within_limit(std::move(answer), "its result");
   if (!answer) return send(failure_reply(sequence, answer.error()));
   Result<Parcel> parcel = pack(*std::move(answer), *arenas_);
-  if (parcel && parcel->frame.fields.size() > kPoolLimits.fields_bytes_max) {
-    parcel = std::unexpected(Error{"it has more bytes of JSON than can be sent"});
-  }
   if (!parcel) {
     return send(failure_reply(sequence,
                               {.kind = CallError::Kind::NotCarried,

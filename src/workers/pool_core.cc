@@ -20,6 +20,7 @@
 #include "pipeline/trouble.h"
 #include "trainyard/buffer.h"
 #include "trainyard/pool_options.h"
+#include "workers/parcel.h"
 #include "workers/pool_backend.h"
 #include "workers/pool_call.h"
 #include "workers/pool_processes.h"
@@ -76,6 +77,16 @@ std::string too_many_open(std::size_t open_max) {
   return fmt::format("it has {} calls that it has not answered, and may have no more", open_max);
 }
 
+detail::PoolAnswer within_limit(detail::PoolAnswer it, std::string_view what) {
+  if (!it || it->json.size() <= kPoolLimits.fields_bytes_max) return it;
+  return std::unexpected(CallError{
+      .kind = CallError::Kind::NotCarried,
+      .child = 0,
+      .message = fmt::format("{} cannot be sent: {} bytes of JSON, and at most {} are allowed; "
+                             "use a Buffer for more",
+                             what, it->json.size(), kPoolLimits.fields_bytes_max)});
+}
+
 }  // namespace workers
 
 namespace detail {
@@ -129,6 +140,7 @@ PoolCore::PoolCore(int count, std::chrono::milliseconds grace,
 PoolCore::~PoolCore() { shutdown(grace_); }
 
 void PoolCore::send(std::size_t method, PoolAnswer arguments, const PoolCalls& calls) {
+  arguments = workers::within_limit(std::move(arguments), "its arguments");
   if (arguments) return backend_->send(method, *std::move(arguments), calls);
   for (const auto& call : calls) call->settle(std::unexpected(arguments.error()));
 }

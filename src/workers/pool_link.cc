@@ -41,11 +41,6 @@ std::unexpected<CallError> refused_call(CallError::Kind kind, std::string why) {
 
 std::expected<void, CallError> PoolLink::add(const Parcel& parcel, std::shared_ptr<PoolCall> call) {
   const std::size_t bytes = unshared_bytes_of(parcel.frame);
-  if (parcel.frame.fields.size() > kPoolLimits.fields_bytes_max) {
-    return refused_call(CallError::Kind::NotCarried,
-                        fmt::format("its arguments have {} bytes of JSON, at most {} can be sent",
-                                    parcel.frame.fields.size(), kPoolLimits.fields_bytes_max));
-  }
   if (open_.size() >= options_.open_max) {
     return refused_call(CallError::Kind::Full, too_many_open(options_.open_max));
   }
@@ -100,7 +95,7 @@ void PoolLink::shut_down() const {
 
 void PoolLink::send(const wire::Frame& frame) {
   options_.arenas->with_pool([&](link::ArenaPool& pool) {
-    // add() has seen to the limits, and pack() to those of the buffers.
+    // within_limit() has seen to the JSON, and pack() to the buffers.
     check(socket_->send(frame, &pool).has_value(), "a call within the limits");
   });
 }

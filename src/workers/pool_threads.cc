@@ -78,8 +78,9 @@ bool PoolThreads::serve(Child& child, detail::PoolObject* object,
     child.jobs.pop_front();
     child.running = job.call;
     lock.unlock();
-    job.call->settle(error ? std::unexpected(*error)
-                           : object->call(job.method, std::move(job.arguments)));
+    job.call->settle(
+        error ? std::unexpected(*error)
+              : within_limit(object->call(job.method, std::move(job.arguments)), "its result"));
     lock.lock();
     child.running.reset();
   }

@@ -95,6 +95,7 @@ class Env {
     return changed;
   }
   nlohmann::json echo(const nlohmann::json& value) const { return value; }
+  std::string text(std::size_t bytes) { return std::string(bytes, 'x'); }
   int fail(const std::string& why) {
     ++sum_;
     throw std::runtime_error(why);
@@ -145,7 +146,7 @@ class Env {
 inline int sum_and(Env& env, int more) { return env.sum() + more; }
 
 using Envs = Pool<Env, &Env::add, &Env::sum, &Env::index, &Env::clear, &Env::change, &Env::echo,
-                  &Env::fail, &Env::pass, &Env::unsendable, &Env::take, &Env::no_text,
+                  &Env::text, &Env::fail, &Env::pass, &Env::unsendable, &Env::take, &Env::no_text,
                   &Env::not_a_number, &Env::twice, &Env::kept_at, &Env::both, &Env::die,
                   &Env::exit_with, &Env::pid, &Env::ignore_terminate, &Env::mark_at_end, &sum_and>;
 
