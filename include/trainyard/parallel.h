@@ -64,9 +64,9 @@ struct NatsOptions {
   /// The public nkey of a user, and a file with its seed: both or none.
   std::string nkey = {};
   std::string nkey_seed_file = {};
-  /// Whose certificates are trusted, of `tls://`. Empty: those that the machine trusts.
+  /// Whose certificates are trusted; for `tls://` only. Empty: those that the machine trusts.
   std::string ca_file = {};
-  /// The name in the certificate, where that is not the host of the address.
+  /// The name in the certificate, where that is not the host of the address; for `tls://` only.
   std::string host_name = {};
   /// The run ends when no server, or a machine of it, has not been heard for so long.
   std::chrono::milliseconds lost_after{60'000};
@@ -78,8 +78,8 @@ struct ParallelOptions {
   /// Their numbers. None: from 0 on. One: from it on. Otherwise one for each, all different, from 0
   /// to 65,535 (DI-engine `node_ids`).
   std::vector<int> node_ids = {};
-  /// A port for each, for what it listens on itself; padded like node_ids, from 50515 on (DI-engine
-  /// `ports`). The events need none.
+  /// A port for each, all different, for what it listens on itself; padded like node_ids, from 50515
+  /// on (DI-engine `ports`). The events need none.
   std::vector<int> ports = {};
   /// Of all of them, beside those of a pipeline.
   std::vector<std::string> labels = {};

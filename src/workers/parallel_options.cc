@@ -1,19 +1,25 @@
 #include "workers/parallel_options.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "sys/descriptor.h"
 #include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
 #include "wire/worker.h"
@@ -55,6 +61,27 @@ constexpr int kFirstPort = 50'515;
 constexpr int kWorkersMax = 1'024;
 
 Error wrong(std::string what) { return Error{std::move(what)}; }
+
+/// An error: there is a path, and no file that can be read. Not read: it may be a pipe.
+Result<void> check_readable(std::string_view option, const std::string& path,
+                            std::string_view cure) {
+  if (path.empty()) return {};
+  std::error_code ignored;
+  int why = std::filesystem::is_directory(path, ignored) ? EISDIR : 0;
+  if (why == 0 && ::access(path.c_str(), R_OK) != 0) why = errno;
+  if (why == 0) return {};
+  return std::unexpected(wrong(
+      fmt::format("{}: {}; {}", option,
+                  sys::system_error(fmt::format("cannot read '{}'", path), why).message, cure)));
+}
+
+Result<void> check_nats_files(const NatsOptions& nats) {
+  Result<void> readable =
+      check_readable("ca_file (--nats-ca)", nats.ca_file, "give a file of certificates (PEM)");
+  if (!readable) return readable;
+  return check_readable("nkey_seed_file (--nats-seed)", nats.nkey_seed_file,
+                        "give the file that has the seed of the nkey");
+}
 
 }  // namespace
 
@@ -104,6 +131,15 @@ Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options) {
       return std::unexpected(wrong("attach_to: either all addresses are tls:// or none"));
     }
   }
+  const bool is_secure = servers.front().is_secure;
+  if (!is_secure && !(options.nats.ca_file.empty() && options.nats.host_name.empty())) {
+    return std::unexpected(
+        wrong("ca_file (--nats-ca) and host_name (--nats-host) are for tls:// and have no effect "
+              "on nats://: write the addresses as tls://host:4222, or leave them out"));
+  }
+  if (Result<void> readable = check_nats_files(options.nats); !readable) {
+    return std::unexpected(std::move(readable.error()));
+  }
   return servers;
 }
 
@@ -135,6 +171,7 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
   if (options.max_retries < 0) return std::unexpected(wrong("max_retries is at least 0"));
   std::vector<WorkerPlan> plan;
   std::set<int> known;
+  std::set<int> known_ports;
   for (std::size_t i = 0; i < nodes->size(); ++i) {
     const int node = (*nodes)[i];
     const int port = (*ports)[i];
@@ -147,6 +184,10 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
     }
     if (port < 1 || port > std::numeric_limits<std::uint16_t>::max()) {
       return std::unexpected(wrong(fmt::format("a port is 1 to 65535, not {}", port)));
+    }
+    if (!known_ports.insert(port).second) {
+      return std::unexpected(wrong(fmt::format(
+          "two workers have the port {}: give each another one, or only the first", port)));
     }
     WorkerPlan one{.node = node, .port = port, .roles = {}};
     if (i < options.roles.size()) {

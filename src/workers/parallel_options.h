@@ -1,4 +1,5 @@
-// The options of a parallel run, checked and completed. Pure.
+// The options of a parallel run, checked and completed. Of the machine they look only at
+// the files that the options name.
 #pragma once
 
 #include <string>

@@ -1,0 +1,58 @@
+#include "workers/parallel_options.h"
+
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sys/test_directory.h"
+#include "trainyard/parallel.h"
+
+namespace trainyard::workers {
+namespace {
+
+using testing::HasSubstr;
+
+std::string wrong(const ParallelOptions& options) {
+  const auto plan = plan_workers(options);
+  return plan ? "" : plan.error().message;
+}
+
+ParallelOptions attached(const std::string& server, NatsOptions nats) {
+  return {.attach_to = {server}, .run = "r", .joins = true, .nats = std::move(nats)};
+}
+
+TEST(ParallelOptions, GiveEachWorkerAPortOfItsOwn) {
+  EXPECT_EQ(wrong({.workers = 2, .ports = {6'000, 6'000}}),
+            "two workers have the port 6000: give each another one, or only the first");
+  EXPECT_EQ(wrong({.workers = 2, .ports = {6'000}}), "");
+}
+
+TEST(ParallelOptions, RefuseCertificatesWhereThereIsNoTls) {
+  const std::string why =
+      "ca_file (--nats-ca) and host_name (--nats-host) are for tls:// and have no effect on "
+      "nats://: write the addresses as tls://host:4222, or leave them out";
+  EXPECT_EQ(wrong(attached("nats://a", {.ca_file = "/etc/hostname"})), why);
+  EXPECT_EQ(wrong(attached("nats://a", {.host_name = "b"})), why);
+  EXPECT_EQ(wrong(attached("tls://a", {.host_name = "b"})), "");
+}
+
+TEST(ParallelOptions, NameAFileThatCannotBeRead) {
+  const sys::TemporaryDirectory directory;
+  const std::string path = directory / "file";
+  EXPECT_EQ(wrong(attached("tls://a", {.ca_file = path})),
+            "ca_file (--nats-ca): cannot read '" + path +
+                "': No such file or directory; give a file of certificates (PEM)");
+  EXPECT_EQ(wrong(attached("nats://a", {.nkey = "U", .nkey_seed_file = path})),
+            "nkey_seed_file (--nats-seed): cannot read '" + path +
+                "': No such file or directory; give the file that has the seed of the nkey");
+  EXPECT_THAT(wrong(attached("tls://a", {.ca_file = directory.path()})),
+              HasSubstr(": Is a directory; "));
+  std::ofstream(path) << "x";
+  EXPECT_EQ(wrong(attached("tls://a", {.nkey = "U", .nkey_seed_file = path, .ca_file = path})), "");
+}
+
+}  // namespace
+}  // namespace trainyard::workers
