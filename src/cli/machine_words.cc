@@ -56,8 +56,9 @@ std::optional<std::string> MachineWords::put_into(ParallelOptions& options) cons
     const bool is_nats =
         !nkey_.empty() || !seed_file_.empty() || !ca_file_.empty() || !host_name_.empty();
     if (is_nats) return "--nats-*: no server given: use '--attach nats://host:4222'";
-    if (joins_ || elsewhere_ > 0 || !run_.empty()) {
-      return "--run, --elsewhere and --join need a server: use '--attach nats://host:4222'";
+    if (joins_ || elsewhere_ > 0 || !run_.empty() || lost_after_) {
+      return "--run, --elsewhere, --join and --lost-after need a server: use '--attach "
+             "nats://host:4222'";
     }
     return std::nullopt;
   }
@@ -77,9 +78,11 @@ std::optional<std::string> MachineWords::put_into(ParallelOptions& options) cons
                   .nkey = nkey_,
                   .nkey_seed_file = seed_file_,
                   .ca_file = ca_file_,
-                  .host_name = host_name_,
-                  .lost_after = std::chrono::duration_cast<std::chrono::milliseconds>(
-                      std::chrono::duration<double>(lost_after_))};
+                  .host_name = host_name_};
+  if (lost_after_) {
+    options.nats.lost_after = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::duration<double>(*lost_after_));
+  }
   return std::nullopt;
 }
 

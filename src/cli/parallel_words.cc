@@ -302,6 +302,13 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   }
   if (json_) return "--json needs --status";
   for (const auto& [option, value] :
+       {std::pair("--roles", &roles_), std::pair("--logs", &logs_),
+        std::pair("--node-ids", &nodes_), std::pair("--ports", &ports_)}) {
+    if (value->empty() && parallel_->count(option) > 0) {
+      return fmt::format("{}: the value is empty; give one, or leave the option out", option);
+    }
+  }
+  for (const auto& [option, value] :
        {std::pair("--retry-delay", retry_delay_), std::pair("--grace", grace_)}) {
     if (!std::isfinite(value)) return fmt::format("{}: must be a number of seconds", option);
   }
@@ -372,6 +379,13 @@ int ParallelWords::run_them() {
 }
 
 ExitCode ParallelWords::show_status() const {
+  if (!parallel_->remaining().empty()) {
+    const auto command = typed_command(*parallel_);
+    if (!command) return fail(command.error());
+    return fail(fmt::format(
+        "--status shows active runs and runs nothing: leave out the command '{}', or --status",
+        fmt::join(*command, " ")));
+  }
   const std::vector<json> runs = looks_with_rates();
   if (json_) return answer(json(runs).dump(1) + "\n");
   if (runs.empty()) return answer("no parallel run is at work\n");

@@ -121,6 +121,11 @@ class Parallel(YardTest):
                             (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is not a number"),
                             (("-n", "2", "--rolez", "a,b", "--", "true"), "unknown option '--rolez' (did you mean '--roles'?)"),
                             (("-n", "2", "-x", "true"), "unknown option '-x'"),
+                            (("--status", "--", "true"), "--status shows active runs and runs nothing: leave out the command 'true'"),
+                            (("--status", "--jsn"), "unknown option '--jsn' (did you mean '--json'?)"),
+                            (("-n", "1", "--lost-after", "5", "--", "true"), "--lost-after need a server: use '--attach nats://host:4222'"),
+                            (("-n", "1", "--roles", "", "--", "true"), "--roles: the value is empty"),
+                            (("-n", "1", "--logs", "", "--", "true"), "--logs: the value is empty"),
                             (("-n", "0", "--", "true"), "not in range")):
             with self.subTest(words=words):
                 self.assertIn(says, self.parallel(*words, expect=2).stderr)
