@@ -4,13 +4,17 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "sys/files.h"
 #include "wire/parallel_record.h"
@@ -31,21 +35,51 @@ bool is_log(std::string_view name) {
          std::ranges::count(numbers, '.') <= 1;
 }
 
+/// Names up to the first point of the logs that a former parallel run has left, as its record says.
+/// Nothing: there is no record of one.
+std::optional<std::set<std::string>> stems_of_former_run(const std::string& directory) {
+  const auto text = sys::read_plain_file(fmt::format("{}/{}", directory, wire::kRecordName),
+                                         Bytes{static_cast<std::int64_t>(wire::kRecordBytesMax)},
+                                         sys::Links::Refuse);
+  if (!text || !*text) return std::nullopt;
+  const auto record = wire::read_parallel_record(**text);
+  if (!record) return std::nullopt;
+  std::set<std::string> stems;
+  for (const wire::WorkerRecord& each : record->workers) {
+    stems.insert(fmt::format("worker-{}", each.node));
+  }
+  return stems;
+}
+
 }  // namespace
 
 Result<RunLogs> RunLogs::take(const std::string& directory) {
   auto lock = sys::RunLock::take(directory, kLockName);
   if (!lock) {
     return std::unexpected(Error{fmt::format(
-        "{}: each parallel run needs a directory of its own for its logs", lock.error().message)});
+        "{}: each parallel run needs a directory of its own for its logs; choose another directory "
+        "(--logs)",
+        lock.error().message)});
   }
-  RunLogs logs(directory);
-  logs.lock_ = std::move(*lock);
+  const auto stems = stems_of_former_run(directory);
+  std::vector<std::string> former;
   for (const std::string& name : sys::names_in(directory)) {
-    if (!is_log(name) && name != wire::kRecordName) continue;
+    const bool is_record = name == wire::kRecordName;
+    if (!is_record && !is_log(name)) continue;
+    if (!stems || (!is_record && !stems->contains(name.substr(0, name.find('.'))))) {
+      return std::unexpected(Error{fmt::format(
+          "'{}/{}' is not of a former parallel run and would be lost: choose another directory "
+          "(--logs), or move the file",
+          directory, name)});
+    }
+    former.push_back(name);
+  }
+  for (const std::string& name : former) {
     std::error_code error;  // One that stays is written over.
     std::filesystem::remove(std::filesystem::path(directory) / name, error);
   }
+  RunLogs logs(directory);
+  logs.lock_ = std::move(*lock);
   return logs;
 }
 

@@ -18,8 +18,9 @@ class RunLogs {
  public:
   /// In a directory that nobody else knows.
   static RunLogs in_private(std::string directory) { return RunLogs(std::move(directory)); }
-  /// The directory must be there. An error says which process has it. Logs and record of the run
-  /// before go. The file .workers.lock stays.
+  /// The directory must be there. Removes the record of a former run, and the logs of the workers
+  /// that it lists. An error: another process has the directory, or a file in it that has such a
+  /// name is of no former run; nothing is removed then. The file .workers.lock stays.
   static Result<RunLogs> take(const std::string& directory);
 
   [[nodiscard]] std::string path_of(int node, std::uint32_t life) const;
