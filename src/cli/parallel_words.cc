@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,11 +32,13 @@
 #include "job/workers_text.h"
 #include "model/terms.h"
 #include "ranks/command_ranks.h"
+#include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "settings/setting_value.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
+#include "text/shell_quote.h"
 #include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
 #include "workers/parallel_look.h"
@@ -118,7 +122,15 @@ std::chrono::milliseconds milliseconds(double seconds) {
       std::chrono::duration<double>(seconds));
 }
 
-/// Those that answer, and {"process", "suspended": true} for each that cannot.
+/// The directory in which a process runs; nothing where it has just ended.
+std::optional<std::string> working_directory_of(std::int64_t process) {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process), error);
+  return error ? std::nullopt : std::optional(path.string());
+}
+
+/// Those that answer, and {"process", "suspended": true} for each that cannot; each with its
+/// directory.
 std::vector<json> looks() {
   std::vector<json> all;
   const workers::ParallelLook look = workers::look_at_parallel_runs(kAnswerWithin);
@@ -128,6 +140,10 @@ std::vector<json> looks() {
   }
   for (const std::int64_t process : look.silent) {
     all.push_back({{"process", process}, {"suspended", true}});
+  }
+  for (json& run : all) {
+    const auto directory = working_directory_of(run.value("process", std::int64_t{0}));
+    if (directory) run["directory"] = *directory;
   }
   return all;
 }
@@ -186,18 +202,35 @@ std::string machine_line(const json& machine) {
                      machine.value("heard_ms", 0), machine.value("queued_events", 0U));
 }
 
+/// What was run where; a function of a program has no command.
+std::string origin_of(const json& run) {
+  std::string text;
+  std::vector<std::string> words;
+  for (const std::string& word : run.value("command", std::vector<std::string>())) {
+    words.push_back(text::shell_word(word));
+  }
+  if (!words.empty()) {
+    text += fmt::format("command: {}\n", report::plain(fmt::format("{}", fmt::join(words, " "))));
+  }
+  if (run.contains("directory")) {
+    text += fmt::format("directory: {}\n", report::plain(run.value("directory", "")));
+  }
+  return text;
+}
+
 std::string table_of(const json& run) {
   if (!run.contains("parallel")) {
     return fmt::format(
-        "process {0}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT {0}' "
-        "lets "
-        "it go on\n",
-        run.value("process", 0));
+               "process {0}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT "
+               "{0}' lets it go on\n",
+               run.value("process", 0)) +
+           origin_of(run);
   }
   const json& parallel = run["parallel"];
   std::string text =
       fmt::format("process {}: {}, {}\n", run.value("process", 0), parallel.value("topology", ""),
                   parallel.value("open", false) ? "all are ready" : "not all are ready yet");
+  text += origin_of(run);
   text += fmt::format("{:>6}  {:<12} {:<9} {:>4}  {:>12} {:>12}  {:>7}  {:>8} {:>8}\n", "worker",
                       "roles", "presence", "life", "sends", "gets", "queued", "dropped", "refused");
   for (const json& worker : parallel["workers"]) text += worker_line(worker);

@@ -70,14 +70,16 @@ class Parallel(YardTest):
         self.until("all workers to end", lambda: not any(os.path.exists(f"/proc/{log.read_text().strip()}") for log in logs))
 
     def test_those_at_work_can_be_looked_at(self):
-        process = self.start("-n", "2", "--topology", "star", "--roles", "learner,collector", "--", "sleep", "1000")
+        process = self.start("-n", "2", "--topology", "star", "--roles", "learner,collector", "--logs", "logs", "--", "sh", "-c", "sleep 1000")
         look, = self.until("it to be there", lambda: self.looks(process))
-        self.assertEqual((look["process"], look["command"], look["retries"]), (process.pid, ["sleep", "1000"], 0))
+        directory = str(self.directory.resolve())
+        self.assertEqual((look["process"], look["command"], look["directory"], look["retries"]),
+                         (process.pid, ["sh", "-c", "sleep 1000"], directory, 0))
         self.assertEqual((look["parallel"]["topology"], look["parallel"]["open"], look["parallel"]["barriers"]), ("star", False, []))
         self.assertEqual([(worker["node"], worker["roles"], worker["presence"]) for worker in look["parallel"]["workers"]],
                          [(0, ["learner"], "awaited"), (1, ["collector"], "awaited")])
         shown = self.parallel("--status").stdout
-        self.assertIn(f"process {process.pid}: star, not all are ready yet\n", shown)
+        self.assertIn(f"process {process.pid}: star, not all are ready yet\ncommand: sh -c 'sleep 1000'\ndirectory: {directory}\n", shown)
         self.assertRegex(shown, r"(?m)^ +1  collector +awaited$")
         process.terminate()
         self.assertEqual(process.wait(PATIENCE_S), 143)
@@ -91,8 +93,9 @@ class Parallel(YardTest):
         # Each waits for an answer that does not come.
         looks = [self.start("--status", *words) for words in (["--json"], [])]
         look, shown = (self.end_of(each, expect=0)[0] for each in looks)
-        self.assertIn({"process": process.pid, "suspended": True}, json.loads(look))
-        self.assertIn(f"process {process.pid}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\n",
+        directory = str(self.directory.resolve())
+        self.assertIn({"process": process.pid, "suspended": True, "directory": directory}, json.loads(look))
+        self.assertIn(f"process {process.pid}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\ndirectory: {directory}\n",
                       shown)
         process.send_signal(signal.SIGCONT)
         process.terminate()
