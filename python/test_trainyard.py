@@ -1,5 +1,6 @@
 """The client by itself, outside of any yard. With a yard: tests/e2e/test_two_phase.py."""
 import contextlib
+import importlib.util
 import io
 import json
 import os
@@ -189,6 +190,48 @@ class Import(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", "import trainyard; print(trainyard.__file__, trainyard.Task().id)"],
                                   cwd=directory, check=True, capture_output=True, text=True)
             self.assertEqual(done.stdout, f"{path} \n")
+
+
+class WorkerArguments(unittest.TestCase):
+    """Of a worker that is alone: they are checked before anything is sent."""
+    def setUp(self):
+        self.worker = trainyard.Worker()
+
+    def error_of(self, call, *arguments, **options):
+        error = caught(lambda: call(*arguments, **options))
+        return "%s: %s" % (type(error).__name__, error)
+
+    def test_a_name_is_a_string(self):
+        says = "TypeError: name must be a string, not 5"
+        for call in (lambda: self.worker.emit(5, 5), lambda: self.worker.on(5, print), lambda: self.worker.expect(5),
+                     lambda: self.worker.barrier(5), lambda: self.worker.each(5)):
+            self.assertEqual(self.error_of(call), says)
+        self.assertEqual(self.error_of(self.worker.emit, []), "TypeError: name must be a string, not []")
+
+    def test_a_timeout_is_a_number_of_seconds(self):
+        for wrong in (float("inf"), float("nan"), -1, "3"):
+            says = f"ValueError: timeout must be a number of seconds, 0 or more, or None for no limit, not {wrong!r}"
+            for call, *first in ((self.worker.ready,), (self.worker.barrier, "b"), (self.worker.each, "n"), (self.worker.wait_for, "n")):
+                self.assertEqual(self.error_of(call, *first, timeout=wrong), says)
+        self.assertIsInstance(caught(lambda: self.worker.wait_for("n", timeout=0)), TimeoutError)
+
+    def test_a_reach_is_one_of_three(self):
+        self.assertEqual(self.error_of(self.worker.emit, "n", reach="every"), "ValueError: reach must be one of others, here, all, not 'every'")
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "there is no NumPy")
+    def test_memory_is_of_a_type_that_buffers_have(self):
+        says = "TypeError: dtype must be one of bool, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, float32, float64, not "
+        for wrong in ("complex64", "U3", "datetime64[s]", "nonsense"):
+            self.assertEqual(self.error_of(self.worker.alloc, 3, wrong), says + wrong)
+        self.assertEqual(self.worker.alloc(3, float).dtype.name, "float64")
+
+    def test_the_error_of_a_payload_has_one_line(self):
+        from trainyard.workers.connection import text_of
+        for wrong in (float("nan"), {"loss": [float("inf")]}, "\ud800"):
+            says = self.error_of(text_of, wrong)
+            self.assertRegex(says, "^ValueError: payload cannot be sent as JSON: ")
+            self.assertNotIn("\n", says)
+            self.assertFalse(hasattr(caught(lambda value=wrong: text_of(value)), "__notes__"))
 
 
 PREFIX = struct.Struct("<4sBBHQQIIIIQ")

@@ -24,10 +24,10 @@ import traceback
 from .client import _line
 from .ranks.arenas import Arenas
 from .workers import connection as wire
-from .workers.buffers import Bundle
+from .workers.buffers import Bundle, dtype_of
 from .workers.connection import Connection, Frame, text_of
 from .workers.each import Each
-from .workers.errors import WorkerError
+from .workers.errors import WorkerError, check_timeout
 from .workers.expectation import Expectation
 from .workers.listeners import Listeners, matches
 from .workers.mapped import Mapped
@@ -118,7 +118,7 @@ class Worker:
         buffer, all else as JSON. The last one that is retained is also heard by those who listen later. Waits
         where others do not read as fast."""
         if reach not in _REACHES:
-            raise ValueError("there is no reach %r, there are %s" % (reach, ", ".join(_REACHES)))
+            raise ValueError("reach must be one of %s, not %r" % (", ".join(_REACHES), reach))
         number = topic_of(name)
         if reach != "here" and not self.is_alone:
             self._settle()
@@ -136,6 +136,7 @@ class Worker:
     def alloc(self, shape, dtype="float32"):
         """An array of NumPy in memory that others can map: filled in place and emitted it is not copied. What it
         holds must not change while others read it."""
+        dtype = dtype_of(dtype)
         if self.is_alone:
             import numpy
             return numpy.empty(shape, dtype)
@@ -405,4 +406,5 @@ class Worker:
 
 
 def _milliseconds(timeout):
-    return _WITHIN_MS_MAX if timeout is None else max(0, min(_WITHIN_MS_MAX, int(timeout * 1000)))
+    check_timeout(timeout)
+    return _WITHIN_MS_MAX if timeout is None else int(min(_WITHIN_MS_MAX, timeout * 1000))

@@ -41,6 +41,19 @@ def is_array(value):
         (torch is not None and isinstance(value, getattr(torch, "Tensor", ())))
 
 
+def dtype_of(dtype):
+    """NumPy's, of a type that buffers have."""
+    import numpy
+    try:
+        checked = numpy.dtype(dtype)
+    except (TypeError, ValueError):
+        checked = None
+    if checked is None or checked.name not in _TYPES:
+        names = ", ".join(name for name in _TYPES if name != "bfloat16")  # Which NumPy has not.
+        raise TypeError("dtype must be one of %s, not %s" % (names, dtype))
+    return checked
+
+
 def raw_of(value):
     if hasattr(value, "__array_interface__") or hasattr(value, "detach"):
         array, name = contiguous(value)

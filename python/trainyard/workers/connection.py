@@ -46,9 +46,12 @@ def text_of(value):
     infinities, halves of letters, what has no form in JSON, and what nests too deeply."""
     if value is None:
         return b""
-    text = _to_json(value)
-    if "\\ud" in text:
-        _to_letters(value).encode("utf-8")
+    try:
+        text = _to_json(value)
+        if "\\ud" in text:
+            _to_letters(value).encode("utf-8")
+    except ValueError as error:  # Some versions of Python add lines that say where it is.
+        raise ValueError("payload cannot be sent as JSON: %s" % error) from None
     if text.count("[") + text.count("{") > _LEVELS_MAX and _levels(value) > _LEVELS_MAX:
         raise ValueError("it is nested deeper than %d" % _LEVELS_MAX)
     text = text.encode("ascii")

@@ -2,6 +2,7 @@
 import collections
 import time
 
+from .errors import check_timeout
 from .listeners import is_pattern
 
 
@@ -10,6 +11,7 @@ class Each:
     is to end (`ending`) and what came before has been given. At most `most` wait here; then whoever emits waits."""
 
     def __init__(self, worker, name, timeout, most):
+        check_timeout(timeout)
         if most < 1:
             raise ValueError("at least one event can wait, not %r" % (most,))
         self._worker, self._name, self._timeout, self._most = worker, name, timeout, most

@@ -1,4 +1,15 @@
 """What goes wrong between workers."""
+import math
+
+
+def check_timeout(timeout):
+    """Raises where it is neither None nor a number of seconds."""
+    try:
+        is_good = timeout is None or bool(0 <= timeout < math.inf)
+    except (TypeError, ValueError):
+        is_good = False
+    if not is_good:
+        raise ValueError("timeout must be a number of seconds, 0 or more, or None for no limit, not %r" % (timeout,))
 
 
 class WorkerError(RuntimeError):

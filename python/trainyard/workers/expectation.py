@@ -1,6 +1,7 @@
 """One event that is waited for."""
 import time
 
+from .errors import check_timeout
 from .listeners import is_pattern
 
 
@@ -28,6 +29,7 @@ class Expectation:
     def wait(self, timeout=None):
         """What it carries, however long ago it came; of a pattern its name and that. Raises TimeoutError,
         and WorkerError where this worker is to end."""
+        check_timeout(timeout)
         if self._came:
             return self._payload
         self._worker.will_wait("for '%s'" % self._name)

@@ -4,9 +4,15 @@ import functools
 _NAME_BYTES_MAX = 256
 
 
-@functools.lru_cache(maxsize=4096)
 def topic_of(name):
     """The number of a name, as everybody calculates it (FNV-1a of 64 bits)."""
+    if not isinstance(name, str):
+        raise TypeError("name must be a string, not %r" % (name,))
+    return _topic_of(name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _topic_of(name):
     text = name.encode("utf-8")
     if not 0 < len(text) <= _NAME_BYTES_MAX:
         raise ValueError("the name of an event has 1 to %d bytes, not %d" % (_NAME_BYTES_MAX, len(text)))
