@@ -219,7 +219,7 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
   ends.key.attempt = 2;
   EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
             "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-            "(scheduler.train-nretry), last with no GPU ('gpu-memory' requests one): "
+            "(oom-retries), last with no GPU ('gpu-memory' requests one): "
             "CUDA out of memory");
 }
 

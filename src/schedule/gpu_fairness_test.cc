@@ -175,7 +175,7 @@ TEST(GpuFairness, GivesTheLastTryTheLargestGpuForItself) {
   yard.go(second, at(2));
   EXPECT_EQ(changes(yard.on(at(3), ran_out_of_gpu(0, 3))).front(),
             "0#3 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 3 of 3 tries "
-            "(scheduler.train-nretry), last alone on GPU 1: CUDA out of memory");
+            "(oom-retries), last alone on GPU 1: CUDA out of memory");
 }
 
 TEST(GpuFairness, WaitsForTheLargestGpuThoughASmallOneIsFree) {

@@ -116,7 +116,7 @@ TEST(Resumed, TaskThatWasToHaveTheLargestGpuForItselfHasIt) {
   yard.go(yard.first, at(0));
   EXPECT_EQ(changes(yard.on(at(1), ran_out_of_its_gpu(0, 1))).front(),
             "0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 3 of 3 tries "
-            "(scheduler.train-nretry), last alone on GPU 1: CUDA out of memory");
+            "(oom-retries), last alone on GPU 1: CUDA out of memory");
 }
 
 TEST(Resumed, TaskOfTwoPhasesAsksForBoth) {

@@ -56,10 +56,9 @@ TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
   static_cast<void>(yard.started(0, at(2), 2));
   const model::Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
   EXPECT_THAT(commands(given_up), IsEmpty());
-  EXPECT_THAT(changes(given_up),
-              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
-                          "in 2 of 2 tries (scheduler.train-nretry), last with 10 GB",
-                          "group 0 failed"));
+  EXPECT_THAT(changes(given_up), ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
+                                             "in 2 of 2 tries (oom-retries), last with 10 GB",
+                                             "group 0 failed"));
   EXPECT_TRUE(yard.over());
 }
 

@@ -109,7 +109,7 @@ TEST(Stages, GiveUpLoadingAfterLoadNretryTriesHoweverOftenItTrained) {
   static_cast<void>(yard.says(0, at(7), model::Said::Loading, {}, 4));
   EXPECT_THAT(changes(yard.ended(0, at(8), kKernel, {}, 4)),
               ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory while loading, in 2 "
-                          "of 2 tries (scheduler.load-nretry), last with 1.7 GB",
+                          "of 2 tries (oom-retries), last with 1.7 GB",
                           "group 0 failed"));
 }
 
@@ -168,7 +168,7 @@ TEST(Stages, EndATaskThatRanOutOfMemoryInAllOfItsTrainNretryTries) {
               ElementsAre("stop 0#1"));
   EXPECT_THAT(changes(yard.ended(0, at(4), model::KilledBy{15})),
               ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-                          "(scheduler.train-nretry), last with 1.2 GB",
+                          "(oom-retries), last with 1.2 GB",
                           "group 0 failed"));
 }
 

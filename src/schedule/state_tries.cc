@@ -108,13 +108,11 @@ std::string Scheduler::State::tries_text(const Running& running) const {
   const bool load = running.stage == Stage::Load;
   const Tries& tries = tasks[task].tries;
   const model::Terms& terms = shape_of(task).terms;
-  const std::string key = terms.retries.out_of_memory
-                              ? "oom-retries"
-                              : fmt::format("scheduler.{}-nretry", load ? "load" : "train");
-  return fmt::format("out of memory {} {} of {} tries ({}), last {}",
+  // The task's own key goes over scheduler.load-nretry and train-nretry, of both stages.
+  return fmt::format("out of memory {} {} of {} tries (oom-retries), last {}",
                      load ? "while loading, in" : "in",
                      load ? tries.load_out_of_memory : tries.train_out_of_memory,
-                     memory_tries_max(running.stage, terms, policy_), key,
+                     memory_tries_max(running.stage, terms, policy_),
                      running.promise.largest && running.lack == Lack::GpuMemory
                          ? "alone on " + book_of(running).names_of(running.site.gpus)
                          : "with " + tried_with(running.lack, running.promise));
