@@ -157,6 +157,10 @@ JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttem
                                                        known.word, known.its_end_tells)
                                      : judge(event.end, known.cause, known.time_limit)};
   Ending& ending = judged.ending;
+  const Bytes peak = std::max(event.usage.memory_peak, known.memory_peak);
+  if (ending.message == kOverLimit && peak > Bytes{}) {
+    ending.message += "; its peak was " + to_text(peak);
+  }
   if (known.cause != StopCause::None) return judged;
   const bool by_itself =
       ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed;
@@ -183,7 +187,8 @@ RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int c
   }
   if (!ranks.failed) return words;
   // The kernel ends all that share a limit at once: the first that is seen is not to blame.
-  if (ending.message != kOverLimit) words.before = fmt::format("rank {}: ", *ranks.failed);
+  const bool over_limit = ending.message.starts_with(kOverLimit);
+  if (!over_limit) words.before = fmt::format("rank {}: ", *ranks.failed);
   if (!ranks.finished.empty()) {
     words.after += fmt::format("; {} had exited before with code 0", named(ranks.finished, count));
   }

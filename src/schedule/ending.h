@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
 #include "model/status.h"
@@ -78,6 +79,7 @@ struct KnownOfAttempt {
   Duration time_limit{0};
   std::optional<LastWord> word;
   bool its_end_tells = false;
+  Bytes memory_peak = {};  ///< The least that it can have been, if it was over its limit.
 };
 
 struct JudgedAttempt {

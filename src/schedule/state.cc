@@ -152,11 +152,14 @@ bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional
 /// By what the operating system says, what it said itself, and what is known of its GPUs.
 Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& event) const {
   const model::Terms& terms = shape_of(running.key.task).terms;
+  // An attempt over its limit has used no less than that, whatever the samples show.
+  const Bytes peak = std::max(running.memory_peak, running.promise.memory);
   JudgedAttempt judged = judge_attempt(event, {.two_phase = terms.two_phase,
                                                .cause = running.cause,
                                                .time_limit = time_limit_of(running.key.task),
                                                .word = running.word,
-                                               .its_end_tells = running.its_end_tells});
+                                               .its_end_tells = running.its_end_tells,
+                                               .memory_peak = peak});
   Ending& ending = judged.ending;
   if (judged.ran_out_by_its_errors) running.lack = lack_of(running, event.of_gpu);
   if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) {

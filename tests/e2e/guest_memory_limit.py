@@ -48,8 +48,8 @@ class MemoryLimit(YardTest):
             "  - {id: no-limit, command: [python3, hog.py], memory: 400MB, memory-limit: none}\n")
         for name in ("hog", "of-a-shell"):
             self.assertEqual(tasks[name]["failure"], "OUT_OF_MEMORY", tasks[name])
-            self.assertEqual(tasks[name]["message"],
-                             "used more memory than its limit (memory-limit: hard)")
+            self.assertRegex(tasks[name]["message"],
+                             r"^used more memory than its limit \(memory-limit: hard\); its peak was [\d.]+ MB$")
             self.assertEqual(tasks[name]["attempt"], 1)
         self.assertEqual(self.text("runs/job/g/of-a-shell/stdout.log"), "")
         for name in ("small", "no-limit"):
