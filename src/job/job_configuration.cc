@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "job/job.h"
+#include "job/task_keys.h"
 #include "settings/configuration.h"
 #include "settings/configuration_reader.h"
 #include "text/file_name.h"
@@ -60,7 +61,8 @@ settings::Configuration layered(const LoadOptions& options, const text::YamlDocu
                                 const std::string& directory, text::MistakeList& mistakes) {
   const settings::ConfigurationSources sources{.config_file = options.config_file,
                                                .settings = options.settings,
-                                               .current_directory = options.current_directory};
+                                               .current_directory = options.current_directory,
+                                               .task_keys = keys_of_task_options()};
   settings::Configuration configuration;
   const auto& submission = options.submission;
   if (submission) {

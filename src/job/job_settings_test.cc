@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "job/job.h"
@@ -11,6 +12,8 @@
 
 namespace trainyard::job {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(SettingsOfAJob, ComeInLayersAndSayFromWhere) {
   const sys::TemporaryDirectory directory;
@@ -34,6 +37,16 @@ TEST(SettingsOfAJob, ComeInLayersAndSayFromWhere) {
   EXPECT_EQ(in_force.origin(settings::Setting::SchedulerMaxProcess), "--set");
   EXPECT_TRUE(in_force.flag(settings::Setting::GpuPriorityReverse));
   EXPECT_EQ(job.policy().processes_max, 3);
+}
+
+TEST(SettingsOfAJob, AreNotKeysOfTasks) {
+  LoadOptions options = in_job_directory();
+  options.settings = {"memory=4GB", "memry=4GB", "command=x"};
+  EXPECT_THAT(mistakes_of("groups: [{tasks: [{command: x}]}]\n", options),
+              ElementsAre("--set memory=4GB: 'memory' is a key of tasks, not a setting; use "
+                          "'--memory' with a command, or 'memory' in a job file",
+                          "--set memry=4GB: unknown key 'memry'",
+                          "--set command=x: unknown key 'command'"));
 }
 
 TEST(SettingsOfAJob, SayWhereItRuns) {

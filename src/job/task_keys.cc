@@ -365,5 +365,8 @@ const TaskKeyInfo& info_of(TaskKey key) { return kTable.at(std::to_underlying(ke
 std::span<const std::string_view> keys_of_job() { return kJobKeys; }
 std::span<const std::string_view> keys_of_group() { return kGroupKeys; }
 std::span<const std::string_view> keys_of_task() { return kTheTaskKeys; }
+std::span<const std::string_view> keys_of_task_options() {
+  return keys_of_task().subspan(kOwnTaskKeys.size());
+}
 
 }  // namespace trainyard::job

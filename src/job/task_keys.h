@@ -116,5 +116,7 @@ const TaskKeyInfo& info_of(TaskKey key);
 std::span<const std::string_view> keys_of_job();
 std::span<const std::string_view> keys_of_group();
 std::span<const std::string_view> keys_of_task();
+/// Those of TaskKey alone, which are options of a command as well: --memory.
+std::span<const std::string_view> keys_of_task_options();
 
 }  // namespace trainyard::job

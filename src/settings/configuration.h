@@ -165,6 +165,8 @@ struct ConfigurationSources {
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
   std::vector<std::string> settings;  ///< --set key=value, in order.
   std::string current_directory;      ///< Absolute.
+  /// Keys of tasks, which a mistaken --set may name instead of a setting.
+  std::span<const std::string_view> task_keys = {};
 };
 
 /// The configuration without a job file's, for `trainyard config show`.

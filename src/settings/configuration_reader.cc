@@ -295,6 +295,13 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       continue;
     }
     const auto setting = find_setting(key);
+    if (!setting && std::ranges::find(sources.task_keys, key) != sources.task_keys.end()) {
+      complain(
+          fmt::format("'{0}' is a key of tasks, not a setting; use '--{0}' with a command, or "
+                      "'{0}' in a job file",
+                      key));
+      continue;
+    }
     if (!setting) {
       complain(is_section(key) ? fmt::format("'{}' is a section; name one of its keys", key)
                                : unknown_key(key));
