@@ -18,6 +18,7 @@
 #include "hardware/capacity.h"
 #include "job/job.h"
 #include "job/job_files.h"
+#include "job/program_as_job.h"
 #include "model/resources.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
@@ -62,10 +63,8 @@ model::Capacity capacity_for(const std::string& text, const job::LoadOptions& lo
 }  // namespace
 
 Error unreadable_job(Error error, const std::string& job_file) {
-  const std::string extension = std::filesystem::path(job_file).extension().string();
-  const bool is_yaml = extension == ".yaml" || extension == ".yml" || extension == ".json";
   std::error_code ignored;
-  if (is_yaml || std::filesystem::exists(job_file, ignored)) return error;
+  if (job::is_named_as_job(job_file) || std::filesystem::exists(job_file, ignored)) return error;
   error.message += "; to run a command, write it after '--'";
   return error;
 }

@@ -34,6 +34,7 @@
 #include "job/keep.h"
 #include "job/keep_learned.h"
 #include "job/learned.h"
+#include "job/program_as_job.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
@@ -187,7 +188,8 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
     basis.groups_before = options.submission->groups;
   }
   PlannedJob planned = plan_job(state->spec, basis, document, mistakes);
-  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+  if (!mistakes.empty())
+    return std::unexpected(take_mistakes(std::move(mistakes), options, document));
 
   if (state->spec.name.empty()) state->spec.name = name_of_file(path);
   state->text = text;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "job/job.h"
+#include "job/program_as_job.h"
 #include "job/task_keys.h"
 #include "settings/configuration.h"
 #include "settings/configuration_reader.h"
@@ -88,7 +89,8 @@ std::expected<settings::Configuration, text::Mistakes> Job::configuration_of(
   mistakes.add(document.mistakes());
   settings::Configuration configuration =
       layered(options, document, std::filesystem::path(path).parent_path().string(), mistakes);
-  if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
+  if (!mistakes.empty())
+    return std::unexpected(take_mistakes(std::move(mistakes), options, document));
   return configuration;
 }
 

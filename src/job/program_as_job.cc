@@ -1,0 +1,60 @@
+#include "job/program_as_job.h"
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "job/job.h"
+#include "text/file_name.h"
+#include "text/mistake.h"
+#include "text/shell_quote.h"
+#include "text/yaml_reader.h"
+
+namespace trainyard::job {
+namespace {
+
+std::string extension_of(const std::string& path) {
+  return std::filesystem::path(path).extension().string();
+}
+
+bool is_executable(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::perms permissions = std::filesystem::status(path, ignored).permissions();
+  return permissions != std::filesystem::perms::unknown &&
+         (permissions & std::filesystem::perms::owner_exec) != std::filesystem::perms::none;
+}
+
+/// The command that runs a program; empty for a file that is none.
+std::string command_of_program(const LoadOptions& options) {
+  const std::string& file = options.job_file;
+  if (is_named_as_job(file)) return {};
+  const std::string word = text::shell_word(file);
+  if (extension_of(file) == ".py") return "python " + word;
+  if (extension_of(file) == ".sh") return "bash " + word;
+  if (!is_executable(text::absolute_path(options.current_directory, file))) return {};
+  return file.contains('/') ? word : "./" + word;
+}
+
+}  // namespace
+
+bool is_named_as_job(const std::string& path) {
+  const std::string extension = extension_of(path);
+  return extension == ".yaml" || extension == ".yml" || extension == ".json";
+}
+
+text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,
+                             const text::YamlDocument& document) {
+  const text::YamlNode* const root = document.root();
+  const bool is_job = root != nullptr && root->find("groups") != nullptr;
+  const std::string command = is_job ? std::string() : command_of_program(options);
+  if (command.empty()) return std::move(mistakes).take();
+  return {{.file = options.job_file,
+           .message = fmt::format("is a program, not a job file; write it after '--': trainyard "
+                                  "run -- {}",
+                                  command)}};
+}
+
+}  // namespace trainyard::job
