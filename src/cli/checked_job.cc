@@ -35,16 +35,6 @@ std::unexpected<text::Mistakes> mistaken(const Error& error, const std::string& 
   return std::unexpected(text::Mistakes{{.file = file, .message = error.message}});
 }
 
-/// Of a command nobody knows the lines.
-std::unexpected<text::Mistakes> without_places(text::Mistakes mistakes) {
-  for (text::Mistake& mistake : mistakes) {
-    mistake.file = "the command";
-    mistake.line = 0;
-    mistake.column = 0;
-  }
-  return std::unexpected(std::move(mistakes));
-}
-
 /// In a moment, and without a change to this process, which may start the one that starts tasks.
 model::Capacity memory_and_cpus() {
   return hardware::read_capacity({.own = {}, .raises_limits = false}).capacity;
@@ -79,6 +69,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
     Result<CommandJob> job = job_of_command(words.words, *here);
     if (!job) return mistaken(job.error());
     checked.text = std::move(job->text);
+    checked.line_names = std::move(job->line_names);
     // Where a job file would be that says the same.
     file = *here + "/command.yaml";
   } else {
@@ -93,10 +84,10 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   Result<job::LoadOptions> load = load_options(file, words.config_file, words.settings);
   if (!load) return mistaken(load.error());
   load->gpus_unknown = true;
+  load->line_names = checked.line_names;
   std::expected<job::Job, text::Mistakes> job =
       job::Job::parse(checked.text, *load, capacity_for(checked.text, *load));
-  if (!job)
-    return is_command ? without_places(std::move(job.error())) : std::unexpected(job.error());
+  if (!job) return std::unexpected(std::move(job.error()));
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   return checked;
@@ -118,6 +109,7 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
                                   .config_file = options.config_file,
                                   .settings = options.settings});
   if (!checked) return std::unexpected(checked.error());
+  options.line_names = checked->line_names;
   if (options.dry_run) {
     options.job_file = checked->directory + "/command.yaml";
     options.job_text = checked->text;

@@ -25,11 +25,12 @@ struct JobWords {
 
 struct CheckedJob {
   std::string text;
-  job::JobFiles files;      ///< That it names.
-  std::string job_file;     ///< Absolute; empty: a command.
-  std::string config_file;  ///< Absolute, or empty.
-  std::string directory;    ///< Where we are.
-  std::string first;        ///< The directory of its first run.
+  std::vector<std::string> line_names;  ///< As CommandJob has them; empty: a job file.
+  job::JobFiles files;                  ///< That it names.
+  std::string job_file;                 ///< Absolute; empty: a command.
+  std::string config_file;              ///< Absolute, or empty.
+  std::string directory;                ///< Where we are.
+  std::string first;                    ///< The directory of its first run.
 };
 
 /// Why a job file cannot be read; where it may be a program, with how to type a command.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <expected>
+#include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -81,61 +83,99 @@ std::string usual_name(const CommandWords& words) {
   return parts.empty() ? "command" : as_name(stem_of(parts.front()));
 }
 
-/// "lr: [1e-3, 3e-4]" for "lr=1e-3,3e-4", "seed: 0..3" for "seed=0..3".
-Result<std::string> matrix_line(const std::string& said) {
-  const std::size_t sign = said.find('=');
-  if (sign == 0 || sign == std::string::npos || sign + 1 == said.size()) {
-    return std::unexpected(
-        Error{fmt::format("--matrix {}: must be a key and its values, as in lr=1e-3,3e-4", said)});
-  }
-  std::string values;
-  std::string_view rest = std::string_view(said).substr(sign + 1);
-  const bool single = !rest.contains(',');
-  if (single && rest.contains("..")) {
-    return fmt::format("      {}: {}\n", yaml_scalar(said.substr(0, sign)), yaml_scalar(rest));
-  }
-  while (true) {
-    const std::string_view value = rest.substr(0, rest.find(','));
-    values += (values.empty() ? "" : ", ") + quoted_yaml(value);
-    if (value.size() == rest.size()) break;
-    rest.remove_prefix(value.size() + 1);
-  }
-  return fmt::format("      {}: [{}]\n", yaml_scalar(said.substr(0, sign)), values);
+/// A line of the job file, and what the user has typed for it.
+struct Line {
+  std::string text;
+  std::string name = "the command";
+};
+using Lines = std::vector<Line>;
+
+/// The part before the '=' of `option`, which must not be among `names` yet.
+Result<std::string> take_name(const std::string& option, const std::string& said,
+                              std::set<std::string>& names) {
+  std::string name = said.substr(0, said.find('='));
+  if (names.insert(name).second) return name;
+  return std::unexpected(Error{fmt::format("{} {}: must be given once", option, name)});
 }
 
-Result<std::string> variables_line(const std::vector<std::string>& said) {
-  std::string text = "    env:\n";
-  for (const std::string& variable : said) {
+/// "lr: [1e-3, 3e-4]" for "lr=1e-3,3e-4", "seed: 0..3" for "seed=0..3".
+Result<Lines> matrix_lines(const std::vector<std::string>& all) {
+  if (all.empty()) return Lines{};
+  const std::string option = "--matrix";
+  Lines lines{{.text = "    matrix:", .name = option}};
+  std::set<std::string> names;
+  for (const std::string& said : all) {
+    const std::size_t sign = said.find('=');
+    if (sign == 0 || sign == std::string::npos || sign + 1 == said.size()) {
+      return std::unexpected(Error{
+          fmt::format("--matrix {}: must be a key and its values, as in lr=1e-3,3e-4", said)});
+    }
+    const Result<std::string> name = take_name(option, said, names);
+    if (!name) {
+      return std::unexpected(
+          Error{name.error().message + "; write all its values in one, as in lr=1e-3,3e-4"});
+    }
+    std::string_view rest = std::string_view(said).substr(sign + 1);
+    if (!rest.contains(',') && rest.contains("..")) {
+      lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name), yaml_scalar(rest)),
+                       .name = option});
+      continue;
+    }
+    std::string values;
+    while (true) {
+      const std::string_view value = rest.substr(0, rest.find(','));
+      values += (values.empty() ? "" : ", ") + quoted_yaml(value);
+      if (value.size() == rest.size()) break;
+      rest.remove_prefix(value.size() + 1);
+    }
+    lines.push_back(
+        {.text = fmt::format("      {}: [{}]", yaml_scalar(*name), values), .name = option});
+  }
+  return lines;
+}
+
+Result<Lines> variables_lines(const std::vector<std::string>& all) {
+  const std::string option = "--env";
+  Lines lines{{.text = "    env:", .name = option}};
+  std::set<std::string> names;
+  for (const std::string& variable : all) {
     const std::size_t sign = variable.find('=');
     if (sign == 0 || sign == std::string::npos) {
       return std::unexpected(
           Error{fmt::format("--env {}: must be a name and a value, as in SEED=0", variable)});
     }
-    text += fmt::format("      {}: {}\n", yaml_scalar(variable.substr(0, sign)),
-                        quoted_yaml(variable.substr(sign + 1)));
+    const Result<std::string> name = take_name(option, variable, names);
+    if (!name) return std::unexpected(name.error());
+    lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name),
+                                         quoted_yaml(variable.substr(sign + 1))),
+                     .name = option});
   }
-  return text;
+  return lines;
 }
 
-Result<std::string> keys_text(const CommandWords& words, const std::string& directory) {
-  std::string text;
+Result<Lines> keys_lines(const CommandWords& words, const std::string& directory) {
+  Lines lines;
   for (const job::TaskKeyInfo& info : job::task_keys()) {
     const std::vector<std::string>& said = words.keys.at(std::to_underlying(info.key));
+    const std::string option = fmt::format("--{}", info.name);
     if (info.key == job::TaskKey::WorkingDirectory) {
       const std::string where =
           said.empty() ? directory : sys::absolute_path(said.back(), directory);
-      text += fmt::format("    working-directory: {}\n", quoted_yaml(without_placeholders(where)));
+      lines.push_back({.text = fmt::format("    working-directory: {}",
+                                           quoted_yaml(without_placeholders(where))),
+                       .name = option});
     } else if (info.key == job::TaskKey::Environment && !said.empty()) {
-      const Result<std::string> variables = variables_line(said);
+      Result<Lines> variables = variables_lines(said);
       if (!variables) return variables;
-      text += *variables;
+      std::ranges::move(*variables, std::back_inserter(lines));
     } else if (!said.empty()) {
       // A flag without a value is true.
-      text += fmt::format("    {}: {}\n", info.name,
-                          said.back().empty() ? "true" : yaml_scalar(said.back()));
+      lines.push_back({.text = fmt::format("    {}: {}", info.name,
+                                           said.back().empty() ? "true" : yaml_scalar(said.back())),
+                       .name = option});
     }
   }
-  return text;
+  return lines;
 }
 
 std::string command_text(const std::vector<std::string>& command, bool as_typed) {
@@ -148,22 +188,23 @@ std::string command_text(const std::vector<std::string>& command, bool as_typed)
   return text + "]";
 }
 
-Result<std::string> tasks_of_lines(const std::string& path, bool as_typed) {
+Result<Lines> tasks_of_lines(const std::string& path, bool as_typed) {
   Result<std::string> lines =
       path == "-" ? sys::read_file("/dev/stdin", mib(16)) : text::read_text_file(path);
   if (!lines) return std::unexpected(Error(lines.error()).in("--each-line " + path));
-  std::string text;
+  Lines tasks;
   int number = 0;
   for (std::string_view rest = *lines; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string_view::npos || line[first] == '#') continue;
-    text += fmt::format("      - {{id: \"{}\", command: {}}}\n", ++number,
-                        command_text({std::string(line)}, as_typed));
+    tasks.push_back({.text = fmt::format("      - {{id: \"{}\", command: {}}}", ++number,
+                                         command_text({std::string(line)}, as_typed)),
+                     .name = "--each-line " + path});
   }
-  if (text.empty()) return std::unexpected(Error{fmt::format("no command in '{}'", path)});
-  return text;
+  if (tasks.empty()) return std::unexpected(Error{fmt::format("no command in '{}'", path)});
+  return tasks;
 }
 
 }  // namespace
@@ -201,26 +242,28 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   // Without a matrix there is nothing that a brace could stand for, and all is as it was typed.
   const bool as_typed = words.matrix.empty();
   const std::string name = words.name.empty() ? usual_name(words) : words.name;
-  std::string text =
-      fmt::format("name: {0}\ngroups:\n  - name: {0}\n", quoted_yaml(without_placeholders(name)));
-  const Result<std::string> keys = keys_text(words, directory);
-  if (!keys) return std::unexpected(keys.error());
-  text += *keys;
-  if (!words.matrix.empty()) text += "    matrix:\n";
-  for (const std::string& said : words.matrix) {
-    const Result<std::string> line = matrix_line(said);
-    if (!line) return std::unexpected(line.error());
-    text += *line;
-  }
-  text += "    tasks:\n";
-  if (words.command.empty()) {
-    const Result<std::string> tasks = tasks_of_lines(words.each_line, as_typed);
-    if (!tasks) return std::unexpected(tasks.error());
-    return CommandJob{.name = name, .text = text + *tasks};
-  }
+  const std::string of_name = words.name.empty() ? "the command" : "--name";
+  const std::string quoted = quoted_yaml(without_placeholders(name));
+  Lines lines{{.text = "name: " + quoted, .name = of_name},
+              {.text = "groups:"},
+              {.text = "  - name: " + quoted, .name = of_name}};
   const std::string id = as_typed ? fmt::format("id: {}, ", quoted_yaml(name)) : "";
-  text += fmt::format("      - {{{}command: {}}}\n", id, command_text(words.command, as_typed));
-  return CommandJob{.name = name, .text = std::move(text)};
+  const auto tasks = [&]() -> Result<Lines> {
+    if (words.command.empty()) return tasks_of_lines(words.each_line, as_typed);
+    return Lines{{.text = fmt::format("      - {{{}command: {}}}", id,
+                                      command_text(words.command, as_typed))}};
+  };
+  for (Result<Lines> part : {keys_lines(words, directory), matrix_lines(words.matrix),
+                             Result<Lines>(Lines{{.text = "    tasks:"}}), tasks()}) {
+    if (!part) return std::unexpected(std::move(part.error()));
+    std::ranges::move(*part, std::back_inserter(lines));
+  }
+  CommandJob job{.name = name, .text = {}, .line_names = {}};
+  for (Line& line : lines) {
+    job.text += line.text + "\n";
+    job.line_names.push_back(std::move(line.name));
+  }
+  return job;
 }
 
 }  // namespace trainyard::cli

@@ -28,6 +28,8 @@ struct CommandWords {
 struct CommandJob {
   std::string name;
   std::string text;  ///< A job file.
+  /// What stands for each line of the text in mistakes: "--memory", "the command".
+  std::vector<std::string> line_names;
 };
 
 /// `directory` is where its tasks run unless they say another one: absolute. What a key says is

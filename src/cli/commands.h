@@ -37,6 +37,7 @@ struct RunOptions {
   CommandWords words;        ///< A command in the place of a job file.
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
+  std::vector<std::string> line_names;  ///< As CommandJob has them.
   bool dry_run = false;
   bool json = false;
   /// Where there are any: of the tasks of the run only these are run, and the others stay as they

@@ -36,6 +36,7 @@ Result<job::LoadOptions> load_options_of(const RunOptions& options) {
       load_options(options.job_file, options.config_file, options.settings,
                    options.resume.empty() ? options.run_directory : options.resume);
   if (load) load->files = options.job_files;
+  if (load) load->line_names = options.line_names;
   if (!load || !options.next) return load;
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
   if (!job) return std::unexpected(job.error());

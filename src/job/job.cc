@@ -163,7 +163,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   text::MistakeList mistakes;
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
   const std::string directory = std::filesystem::path(path).parent_path().string();
-  const text::YamlDocument document(text, options.job_file);
+  const text::YamlDocument document(text, options.job_file, options.line_names);
   mistakes.add(document.mistakes());
 
   auto state = std::make_unique<State>();

@@ -81,6 +81,8 @@ struct LoadOptions {
   std::vector<model::NamedMachine> machines = {};
   /// What files say that the job file names, whatever stands there now.
   JobFiles files;
+  /// For the text of a command: the option behind each line, which mistakes name. Empty: a file's.
+  std::vector<std::string> line_names = {};
 };
 
 /// The JSON object that a task of the run has left, by its group as people call it and its id;

@@ -85,7 +85,7 @@ std::expected<settings::Configuration, text::Mistakes> Job::configuration_of(
     const std::string& text, const LoadOptions& options) {
   text::MistakeList mistakes;
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
-  const text::YamlDocument document(text, options.job_file);
+  const text::YamlDocument document(text, options.job_file, options.line_names);
   mistakes.add(document.mistakes());
   settings::Configuration configuration =
       layered(options, document, std::filesystem::path(path).parent_path().string(), mistakes);

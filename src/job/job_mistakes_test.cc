@@ -21,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 /// A job with one task of these keys.
 std::vector<std::string> in_task(std::string_view keys, std::string_view matrix = "") {
@@ -376,6 +377,18 @@ TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
                   "CPUs, this machine has 4"));
   EXPECT_THAT(in_task("command: x, memory: '{m}'", "  matrix: {m: [1GB, 18GB, 19GB]}\n"),
               ElementsAre(HasSubstr("task 'm=19GB' can never run here: needs 19 GB")));
+}
+
+TEST(JobMistakes, OfACommandNameItsOptions) {
+  LoadOptions options = in_job_directory();
+  options.line_names = {"the command", "--gpus", "--memory"};
+  const std::string text = "groups: [{name: fit, tasks: [{command: x}],\n";
+  EXPECT_THAT(
+      mistakes_of(text + "gpus: 1,\nmemory: 1GB}]\n", options),
+      ElementsAre(StartsWith("--gpus: group 'fit': task 'fit-1' can never run here: needs a "
+                             "GPU, this machine has none")));
+  EXPECT_THAT(mistakes_of(text + "gpus: 0,\nmemory: 900GB}]\n", options),
+              ElementsAre(StartsWith("--memory: group 'fit': task 'fit-1' can never run here")));
 }
 
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {

@@ -283,8 +283,9 @@ class YamlBuilder final : public YAML::EventHandler {
   std::unordered_map<YAML::anchor_t, Anchored> anchors_;
 };
 
-YamlDocument::YamlDocument(std::string_view text, std::string file)
-    : text_(text), file_(std::move(file)) {
+YamlDocument::YamlDocument(std::string_view text, std::string file,
+                           std::vector<std::string> line_names)
+    : text_(text), file_(std::move(file)), line_names_(std::move(line_names)) {
   if (text_.size() > kTextFileMax) {
     mistakes_.push_back({.file = file_, .message = "is larger than 16 MiB"});
     return;
@@ -334,6 +335,11 @@ void YamlDocument::parse() {
 }
 
 Mistake YamlDocument::mistake(Place place, std::string message) const {
+  if (!line_names_.empty()) {
+    const int last = static_cast<int>(line_names_.size());
+    const auto index = static_cast<std::size_t>(std::clamp(place.line, 1, last) - 1);
+    return {.file = line_names_[index], .message = std::move(message)};
+  }
   if (place.line < 1 || line_starts_.empty()) return {.file = file_, .message = std::move(message)};
   const std::size_t index = std::min(static_cast<std::size_t>(place.line), line_starts_.size()) - 1;
   const std::string_view before = std::string_view(text_).substr(

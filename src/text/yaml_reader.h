@@ -42,8 +42,9 @@ class YamlDocument {
   static constexpr std::size_t kDepthMax = 64;
 
   /// Reads one document. Merge keys (`<<: *defaults`) are followed. `file` stands for the text in
-  /// mistakes. Never fails: what is wrong is in mistakes().
-  YamlDocument(std::string_view text, std::string file);
+  /// mistakes. Never fails: what is wrong is in mistakes(). `line_names`: for text that is in no
+  /// file, what mistakes name instead of the file and each line of it; empty: file and line.
+  YamlDocument(std::string_view text, std::string file, std::vector<std::string> line_names = {});
 
   /// What the document is; nullptr when it could not be read at all.
   [[nodiscard]] const YamlNode* root() const { return root_; }
@@ -67,6 +68,7 @@ class YamlDocument {
 
   std::string text_;
   std::string file_;
+  std::vector<std::string> line_names_;
   std::vector<std::size_t> line_starts_;
   Mistakes mistakes_;
   std::deque<YamlNode> nodes_;  ///< Stable: nodes point to each other.

@@ -101,6 +101,15 @@ TEST(YamlDocument, RefusesKeysThatAreThereTwice) {
                           "f.yaml:4:1: duplicate key 'b'; the first is in line 2"));
 }
 
+TEST(YamlDocument, NamesInMistakesWhatStandsForALine) {
+  const YamlDocument document("a: 1\nb: 2\na: 3\n", "f.yaml", {"--a", "--b", "--again"});
+  ASSERT_EQ(document.mistakes().size(), 1U);
+  EXPECT_EQ(to_text(document.mistakes().front()),
+            "--again: duplicate key 'a'; the first is in line 1");
+  EXPECT_EQ(to_text(document.mistake(Place{}, "has no 'groups'")), "--a: has no 'groups'");
+  EXPECT_EQ(to_text(document.mistake(Place{.line = 9, .column = 1}, "x")), "--again: x");
+}
+
 TEST(YamlDocument, RefusesKeysThatAreNoWords) {
   EXPECT_THAT(mistakes_in("{[1]: 2, x: {~: 1}}"),
               ElementsAre("f.yaml:1:14: a key must be a word", "f.yaml:1:2: a key must be a word"));

@@ -145,7 +145,10 @@ class Submitting(QueueTest):
     def test_what_is_wrong_is_said_at_once_and_leaves_nothing(self):
         for words, said in ((["--gpu-memory", "10GBB", "--", "true"], "gpu-memory"),
                             (["--matrix", "lr", "--", "true"], "--matrix lr: must be a key and its values"),
+                            (["--matrix", "lr=1", "--matrix", "lr=2", "--", "true"],
+                             "--matrix lr: must be given once; write all its values in one, as in lr=1e-3,3e-4"),
                             (["--env", "X", "--", "true"], "--env X: must be a name and a value"),
+                            (["--env", "X=1", "--env", "X=2", "--", "true"], "--env X: must be given once"),
                             (["--needs", "77", "--", "true"], "run 77 not found"),
                             (["--each-line", "nowhere.txt"], "--each-line nowhere.txt"),
                             (["nowhere.yaml"], "nowhere.yaml: file not found\n"),
@@ -189,7 +192,10 @@ class Submitting(QueueTest):
         self.assertIn("EXIT 3", bad.stdout)
         wrong = run("--gpu-memory", "10GBB", "--", "true")
         self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
-        self.assertTrue(wrong.stderr.startswith("the command: "), wrong.stderr)
+        self.assertTrue(wrong.stderr.startswith("--gpu-memory: group 'true': "), wrong.stderr)
+        never = run("--name", "never", "--device", "cuda:99", "--", "true")
+        self.assertEqual((never.returncode, never.stdout), (2, ""))
+        self.assertTrue(never.stderr.startswith("--device: group 'never': task 'never' can never run here"), never.stderr)
         self.trainyard("run", "--resume", "runs/bad", expect=1)
 
 
