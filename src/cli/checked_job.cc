@@ -109,18 +109,16 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
                                   .config_file = options.config_file,
                                   .settings = options.settings});
   if (!checked) return std::unexpected(checked.error());
+  options.job_file = checked->directory + "/command.yaml";
+  options.job_text = checked->text;
   options.line_names = checked->line_names;
-  if (options.dry_run) {
-    options.job_file = checked->directory + "/command.yaml";
-    options.job_text = checked->text;
-    return options;
-  }
-  const std::string first = options.run_directory.empty()
-                                ? checked->first
-                                : sys::absolute_path(options.run_directory, checked->directory);
+  return options;
+}
+
+Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_directory) {
   const Result<std::string> reserved =
-      reserve_new_directory(first, run::kept_job_path, checked->text);
-  if (!reserved) return mistaken(reserved.error());
+      reserve_new_directory(run_directory, run::kept_job_path, options.job_text);
+  if (!reserved) return std::unexpected(reserved.error());
   options.run_directory = *reserved;
   options.job_file = run::kept_job_path(*reserved);
   return options;

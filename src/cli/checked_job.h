@@ -56,8 +56,10 @@ std::expected<void, text::Mistakes> look_at_job(const RunOptions& options, job::
 /// What the files said that its job file named when it was submitted; none where nothing is kept.
 Result<job::JobFiles> kept_files_of(const std::string& run_directory);
 
-/// A command's run: its job file is in a directory that is kept for it. Of a dry run it stays in
-/// memory.
+/// The run of a command. Its job file is text in memory: nothing is written.
 std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options);
+
+/// Writes the job file of a command into a new directory: run_directory, or the next that is free.
+Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_directory);
 
 }  // namespace trainyard::cli

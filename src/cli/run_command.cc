@@ -423,7 +423,7 @@ Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachine
 ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departure) {
   Result<Grounds> grounds = lay_grounds();
   if (!grounds) return fail(grounds.error());
-  const Result<RunOptions> options = fill_in(typed);
+  Result<RunOptions> options = fill_in(typed);
   if (!options) return fail(options.error());
   Result<job::LoadOptions> load = load_options_of(*options);
   if (!load) return fail(load.error());
@@ -445,6 +445,14 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
     Result<void> will_do = choose_tasks(*options, *job);
     if (will_do) will_do = check_machines(*machines, *job, here);
     if (!will_do) return fail(will_do.error());
+    if (options->words.is_command()) {
+      options = with_kept_job(*std::move(options), job->paths().run_directory);
+      if (!options) return fail(options.error());
+      load->job_file = options->job_file;
+      load->run_directory = options->run_directory;
+      job = read_job(*options, *load, machines->capacity(here));
+      if (!job) return fail(job.error());
+    }
     const Result<sys::RunLock> lock = claim_directory(*options, *machines, *job);
     if (lock) {
       const Result<void> waited = wait_for_earlier_machines(job->paths().run_directory, *machines);

@@ -193,9 +193,11 @@ class Submitting(QueueTest):
         wrong = run("--gpu-memory", "10GBB", "--", "true")
         self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
         self.assertTrue(wrong.stderr.startswith("--gpu-memory: group 'true': "), wrong.stderr)
+        before = sorted((self.directory / "runs").iterdir())
         never = run("--name", "never", "--device", "cuda:99", "--", "true")
         self.assertEqual((never.returncode, never.stdout), (2, ""))
         self.assertTrue(never.stderr.startswith("--device: group 'never': task 'never' can never run here"), never.stderr)
+        self.assertEqual(sorted((self.directory / "runs").iterdir()), before)
         self.trainyard("run", "--resume", "runs/bad", expect=1)
 
 
