@@ -1,0 +1,50 @@
+#!/usr/bin/python3
+"""tools/layers.py, with files that break a rule and files that do not."""
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import layers
+
+
+class Layers(unittest.TestCase):
+    def setUp(self):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-layers-"))
+        self.addCleanup(shutil.rmtree, self.place)
+
+    def write(self, name, text):
+        path = self.place / name
+        path.write_text(text)
+        return path
+
+
+class Sleeps(Layers):
+    def faults(self, name, line):
+        return [fault.rpartition(":1: ")[2] for fault in layers.sleeps(self.write(name, line + "\n"))]
+
+    def test_finds_each_way_in_which_a_cpp_test_sleeps(self):
+        for line in ("std::this_thread::sleep_for(1s);", "namespace own = std::this_thread; own::sleep_until(then);",
+                     "const auto nap = &std::this_thread::sleep_for<int, std::milli>;", "::usleep(1);", "::sleep(1);",
+                     "::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);", "::poll(nullptr, 0, 10);",
+                     "::ppoll(nullptr, 0, &time, nullptr);", "::select(0, nullptr, nullptr, nullptr, &time);"):
+            with self.subTest(line):
+                self.assertEqual(self.faults("a_test.cc", line), ["a test waits for what happens, and does not sleep"])
+
+    def test_finds_no_sleep_in_what_waits_for_a_descriptor_or_is_no_test(self):
+        self.assertEqual(self.faults("a_test.cc", "::poll(&waiting, 1, 100); ::select(4, &set, nullptr, nullptr, &time);"), [])
+        self.assertEqual(self.faults("a.cc", "::poll(nullptr, 0, 10);"), [])
+
+    def test_finds_each_way_in_which_a_python_test_sleeps(self):
+        for line in ("time.sleep(1)", "while time.monotonic() < 3: pass", "threading.Event().wait(1)", "Event().wait(timeout=1)",
+                     "select.select([], [], [], 1)"):
+            with self.subTest(line):
+                self.assertRegex("".join(self.faults("test_a.py", line)), r"^a test waits for what happens, not for .*\(\)$")
+        self.assertEqual(len(self.faults("test_a.py", "from time import sleep")), 1)
+
+    def test_finds_no_sleep_in_what_waits_for_somebody_in_python_or_is_the_text_of_a_task(self):
+        self.assertEqual(self.faults("test_a.py", "done.wait(1); select.select([pipe], [], [], 1); script = 'time.sleep(1)'"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
