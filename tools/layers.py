@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
 folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system,
-that a comment names no file that is not there, that no test sleeps, and that no
-work is left marked as urgent.
+that a comment names no file that is not there, that no test sleeps, that each test file has tests
+and is built, and that no work is left marked as urgent.
 
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
 """
@@ -72,6 +72,7 @@ TIMED = {
 SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|(?:clock_)?nanosleep)\b|::sleep\(|\bp?poll\((?:nullptr|NULL), 0,|"
                    r"\bselect\(0, (?:nullptr|NULL), (?:nullptr|NULL), (?:nullptr|NULL),")
 PYTHON_SLEEP = re.compile(r"time\.(?:sleep|monotonic|time)\(|(?:\w+\.)?Event\(\)\.wait\(|select\.select\(\[\], \[\], \[\],")
+TEST_CASE = re.compile(r"^(?:(?:TYPED_)?TEST(?:_F|_P)?|RC_GTEST_\w+)\(|^    def test_", re.MULTILINE)
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
 
 
@@ -203,13 +204,28 @@ def sleeps(path):
                 yield f"{path}:{number}: a test waits for what happens, and does not sleep"
 
 
+def lost(path):
+    """A file of tests that runs none: it has none, or the CMakeLists.txt of its folder does not name it."""
+    if path.stem.endswith("_test") and path.suffix == ".cc":
+        name = path.name
+    elif path.stem.startswith("test_") and path.parent.name == "e2e":
+        name = f"trainyard_e2e({path.stem.removeprefix('test_')}"
+    else:
+        return
+    if not TEST_CASE.search(path.read_text()):
+        yield f"{path}:1: has no test"
+    lists = next(there for folder in path.parents if (there := folder / "CMakeLists.txt").exists())
+    if not re.search(rf"(?<!\w){re.escape(name)}\b", lists.read_text()):
+        yield f"{path}:1: no test runs: {lists} has no '{name}'"
+
+
 def main():
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
     files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*")) if p.suffix in (".h", ".cc")]
     scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"),
                *pathlib.Path("examples").rglob("*_test.py"), *pathlib.Path("tools").glob("*_test.py")]
     found = [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
-    found += [fault for path in [*files, *sorted(scripts)] for fault in sleeps(path)]
+    found += [fault for path in [*files, *sorted(scripts)] for fault in [*sleeps(path), *lost(path)]]
     print("\n".join(found) if found else f"layers: ok, {len(files)} files")
     return 1 if found else 0
 

@@ -46,5 +46,31 @@ class Sleeps(Layers):
         self.assertEqual(self.faults("test_a.py", "done.wait(1); select.select([pipe], [], [], 1); script = 'time.sleep(1)'"), [])
 
 
+class Lost(Layers):
+    def faults(self, name, text, lists):
+        (self.place / "e2e").mkdir(exist_ok=True)
+        self.write("CMakeLists.txt", lists)
+        self.write("e2e/CMakeLists.txt", lists)
+        return [fault.partition(":1: ")[2] for fault in layers.lost(self.write(name, text))]
+
+    def test_finds_a_test_file_without_a_test(self):
+        self.assertEqual(self.faults("a_test.cc", "// TEST(A, B)\n", "TESTS a_test.cc)"), ["has no test"])
+        self.assertEqual(self.faults("e2e/test_a.py", "class A(YardTest):\n    pass\n", "trainyard_e2e(a SLOW)"), ["has no test"])
+
+    def test_finds_a_test_file_that_nobody_builds(self):
+        for text in ("TEST(A, B) {}\n", "TEST_F(A, B) {}\n", "RC_GTEST_PROP(A, B, ()) {}\n"):
+            self.assertEqual(self.faults("a_test.cc", text, "TESTS a_test.cc)"), [])
+            self.assertEqual(self.faults("a_test.cc", text, "TESTS of_a_test.cc)"),
+                             [f"no test runs: {self.place}/CMakeLists.txt has no 'a_test.cc'"])
+        case = "class A(YardTest):\n    def test_b(self):\n        pass\n"
+        self.assertEqual(self.faults("e2e/test_a.py", case, "trainyard_e2e(a)"), [])
+        self.assertEqual(self.faults("e2e/test_a.py", case, "trainyard_e2e(a_b)"),
+                         [f"no test runs: {self.place}/e2e/CMakeLists.txt has no 'trainyard_e2e(a'"])
+
+    def test_asks_nothing_of_what_is_no_test_file(self):
+        self.assertEqual(self.faults("test_yard.h", "// Helps tests.\n", ""), [])
+        self.assertEqual(self.faults("e2e/yard.py", "", ""), [])
+
+
 if __name__ == "__main__":
     unittest.main()

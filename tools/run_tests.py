@@ -5,8 +5,8 @@ Unit tests are pure or own their clock, so each has one attempt. Tests that star
 once; those that fail then run again, one at a time, up to twice. A test that needed another attempt is listed as flaky:
 it passes, and is to be examined. More than 25 failures are no accident and are not repeated.
 
-The exit code is 0 when every test passed and no process still runs a program of the build directory. The last line of the
-output is "N passed, N failed".
+The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process still runs a
+program of the build directory. The last line of the output is "N passed, N failed".
 """
 import argparse
 import contextlib
@@ -27,6 +27,9 @@ REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hour
 NAMED_MAX = 8  # The names of failed tests must be within the last ten lines.
 WORDS_MAX = 200  # Of a command line that is shown.
 LEFT_BEHIND_PATIENCE_S = 10
+# What googletest and unittest print, and pass, when they have run nothing.
+RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
+RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
 
 # A test without a label is a unit test, so that a new one cannot drop out.
 LABELS = ("process", "e2e", "examples", "slow", "bench")
@@ -41,11 +44,11 @@ def labels(*names):
 
 
 def run(build, selection, jobs, timeout_s, within_s=None):
-    """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped" or "failed"."""
+    """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed"."""
     with tempfile.TemporaryDirectory() as directory:
         report = pathlib.Path(directory, "report.xml")
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
-                   "--timeout", str(timeout_s), "--output-junit", report, *selection]
+                   "--timeout", str(timeout_s), "--output-junit", report, "--test-output-truncation", "head", *selection]
         try:
             code = call(command, within_s)
             cases = list(xml.parse(report).getroot().iter("testcase"))
@@ -82,11 +85,20 @@ def call(command, within_s):
 
 def outcome(case):
     if case.get("status") == "run":
-        return "passed"
+        output = case.findtext("system-out", "")
+        if RAN_NOTHING.search(output):
+            return "empty"
+        match = RAN_AND_SKIPPED.search(output)
+        return "skipped" if match and int(match[1]) <= int(match[2]) else "passed"
     # "notrun" is also the status of a test whose program is missing.
     skipped = case.find("skipped")
     by_itself = skipped is not None and skipped.get("message", "").startswith("SKIP_")
     return "skipped" if by_itself or case.get("status") == "disabled" else "failed"
+
+
+def programs_without_tests(build):
+    """The programs in which gtest_discover_tests() has found no test."""
+    return [path.name.partition("[")[0] for path in build.rglob("*_tests.cmake") if "add_test(" not in path.read_text()]
 
 
 def failed_in(outcomes):
@@ -144,6 +156,7 @@ def wait_until_none_is_left(build, before):
 
 def run_all(build, given, before, outcomes):
     """Runs the tests into `outcomes`, which has what is known of them also where this raises. Returns those that are flaky."""
+    outcomes.update(dict.fromkeys(programs_without_tests(build), "empty"))
     print("== unit tests", flush=True)
     outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout))
     print("\n== tests that start processes", flush=True)
@@ -193,6 +206,7 @@ def run_and_report(build, given):
     except Broken as error:
         broken = error
     failed = failed_in(outcomes)
+    empty = [name for name, what in outcomes.items() if what == "empty"]
     left = wait_until_none_is_left(build, before)
 
     print()
@@ -202,14 +216,16 @@ def run_and_report(build, given):
         print(f"skipped: {name}")
     for pid, command in list(left.items())[:NAMED_MAX]:
         print(f"still running: {pid}: {command}")
+    for name in sorted(empty):
+        print(f"ran no test: {name}")
     if len(failed) > NAMED_MAX:
         print(f"failed: {len(failed) - NAMED_MAX} more")
     for name in sorted(failed)[:NAMED_MAX]:
         print(f"failed: {name}")
     if broken:
         print(f"run_tests: {broken}")
-    print(f"{list(outcomes.values()).count('passed')} passed, {len(failed)} failed")
-    return 1 if failed or left or broken else 0
+    print(f"{list(outcomes.values()).count('passed')} passed, {len(failed) + len(empty)} failed")
+    return 1 if failed or empty or left or broken else 0
 
 
 if __name__ == "__main__":

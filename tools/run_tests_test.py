@@ -95,6 +95,29 @@ class RunTests(unittest.TestCase):
         self.tests += 'add_test(unit/missing "/nonexistent")\n'
         self.assertEqual(self.outcome(), (1, ["skipped: process/skips", "failed: unit/missing", "2 passed, 1 failed"]))
 
+    def test_fails_where_a_file_or_a_program_runs_no_test_and_names_it(self):
+        (self.build / "test_none.py").write_text("import unittest\nprint('x' * 5000)\nclass A(unittest.TestCase): pass\n")
+        self.add("e2e/none", f"cd {self.build} && python3 -m unittest -v test_none", labels="e2e")
+        self.add("unit/none", "echo '[==========] Running 0 tests from 0 test suites.'")
+        (self.build / "a_test[1]_tests.cmake").write_text("set(a_test_TESTS)\n")
+        (self.build / "b_test[1]_tests.cmake").write_text("add_test(unit/b b_test)\n")
+        self.assertEqual(self.outcome(), (1, ["ran no test: a_test", "ran no test: e2e/none", "ran no test: unit/none",
+                                              "2 passed, 3 failed"]))
+        self.assertEqual(self.attempts("e2e/none"), 1)
+
+    def test_lists_a_file_that_has_skipped_all_its_tests_as_skipped(self):
+        for name, skipped in (("one", 1), ("all", 2), ("module", 2)):
+            function = "def setUpModule(): raise unittest.SkipTest('why')" if name == "module" else ""
+            (self.build / f"test_{name}.py").write_text(f"""
+import unittest
+{function}
+class A(unittest.TestCase):
+    def test_a(self): self.skipTest("why")
+    def test_b(self): {skipped} == 1 or self.skipTest("why")
+""")
+            self.add(f"e2e/{name}", f"cd {self.build} && python3 -m unittest -v test_{name}", labels="e2e")
+        self.assertEqual(self.outcome(), (0, ["skipped: e2e/all", "skipped: e2e/module", "3 passed, 0 failed"]))
+
     def test_fails_where_a_label_selects_no_test(self):
         self.tests = self.tests.replace("process", "bench")
         self.assertEqual(self.outcome(), (1, ["run_tests: ctest ran no test of one kind", "1 passed, 0 failed"]))
