@@ -16,9 +16,9 @@ lint:         ; scripts/setup check && cmake --workflow --preset tidy        # c
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
 layers:       ; /usr/bin/python3 tools/layers.py                                      # who may include whom
 prose:        ; /usr/bin/python3 tools/prose.py build/dev/src/cli/trainyard           # how README and --help are worded
-fmt:          ; scripts/setup check && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
-fmt-check:    ; git ls-files '*.h' '*.cc' | xargs -n 100 -P 2 clang-format-19 --dry-run --Werror
-sim:          ; TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
+fmt:          ; scripts/setup format && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
+fmt-check:    ; scripts/setup format && git ls-files '*.h' '*.cc' | xargs -n 100 -P 2 clang-format-19 --dry-run --Werror
+sim:          ; scripts/setup build && TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
 shell:        ; TRAINYARD_SHELL_CASES=$(SEEDS) TRAINYARD_SHELL_SEED=$(SEED) scripts/shell  # values in commands
 bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers
 fuzz:         ; scripts/setup check && scripts/fuzz                          # a minute a parser
