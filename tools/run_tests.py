@@ -5,8 +5,8 @@ Unit tests are pure or own their clock, so each has one attempt. Tests that star
 once; those that fail then run again, one at a time, up to twice. A test that needed another attempt is listed as flaky:
 it passes, and is to be examined. More than 25 failures are no accident and are not repeated.
 
-The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process still runs a
-program of the build directory. The last line of the output is "N passed, N failed".
+The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
+left. The last line of the output is "N passed, N failed".
 """
 import argparse
 import contextlib
@@ -27,6 +27,8 @@ REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hour
 NAMED_MAX = 8  # The names of failed tests must be within the last ten lines.
 WORDS_MAX = 200  # Of a command line that is shown.
 LEFT_BEHIND_PATIENCE_S = 10
+# Tests have this variable, with the build directory as its value, and so has what they start.
+MARK = "RUN_TESTS_OF"
 # What googletest and unittest print, and pass, when they have run nothing.
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
 RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
@@ -50,7 +52,7 @@ def run(build, selection, jobs, timeout_s, within_s=None):
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
                    "--timeout", str(timeout_s), "--output-junit", report, "--test-output-truncation", "head", *selection]
         try:
-            code = call(command, within_s)
+            code = call(command, {**os.environ, MARK: str(build)}, within_s)
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except FileNotFoundError as error:
             raise Broken("ctest is missing: install the package cmake" if error.filename == "ctest" else
@@ -70,9 +72,9 @@ def run(build, selection, jobs, timeout_s, within_s=None):
     return outcomes
 
 
-def call(command, within_s):
+def call(command, environment, within_s):
     """The exit code of a command that leaves nothing running when this process is told to end."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, process_group=0)
     try:
         return process.wait(timeout=within_s)
     except subprocess.TimeoutExpired as error:
@@ -134,16 +136,20 @@ def repeat(build, outcomes, timeout_s, before):
 
 
 def left_behind(build, before):
-    """The command lines of the processes that run a program of the build directory, by pid; not those `before`."""
+    """The command lines of the processes that tests have left, by pid; not those `before`.
+
+    By their environment, as the program may be a shell, and the working directory and the root any; and by a program of the
+    build directory, as one that was started through ssh has not that environment."""
     found = {}
-    for link in pathlib.Path("/proc").glob("[0-9]*/exe"):
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            program = os.readlink(link)
-            words = link.with_name("cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            program = os.readlink(process / "exe")
+            marked = f"{MARK}={build}".encode() in (process / "environ").read_bytes().split(b"\0")
+            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # It has exited, or belongs to another user.
-        if program.startswith(str(build) + "/") and int(link.parent.name) not in before:
-            found[int(link.parent.name)] = " ".join(words.split())[:WORDS_MAX] or program
+        if (marked or program.startswith(f"{build}/")) and int(process.name) not in before:
+            found[int(process.name)] = " ".join(words.split())[:WORDS_MAX] or program
     return found
 
 

@@ -5,11 +5,13 @@ import fcntl
 import io
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import run_tests
@@ -173,6 +175,55 @@ class A(unittest.TestCase):
         left = (self.build / "pid").read_text().strip()
         self.addCleanup(lambda: os.kill(int(left), signal.SIGKILL))
         self.assertEqual((code, lines), (1, [f"still running: {left}: {program} 2000", "3 passed, 0 failed"]))
+
+    def left_by(self, script):
+        """What is said of a process that a test leaves, which has written its pid, and where it was called so."""
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
+        pid = self.build / "pid"
+        self.add("process/leaves", f"{script.replace('PID', f'{pid}.new')} > /dev/null 2>&1 & "
+                 f"until test -s {pid}.new; do sleep 0.01; done; mv {pid}.new {pid}", labels="process")
+        code, lines = self.outcome()
+        left = pid.read_text().strip()
+        self.addCleanup(lambda: os.kill(int(left), signal.SIGKILL))
+        self.assertEqual((code, lines[1:]), (1, ["3 passed, 0 failed"]))
+        return lines[0].replace(left, "PID", 1)
+
+    def test_finds_a_script_that_is_left(self):
+        os.mkfifo(self.build / "never")
+        script = self.build / "left.sh"
+        script.write_text(f"echo $$ > $1\nread line < {self.build}/never\n")
+        self.assertRegex(self.left_by(f"cd / && setsid sh {script} PID"), rf"^still running: PID: sh {script} ")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root changes its root")
+    def test_finds_a_process_that_is_left_in_a_chroot(self):
+        root = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-run-tests-root-"))
+        self.addCleanup(shutil.rmtree, root)
+        libraries = subprocess.run(["ldd", "/bin/sleep"], capture_output=True, text=True, check=True).stdout
+        for file in ["/bin/sleep", *re.findall(r"/\S+", libraries)]:
+            (root / file[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, root / file[1:])
+        self.assertEqual(self.left_by(f"setsid sh -c 'echo $$ > PID; exec chroot {root} /bin/sleep 1000'"),
+                         "still running: PID: /bin/sleep 1000")
+
+    def test_takes_nobody_else_for_left_by_a_test(self):
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
+        program = self.build / "other.sh"
+        program.write_text("echo there\nread line\n")
+        # It is started while the tests run, in the build directory, by somebody who looks there.
+        self.add("process/waits", f"until test -e {self.build}/go; do sleep 0.01; done", labels="process")
+        others = []
+
+        def start():
+            wait_until("the test", lambda: self.attempts("process/waits"))
+            others.append(subprocess.Popen(["sh", program], cwd=self.build, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            others[0].stdout.readline()
+            (self.build / "go").touch()
+        thread = threading.Thread(target=start)
+        thread.start()
+        outcome = self.outcome()
+        thread.join()
+        others[0].communicate(b"\n")
+        self.assertEqual(outcome, (0, ["3 passed, 0 failed"]))
 
 
 if __name__ == "__main__":
