@@ -22,6 +22,7 @@
 #include "schedule/ledger.h"
 #include "settings/configuration_reader.h"
 #include "settings/machine_entries.h"
+#include "settings/periods.h"
 #include "settings/setting_value.h"
 #include "text/mistake.h"
 
@@ -314,11 +315,13 @@ Configuration::Configuration() {
   }
 }
 
-Duration Configuration::period(const Period& period, Duration usual) const {
-  for (const auto& [set, length] : periods_) {
-    if (set.key == period.key) usual = length;
-  }
-  return usual;
+void Configuration::set_period(std::string key, Duration length) {
+  periods_.insert_or_assign(std::move(key), length);
+}
+
+Duration Configuration::period(std::string_view key, Duration usual) const {
+  const auto found = periods_.find(key);
+  return found == periods_.end() ? usual : found->second;
 }
 
 const std::string& Configuration::text(Setting setting) const {
@@ -403,8 +406,8 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.load_retries = configuration.count(Setting::SchedulerLoadRetries);
   policy.try_first_time = configuration.duration(Setting::SchedulerTryFirstTime);
   policy.train_retries = configuration.count(Setting::SchedulerTrainRetries);
-  for (const auto& [period, length] : configuration.periods()) {
-    if (period.member != nullptr) policy.*period.member = length;
+  for (const auto& [key, member] : kPolicyPeriods) {
+    policy.*member = configuration.period(key, policy.*member);
   }
   return policy;
 }

@@ -8,11 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -21,7 +22,6 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/machine_entries.h"
-#include "settings/periods.h"
 #include "text/mistake.h"
 
 namespace trainyard::settings {
@@ -144,10 +144,9 @@ class Configuration {
   void set(Setting setting, std::string text, Origin origin);
 
   /// Sets a period: in tests alone, see settings/periods.h.
-  void set_period(const Period& period, Duration length) { periods_.emplace_back(period, length); }
-  [[nodiscard]] std::span<const std::pair<Period, Duration>> periods() const { return periods_; }
+  void set_period(std::string key, Duration length);
   /// As it was set last, or `usual`.
-  [[nodiscard]] Duration period(const Period& period, Duration usual) const;
+  [[nodiscard]] Duration period(std::string_view key, Duration usual) const;
 
  private:
   struct Value {
@@ -155,7 +154,7 @@ class Configuration {
     Origin origin;
   };
   std::vector<Value> values_;
-  std::vector<std::pair<Period, Duration>> periods_;
+  std::map<std::string, Duration, std::less<>> periods_;
 };
 
 /// Read where none is said, if it is in the current directory.

@@ -288,9 +288,9 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       if (auto why = why_no_debug(given.substr(equals + 1))) complain(std::move(*why));
       continue;
     }
-    if (const Period* const period = find_period(key)) {
+    if (is_period(key)) {
       const Result<Duration> length = parse_duration(given.substr(equals + 1));
-      if (length) configuration.set_period(*period, *length);
+      if (length) configuration.set_period(key, *length);
       if (!length) complain(length.error().message);
       continue;
     }

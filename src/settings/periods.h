@@ -11,22 +11,25 @@
 
 namespace trainyard::settings {
 
-struct Period {
+/// A period of the scheduler's policy.
+struct PolicyPeriod {
   std::string_view key;
-  Duration model::Policy::* member = nullptr;  ///< Null: it is no rule of the scheduler.
+  Duration model::Policy::* member;
+};
+
+inline constexpr std::array kPolicyPeriods{
+    PolicyPeriod{.key = "period.gpu-gone", .member = &model::Policy::gpu_gone_max},
+    PolicyPeriod{.key = "period.gpu-linger", .member = &model::Policy::gpu_linger_max},
+    PolicyPeriod{.key = "period.gpu-steady", .member = &model::Policy::gpu_steady_after},
+    PolicyPeriod{.key = "period.passed-time", .member = &model::Policy::passed_time_max},
+    PolicyPeriod{.key = "period.stop-grace", .member = &model::Policy::stop_grace},
 };
 
 /// How long what runs on another machine may take to end when its lease is over.
-inline constexpr Period kMachineEnd{.key = "period.machine-end"};
+inline constexpr std::string_view kMachineEnd = "period.machine-end";
 
-inline constexpr std::array kPeriods{
-    Period{.key = "period.gpu-gone", .member = &model::Policy::gpu_gone_max},
-    Period{.key = "period.gpu-linger", .member = &model::Policy::gpu_linger_max},
-    Period{.key = "period.gpu-steady", .member = &model::Policy::gpu_steady_after},
-    kMachineEnd,
-    Period{.key = "period.passed-time", .member = &model::Policy::passed_time_max},
-    Period{.key = "period.stop-grace", .member = &model::Policy::stop_grace},
-};
+/// The periods whose defaults are with what they are periods of: see Configuration::period().
+inline constexpr std::array kOtherPeriods{kMachineEnd};
 
 #ifdef TRAINYARD_PERIODS
 inline constexpr bool kTakesPeriods = true;
@@ -34,10 +37,11 @@ inline constexpr bool kTakesPeriods = true;
 inline constexpr bool kTakesPeriods = false;
 #endif
 
-/// The period of this key; null where there is none, or the program was built for users.
-constexpr const Period* find_period(std::string_view key) {
-  const auto* const found = std::ranges::find(kPeriods, key, &Period::key);
-  return kTakesPeriods && found != kPeriods.end() ? found : nullptr;
+/// Whether a period has this key. False in a program that was built for users.
+constexpr bool is_period(std::string_view key) {
+  return kTakesPeriods &&
+         (std::ranges::find(kPolicyPeriods, key, &PolicyPeriod::key) != kPolicyPeriods.end() ||
+          std::ranges::find(kOtherPeriods, key) != kOtherPeriods.end());
 }
 
 }  // namespace trainyard::settings
