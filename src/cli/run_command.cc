@@ -57,6 +57,7 @@
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
+#include "settings/periods.h"
 #include "sim/expected_courses.h"
 #include "sys/depart.h"
 #include "sys/descriptor.h"
@@ -434,6 +435,8 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
     if (!good) return fail(good.error());
   }
   if (!ground) return fail(ground.error());
+  grounds->keeper.set_silence_max(
+      ground->configuration.period(settings::kKeeperSilence, grounds->keeper.silence_max()));
   Result<RunMachines> machines =
       reach_machines(*ground, [&] { return !departure || departure->is_awaited(); });
   if (!machines) return fail(machines.error());

@@ -98,8 +98,7 @@ Keeper::State::State(GuardLine::Made made, const KeeperOptions& options)
       socket(std::move(made.first.socket)),
       keeper(made.first.keeper.value_or(0)),
       ended(sys::open_pidfd(keeper)),
-      stop_grace(options.stop_grace),
-      silence_max(options.silence_max) {}
+      stop_grace(options.stop_grace) {}
 
 Keeper::State::~State() {
   if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
@@ -238,6 +237,7 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
 std::int64_t Keeper::pid() const { return state_->keeper; }
 std::int64_t Keeper::guard_pid() const { return state_->guard.pid(); }
 Duration Keeper::silence_max() const { return state_->silence_max; }
+void Keeper::set_silence_max(Duration silence_max) { state_->silence_max = silence_max; }
 
 void Keeper::listen(sys::EventLoop& loop, Listener listener) {
   State* const state = state_.get();

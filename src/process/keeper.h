@@ -124,9 +124,6 @@ struct KeeperOptions {
   Duration late_after{5'000};
   /// So many keepers in a row may die soon after they were forked, and others take their places.
   int replacements_max = 5;
-  /// How long it may take to answer before it is said to be silent: it is stopped, or the machine
-  /// is in great need.
-  Duration silence_max{5'000};
   /// How often the guard looks at a keeper that is. What it bears is counted in these looks
   /// (process/keeper_patience.h).
   Duration guard_looks_every{1'000};
@@ -149,7 +146,10 @@ class Keeper {
   [[nodiscard]] std::int64_t pid() const;
   /// Of the process behind it (process/guard.h).
   [[nodiscard]] std::int64_t guard_pid() const;
+  /// How long the keeper may take to answer before it is silent: it is suspended, or the machine is
+  /// short of memory or CPU time.
   [[nodiscard]] Duration silence_max() const;
+  void set_silence_max(Duration silence_max);
 
   /// Told everything the keeper says, from run_once() of `loop`, in order, all that there is in one
   /// call. `loop` must outlive this, and the listener may not destroy it.

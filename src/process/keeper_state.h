@@ -70,7 +70,7 @@ struct Keeper::State {
   pid_t keeper = 0;        ///< The last one that there was.
   sys::Descriptor ended;  ///< Of the same: it is no child of ours. Closed when it was gone already.
   Duration stop_grace;
-  Duration silence_max;
+  Duration silence_max{5'000};
   sys::ProcessScan machine;
   sys::EventLoop* loop = nullptr;
   Listener listener;

@@ -277,9 +277,8 @@ TEST(Keeper, SaysOnceThatItIsGoneAfterAllElseItSaid) {
 }
 
 TEST(Keeper, IsSilentWhenItDoesNotAnswerAndIsToldToGoOnWhereItIsStopped) {
-  TestYard yard({.stop_grace = Duration(5000),
-                 .silence_max = Duration(50),
-                 .guard_looks_every = Duration(20)});
+  TestYard yard({.stop_grace = Duration(5000), .guard_looks_every = Duration(20)});
+  yard.keeper.set_silence_max(Duration(50));
   const std::int64_t keeper = yard.keeper.pid();
   EXPECT_EQ(yard.run(yard.shell("exit 1")), model::End(model::ExitedWith{1}));
   yard.news.clear();

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
 #include "base/time.h"
 #include "hardware/mps.h"
 #include "model/event.h"
@@ -116,8 +117,8 @@ void LocalMachine::hear_silence(bool silent) {
   inbox_.push_back({.at = now(), .what = model::KeeperSilent{.silent = silent}});
   if (!options_.on_note) return;
   options_.on_note(silent ? fmt::format("the keeper (process {}, which starts the tasks) has not "
-                                        "responded for {} s: no tasks start until it does",
-                                        keeper_.pid(), keeper_.silence_max().count() / 1000)
+                                        "responded for {}: no tasks start until it does",
+                                        keeper_.pid(), to_text(keeper_.silence_max()))
                           : std::string("the keeper responds again"));
 }
 

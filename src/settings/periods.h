@@ -28,8 +28,11 @@ inline constexpr std::array kPolicyPeriods{
 /// How long what runs on another machine may take to end when its lease is over.
 inline constexpr std::string_view kMachineEnd = "period.machine-end";
 
+/// How long the keeper may take to answer before it is silent.
+inline constexpr std::string_view kKeeperSilence = "period.keeper-silence";
+
 /// The periods whose defaults are with what they are periods of: see Configuration::period().
-inline constexpr std::array kOtherPeriods{kMachineEnd};
+inline constexpr std::array kOtherPeriods{kKeeperSilence, kMachineEnd};
 
 #ifdef TRAINYARD_PERIODS
 inline constexpr bool kTakesPeriods = true;

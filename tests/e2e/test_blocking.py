@@ -76,7 +76,8 @@ groups:
         os.mkfifo(self.directory / "gate")
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}, "
                  "{id: b, command: ['true']}]}]")
-        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1")
+        yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=1", "--set", "scheduler.interval=100ms",
+                          "--set", "period.keeper-silence=500ms")
         self.until("the first task", lambda: "TRAINING" in self.life("a"))
         keeper = keeper_of(yard.pid)
         if guard_too:
@@ -89,7 +90,7 @@ groups:
         self.open_gate()
         # The task's end is heard when the keeper goes on, and the next one starts.
         _, errors = self.end_of(yard, expect=0)
-        silent = f"the keeper (process {keeper}, which starts the tasks) has not responded for 5 s: no tasks start"
+        silent = f"the keeper (process {keeper}, which starts the tasks) has not responded for 0.5 s: no tasks start"
         self.assertLess(errors.index(silent), errors.index("the keeper responds again"))
         self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]},
                          {"a": ("FINISHED", 1), "b": ("FINISHED", 1)})
