@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "process/end_notes.h"
@@ -231,7 +232,7 @@ void EndReader::about() {
   answers_.read(socket_.get());
   if (const std::optional<std::string> piece = answers_.next()) {
     busy_ = false;
-    answer_max_ = kAnswerMax;
+    answer_max_ = options_.answer_max;
     Asked first = std::move(waiting_.front());
     waiting_.pop_front();
     first.answer(unpack(*piece));
@@ -272,9 +273,8 @@ void EndReader::look_at_the_clock(Clock::time_point now) {
   if (busy_ && now >= until_) {
     // Those behind it may lie on a disk that answers.
     leave();
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(answer_max_);
-    answer_max_ = kNextAnswerMax;
-    give_up_first(fmt::format("its disk has not answered for {} s", seconds.count()));
+    const Duration waited = std::exchange(answer_max_, kNextAnswerMax);
+    give_up_first(fmt::format("its disk has not answered for {}", to_text(waited)));
   }
   ask_next();
 }

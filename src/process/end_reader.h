@@ -2,7 +2,7 @@
 // printed as errors. Tells people, where they will look, which rank of several failed. A disk that
 // does not answer holds up that process alone.
 //
-//   ask ──▶ waits ──▶ being read ──▶ its answer; or after kAnswerMax that there is none, and
+//   ask ──▶ waits ──▶ being read ──▶ its answer; or after answer_max that there is none, and
 //             ▲           │          another process for those that wait
 //             └───────────┘ the process died: another one
 //
@@ -31,10 +31,8 @@ class EndReader {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How long an answer may take, and how long when the one before it has not come: it may be the
-  /// same disk.
-  static constexpr std::chrono::milliseconds kAnswerMax{5'000};
-  static constexpr std::chrono::milliseconds kNextAnswerMax{1'000};
+  /// How long an answer may take when the one before it has not come: it may be the same disk.
+  static constexpr Duration kNextAnswerMax{1'000};
   /// How many processes may die of the same question.
   static constexpr int kTriesMax = 2;
 
@@ -45,8 +43,10 @@ class EndReader {
     std::function<void(pid_t, bool)> session;
     /// Whether there is room for another answer. Where there is none, go_on() is called later.
     std::function<bool()> has_room;
+    Duration answer_max{5'000};  ///< How long an answer may take.
   };
-  explicit EndReader(Options options) : options_(std::move(options)) {}
+  explicit EndReader(Options options)
+      : options_(std::move(options)), answer_max_(options_.answer_max) {}
   EndReader(EndReader&&) = delete;
   EndReader& operator=(EndReader&&) = delete;
   ~EndReader();
@@ -107,7 +107,7 @@ class EndReader {
   std::deque<Asked> waiting_;  ///< The first has been asked if the process is busy.
   bool busy_ = false;
   Clock::time_point until_;  ///< While it is busy.
-  std::chrono::milliseconds answer_max_ = kAnswerMax;
+  Duration answer_max_;
   std::vector<pid_t> left_;  ///< Processes of no use that have not ended yet.
 };
 

@@ -94,7 +94,7 @@ TEST(EndReader, GivesEachItsOwnTime) {
   reading.after(seconds(4));
   EXPECT_TRUE(reading.answers.empty());
   reading.after(seconds(6));
-  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: its disk has not answered for 5 s"});
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: its disk has not answered for 5.0 s"});
   reading.hear(3);
   EXPECT_EQ(reading.answers[1], "b: 2");
   EXPECT_EQ(reading.answers[2], "c: 3");
@@ -111,15 +111,15 @@ TEST(EndReader, WaitsLessForTheNextOneOnADiskThatDoesNotAnswer) {
   reading.after(seconds(2));
   reading.hear(3);
   EXPECT_EQ(reading.answers,
-            (std::vector<std::string>{"a: its disk has not answered for 5 s",
-                                      "b: its disk has not answered for 1 s", "c: 3"}));
+            (std::vector<std::string>{"a: its disk has not answered for 5.0 s",
+                                      "b: its disk has not answered for 1.0 s", "c: 3"}));
   // One that answers has all its time again.
   ::kill(reading.sessions.back(), SIGSTOP);
   reading.ask("d", "4");
   reading.after(seconds(4));
   EXPECT_EQ(reading.answers.size(), 3U);
   reading.after(seconds(6));
-  EXPECT_EQ(reading.answers.back(), "d: its disk has not answered for 5 s");
+  EXPECT_EQ(reading.answers.back(), "d: its disk has not answered for 5.0 s");
 }
 
 TEST(EndReader, TakesAnAnswerThatHasComeThoughNobodyHasListenedInTime) {
@@ -138,7 +138,7 @@ TEST(EndReader, WaitsLongerByTheTimeInWhichNobodyListened) {
   reading.after(seconds(14));
   EXPECT_TRUE(reading.answers.empty());
   reading.after(seconds(16));
-  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: its disk has not answered for 5 s"});
+  EXPECT_EQ(reading.answers, std::vector<std::string>{"a: its disk has not answered for 5.0 s"});
   EXPECT_FALSE(reading.reader().wake_at());
 }
 

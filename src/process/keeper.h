@@ -122,6 +122,8 @@ struct KeeperOptions {
   int held = -1;
   /// When people are told of a process that is still on its way to its program.
   Duration late_after{5'000};
+  /// How long a disk may take to give what an attempt has left: its result, the end of its errors.
+  Duration result_answer_max{5'000};
   /// So many keepers in a row may die soon after they were forked, and others take their places.
   int replacements_max = 5;
   /// How often the guard looks at a keeper that is. What it bears is counted in these looks

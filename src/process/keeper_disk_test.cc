@@ -246,7 +246,7 @@ TEST(KeeperDisk, HoldsOnlySoManyOnTheirWayAsItHasDescriptorsFor) {
 
 TEST(KeeperDisk, TellsTheEndOfATaskWhoseResultCannotBeRead) {
   in_own_mounts([] {
-    TestYard yard;
+    TestYard yard({.stop_grace = Duration(5000), .result_answer_max = Duration(100)});
     ASSERT_EQ(::mkfifo((yard.directory / "gate").c_str(), 0600), 0);
     const model::Launch launch = yard.shell("read line < gate; exit 1");
     yard.keeper.start(TestYard::key(0), launch);
@@ -258,7 +258,7 @@ TEST(KeeperDisk, TellsTheEndOfATaskWhoseResultCannotBeRead) {
     // What comes after it is read by somebody else.
     EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{1}));
     EXPECT_EQ(yard.wait_for_end().left.trouble,
-              "cannot read '" + launch.result_path + "': its disk has not answered for 5 s");
+              "cannot read '" + launch.result_path + "': its disk has not answered for 0.1 s");
     yard.keeper.start(TestYard::key(1), yard.shell("echo '{}' > task1/result.json", 1));
     EXPECT_EQ(yard.wait_for_end(1).left.result, "{}\n");
   });

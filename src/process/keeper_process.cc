@@ -121,7 +121,8 @@ EndReader::Options KeeperProcess::reader_options() {
   return {
       .watch = [this](const sys::Descriptor& what) { return watch(epoll_, what, kReaderEvent); },
       .session = preload_options().session,
-      .has_room = [this] { return outgoing_.size() < kUnheardMax; }};
+      .has_room = [this] { return outgoing_.size() < kUnheardMax; },
+      .answer_max = options_.result_answer_max};
 }
 
 void KeeperProcess::run() {
