@@ -31,8 +31,11 @@ inline constexpr std::string_view kMachineEnd = "period.machine-end";
 /// How long the keeper may take to answer before it is silent.
 inline constexpr std::string_view kKeeperSilence = "period.keeper-silence";
 
+/// How long notifications may take to be sent when the run is over.
+inline constexpr std::string_view kNotifyEnd = "period.notify-end";
+
 /// The periods whose defaults are with what they are periods of: see Configuration::period().
-inline constexpr std::array kOtherPeriods{kKeeperSilence, kMachineEnd};
+inline constexpr std::array kOtherPeriods{kKeeperSilence, kMachineEnd, kNotifyEnd};
 
 #ifdef TRAINYARD_PERIODS
 inline constexpr bool kTakesPeriods = true;
