@@ -147,7 +147,7 @@ Result<run::AllocatedMachines::Options> asked_of_slurm(
   Result<std::vector<std::string>> ask =
       words_of_salloc(settings::words(configuration, settings::Setting::SlurmOptions));
   if (!ask) return std::unexpected(std::move(ask.error()));
-  return run::AllocatedMachines::Options{
+  run::AllocatedMachines::Options options{
       .each = {.ask = std::move(*ask), .see_its_end = words_that_see_its_end},
       .count = configuration.count(settings::Setting::SlurmAllocations),
       .lead =
@@ -155,6 +155,8 @@ Result<run::AllocatedMachines::Options> asked_of_slurm(
             return way_by_srun(node, allocation, configuration);
           },
       .note = say_of_slurm};
+  options.idle_max = configuration.period(settings::kAllocationIdle, options.idle_max);
+  return options;
 }
 
 bool names(const settings::Configuration& configuration, std::string_view host) {

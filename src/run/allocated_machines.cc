@@ -164,7 +164,7 @@ void AllocatedMachines::look_for_use() {
       continue;
     }
     if (!place.idle_since) place.idle_since = now;
-    if (now - *place.idle_since < kIdleMax) continue;
+    if (now - *place.idle_since < options_.idle_max) continue;
     options_.note(fmt::format(
         "allocation {} is released: no task runs there, and no waiting task could start there",
         nodes->allocation));

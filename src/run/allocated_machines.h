@@ -34,13 +34,12 @@ class AllocatedMachines {
   static constexpr Duration kAgainMax{300'000};
   /// One that has lasted so long was of use.
   static constexpr Duration kOfUse{60'000};
-  /// One in which nothing runs and nothing could begin is given back when that has been so for so
-  /// long.
-  static constexpr Duration kIdleMax{10'000};
 
   struct Options {
     Allocation::Options each;
     int count = 1;  ///< So many at once.
+    /// How long an allocation is kept in which no task runs or could start.
+    Duration idle_max{10'000};
     /// What leads to a node of an allocation.
     std::function<RemoteMachine::Options(const std::string& node, const std::string& allocation)>
         lead;

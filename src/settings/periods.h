@@ -25,17 +25,20 @@ inline constexpr std::array kPolicyPeriods{
     PolicyPeriod{.key = "period.stop-grace", .member = &model::Policy::stop_grace},
 };
 
-/// How long what runs on another machine may take to end when its lease is over.
-inline constexpr std::string_view kMachineEnd = "period.machine-end";
+/// How long an allocation is kept in which no task runs or could start.
+inline constexpr std::string_view kAllocationIdle = "period.allocation-idle";
 
 /// How long the keeper may take to answer before it is silent.
 inline constexpr std::string_view kKeeperSilence = "period.keeper-silence";
+
+/// How long what runs on another machine may take to end when its lease is over.
+inline constexpr std::string_view kMachineEnd = "period.machine-end";
 
 /// How long notifications may take to be sent when the run is over.
 inline constexpr std::string_view kNotifyEnd = "period.notify-end";
 
 /// The periods whose defaults are with what they are periods of: see Configuration::period().
-inline constexpr std::array kOtherPeriods{kKeeperSilence, kMachineEnd, kNotifyEnd};
+inline constexpr std::array kOtherPeriods{kAllocationIdle, kKeeperSilence, kMachineEnd, kNotifyEnd};
 
 #ifdef TRAINYARD_PERIODS
 inline constexpr bool kTakesPeriods = true;

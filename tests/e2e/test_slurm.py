@@ -159,7 +159,7 @@ class AskedSlurm(SlurmTest):
                 signal: USR1@60
                 tasks: [{id: long, command: exec sh train.sh}]
             """)
-        yard = self.start(*self.words(options="--nodelist=node1 --ntasks-per-node=4 --time=1"))
+        yard = self.start(*self.words("--set", "period.allocation-idle=2s", options="--nodelist=node1 --ntasks-per-node=4 --time=1"))
         errors = self.end_after_a_minute(yard, expect=0)[1]
         self.assertEqual(self.text("runs/sweep/train/long/jobs"), "1\n2\n")
         self.assertEqual(self.text("runs/sweep/train/long/checkpoints/steps"), "saved\n")
@@ -175,7 +175,8 @@ class AskedSlurm(SlurmTest):
                 memory: 1MB
                 tasks: [{id: long, command: 'touch $TRAINYARD_TASK_DIR/on; while [ ! -e over ]; do sleep 0.1; done'}]
             """)
-        yard = self.start(*self.words("--allocations", "2", options="--nodes=1 --ntasks-per-node=4"))
+        yard = self.start(*self.words("--allocations", "2", "--set", "period.allocation-idle=2s",
+                                       options="--nodes=1 --ntasks-per-node=4"))
         self.until("both", lambda: len(self.slurm_says("squeue", "-h", "-t", "R", "-o", "%i")) == 2)
         self.until("one of both to be given back", lambda: len(self.slurm_says("squeue", "-h", "-t", "R", "-o", "%i")) == 1)
         self.assertTrue((self.directory / "runs/sweep/train/long/on").exists())
