@@ -29,7 +29,6 @@
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
-#include "model/plan.h"
 #include "model/rank_share.h"
 #include "model/resources.h"
 #include "process/keeper.h"
@@ -298,9 +297,9 @@ void LocalMachine::tell_of_silence(std::size_t index, bool present) {
   std::optional<Instant>& told = silences_[index].told;
   if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
   told = now();
-  options_.on_note(fmt::format(
-      "GPU {} ({}) does not answer: no tasks start on it until it has answered for {}",
-      gpus_[index].label(), gpus_[index].uuid, to_text(model::Policy{}.gpu_steady_after)));
+  options_.on_note(
+      fmt::format("GPU {} ({}) does not answer: no tasks start on it until it has answered for {}",
+                  gpus_[index].label(), gpus_[index].uuid, to_text(options_.gpu_steady_after)));
 }
 
 model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {
@@ -321,7 +320,7 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
       if (options_.on_note) {
         options_.on_note(fmt::format(
             "GPU {} ({}) answers now: tasks start on it once it has answered for {}",
-            state.found->label(), state.found->uuid, to_text(model::Policy{}.gpu_steady_after)));
+            state.found->label(), state.found->uuid, to_text(options_.gpu_steady_after)));
       }
     }
     for (const hardware::GpuProcess& process : state.processes) {

@@ -26,6 +26,7 @@
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/plan.h"
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
@@ -80,6 +81,8 @@ class LocalMachine final : public Machine {
     Bytes log_max;               ///< What a log of a task may take of the disk; 0: any amount.
     /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
     SharedLedger* ledger = nullptr;
+    /// How long a GPU must have answered before tasks start on it, as the notes say.
+    Duration gpu_steady_after = model::Policy().gpu_steady_after;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.
     LimitsWatch* limits = nullptr;
     /// What code attempts run; must outlive this, or go before it. May be missing: nobody knows.

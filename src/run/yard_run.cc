@@ -317,6 +317,7 @@ void YardRun::make_machine() {
           .run_directory = options_.directory,
           .log_max = options_.log_max,
           .ledger = ledger_ ? &*ledger_ : nullptr,
+          .gpu_steady_after = options_.policy.gpu_steady_after,
           .limits = limits_ ? &*limits_ : nullptr,
           .codes = codes_ ? &*codes_ : nullptr});
   keeper_->note_ends({.path = ends_path(options_.directory),

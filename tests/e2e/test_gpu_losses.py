@@ -38,7 +38,7 @@ class Losses(GpuTest):
         _, errors = self.end_of(yard, expect=0)
         self.assertEqual([(row["word"], row["attempt"]) for row in self.rows().values()], 5 * [("FINISHED", 1)])
         for card in ("GPU 0 (GPU-aaaa)", "GPU 1 (GPU-bbbb)"):
-            self.assertEqual(errors.count(f"{card} does not answer: no tasks start on it until it has answered for 10.0 s"), 1, errors)
+            self.assertEqual(errors.count(f"{card} does not answer: no tasks start on it until it has answered for 0.5 s"), 1, errors)
 
     def test_tasks_that_died_with_their_card_are_tried_again_on_another_once(self):
         self.write("falls.py", FALLS)
@@ -74,7 +74,7 @@ class Losses(GpuTest):
         self.go()
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: it is used once it does", errors)
-        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks start on it once it has answered for 10.0 s", errors)
+        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks start on it once it has answered for 0.5 s", errors)
         self.assertEqual((self.rows()["t1"]["gpus"], self.text("runs/job/g/t1/stdout.log")), (["1"], "GPU-bbbb\n"))
         with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
             self.assertEqual(journal.execute("SELECT label, uuid, memory FROM gpus ORDER BY position").fetchall(),
