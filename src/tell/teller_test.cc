@@ -42,7 +42,7 @@ TellerOptions to_nobody(const sys::TemporaryDirectory& place) {
           .job = "digits",
           .host = "here",
           .limits = {},
-          .patience_at_end = Duration{1'500}};
+          .patience_at_end = Duration{200}};
 }
 
 std::size_t lines_with(const std::string& text, const std::string& what) {
