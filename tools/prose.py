@@ -119,7 +119,7 @@ def page_texts(place, content):
 def help_texts(place, output):
     """The texts of a help: the names of options and commands are in the columns before the text of -h."""
     lines = output.splitlines()
-    column = next((match.end() for line in lines if (match := re.match(r"  -h,--help +", line))), 30)
+    column = next((match.end() for line in lines if (match := re.match(r"  -h, --help +", line))), 30)
     texts, kind, section = [], "", ""
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("Usage:"):

@@ -13,7 +13,7 @@ HELP = """Run many tasks.
 Usage: trainyard [OPTIONS] SUBCOMMAND
 
 Options:
-  -h,--help                   Print this help message and exit
+  -h, --help                  Print this help message and exit
 
 Run:
   run, go                     Run the tasks of a job file
@@ -31,7 +31,7 @@ Positionals:
   job JOB-FILE                The job file
 
 Options:
-  -h,--help                   Print this help message and exit
+  -h, --help                  Print this help message and exit
   --only PATTERN              Run the selected tasks and the groups
                               that they need (default: all tasks)
   --if success|failure|always Condition on the groups before

@@ -121,7 +121,7 @@ DrainWords::DrainWords(CLI::App& app) {
   drain_->add_option("gpus", options_.gpus, "GPUs: gpu:2 (default: list the drained ones)")
       ->type_name(value_kinds::kCards);
   CLI::Option* until =
-      drain_->add_option("--until", options_.until, "End of the drain: 18:00, or a duration: 2h")
+      drain_->add_option("--until", options_.until, "End of the drain: 18:00, or 2h from now")
           ->type_name(value_kinds::kTime);
   CLI::Option* now = drain_->add_flag("--now", options_.now,
                                       "Stop its tasks, too; they are retried on other GPUs");
@@ -134,8 +134,8 @@ DrainWords::DrainWords(CLI::App& app) {
       "  trainyard drain gpu:2 --now\n"
       "  trainyard drain gpu:2 --end\n"
       "\n"
-      "Applies to all your runs on this machine; as root, to those of all users. A reboot ends\n"
-      "the drain. Exit codes: 0 done, 2 the command line is wrong.");
+      "Applies to all your runs on this machine; as root, to those of all users. It does\n"
+      "not outlast a reboot. Exit codes: 0 done, 2 the command line is wrong.");
 }
 
 std::optional<ExitCode> DrainWords::run() {

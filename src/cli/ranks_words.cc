@@ -57,9 +57,8 @@ RanksWords::RanksWords(CLI::App& app) {
       "\n"
       "Sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does, and\n"
       "TRAINYARD_DEVICE for ranks with GPUs. Rank 0 prints to the terminal, the others to their\n"
-      "logs (rank-1.log). When a rank fails, the others get SIGTERM, then SIGKILL; all their "
-      "child\n"
-      "processes are killed, too.\n"
+      "logs (rank-1.log). When a rank fails, the other ranks get SIGTERM, then SIGKILL, and\n"
+      "their child processes are killed, too.\n"
       "In a job file: 'ranks: 4'.\n"
       "Exit codes: 0 all ranks succeeded; 2 nothing was run; else the code of the first rank that\n"
       "failed (128 + signal, if a signal killed it).");

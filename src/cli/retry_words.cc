@@ -52,9 +52,8 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "\n"
       "The tasks start over with all their retries. An active run takes them in; a run that has\n"
       "ended is resumed in this terminal with these tasks alone.\n"
-      "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done; for a "
-      "run\n"
-      "that had ended: those of 'run', for these tasks.");
+      "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done. For a\n"
+      "run that had ended they are those of 'run', for these tasks.");
 }
 
 std::optional<ExitCode> RetryWords::run() {

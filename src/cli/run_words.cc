@@ -74,7 +74,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     return option->group(option_groups::kMachines);
   };
   add_machines(run->add_option("--on", options.machines,
-                               "Hosts: lab1,me@lab2; 'local': this host, 'slurm': its nodes"))
+                               "Hosts: lab1,me@lab2, local (this host), slurm (its nodes)"))
       ->type_name(value_kinds::kHosts);
   add_machines(run->add_flag("--survive", options.survives,
                              "Keep tasks running if trainyard is killed, for --resume"));

@@ -81,7 +81,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   // A run takes settings of its tasks alone, and the queue all settings.
   submit_->get_option("--set")
       ->type_name(value_kinds::kTaskSetting)
-      ->description("Override a setting: KEY=VALUE; with RUN: task.KEY=VALUE");
+      ->description("Override a setting: KEY=VALUE (with RUN, task.KEY=VALUE)");
   submit_->footer(kSubmitExamples);
   options_.command_line = command_line;
 }
