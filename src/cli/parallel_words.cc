@@ -212,8 +212,9 @@ std::string origin_of(const json& run) {
   if (!words.empty()) {
     text += fmt::format("command: {}\n", report::plain(fmt::format("{}", fmt::join(words, " "))));
   }
-  if (run.contains("directory")) {
-    text += fmt::format("directory: {}\n", report::plain(run.value("directory", "")));
+  for (const char* const name : {"directory", "logs", "run"}) {
+    const std::string value = run.value(name, "");
+    if (!value.empty()) text += fmt::format("{}: {}\n", name, report::plain(value));
   }
   return text;
 }

@@ -153,6 +153,8 @@ std::string ParallelRun::status() const {
   return wire::fields_text({{"parallel", known},
                             {"process", sys::own_pid()},
                             {"command", work_.command},
+                            {"run", options_.run},
+                            {"logs", home_->is_private() ? "" : home_->directory()},
                             {"retries", result_.retries}});
 }
 
