@@ -27,8 +27,9 @@ REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hour
 NAMED_MAX = 8  # The names of failed tests must be within the last ten lines.
 WORDS_MAX = 200  # Of a command line that is shown.
 LEFT_BEHIND_PATIENCE_S = 10
-# Tests have this variable, with the build directory as its value, and so has what they start.
-MARK = "RUN_TESTS_OF"
+# A variable that tests have, and all that they start. What an earlier run has left may still start processes: it has
+# another value.
+MARK = "RUN_TESTS", f"{os.getpid()}.{time.time_ns()}"
 # What googletest and unittest print, and pass, when they have run nothing.
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
 RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
@@ -52,7 +53,7 @@ def run(build, selection, jobs, timeout_s, within_s=None):
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
                    "--timeout", str(timeout_s), "--output-junit", report, "--test-output-truncation", "head", *selection]
         try:
-            code = call(command, {**os.environ, MARK: str(build)}, within_s)
+            code = call(command, dict([*os.environ.items(), MARK]), within_s)
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except FileNotFoundError as error:
             raise Broken("ctest is missing: install the package cmake" if error.filename == "ctest" else
@@ -144,7 +145,7 @@ def left_behind(build, before):
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             program = os.readlink(process / "exe")
-            marked = f"{MARK}={build}".encode() in (process / "environ").read_bytes().split(b"\0")
+            marked = "=".join(MARK).encode() in (process / "environ").read_bytes().split(b"\0")
             words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # It has exited, or belongs to another user.
@@ -222,7 +223,7 @@ def run_and_report(build, given):
         print(f"skipped: {name}")
     for pid, command in list(left.items())[:NAMED_MAX]:
         print(f"still running: {pid}: {command}")
-    for name in sorted(empty):
+    for name in sorted(empty)[:NAMED_MAX]:
         print(f"ran no test: {name}")
     if len(failed) > NAMED_MAX:
         print(f"failed: {len(failed) - NAMED_MAX} more")

@@ -209,13 +209,14 @@ class A(unittest.TestCase):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
         program = self.build / "other.sh"
         program.write_text("echo there\nread line\n")
-        # It is started while the tests run, in the build directory, by somebody who looks there.
+        # It is started while the tests run, in the build directory, by somebody who looks there or by what an earlier run left.
         self.add("process/waits", f"until test -e {self.build}/go; do sleep 0.01; done", labels="process")
         others = []
 
         def start():
             wait_until("the test", lambda: self.attempts("process/waits"))
-            others.append(subprocess.Popen(["sh", program], cwd=self.build, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            others.append(subprocess.Popen(["sh", program], cwd=self.build, env={**os.environ, run_tests.MARK[0]: "1.1"},
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE))
             others[0].stdout.readline()
             (self.build / "go").touch()
         thread = threading.Thread(target=start)
