@@ -79,6 +79,9 @@ Result<StreamProgram> StreamProgram::start(const std::vector<std::string>& argum
 StreamProgram::~StreamProgram() {
   // One that was moved from has no descriptors, and the child is not its own.
   if (!errors_.is_open() || exit_code()) return;
+  // A killed rsync leaves the ssh that it has started, which may wait for its network.
+  ::kill(static_cast<pid_t>(-pid_), SIGKILL);
+  // It may not have made its session yet.
   ::kill(static_cast<pid_t>(pid_), SIGKILL);
   while (::waitpid(static_cast<pid_t>(pid_), nullptr, 0) < 0 && errno == EINTR) {
   }

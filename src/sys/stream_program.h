@@ -25,7 +25,7 @@ class StreamProgram {
 
   StreamProgram(StreamProgram&&) noexcept = default;
   StreamProgram& operator=(StreamProgram&&) = delete;
-  /// Kills it where it has not ended, and waits for that.
+  /// Kills the program and its process group where it has not ended, and waits for the program.
   ~StreamProgram();
 
   /// Our end of the stream; once.

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -49,16 +50,17 @@ TEST(StreamProgram, KeepsTheLastOfWhatItSays) {
   EXPECT_TRUE(errors.ends_with("xxend\n"));
 }
 
-TEST(StreamProgram, IsKilledWithWhoeverHasIt) {
+TEST(StreamProgram, IsKilledWithWhoeverHasItAndSoIsWhatItHasStarted) {
   std::optional<StreamProgram> program =
-      StreamProgram::start({"sh", "-c", "echo up; exec sleep 1000"}).value();
+      StreamProgram::start({"sh", "-c", "sleep 1000 & echo up; wait"}).value();
   const Descriptor stream = program->take_stream();
   std::array<char, 3> up{};
   ASSERT_EQ(::recv(stream.get(), up.data(), up.size(), MSG_WAITALL), 3);
   EXPECT_EQ(program->exit_code(), std::nullopt);
   program.reset();
-  char end = 0;
-  EXPECT_LE(::recv(stream.get(), &end, 1, 0), 0) << "nobody has the other end any more";
+  pollfd closed{.fd = stream.get(), .events = 0, .revents = 0};
+  EXPECT_EQ(::poll(&closed, 1, static_cast<int>(kLongEnough.count())), 1)
+      << "nobody has the other end any more";
 }
 
 }  // namespace
