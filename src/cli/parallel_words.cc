@@ -263,7 +263,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
   of_workers(parallel_->add_option("--topology", topology_, "Connections (default: mesh)"))
       ->type_name("mesh|star|alone");
   of_workers(parallel_->add_option("--roles", roles_,
-                                   "Role of each worker: learner,collector (several: a+b)"))
+                                   "Role of each worker: learner,collector (or two roles, a+b)"))
       ->type_name(value_kinds::kName);
   of_workers(parallel_->add_option("--label", labels_, "Label of all workers; repeatable"))
       ->type_name(value_kinds::kName)
