@@ -44,12 +44,12 @@ TEST(ParallelOptions, NameAFileThatCannotBeRead) {
   const std::string path = directory / "file";
   EXPECT_EQ(wrong(attached("tls://a", {.ca_file = path})),
             "ca_file (--nats-ca): cannot read '" + path +
-                "': No such file or directory; give a file of certificates (PEM)");
+                "': no such file or directory; give a file of certificates (PEM)");
   EXPECT_EQ(wrong(attached("nats://a", {.nkey = "U", .nkey_seed_file = path})),
             "nkey_seed_file (--nats-seed): cannot read '" + path +
-                "': No such file or directory; give the file that has the seed of the nkey");
+                "': no such file or directory; give the file that has the seed of the nkey");
   EXPECT_THAT(wrong(attached("tls://a", {.ca_file = directory.path()})),
-              HasSubstr(": Is a directory; "));
+              HasSubstr(": is a directory; "));
   std::ofstream(path) << "x";
   EXPECT_EQ(wrong(attached("tls://a", {.nkey = "U", .nkey_seed_file = path, .ca_file = path})), "");
 }
