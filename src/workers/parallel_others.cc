@@ -168,8 +168,11 @@ void ParallelRun::limit_the_wait_for_others() {
   });
   loop_.after(Duration(within.count()), [this, missing, within] {
     if (ending_ || router_->awaited() == 0) return;
-    is_cut_off(fmt::format("NATS: {} have not come in {:g} s", missing(),
-                           std::chrono::duration<double>(within).count()));
+    const std::string why = fmt::format("NATS: {} have not come in {:g} s", missing(),
+                                        std::chrono::duration<double>(within).count());
+    // First, so that machines that have come hear the reason and not how the workers here ended.
+    machines_->leave(why);
+    is_cut_off(why);
   });
 }
 
