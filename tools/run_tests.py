@@ -6,7 +6,8 @@ once; those that fail then run again, one at a time, up to twice. A test that ne
 it passes, and is to be examined. More than 25 failures are no accident and are not repeated.
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
-left. The last line of the output is "N passed, N failed".
+left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something.
+The last line of the output is "N passed, N failed".
 """
 import argparse
 import contextlib
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 import xml.etree.ElementTree as xml
 
 ATTEMPTS = 3
@@ -51,9 +53,12 @@ def run(build, selection, jobs, timeout_s, within_s=None):
     with tempfile.TemporaryDirectory() as directory:
         report = pathlib.Path(directory, "report.xml")
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
-                   "--timeout", str(timeout_s), "--output-junit", report, "--test-output-truncation", "head", *selection]
+                   "--timeout", str(timeout_s), "--output-junit", report, "--test-output-truncation", "head",
+                   "--test-output-size-passed", "1000000", *selection]
+        # A developer's filter, say, would leave tests out.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}
         try:
-            code = call(command, dict([*os.environ.items(), MARK]), within_s)
+            code = call(command, dict([*environment.items(), MARK]), within_s)
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except FileNotFoundError as error:
             raise Broken("ctest is missing: install the package cmake" if error.filename == "ctest" else
@@ -75,7 +80,7 @@ def run(build, selection, jobs, timeout_s, within_s=None):
 
 def call(command, environment, within_s):
     """The exit code of a command that leaves nothing running when this process is told to end."""
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, process_group=0)
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         return process.wait(timeout=within_s)
     except subprocess.TimeoutExpired as error:
@@ -113,31 +118,34 @@ def by_name(names):
     return ["-R", f"^({'|'.join(escaped)})$"]
 
 
-def repeat(build, outcomes, timeout_s, before):
-    """Runs what failed again, alone. Updates the outcomes; returns the number of attempts of those that passed then."""
-    attempts = {}
+def repeat(build, outcomes, timeout_s, before, flaky, killed):
+    """Runs what failed again, alone. Updates the outcomes, in `flaky` the number of attempts of those that passed then, and
+    in `killed` the processes that would have disturbed them."""
     until = time.monotonic() + REPEATS_MAX_S
     for attempt in range(2, ATTEMPTS + 1):
         names = failed_in(outcomes)
         if not names:
-            break
-        # ctest ends the processes of a test that hangs, but not those that have left it.
-        for pid, words in left_behind(build, before).items():
-            print(f"killed: {pid}: {words}")
-            with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
-                os.kill(pid, signal.SIGKILL)
+            return
+        for pid, process in left_behind(build, before).items():
+            if process.is_marked:  # What others have started is theirs.
+                with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
+                    os.kill(pid, signal.SIGKILL)
+                killed[pid] = process
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
         again = run(build, by_name(names), 1, timeout_s, until - time.monotonic())
         if set(again) != set(names):
             raise Broken(f"{len(names)} tests were to run again, and {len(again)} did")
-        passed = [name for name in names if again[name] == "passed"]
-        outcomes.update(dict.fromkeys(passed, "passed"))
-        attempts.update(dict.fromkeys(passed, attempt))
-    return attempts
+        outcomes.update({name: what for name, what in again.items() if what in ("passed", "failed")})
+        flaky.update({name: attempt for name in names if again[name] == "passed"})
+
+
+class Process(typing.NamedTuple):
+    words: str
+    is_marked: bool  # A test has started it, for certain.
 
 
 def left_behind(build, before):
-    """The command lines of the processes that tests have left, by pid; not those `before`.
+    """The processes that tests have left, by pid; not those `before`.
 
     By their environment, as the program may be a shell, and the working directory and the root any; and by a program of the
     build directory, as one that was started through ssh has not that environment."""
@@ -150,7 +158,7 @@ def left_behind(build, before):
         except OSError:
             continue  # It has exited, or belongs to another user.
         if (marked or program.startswith(f"{build}/")) and int(process.name) not in before:
-            found[int(process.name)] = " ".join(words.split())[:WORDS_MAX] or program
+            found[int(process.name)] = Process(" ".join(words.split())[:WORDS_MAX] or program, marked)
     return found
 
 
@@ -161,8 +169,8 @@ def wait_until_none_is_left(build, before):
     return found
 
 
-def run_all(build, given, before, outcomes):
-    """Runs the tests into `outcomes`, which has what is known of them also where this raises. Returns those that are flaky."""
+def run_all(build, given, before, outcomes, flaky, killed):
+    """Runs the tests into `outcomes`, `flaky` and `killed`, which have what is known also where this raises."""
     outcomes.update(dict.fromkeys(programs_without_tests(build), "empty"))
     print("== unit tests", flush=True)
     outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout))
@@ -172,7 +180,8 @@ def run_all(build, given, before, outcomes):
     if twice := outcomes.keys() & others.keys():
         raise Broken(f"two tests are called '{min(twice)}'")
     try:
-        return repeat(build, others, given.timeout, before) if len(failed_in(others)) <= FAILURES_MAX else {}
+        if len(failed_in(others)) <= FAILURES_MAX:
+            repeat(build, others, given.timeout, before, flaky, killed)
     finally:
         outcomes.update(others)
 
@@ -196,7 +205,8 @@ def main(words=None):
     sys.stdout.reconfigure(errors="backslashreplace")
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, _: sys.exit(128 + received))
+        if signal.getsignal(number) != signal.SIG_IGN:  # As nohup does.
+            signal.signal(number, lambda received, _: sys.exit(128 + received))
     with open(build / ".run_tests.lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -205,35 +215,44 @@ def main(words=None):
         return run_and_report(build, given)
 
 
+def name_some(what, names):
+    if len(names) > NAMED_MAX:
+        print(f"{what}: {len(names) - NAMED_MAX} more")
+    for name in names[:NAMED_MAX]:
+        print(f"{what}: {name}")
+
+
 def run_and_report(build, given):
     """Runs the tests and prints their outcome. Returns the exit code."""
-    before, outcomes, flaky, broken = left_behind(build, ()), {}, {}, None
+    before, outcomes, flaky, killed, broken = left_behind(build, ()).keys(), {}, {}, {}, None
     try:
-        flaky = run_all(build, given, before, outcomes)
+        run_all(build, given, before, outcomes, flaky, killed)
     except Broken as error:
         broken = error
     failed = failed_in(outcomes)
     empty = [name for name, what in outcomes.items() if what == "empty"]
     left = wait_until_none_is_left(build, before)
+    passed = list(outcomes.values()).count("passed")
+    if not passed and not broken:
+        broken = "no test has passed"
 
     print()
     for name, attempts in sorted(flaky.items()):
         print(f"flaky: {name} ({attempts} of {ATTEMPTS})")
     for name in sorted(name for name, what in outcomes.items() if what == "skipped"):
         print(f"skipped: {name}")
-    for pid, command in list(left.items())[:NAMED_MAX]:
-        print(f"still running: {pid}: {command}")
-    for name in sorted(empty)[:NAMED_MAX]:
-        print(f"ran no test: {name}")
-    if len(failed) > NAMED_MAX:
-        print(f"failed: {len(failed) - NAMED_MAX} more")
-    for name in sorted(failed)[:NAMED_MAX]:
-        print(f"failed: {name}")
+    name_some("killed", [f"{pid}: {process.words}" for pid, process in killed.items()])
+    name_some("still running", [f"{pid}: {process.words}" for pid, process in left.items()])
+    name_some("ran no test", sorted(empty))
+    name_some("failed", sorted(failed))
     if broken:
         print(f"run_tests: {broken}")
-    print(f"{list(outcomes.values()).count('passed')} passed, {len(failed) + len(empty)} failed")
+    print(f"{passed} passed, {len(failed) + len(empty)} failed")
     return 1 if failed or empty or left or broken else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except OSError as error:
+        sys.exit(f"run_tests: {error}")

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import run_tests
 
@@ -143,9 +144,55 @@ class A(unittest.TestCase):
     def test_kills_what_a_test_that_hung_has_left_before_it_is_repeated(self):
         program = self.build / "left"
         shutil.copy("/bin/sleep", program)
-        self.add("process/hangs", f"[ $attempt = 2 ] && exit 0; setsid {program} 1000 > /dev/null 2>&1 & exec sleep 1000", labels="process",
+        self.add("process/hangs", f"[ $attempt = 2 ] && exit 0; (setsid {program} 1000 > /dev/null 2>&1 &); exec sleep 1000", labels="process",
                  keys="TIMEOUT 1")
-        self.assertEqual(self.outcome(), (0, ["flaky: process/hangs (2 of 3)", "3 passed, 0 failed"]))
+        code, lines = self.outcome()
+        self.assertEqual((code, lines[0], lines[-1]), (0, "flaky: process/hangs (2 of 3)", "3 passed, 0 failed"))
+        self.assertRegex(lines[1], rf"^killed: \d+: {program} 1000$")
+
+    def test_names_and_kills_what_was_left_where_a_test_failed(self):
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
+        program = self.build / "left"
+        shutil.copy("/bin/sleep", program)
+        self.add("process/flaky", "[ $attempt = 2 ]", labels="process")
+        self.add("process/leaves", f"setsid {program} 2000 > /dev/null 2>&1 & echo $! > {self.build}/pid", labels="process")
+        code, lines = self.outcome()
+        left = (self.build / "pid").read_text().strip()
+        self.assertEqual((code, lines), (0, ["flaky: process/flaky (2 of 3)", f"killed: {left}: {program} 2000", "4 passed, 0 failed"]))
+        wait_until("its end", lambda: not pathlib.Path(f"/proc/{left}").exists())
+
+    def test_kills_no_program_of_the_build_that_somebody_else_has_started(self):
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
+        program = self.build / "program"
+        shutil.copy("/bin/sleep", program)
+        others = []
+        self.add("process/flaky", f"until test -e {self.build}/go; do sleep 0.01; done; [ $attempt = 2 ]", labels="process")
+
+        def start():
+            wait_until("the test", lambda: self.attempts("process/flaky"))
+            others.append(subprocess.Popen([program, "1000"], env={**os.environ, run_tests.MARK[0]: "1.1"}))
+            (self.build / "go").touch()
+        thread = threading.Thread(target=start)
+        thread.start()
+        code, lines = self.outcome()
+        thread.join()
+        self.addCleanup(others[0].wait)
+        self.addCleanup(others[0].kill)
+        self.assertEqual((code, lines), (1, ["flaky: process/flaky (2 of 3)", f"still running: {others[0].pid}: {program} 1000",
+                                             "3 passed, 0 failed"]))
+        self.assertIsNone(others[0].poll())
+
+    def test_fails_where_every_test_skips_itself(self):
+        self.tests = ""
+        self.add("unit/skips", "exit 77", keys="SKIP_RETURN_CODE 77")
+        self.add("process/skips", "exit 77", labels="process", keys="SKIP_RETURN_CODE 77")
+        self.assertEqual(self.outcome(), (1, ["skipped: process/skips", "skipped: unit/skips", "run_tests: no test has passed",
+                                              "0 passed, 0 failed"]))
+
+    def test_gives_tests_no_filter_of_googletest(self):
+        self.add("unit/filter", "[ -z \"$GTEST_FILTER\" ]")
+        with unittest.mock.patch.dict(os.environ, GTEST_FILTER="None.Such"):
+            self.assertEqual(self.outcome(), (0, ["3 passed, 0 failed"]))
 
     def test_is_alone_in_its_directory(self):
         with open(self.build / ".run_tests.lock", "w") as lock:
