@@ -60,14 +60,12 @@ class HarnessTest(unittest.TestCase):
         self.assertNotEqual(self.shop.fresh("x"), self.shop.fresh("x"))
 
     def test_ends_when_it_is_interrupted_while_a_command_runs(self):
-        began = time.monotonic()
         signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         signal.setitimer(signal.ITIMER_REAL, harness.PAUSE_SECONDS + 0.1)
         with self.assertRaises(KeyboardInterrupt):
             self.shop.measure(["/bin/sleep", "600"], "sleep")
         self.shop.__exit__()
         self.assertEqual(harness.descendants(os.getpid()), {})
-        self.assertLess(time.monotonic() - began, 30)
 
 
 class RowsTest(unittest.TestCase):

@@ -63,21 +63,25 @@ MENTION = re.compile(r"(?<![\w/.*-])((?:src/|include/|tools/|tests/|docs/)?(?:[\
 # Tests that sleep or read the machine's clock, and why. The others wait for what happens, with a bound.
 TIMED = {
     "tests/e2e/yard.py": "the one place where e2e tests wait",
+    "tests/fake_nvml/nvml.cc": "a driver that hangs, as a test asks for it",
     "tests/slurm.py": "waits for the daemons that it starts, with a bound",
     "src/library/yard_resume_test.cc": "a task that trains for more than a second",
     "src/ranks/test_components.cc": "executors that hang",
     "src/sys/test_wait.h": "the one place where C++ tests wait",
     "src/workers/parallel_queues_test.cc": "emits one event a millisecond, as the socket of one that does not read holds more",
 }
-SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|(?:clock_)?nanosleep)\b|::sleep\(|\bp?poll\((?:nullptr|NULL), 0,|"
-                   r"\bselect\(0, (?:nullptr|NULL), (?:nullptr|NULL), (?:nullptr|NULL),")
-PYTHON_SLEEP = re.compile(r"time\.(?:sleep|monotonic|time)\(|(?:\w+\.)?Event\(\)\.wait\(|select\.select\(\[\], \[\], \[\],")
+SLEEP = re.compile(r"\b(?:sleep|sleep_for|sleep_until|usleep|(?:clock_)?nanosleep|thrd_sleep)\b|"
+                   r"\bp?poll\((?:nullptr|NULL|\{\}), 0,|\bp?select\(0, (?:nullptr|NULL|0), (?:nullptr|NULL|0), (?:nullptr|NULL|0),")
+# Texts and comments of C++, in which tests have the scripts of their tasks.
+SAID = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+PYTHON_CLOCK = {"sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time_ns", "clock_gettime"}
+PYTHON_WAIT = re.compile(r"time\.time\(|(?:\w+\.)?Event\(\)\.wait\(|select\.select\((?:\[\]|\(\)), (?:\[\]|\(\)), (?:\[\]|\(\)),|select\.poll\(\)\.poll\(")
 TEST_CASE = re.compile(r"^(?:(?:TYPED_)?TEST(?:_F|_P)?|RC_GTEST_\w+)\(|^    def test_", re.MULTILINE)
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
 
 
 def is_test(path):
-    return path.stem.endswith("_test") or path.stem.startswith(("test_", "fake_")) or "planted" in path.parts
+    return path.stem.endswith("_test") or path.stem.startswith(("test_", "fake_")) or "planted" in path.parts or path.parts[0] == "tests"
 
 
 def include_faults(path, folder, number, target):
@@ -194,37 +198,45 @@ def sleeps(path):
         return
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "time":
-                yield f"{path}:{node.lineno}: time is imported as a whole, so that its calls can be seen"
-            if isinstance(node, ast.Call) and PYTHON_SLEEP.match(ast.unparse(node)):
-                yield f"{path}:{node.lineno}: a test waits for what happens, not for {ast.unparse(node.func)}()"
+            if isinstance(node, ast.ImportFrom) and node.module == "time" or isinstance(node, ast.Import) and any(
+                    name.name == "time" and name.asname for name in node.names):
+                yield f"{path}:{node.lineno}: time is imported as a whole and under its name, so that its calls can be seen"
+            if (isinstance(node, ast.Attribute) and node.attr in PYTHON_CLOCK or
+                    isinstance(node, ast.Call) and PYTHON_WAIT.match(ast.unparse(node))):
+                yield f"{path}:{node.lineno}: a test waits for what happens, not for {ast.unparse(node)}"
     elif is_test(path):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        code = SAID.sub(lambda match: "\n" * match[0].count("\n"), path.read_text())
+        for number, line in enumerate(code.splitlines(), 1):
             if SLEEP.search(line):
                 yield f"{path}:{number}: a test waits for what happens, and does not sleep"
 
 
 def lost(path):
-    """A file of tests that runs none: it has none, or the CMakeLists.txt of its folder does not name it."""
-    if path.stem.endswith("_test") and path.suffix == ".cc":
+    """A file of tests that has none, and a source that the CMakeLists.txt of its folder does not name."""
+    text = path.read_text()
+    if path.suffix == ".cc" and path.parts[0] == "src" or path.stem.endswith("_test") and path.suffix == ".cc":
         name = path.name
     elif path.stem.startswith("test_") and path.parent.name == "e2e":
         name = f"trainyard_e2e({path.stem.removeprefix('test_')}"
     else:
         return
-    if not TEST_CASE.search(path.read_text()):
+    is_meant_as_test = path.stem.endswith("_test") or path.suffix == ".py"
+    if is_meant_as_test and not TEST_CASE.search(SAID.sub("", text) if path.suffix == ".cc" else text):
         yield f"{path}:1: has no test"
     lists = next(there for folder in path.parents if (there := folder / "CMakeLists.txt").exists())
-    if not re.search(rf"(?<!\w){re.escape(name)}\b", lists.read_text()):
-        yield f"{path}:1: no test runs: {lists} has no '{name}'"
+    if not re.search(rf"(?<!\w){re.escape(name)}\b", re.sub(r"#.*", "", lists.read_text())):
+        yield f"{path}:1: {'no test runs' if is_meant_as_test else 'nobody builds it'}: {lists} has no '{name}'"
 
 
 def main():
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
-    files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*")) if p.suffix in (".h", ".cc")]
-    scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"),
-               *pathlib.Path("examples").rglob("*_test.py"), *pathlib.Path("tools").glob("*_test.py")]
-    found = [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
+    all_files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*"))]
+    files = [p for p in all_files if p.suffix in (".h", ".cc")]
+    scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"), *pathlib.Path("src").rglob("*test*.py"),
+               *(p for top in ("examples", "tools", "bench") for p in pathlib.Path(top).rglob("*_test.py"))]
+    found = [f"{path}:1: sources are .cc and .h" for path in all_files if path.suffix in (".cpp", ".cxx", ".hpp")]
+    found += [f"tools/layers.py: TIMED names {name}, which is not there" for name in TIMED if not pathlib.Path(name).exists()]
+    found += [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
     found += [fault for path in [*files, *sorted(scripts)] for fault in [*sleeps(path), *lost(path)]]
     print("\n".join(found) if found else f"layers: ok, {len(files)} files")
     return 1 if found else 0
