@@ -253,6 +253,7 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
   EXPECT_EQ(model::word_for(row.standing), "EXIT 3");
   EXPECT_EQ(row.first_started, at(2));
   EXPECT_EQ(row.started, at(5));
+  EXPECT_EQ(row.earlier_attempts, at(3) - at(2)) << "without the time before the retry";
   EXPECT_EQ(row.attempt, 2U);
   EXPECT_EQ(row.warning, "");
   EXPECT_THAT(all_tasks(reader, {.running = true}), IsEmpty());

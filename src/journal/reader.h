@@ -153,6 +153,8 @@ struct TaskRow {
   std::string code;
   /// What was started last from the same work tree, where that ran another; else empty.
   std::string newer_code;
+  /// Sum of the durations of all attempts before the last one, without the time between them.
+  Duration earlier_attempts{0};
 };
 
 /// How far an attempt said that it was.

@@ -82,7 +82,8 @@ const std::string_view kTaskColumns =
     "coalesce((SELECT min(a.started_ms) FROM attempts a WHERE a.task = t.number), "
     "e.started_ms, l.started_ms), "
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
-    "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0) ";
+    "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0), "
+    "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -205,7 +206,8 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .gpu_memory_max = {row.integer(38)},
           .capped_by = std::string(row.text(39)),
           .code = std::move(code.name),
-          .newer_code = std::move(code.newer)};
+          .newer_code = std::move(code.newer),
+          .earlier_attempts = optional_duration(row, 44).value_or(Duration{0})};
 }
 
 std::string all_attempts(std::string_view chosen) {

@@ -21,6 +21,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"
+#include "report/digest.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -40,6 +41,12 @@ std::string name_of_key(const std::string& key) {
   constexpr std::array<std::string_view, 7> kOwn{
       "run", "group", kTaskColumn, kStatusColumn, kTimeColumn, kTasksColumn, kCodeColumn};
   return std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
+}
+
+/// What all attempts of a task took, without the time between them; nothing before the last end.
+std::optional<Duration> time_of_attempts(const journal::TaskRow& row) {
+  if (!row.first_started || !row.ended) return std::nullopt;
+  return row.earlier_attempts + duration_of(row).value_or(Duration{0});
 }
 
 }  // namespace
@@ -69,17 +76,15 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
 }
 
 void ResultRows::add(std::string_view run, journal::TaskRow row) {
-  const std::optional<Instant> began = row.first_started;
   other_code_.look_at(row);
   Row added{.run = std::string(run),
             .group = std::move(row.group_name),
             .id = std::move(row.id),
             .matrix = std::move(row.matrix),
             .status = model::word_for(row.standing),
-            .took = {},
+            .took = time_of_attempts(row),
             .code = std::move(row.code),
             .fields = read_fields(row.result)};
-  if (began && row.ended) added.took = *row.ended - *began;
   fields_.look_at(added.fields);
   rows_.push_back(std::move(added));
 }

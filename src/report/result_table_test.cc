@@ -70,6 +70,28 @@ TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
             "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
 }
 
+TEST(ResultTable, ShowsTheTimeOfAllAttemptsWithoutTheTimeBetweenThem) {
+  journal::TaskRow retried = trained("1e-3", "0", R"({"acc": 0.9})");
+  retried.started = Instant{Duration{60'000}};
+  retried.ended = Instant{Duration{63'000}};
+  retried.earlier_attempts = Duration{2'000};
+  journal::TaskRow stopped = skipped_row("lr=1e-3,seed=1", "stopped before its retry");
+  stopped.matrix = {{"lr", "1e-3"}, {"seed", "1"}};
+  stopped.first_started = Instant{};
+  stopped.ended = Instant{Duration{90'000}};
+  stopped.earlier_attempts = Duration{4'000};
+  const ResultTable table = results_of({retried, stopped});
+  EXPECT_EQ(result_table_text(table),
+            "  lr  seed  status     time     acc\n"
+            "1e-3     0  FINISHED  5.0 s  90.0 %\n"
+            "1e-3     1  SKIPPED   4.0 s       -\n");
+  const auto rows = nlohmann::json::parse(result_table_json(table)).at("rows");
+  EXPECT_EQ(rows.at(0).at("time"), 5);
+  const Result<ResultTable> averaged = averaged_over(table, {"seed"});
+  ASSERT_TRUE(averaged);
+  EXPECT_THAT(result_table_text(*averaged), HasSubstr("4.5 s ± 0.7"));
+}
+
 TEST(ResultMeans, AreOfNothingThatWasSaidByATaskWhichHasNotFinished) {
   journal::TaskRow said = lost_cell("0.01", "1");
   said.result = R"({"acc": 0.1})";
