@@ -47,9 +47,13 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   (row.edited ? best_of_edited_ : best_).look_at(row.id, fields);
 }
 
+std::optional<Best> GroupDigest::best() const {
+  return best_.best(columns_.first(FieldColumns::kKeysMax));
+}
+
 std::optional<Best> GroupDigest::better_before_edit() const {
-  std::optional<Best> before = best_of_edited_.best();
-  const std::optional<Best> now = best_.best();
+  std::optional<Best> before = best_of_edited_.best(columns_.first(FieldColumns::kKeysMax));
+  const std::optional<Best> now = best();
   if (!before || !now || before->key != now->key) return before;
   const bool more = score_direction(now->key) == Better::More;
   const bool better = more ? before->value > now->value : before->value < now->value;
@@ -70,6 +74,7 @@ void GroupDigest::look_at_matrix(const journal::TaskRow& row) {
 }
 
 std::optional<Duration> GroupDigest::took() const {
+  if (group_.running + group_.retrying + group_.waiting > 0) return std::nullopt;
   if (!started_ || !ended_ || *ended_ < *started_) return std::nullopt;
   return *ended_ - *started_;
 }

@@ -45,7 +45,7 @@ class GroupDigest {
   [[nodiscard]] int warnings() const { return warnings_; }
   [[nodiscard]] const std::vector<std::string>& first_warnings() const { return first_warnings_; }
   /// Of those that finished as the job file says them now.
-  [[nodiscard]] std::optional<Best> best() const { return best_.best(); }
+  [[nodiscard]] std::optional<Best> best() const;
   /// The one that did better than that before its command was edited; nothing where none did.
   [[nodiscard]] std::optional<Best> better_before_edit() const;
 
@@ -64,7 +64,7 @@ class GroupDigest {
   /// Whether any of its tasks was kept to less than all of a GPU.
   [[nodiscard]] bool any_capped() const { return capped_; }
 
-  /// From the first start to the last end, of whichever attempts; nothing before that.
+  /// From the first start to the last end of all attempts; nothing while tasks run or wait.
   [[nodiscard]] std::optional<Duration> took() const;
 
  private:

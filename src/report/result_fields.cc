@@ -209,35 +209,32 @@ void BestSoFar::look_at(const std::string& id, const Fields& fields) {
   for (const Field& field : fields) {
     const std::optional<Better> better = score_direction(field.key);
     if (!better || !is_number(field)) continue;
-    auto known =
-        std::ranges::find(candidates_, field.key, [](const Candidate& it) { return it.best.key; });
-    const bool fresh = known == candidates_.end();
-    if (fresh) {
-      const Best first{.id = id, .key = field.key, .value = field.number, .text = field.text};
-      known = candidates_.insert(candidates_.end(), Candidate{.better = *better, .best = first});
+    const auto known =
+        std::ranges::find(candidates_, field.key, [](const Candidate& it) { return it.field.key; });
+    if (known == candidates_.end()) {
+      candidates_.push_back({.better = *better, .id = id, .field = field});
+      continue;
     }
-    known->within_one = known->within_one && field.number >= 0 && field.number <= 1;
-    const bool wins = *better == Better::More ? field.number > known->best.value
-                                              : field.number < known->best.value;
+    const bool wins = *better == Better::More ? field.number > known->field.number
+                                              : field.number < known->field.number;
     if (!wins) continue;
-    known->best.id = id;
-    known->best.value = field.number;
-    known->best.text = field.text;
+    known->id = id;
+    known->field = field;
   }
 }
 
-std::optional<Best> BestSoFar::best() const {
+std::optional<Best> BestSoFar::best(const std::vector<FieldColumn>& columns) const {
   for (const Better better : {Better::More, Better::Less}) {
     const auto of_kind = [better](const Candidate& it) { return it.better == better; };
     const auto count = std::ranges::count_if(candidates_, of_kind);
     if (count > 1) return std::nullopt;
     if (count == 0) continue;
-    const Candidate& candidate = *std::ranges::find_if(candidates_, of_kind);
-    Best best = candidate.best;
-    if (candidate.within_one && is_accuracy(best.key)) {
-      best.text = fmt::format("{:.1f} %", best.value * 100);
-    }
-    return best;
+    const auto& [direction, id, field] = *std::ranges::find_if(candidates_, of_kind);
+    const auto column = std::ranges::find(columns, field.key, &FieldColumn::key);
+    return Best{.id = id,
+                .key = field.key,
+                .value = field.number,
+                .text = column == columns.end() ? field.text : show_field(*column, &field)};
   }
   return std::nullopt;
 }

@@ -84,7 +84,7 @@ struct Best {
   std::string id;
   std::string key;
   double value = 0;
-  std::string text;  ///< The value as it is shown: "96.4 %".
+  std::string text;  ///< The value as its column shows it: "96.4 %".
 };
 
 /// Finds the best task. There is one obvious score when exactly one field like an accuracy came
@@ -92,13 +92,14 @@ struct Best {
 class BestSoFar {
  public:
   void look_at(const std::string& id, const Fields& fields);
-  [[nodiscard]] std::optional<Best> best() const;
+  /// The columns show the value; without the column of the score it is shown verbatim.
+  [[nodiscard]] std::optional<Best> best(const std::vector<FieldColumn>& columns) const;
 
  private:
   struct Candidate {
     Better better;
-    Best best;
-    bool within_one = true;
+    std::string id;
+    Field field;
   };
   std::vector<Candidate> candidates_;
 };

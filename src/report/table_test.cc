@@ -55,6 +55,14 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
             "best: lr=0.1,seed=2 test_acc 96.4 %\n");
 }
 
+TEST(Table, ShowsNoTimeOfAGroupThatHasNotEnded) {
+  const journal::TaskRow first = finished_row("a", Duration{1000}, "{}");
+  const journal::TaskRow second = started_row("b");
+  const std::string text =
+      table_of({.name = "g", .tasks = 2, .finished = 1, .running = 1}, {first, second});
+  EXPECT_THAT(text, HasSubstr("g: 2 tasks, 1 finished, 1 running\n"));
+}
+
 TEST(Table, CountsFromTheFirstAttemptOfAGroupAndATaskFromItsLast) {
   journal::TaskRow lost = failed_row("a", model::Failure::Lost, "its GPUs failed twice");
   lost.attempt = 2;

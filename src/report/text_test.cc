@@ -174,10 +174,13 @@ TEST(ResultFields, GivesTheRestAsJson) {
 
 std::optional<Best> best_of(const std::vector<std::string>& results) {
   BestSoFar best;
+  FieldColumns columns;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    best.look_at(fmt::format("t{}", i), read_fields(results[i]));
+    const Fields fields = read_fields(results[i]);
+    columns.look_at(fields);
+    best.look_at(fmt::format("t{}", i), fields);
   }
-  return best.best();
+  return best.best(columns.first(FieldColumns::kKeysMax));
 }
 
 TEST(ResultFields, NamesTheBestByTheOneObviousScore) {
@@ -190,7 +193,9 @@ TEST(ResultFields, NamesTheBestByTheOneObviousScore) {
       best_of({R"({"val_loss":0.5})", R"({"val_loss":0.25})", R"({"val_loss":null})"})
           .value_or(Best{});
   EXPECT_EQ(least.id, "t1");
-  EXPECT_EQ(least.text, "0.25");
+  EXPECT_EQ(least.text, "0.2500") << "as its column shows it";
+  const Best tiny = best_of({R"({"loss":1.3792459867793054e-05})"}).value_or(Best{});
+  EXPECT_EQ(tiny.text, "1.379e-05");
 }
 
 TEST(ResultFields, DoesNotGuessWhichScoreIsMeant) {
