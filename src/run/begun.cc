@@ -28,6 +28,11 @@ bool is_a_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
+/// Whether a run was started or submitted there: these files stay when its journal is gone.
+bool has_marks_of_a_run(const std::string& run_directory) {
+  return is_a_file(run_directory + "/lock") || is_a_file(kept_job_path(run_directory));
+}
+
 /// Whether a task has left its output in it, or in a directory below that is not of another run.
 bool holds_a_task(const std::string& run_directory) {
   std::error_code error;
@@ -53,7 +58,7 @@ Result<bool> has_begun(const std::string& run_directory) {
   Result<bool> begun = journal::Journal::has_begun(journal);
   if (!begun || *begun) return begun;
   if (!is_a_file(reports_directory(run_directory) + "/index.html") &&
-      !holds_a_task(run_directory)) {
+      !(has_marks_of_a_run(run_directory) && holds_a_task(run_directory))) {
     return false;
   }
   return std::unexpected(Error{

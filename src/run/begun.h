@@ -11,8 +11,8 @@ namespace trainyard::run {
 
 /// False where no run has begun, so that one may begin. An error, with what to do next, where
 /// results of a run lie in the directory and its journal holds none; and where what lies in the
-/// journal's place is none of ours, from another version, or damaged. Looks at no more than some
-/// thousand files.
+/// journal's place is none of ours, from another version, or damaged. Outputs of tasks are results
+/// of a run only where its lock or its kept job file is. Looks at no more than some thousand files.
 Result<bool> has_begun(const std::string& run_directory);
 
 }  // namespace trainyard::run

@@ -61,11 +61,15 @@ TEST(Begun, IsNoRunInADirectoryThatSomebodyHasForOtherThings) {
   place.file("runs/other/journal.db");
   place.file("runs/other/g/a/stdout.log");
   EXPECT_EQ(told(place), "not begun") << "that is a run of its own";
+  place.file("job/train/stdout.log");
+  EXPECT_EQ(told(place), "not begun") << "any program may write such a file";
 }
 
 TEST(Begun, IsRefusedWhereResultsLieWithoutAJournal) {
   const RunPlace place;
   place.file("g/sub/n=1/stdout.log");
+  EXPECT_EQ(told(place), "not begun");
+  place.file("lock");
   const std::string next = "with 'trainyard run <job file> --new', or move the directory away";
   EXPECT_THAT(told(place),
               AllOf(HasSubstr(journal_path(place.path()) + "' is gone. The run cannot be resumed"),

@@ -294,6 +294,7 @@ TEST_F(CodeCopier, IsMovedWithItsWorkTree) {
 TEST_F(CodeCopier, NothingInACopyIsTakenForWhatATaskLeft) {
   tree_.write("sample/stdout.log", "");
   copy();
+  tree_.write("runs/one/lock", "");
   const Result<bool> begun = has_begun(run());
   ASSERT_TRUE(begun.has_value());
   EXPECT_FALSE(*begun);
