@@ -98,7 +98,7 @@ std::vector<std::string> paths_of_job(const job::JobRuns& job) {
 Error no_such_run(const std::string& named, const std::string& path) {
   std::error_code ignored;
   if (is_run_name(named)) return Error{fmt::format("run '{}' not found", named)};
-  if (run::read_run_number(named)) return Error{fmt::format("run {} not found", named)};
+  if (const auto number = unknown_number_in(named)) return no_run_of_number(*number);
   return Error{
       fmt::format("no run found in '{}': {}", named,
                   fs::is_directory(path, ignored) ? "it has no journal" : "no such directory")};
@@ -120,6 +120,9 @@ Result<std::vector<std::string>> places_known_as(const std::string& named,
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
   if (holds_run(path)) return std::vector{path};
+  const fs::path in_runs = fs::path(path).parent_path() / "runs" / named;
+  const bool is_name = !is_number && !named.contains('/') && !named.starts_with('.');
+  if (is_name && holds_run(in_runs.string())) return std::vector{in_runs.string()};
   return known;
 }
 
@@ -193,8 +196,9 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   const bool guessed = runs.size() > 1 && !runs.front().lives;
   if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(
-        Error{fmt::format("several runs found: '{}', '{}'{}; name one of them", runs[0].directory,
-                          runs[1].directory, runs.size() > 2 ? ", ..." : "")});
+        Error{fmt::format("several runs found: {}, {}{}; name one by its number or directory",
+                          name_of_run(runs[0].directory), name_of_run(runs[1].directory),
+                          runs.size() > 2 ? ", ..." : "")});
   }
   return std::move(runs.front().directory);
 }

@@ -19,7 +19,8 @@ enum class WhenSeveral : std::uint8_t {
 };
 
 /// The run that a command means, by its directory. It is named by this, by its number or name
-/// (cli/known_runs.h), by a directory that has runs/ in it, or by its job file: of several the one
+/// (cli/known_runs.h), by a directory that has runs/ in it, or by its job file. A name means the run
+/// in ./runs before runs of this name elsewhere. Of several runs the one
 /// that was started or resumed last is meant, one at work before all others. Where none is named,
 /// it is so of those in ./runs and in the runs/ of the configured workdir. Absolute. Reads the
 /// journal of each. An error, too, where a number is also the name of a directory with a run.

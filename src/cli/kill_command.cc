@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "cli/selection.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "sys/files.h"
 #include "wire/control.h"
@@ -114,12 +116,17 @@ ExitCode kill_command(const KillOptions& options) {
     return fail(
         fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run)));
   }
-  // Of many those that have not ended are meant; one that is named is told that it has.
+  // A pattern means the tasks that have not ended; a task that is named gets an error if it has.
   const auto ended = [](const journal::TaskRow& task) {
     return task.standing.verdict != model::Verdict::None;
   };
+  const std::set<model::TaskIndex> named_ones = named_tasks(*selection, *tasks);
   const bool some_live = !std::ranges::all_of(*tasks, ended);
-  if (some_live && tasks->size() > 1) std::erase_if(*tasks, ended);
+  if (some_live) {
+    std::erase_if(*tasks, [&](const journal::TaskRow& task) {
+      return ended(task) && !named_ones.contains(task.index);
+    });
+  }
   return end_tasks(*reader, selection->run, *tasks);
 }
 

@@ -53,6 +53,18 @@ std::vector<std::string> known_runs(std::string_view name) {
   return found;
 }
 
+std::optional<std::uint32_t> unknown_number_in(std::string_view word) {
+  const std::string_view name = word.substr(0, word.find('/'));
+  const std::optional<std::uint32_t> number = run::read_run_number(name);
+  return number && known_runs(name).empty() ? number : std::nullopt;
+}
+
+Error no_run_of_number(std::uint32_t number) {
+  const std::vector<std::string> latest = known_runs(kLast);
+  return Error{fmt::format("run {} not found{}", number,
+                           latest.empty() ? "" : "; the latest is " + name_of_run(latest.front()))};
+}
+
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   return numbers ? numbers->number_of(run::real_directory(run_directory)) : std::nullopt;

@@ -77,7 +77,7 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
     if (said.empty()) return wrong("'' is not the name of a run");
     std::optional<std::uint32_t> number = run::read_run_number(said);
     if (number && !numbers.directory_of(*number)) {
-      return wrong(fmt::format("run {} not found", *number));
+      return wrong(no_run_of_number(*number).message);
     }
     if (!number) {
       const Result<std::string> directory = find_run(said, WhenSeveral::Refuse);

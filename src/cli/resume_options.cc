@@ -16,6 +16,7 @@
 #include "cli/checked_job.h"
 #include "cli/commands.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "job/job.h"
 #include "job/job_files.h"
@@ -140,7 +141,11 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   if (!options.resume.empty() && options.job_file.empty() &&
       !exists(run::journal_path(options.resume))) {
     // A directory that has runs in it, as other commands take one.
-    if (Result<std::string> run = find_run(options.resume)) options.resume = std::move(*run);
+    if (Result<std::string> run = find_run(options.resume)) {
+      options.resume = std::move(*run);
+    } else if (unknown_number_in(options.resume) && !exists(options.resume)) {
+      return std::unexpected(std::move(run.error()));
+    }
   }
   if (options.resume.empty()) {
     Result<std::string> run = run_of_job(options);

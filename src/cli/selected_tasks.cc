@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -13,7 +16,9 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/known_runs.h"
 #include "journal/reader.h"
+#include "model/ids.h"
 #include "report/digest.h"
 #include "report/task_state.h"
 #include "sys/files.h"
@@ -32,7 +37,10 @@ text::TaskNames all_names_of(const journal::TaskRow& row) {
 /// What somebody typed that means no task of a run.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern) {
-  std::string text = fmt::format("task '{}' not found", pattern);
+  const std::optional<std::uint32_t> number = unknown_number_in(pattern);
+  std::string text =
+      number ? fmt::format("{}; task '{}' not found", no_run_of_number(*number).message, pattern)
+             : fmt::format("task '{}' not found", pattern);
   if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
     for (const std::string& near : lookup->near) {
       text +=
@@ -41,10 +49,12 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     text += "?)";
   } else {
     std::error_code ignored;
-    text += fmt::format(" in '{}', and {}", seen_from_here(selection.run),
-                        std::filesystem::is_directory(pattern, ignored)
-                            ? fmt::format("no run has started in the directory '{}'", pattern)
-                            : "no run has this name");
+    text += fmt::format(" in '{}'", seen_from_here(selection.run));
+    if (std::filesystem::is_directory(pattern, ignored)) {
+      text += fmt::format(", and no run has started in the directory '{}'", pattern);
+    } else if (!number) {
+      text += ", and no run has this name";
+    }
   }
   return Error{std::move(text)};
 }
@@ -96,6 +106,18 @@ std::string none_in_state(const TasksOfRun& selection) {
   return fmt::format("{} of '{}' is {}",
                      selection.patterns.empty() ? "no task" : "none of the selected tasks", run,
                      states);
+}
+
+std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
+                                       const std::vector<journal::TaskRow>& selected) {
+  if (!selection.states.empty()) return {};
+  text::TaskChoice choice(selection.patterns);
+  for (const journal::TaskRow& row : selected) choice.look_at(all_names_of(row));
+  std::set<model::TaskIndex> named;
+  for (const text::TaskChoice::Meant& meant : choice.meant()) {
+    if (meant.by_name && meant.tasks.size() == 1) named.insert(selected[meant.tasks.front()].index);
+  }
+  return named;
 }
 
 Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,

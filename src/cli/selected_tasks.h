@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "journal/reader.h"
+#include "model/ids.h"
 #include "report/task_state.h"
 #include "text/task_pattern.h"
 
@@ -30,6 +32,11 @@ enum class SameName : std::uint8_t { Refuse, MeansAll };
 Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
                                                      const TasksOfRun& selection,
                                                      SameName same_name);
+
+/// Of the selected tasks those that a word names by their id, "lr=0.1" or "train/lr=0.1", and not by
+/// a pattern, a group, values of the matrix or a state.
+std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
+                                       const std::vector<journal::TaskRow>& selected);
 
 /// Whether the yard of a run is gone and has not written down how it ended: what ran is lost then.
 bool has_died(journal::JournalReader& reader, const std::string& run);

@@ -181,6 +181,13 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   }
   if (!selections.empty()) return selections;
   Result<std::string> run = find_run(words.run_directory, words.when_several);
+  if (!run && words.run_directory.empty()) {
+    for (const text::TaskPattern& pattern : read.patterns) {
+      if (const auto number = unknown_number_in(pattern.text())) {
+        return std::unexpected(no_run_of_number(*number));
+      }
+    }
+  }
   if (!run) return std::unexpected(std::move(run.error()));
   return std::vector{TasksOfRun{.run = std::move(*run),
                                 .patterns = std::move(read.patterns),

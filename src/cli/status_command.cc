@@ -126,6 +126,7 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   Result<TasksOfRun> asked = read_selection(words);
   if (!asked) return std::unexpected(std::move(run.error()));
   if (const Result<void> there = check_tasks(*asked); !there) {
+    if (unknown_number_in(options.words.front())) return std::unexpected(there.error());
     return std::unexpected(
         Error{fmt::format("{}; {}", run.error().message, there.error().message)});
   }

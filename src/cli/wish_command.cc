@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "cli/selection.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
@@ -81,7 +83,8 @@ struct Wished {
   std::string run;
   std::string socket;
   std::vector<journal::TaskRow> tasks;
-  std::string passed_over;  ///< Of those that are meant: for people, empty where there are none.
+  std::string passed_over;  ///< Selected tasks that cannot be changed, for users; may be empty.
+  bool names_one_of_them = false;  ///< By its id, and not by a pattern or a state.
 };
 
 /// Takes those out to which it cannot be done, and names the first of them.
@@ -119,15 +122,19 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   }
   Result<journal::JournalReader> reader = open_run(selection->run);
   if (!reader) return std::unexpected(std::move(reader.error()));
-  Result<std::string> socket = socket_of_run(*reader, selection->run);
-  if (!socket) return std::unexpected(std::move(socket.error()));
   Result<std::vector<journal::TaskRow>> tasks =
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
+  Result<std::string> socket = socket_of_run(*reader, selection->run);
+  if (!socket) return std::unexpected(std::move(socket.error()));
   if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
   if (tasks->size() == 1 && !may_be_done(options, tasks->front())) {
     return std::unexpected(cannot_be_done(options, tasks->front()));
   }
+  const std::set<model::TaskIndex> named = named_tasks(*selection, *tasks);
+  const bool names_one = std::ranges::any_of(*tasks, [&](const journal::TaskRow& task) {
+    return named.contains(task.index) && !may_be_done(options, task);
+  });
   std::string passed_over = pass_over(options, *tasks);
   if (tasks->empty()) {
     return std::unexpected(Error{fmt::format("none of these tasks of '{}' is one that {}",
@@ -139,7 +146,8 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   return Wished{.run = selection->run,
                 .socket = std::move(*socket),
                 .tasks = std::move(*tasks),
-                .passed_over = std::move(passed_over)};
+                .passed_over = std::move(passed_over),
+                .names_one_of_them = names_one};
 }
 
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
@@ -169,7 +177,7 @@ ExitCode wish_command(const WishOptions& options) {
       wished->socket, requests, {.run = wished->run, .program = "trainyard", .within = kTakenSoon});
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
   std::vector<journal::TaskRow> done;
-  ExitCode code = ExitCode::Success;
+  ExitCode code = wished->names_one_of_them ? ExitCode::TaskFailed : ExitCode::Success;
   for (std::size_t i = 0; i < wished->tasks.size(); ++i) {
     const journal::TaskRow& task = wished->tasks[i];
     const wire::ControlReply& reply = (*replies)[i];

@@ -22,7 +22,8 @@ std::string wrong_with_priority(const std::string& word) {
 }
 
 constexpr const char* kCodes =
-    "Exit codes: 0 done, 1 some tasks could not be changed, 2 nothing was done.";
+    "Patterns and states skip tasks that cannot be changed. Exit codes: 0 done, 1 a named task\n"
+    "could not be changed, 2 nothing was done.";
 
 }  // namespace
 

@@ -143,6 +143,11 @@ groups:
         both = self.trainyard("hold", "first", "a", "b", "--dry-run", expect=0)
         self.assertEqual((both.stdout, both.stderr), ("train/b is selected\n", "trainyard: not changed: "
                                                       "train/first is RUNNING, train/a is ON_HOLD\n"))
+        named = self.trainyard("hold", "first", "b", expect=1)
+        self.assertEqual((named.stdout, named.stderr), ("train/b on hold\n", "trainyard: not changed: train/first is RUNNING\n"))
+        self.assertEqual(self.trainyard("release", "b", expect=0).stdout, "train/b may start\n")
+        others = self.trainyard("hold", "*", "--dry-run", expect=0).stderr
+        self.assertIn("not changed: train/first is RUNNING", others)
         self.assertIn("train/b is WAITING: only tasks on hold can be released", self.trainyard("release", "b", expect=2).stderr)
         self.assertEqual(self.trainyard("release", "--dry-run").stdout, "train/a is selected\n")
         self.open_gate()

@@ -134,10 +134,30 @@ class Selection(YardTest):
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
                             (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
-                            (["77"], "task '77' not found in 'runs/sweep', and no run has this name"),
+                            (["77"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep'); task '77' not found in 'runs/sweep'\n"),
+                            (["77/lr=0.1"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep'); task '77/lr=0.1' not found"),
                             (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
+
+    def test_a_number_that_is_no_run_is_named_by_every_command(self):
+        self.run_sweep()
+        self.run_sweep("--new")
+        for words in (["status"], ["logs"], ["kill"], ["results"], ["retry"], ["hold"], ["wait"], ["clean"], ["run", "--resume"]):
+            with self.subTest(words=words):
+                refused = self.trainyard(*words, "77", expect=2).stderr
+                self.assertTrue(refused.startswith("trainyard: run 77 not found; the latest is run 2 ('runs/sweep-2')"), refused)
+                self.assertNotIn("several runs", refused)
+
+    def test_a_name_means_the_run_here_before_one_elsewhere(self):
+        self.run_sweep()
+        other = self.directory / "other"
+        other.mkdir()
+        self.write("other/sweep.yaml", self.text("sweep.yaml"))
+        self.trainyard("run", "sweep.yaml", cwd=other)
+        self.assertIn("run 1: runs/sweep\n", self.trainyard("status", "sweep", expect=0).stdout)
+        self.assertNotIn("several runs", self.trainyard("retry", "sweep", ":oom", "--dry-run", expect=2).stderr)
+        self.assertIn("would delete run 1 ('runs/sweep')", self.trainyard("clean", "sweep", "--dry-run", expect=0).stdout)
 
     def test_nothing_is_ended_where_a_word_means_a_run_and_a_task(self):
         self.run_sweep()
@@ -202,8 +222,10 @@ class Selection(YardTest):
         os.kill(yard.pid, signal.SIGCONT)
         self.assertIn("which tasks of 'runs/sweep'? Add '*' for all", self.trainyard("kill", "1", expect=2).stderr)
         self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("kill", "1", ":oom", expect=2).stderr)
-        self.assertEqual(self.trainyard("kill", "1", "lr=0.1", expect=0).stdout,
-                         "train/lr=0.1,seed=0 was killed\ntrain/lr=0.1,seed=1 was killed\n")
+        named = self.trainyard("kill", "1", "lr=0.1,seed=0", "lr=1e-3,seed=0", expect=1)
+        self.assertEqual((named.stdout, named.stderr),
+                         ("train/lr=0.1,seed=0 was killed\n", "trainyard: train/lr=1e-3,seed=0 has already ended\n"))
+        self.assertEqual(self.trainyard("kill", "1", "*", expect=0).stdout, "train/lr=0.1,seed=1 was killed\n")
         self.end_of(yard, expect=1)
         words = self.words("runs/sweep")
         self.assertEqual([words[f"train/lr=0.1,seed={seed}"] for seed in (0, 1)], ["KILLED", "KILLED"])
