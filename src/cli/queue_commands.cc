@@ -152,7 +152,9 @@ int wait_command(const WaitOptions& options) {
       return static_cast<int>(fail("the run has not started", ExitCode::NotDone));
     }
     if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
-      return outcome->task_code.value_or(static_cast<int>(outcome->code));
+      const int code = outcome->task_code.value_or(static_cast<int>(outcome->code));
+      if (code != 0) fail(fmt::format("{} ended: {}", name_of_run(*run), outcome->why));
+      return code;
     }
     sys::let_pass(kWaitedEvery);
   }

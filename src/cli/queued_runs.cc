@@ -81,6 +81,7 @@ std::string state_of(const LivingRun& run) {
 
 std::string done_of(const LivingRun& run) {
   if (run.is_queued) return run.reason;
+  if (run.tasks == 0) return "starting";
   std::string text = fmt::format("{} of {} finished", run.finished, run.tasks);
   if (run.running > 0) text += fmt::format(", {} running", run.running);
   if (run.failed > 0) text += fmt::format(", {} failed", run.failed);

@@ -83,6 +83,22 @@ std::string count_of(std::size_t tasks) {
   return report::counted(static_cast<std::int64_t>(tasks), "task");
 }
 
+/// Says why nothing is retried, and how tasks that Ctrl-C stopped run.
+Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection) {
+  std::string text = "nothing to retry: " + none_in_state(selection);
+  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
+  if (!groups) return Error{std::move(text)};
+  std::size_t left = 0;
+  for (const journal::GroupRow& group : *groups) {
+    left += static_cast<std::size_t>(group.stopped + group.skipped);
+  }
+  if (left == 0) return Error{std::move(text)};
+  return Error{fmt::format("{}; {} {} STOPPED or SKIPPED: 'trainyard run --resume {}' runs {}",
+                           text, count_of(left), left == 1 ? "is" : "are",
+                           text::shell_word(seen_from_here(selection.run)),
+                           left == 1 ? "it" : "them")};
+}
+
 /// What no attempt here can have.
 Result<void> check_memory(const wire::Retry& with) {
   const Bytes there = hardware::read_capacity({.own = {}, .raises_limits = false}).capacity.memory;
@@ -92,15 +108,17 @@ Result<void> check_memory(const wire::Retry& with) {
                                            to_text(asked, there), to_text(there, asked))});
 }
 
-/// Whom an amount of a GPU's memory does nothing for: the first of them.
-void tell_without_gpu(const wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
+bool has_no_gpu(const journal::TaskRow& task) {
+  return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
+}
+
+/// Names the first task that uses no GPU. If none of the tasks does, no GPU memory is requested.
+void drop_gpu_memory_without_gpu(wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
   if (with.gpu_memory_bytes == 0) return;
-  const auto has_none = [](const journal::TaskRow& task) {
-    return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
-  };
-  const auto found = std::ranges::find_if(tasks, has_none);
+  const auto found = std::ranges::find_if(tasks, has_no_gpu);
   if (found == tasks.end()) return;
   fail(fmt::format("--gpu-memory: {} uses no GPU, and is retried without one", shown_name(*found)));
+  if (std::ranges::all_of(tasks, has_no_gpu)) with.gpu_memory_bytes = 0;
 }
 
 /// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
@@ -183,7 +201,8 @@ Result<Wanted> look_up(const RetryOptions& options) {
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::Refuse});
   if (!selection) return std::unexpected(std::move(selection.error()));
-  if (selection->is_all() && !options.changed) selection->states = {report::TaskState::Failed};
+  const bool all_failed = selection->is_all() && !options.changed;
+  if (all_failed) selection->states = {report::TaskState::Failed};
   Wanted wanted{.run = selection->run,
                 .socket = {},
                 .tasks = {},
@@ -203,7 +222,9 @@ Result<Wanted> look_up(const RetryOptions& options) {
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   if (tasks->empty()) {
-    return std::unexpected(Error{"nothing to retry: " + none_in_state(*selection)});
+    return std::unexpected(all_failed && !wanted.lives
+                               ? no_failed_task(*reader, *selection)
+                               : Error{"nothing to retry: " + none_in_state(*selection)});
   }
   wanted.tasks = std::move(*tasks);
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
@@ -212,7 +233,7 @@ Result<Wanted> look_up(const RetryOptions& options) {
   if (Result<void> fits = check_memory(wanted.with); !fits) {
     return std::unexpected(std::move(fits.error()));
   }
-  tell_without_gpu(wanted.with, wanted.tasks);
+  drop_gpu_memory_without_gpu(wanted.with, wanted.tasks);
   Result<RetryNeeds> needs = RetryNeeds::read(*reader);
   if (!needs) return std::unexpected(std::move(needs.error()));
   if (options.cascade) needs->add_what_is_behind(wanted.tasks);

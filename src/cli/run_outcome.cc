@@ -6,14 +6,19 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
+#include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/run_view.h"
 #include "journal/reader.h"
 #include "model/status.h"
+#include "report/terminal_text.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -32,6 +37,34 @@ Result<std::optional<int>> code_of_one_task(journal::JournalReader& reader) {
   return own ? std::optional(standing.exit_code) : std::nullopt;
 }
 
+/// "1 of 6 tasks failed, 2 were skipped".
+Result<std::string> shortfall(journal::JournalReader& reader) {
+  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
+  if (!groups) return std::unexpected(groups.error());
+  int tasks = 0;
+  int failed = 0;
+  int skipped = 0;
+  int finished = 0;
+  for (const journal::GroupRow& group : *groups) {
+    tasks += group.tasks;
+    failed += group.failed;
+    skipped += group.skipped;
+    finished += group.finished;
+  }
+  const std::string of_all = "of " + report::counted(tasks, "task");
+  if (failed > 0) {
+    return fmt::format("{} {} failed{}", failed, of_all,
+                       skipped > 0 ? fmt::format(", {} skipped", skipped) : "");
+  }
+  if (skipped > 0) return fmt::format("{} {} skipped", skipped, of_all);
+  return fmt::format("{} {} finished", finished, of_all);
+}
+
+std::string way_on(const std::string& run_directory) {
+  return fmt::format("'trainyard run --resume {}' resumes it",
+                     text::shell_word(seen_from_here(run_directory)));
+}
+
 }  // namespace
 
 Result<RunOutcome> outcome_of(const std::string& run_directory) {
@@ -45,22 +78,29 @@ Result<RunOutcome> outcome_of(const std::string& run_directory) {
   if (!reader) return std::unexpected(std::move(reader.error()));
   const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
   if (!executions) return std::unexpected(executions.error());
-  if (executions->empty() || !executions->back().ended) return RunOutcome{.stage = Stage::Died};
+  if (executions->empty() || !executions->back().ended) {
+    return RunOutcome{.stage = Stage::Died, .why = "it died; " + way_on(run_directory)};
+  }
   const std::string& how = executions->back().how;
   if (run::is_interrupted(how)) {
     return RunOutcome{
         .stage = Stage::Interrupted,
-        .code = how == run::kTerminated ? ExitCode::Terminated : ExitCode::Interrupted};
+        .code = how == run::kTerminated ? ExitCode::Terminated : ExitCode::Interrupted,
+        .why = fmt::format("{}; {}", how, way_on(run_directory))};
   }
   const bool lacks_something = how.starts_with(run::kNotAllDone);
-  if (how != run::kEnded && !lacks_something) return RunOutcome{.stage = Stage::Over};
+  if (how != run::kEnded && !lacks_something) {
+    return RunOutcome{.stage = Stage::Over, .why = how};
+  }
   const Result<ExitCode> verdict = verdict_of(*reader, {});
   if (!verdict) return std::unexpected(verdict.error());
   const Result<std::optional<int>> own = code_of_one_task(*reader);
   if (!own) return std::unexpected(own.error());
   const ExitCode code =
       lacks_something && *verdict == ExitCode::Success ? ExitCode::NotDone : *verdict;
-  return RunOutcome{.stage = Stage::Over, .code = code, .task_code = *own};
+  Result<std::string> why = lacks_something ? how : shortfall(*reader);
+  if (!why) return std::unexpected(std::move(why.error()));
+  return RunOutcome{.stage = Stage::Over, .code = code, .task_code = *own, .why = std::move(*why)};
 }
 
 }  // namespace trainyard::cli

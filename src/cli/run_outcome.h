@@ -23,6 +23,8 @@ struct RunOutcome {
   ExitCode code = ExitCode::NotDone;
   /// Of a run with one task, which ended badly by itself: the task's own.
   std::optional<int> task_code;
+  /// Why it has another code than 0, for users: "1 of 6 tasks failed, 2 were skipped".
+  std::string why;
 };
 
 Result<RunOutcome> outcome_of(const std::string& run_directory);

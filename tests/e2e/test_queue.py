@@ -174,7 +174,7 @@ class Submitting(QueueTest):
         self.assertEqual(sorted(self.words_of(number)), [f"echo/lr={lr},seed={seed}" for lr in ("1e-3", "3e-4") for seed in (0, 1)])
         self.write("commands.txt", "# what is run\necho one {x}\n\nexit 3\n")
         number = self.submit(*LIGHT, "--each-line", "commands.txt")
-        self.wait(number, 1)
+        self.assertEqual(self.wait(number, 1).stderr, f"trainyard: run {number} ('runs/commands') ended: 1 of 2 tasks failed\n")
         self.assertEqual(self.words_of(number), {"commands/1": "FINISHED", "commands/2": "EXIT 3"})
         self.assertEqual((self.directory / "runs/commands/commands/1/stdout.log").read_text(), "one {x}\n")
 

@@ -1,6 +1,7 @@
 """`trainyard retry`: tasks that have ended without having finished are tried again, by command."""
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import unittest
@@ -52,8 +53,9 @@ class Retry(YardTest):
         self.trainyard("run", "job.yaml", expect=1)
         self.assertIn("--memory: 900 TB is more than this machine has (", self.retry("1", "lr=1", "--memory", "900TB", expect=2).stderr)
         self.assertEqual(self.attempts()["train/lr=1"], ("EXIT 3", 1))
-        self.assertIn("--gpu-memory: train/lr=1 uses no GPU, and is retried without one",
-                      self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0).stderr)
+        shown = self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0)
+        self.assertIn("--gpu-memory: train/lr=1 uses no GPU, and is retried without one", shown.stderr)
+        self.assertIn("1 task of 'runs/job':\n", shown.stdout, "without 'with 1 GB on each GPU'")
 
     def test_of_an_ended_run_tries_those_that_failed_and_leaves_the_others(self):
         self.trainyard("run", "job.yaml", expect=1)
@@ -147,11 +149,26 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
         refused = self.retry(expect=2).stderr
-        self.assertRegex(refused, r"several runs found: '.*/runs/job-2', '.*/runs/job'; name one of them")
-        self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"several runs found: '")
+        self.assertRegex(refused, r"several runs found: run 2 \('runs/job-2'\), run 1 \('runs/job'\); name one by its number or directory")
+        self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"several runs found: run 2 ")
         self.write("mended", "")
         self.retry("2", "--cascade", expect=0)
         self.assertEqual(self.attempts("runs/job")["train/lr=1"], ("EXIT 3", 1))
+
+    def test_after_an_interrupt_says_how_the_run_is_resumed(self):
+        os.mkfifo(self.directory / "gate")
+        self.job(JOB.replace("sh task.sh {lr}", "cat gate"))
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the tasks", lambda: "RUNNING" in self.words().values())
+        os.kill(yard.pid, signal.SIGINT)
+        self.end_of(yard, expect=130)
+        refused = self.retry(expect=2).stderr
+        self.assertEqual(refused, "trainyard: nothing to retry: no task of 'runs/job' is :failed; 5 tasks are STOPPED "
+                                  "or SKIPPED: 'trainyard run --resume runs/job' runs them\n")
+        waited = self.trainyard("wait", "1", expect=130).stderr
+        self.assertEqual(waited, "trainyard: run 1 ('runs/job') ended: interrupted; "
+                                 "'trainyard run --resume runs/job' resumes it\n")
 
     def test_of_a_run_that_died_goes_on_with_it_as_a_whole_first(self):
         os.mkfifo(self.directory / "gate")
