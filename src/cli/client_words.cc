@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 
 namespace trainyard::cli {
@@ -42,7 +43,7 @@ ClientWords::ClientWords(CLI::App& app) {
   progress_ = client->add_subcommand("progress", "Report the progress of the training");
   progress_->add_option("fraction", progress_options_.fraction, "Fraction done, from 0 to 1")
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_within(0.0, 1.0))
       ->required();
   progress_->add_option("values", progress_options_.values, "Current values: loss=0.31")
       ->type_name(value_kinds::kResult);

@@ -42,7 +42,8 @@ std::string unknown(std::string_view what, std::string_view word,
 
 }  // namespace
 
-std::string unknown_word(const CLI::App& app, std::span<const char* const> words) {
+std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
+                         std::string_view cure) {
   const CLI::App* here = &app;
   std::string command = app.get_name();
   for (const std::string_view word : words.subspan(1)) {
@@ -51,6 +52,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       const std::string_view name = word.substr(0, word.find('='));
       const std::vector<std::string> options = options_of(*here);
       if (std::ranges::find(options, name) != options.end()) continue;
+      if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
       return unknown("option", name, options, command);
     }
     const std::vector<const CLI::App*> commands = commands_of(*here);

@@ -13,7 +13,9 @@ namespace trainyard::cli {
 
 /// "unknown option '--dryrun' (did you mean '--dry-run'?)": the first of `words` (which begin with
 /// the program's name) that is not a command or an option in its place; empty if all are known.
-std::string unknown_word(const CLI::App& app, std::span<const char* const> words);
+/// `cure`, if not empty, is what to do about an unknown option, in the place of the nearest one.
+std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
+                         std::string_view cure = {});
 
 /// The same of one word that looks like an option of this command, and is none.
 std::string unknown_option(const CLI::App& command, std::string_view word);

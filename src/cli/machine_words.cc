@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "sys/environment.h"
 #include "trainyard/parallel.h"
@@ -29,13 +30,13 @@ void MachineWords::add_to(CLI::App& command) {
   command
       .add_option("--elsewhere", elsewhere_, "Start the run; number of workers on other machines")
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(1, kElsewhereMax));
+      ->check(whole_number_within(1, kElsewhereMax));
   command.add_flag("--join", joins_, "Join a run that another machine starts");
   command
       .add_option("--lost-after", lost_after_,
                   "Seconds of silence before the run fails (default: 60)")
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(kLostAfterLeast, kLostAfterMost));
+      ->check(number_within(kLostAfterLeast, kLostAfterMost));
   command
       .add_option("--nats-ca", ca_file_, "Trusted certificates for tls:// (default: the system's)")
       ->type_name(value_kinds::kFile);

@@ -1,4 +1,5 @@
 // The command line: reads it, calls one function, says its exit code.
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -34,6 +35,8 @@
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"
 #include "cli/submit_words.h"
+#include "cli/typed_mistakes.h"
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "cli/version.h"
 #include "cli/wish_words.h"
@@ -95,7 +98,7 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
       ->check(wrong_with_attempt);
   logs->add_option("--rank", options.rank, "Only this rank of a task with ranks")
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(0, model::kRanksMax));
+      ->check(whole_number_within(0, model::kRanksMax));
   logs->add_flag("--stdout", options.only_stdout, "Only standard output (with --stderr: both)");
   logs->add_flag("--stderr", options.only_stderr, "Only standard error");
   logs->footer(std::string("Examples:\n"
@@ -357,19 +360,17 @@ class Commands {
   std::string date_;
 };
 
-/// "trainyard client progress": the command that was typed, as far as it was understood.
-std::string name_of_command(const CLI::App& app) {
-  std::string name = app.get_name();
-  const CLI::App* here = &app;
-  while (!here->get_subcommands().empty()) {
-    here = here->get_subcommands().front();
-    name += " " + here->get_name();
-  }
-  return name;
+/// The unknown command of "trainyard list --help", of which CLI11 shows the help of the program;
+/// empty if the commands before the first option are known.
+std::string unknown_command(const CLI::App& app, const std::vector<const char*>& typed) {
+  const auto option = std::ranges::find_if(
+      typed, [](const char* word) { return std::string_view(word).starts_with('-'); });
+  return unknown_word(app, {typed.begin(), option});
 }
 
 /// Reads what was typed. An exit code where that is all: it is wrong, or asks for help.
-std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& typed) {
+std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& typed,
+                                   bool has_command) {
   if (move_help_to_the_end(typed)) {
     // CLI11 shows the help of all rather than say that it knows no such command.
     const std::string unknown = unknown_word(app, typed);
@@ -382,25 +383,15 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
         app, ResultsWords::with_joined_sort(without_separator(app, typed), sort), kept);
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {
-      std::ostringstream help;
-      app.exit(error, help, help);
-      return answer(help.str());
+    if (error.get_exit_code() != 0) {
+      return fail(typed_mistake(app, {.words = typed, .has_command = has_command}, error));
     }
-    const std::string unknown = unknown_word(app, typed);
-    if (typed.size() < 2) return fail("no command given; 'trainyard --help' lists the commands");
-    // CLI11 names them in no order that people type.
-    const bool is_extra = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) &&
-                          !std::string_view(error.what()).contains(" -");
-    const bool is_command = is_extra && takes_command(typed[1]);
-    if (is_command && unknown.empty()) {
-      return fail(fmt::format(
-          "unexpected arguments; to run a command, write it after '--': trainyard {} -- ...",
-          typed[1]));
+    if (const std::string unknown = unknown_command(app, typed); !unknown.empty()) {
+      return fail(unknown);
     }
-    return fail(unknown.empty() ? fmt::format("{}\n'{} --help' shows the usage", error.what(),
-                                              name_of_command(app))
-                                : unknown);
+    std::ostringstream help;
+    app.exit(error, help, help);
+    return answer(help.str());
   }
   return std::nullopt;
 }
@@ -418,7 +409,9 @@ ExitCode main(int argc, const char* const* argv) {
   if (const std::optional<ExitCode> asked = answer_shell(app, all)) return *asked;
   std::vector<std::string> command;
   std::vector<const char*> typed = without_command({argv, argv + argc}, command);
-  if (const std::optional<ExitCode> done = read_typed(app, typed)) return *done;
+  const bool has_separator = typed.size() < all.size();
+  if (const std::optional<ExitCode> done = read_typed(app, typed, has_separator)) return *done;
+  if (has_separator && command.empty()) return fail("no command after '--'");
   return commands.run(app, command);
 }
 

@@ -27,6 +27,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "cli/with_command.h"
 #include "job/workers_text.h"
@@ -259,7 +260,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
   const auto of_workers = in_group("Workers");
   of_workers(parallel_->add_option("-n,--workers", count_, "Number of workers"))
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(1, model::kWorkersMax));
+      ->check(whole_number_within(1, model::kWorkersMax));
   of_workers(parallel_->add_option("--topology", topology_, "Connections (default: mesh)"))
       ->type_name("mesh|star|alone");
   of_workers(parallel_->add_option("--roles", roles_,
@@ -276,7 +277,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
   of_queues(parallel_->add_option("--queue", queue_,
                                   "Maximum events waiting for one worker (default: 8192)"))
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
+      ->check(whole_number_within(1, 10'000'000));
   of_queues(parallel_->add_option("--when-full", when_full_,
                                   "Action when that queue is full (default: block)"))
       ->type_name("block|drop-oldest|fail");
@@ -284,15 +285,15 @@ ParallelWords::ParallelWords(CLI::App& app) {
   of_retries(parallel_->add_option("--retries", retries_,
                                    "Number of restarts of a failed worker (default: 0)"))
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(0, 60'000));
+      ->check(whole_number_within(0, 60'000));
   of_retries(parallel_->add_option("--retry-delay", retry_delay_,
                                    "Seconds before a restart, doubled up to 30 (default: 0.2)"))
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(0.0, kSecondsMax));
+      ->check(number_within(0.0, kSecondsMax));
   of_retries(parallel_->add_option("--grace", grace_,
                                    "Seconds from the request to stop to SIGKILL (default: 10)"))
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(0.0, kSecondsMax));
+      ->check(number_within(0.0, kSecondsMax));
   machines_.add_to(*parallel_);
   const auto of_output = in_group(option_groups::kOutput);
   of_output(parallel_->add_option("--logs", logs_,

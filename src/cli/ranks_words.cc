@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/help_format.h"
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "cli/with_command.h"
 #include "model/rank_share.h"
@@ -37,7 +38,7 @@ RanksWords::RanksWords(CLI::App& app) {
   ranks_->add_option("-n,--ranks", count_, "Number of ranks")
       ->type_name(value_kinds::kNumber)
       ->required()
-      ->check(CLI::Range(1, model::kRanksMax));
+      ->check(whole_number_within(1, model::kRanksMax));
   ranks_
       ->add_option("--launcher", launcher_,
                    "Launcher, or a JSON list with \"{command}\" (default: built-in)")
@@ -46,7 +47,7 @@ RanksWords::RanksWords(CLI::App& app) {
       ->type_name(value_kinds::kFile);
   ranks_->add_option("--grace", grace_, "Seconds between SIGTERM and SIGKILL (default: 10)")
       ->type_name(value_kinds::kNumber)
-      ->check(CLI::Range(0.0, kGraceMax));
+      ->check(number_within(0.0, kGraceMax));
   takes_command(*ranks_);
   ranks_->footer(
       "Examples:\n"

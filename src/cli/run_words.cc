@@ -22,6 +22,7 @@
 #include "cli/slurm_nodes.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
+#include "job/program_as_job.h"
 #include "run/run_directory.h"
 #include "sys/environment.h"
 #include "sys/other_end.h"
@@ -159,6 +160,10 @@ Result<void> take_from_queue(RunOptions& options) {
 }  // namespace
 
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file) {
+  if (!words.matrix.empty() && !job::is_named_as_job(job_file) && job_file.contains('=')) {
+    return fmt::format("'{}' is not a job file; write --matrix before each key: --matrix {}",
+                       job_file, text::shell_word(job_file));
+  }
   if (words.is_command() && !job_file.empty()) {
     return fmt::format("the job file '{}' and a command cannot be combined", job_file);
   }

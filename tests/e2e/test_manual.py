@@ -4,7 +4,7 @@ import re
 from yard import TRAINYARD, YardTest, commands_in, options_in, os, subprocess
 
 # Whatever comes after that it was understood: nothing of this is there where the examples are tried.
-MISUNDERSTOOD = ("shows the usage", "unknown option", "unknown command", "lists them")
+MISUNDERSTOOD = ("shows the usage", "unknown option", "unknown command", "lists them", "unexpected argument", "is required", "goes after")
 
 
 class Manual(YardTest):

@@ -129,7 +129,8 @@ class Parallel(YardTest):
                             (("-n", "1", "--lost-after", "5", "--", "true"), "--lost-after need a server: use '--attach nats://host:4222'"),
                             (("-n", "1", "--roles", "", "--", "true"), "--roles: the value is empty"),
                             (("-n", "1", "--logs", "", "--", "true"), "--logs: the value is empty"),
-                            (("-n", "0", "--", "true"), "not in range")):
+                            (("-n", "0", "--", "true"), "'0' is not a whole number from 1 to "),
+                            (("-n", "2", "--grace", "x", "--", "true"), "--grace: 'x' is not a number from 0 to 86400")):
             with self.subTest(words=words):
                 self.assertIn(says, self.parallel(*words, expect=2).stderr)
         self.assertEqual(list(self.directory.glob("worker-*.log")), [])

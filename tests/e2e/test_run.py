@@ -274,9 +274,22 @@ groups:
                               (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun' (did you mean '--dry-run'?)"),
                               (["run", "--json=x", "--sett=a=b"], "unknown option '--sett' (did you mean '--set'?)"),
                               (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists them"),
-                              (["run", "-n"], "'trainyard run --help' shows the usage"),
-                              (["run", "python3", "train.py"], "to run a command, write it after '--': trainyard run -- ..."),
-                              (["config"], "A subcommand is required\n'trainyard config --help' shows the usage")):
+                              (["run", "-n"], "unknown option '-n'; 'trainyard run --help' lists them"),
+                              (["run", "python3", "train.py"],
+                               "unexpected argument 'train.py'; a command goes after '--': trainyard run -- python3 train.py"),
+                              (["run", "--cpus", "2", "./fit.py", "--lr", "0.1"],
+                               "unknown option '--lr'; a command goes after '--': trainyard run --cpus 2 -- ./fit.py --lr 0.1"),
+                              (["run", "job.yaml", "other.yaml"],
+                               "unexpected argument 'other.yaml'\n'trainyard run --help' shows the usage"),
+                              (["run", "--"], "no command after '--'"),
+                              (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
+                               "'seed=0..3' is not a job file; write --matrix before each key: --matrix seed=0..3"),
+                              (["wait", "99", "98"], "unexpected argument '98'\n'trainyard wait --help' shows the usage"),
+                              (["plan"], "no job file given: use 'trainyard plan sweep.yaml'"),
+                              (["config"], "no command given: use 'trainyard config show' or 'trainyard config init'"),
+                              (["update", "x", "--priority"], "--priority needs a number"),
+                              (["ranks", "-n", "two"], "--ranks: 'two' is not a whole number from 1 to 4096"),
+                              (["list", "--help"], "unknown command 'list'; 'trainyard --help' lists them")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
         self.assertIn("no job file given", self.trainyard("run", expect=2).stderr)
         alone = subprocess.run(self.command("status")[:1], env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S)

@@ -1,0 +1,142 @@
+#include "cli/typed_mistakes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/did_you_mean.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
+#include "job/program_as_job.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// A command as far as it was understood, and how it is typed: "trainyard client progress".
+struct Command {
+  const CLI::App* app = nullptr;
+  std::string name;
+};
+
+Command innermost(const CLI::App& app) {
+  Command command{.app = &app, .name = app.get_name()};
+  while (!command.app->get_subcommands().empty()) {
+    command.app = command.app->get_subcommands().front();
+    command.name += " " + command.app->get_name();
+  }
+  return command;
+}
+
+/// The first line below "Examples:" of its help; each command has one.
+std::string first_example(const CLI::App& command) {
+  constexpr std::string_view kHead = "Examples:\n  ";
+  const std::string footer = command.get_footer();
+  const std::size_t start = footer.find(kHead) + kHead.size();
+  return footer.substr(start, footer.find('\n', start) - start);
+}
+
+/// Where the program of `run python3 fit.py` is among the words: the first word that is neither an
+/// option nor the value of one, unless it is named as a job file.
+std::optional<std::size_t> place_of_program(const CLI::App& command,
+                                            std::span<const char* const> words) {
+  for (std::size_t at = 2; at < words.size(); ++at) {
+    const std::string word = words[at];
+    if (!word.starts_with('-')) {
+      return job::is_named_as_job(word) ? std::nullopt : std::optional(at);
+    }
+    const CLI::Option* const option = command.get_option_no_throw(word.substr(0, word.find('=')));
+    if (option == nullptr) return std::nullopt;
+    const bool has_next = at + 1 < words.size() && !word.contains('=');
+    const bool may_lack = option->get_items_expected_min() == 0;
+    const bool next_is_value = has_next && option->get_items_expected_max() > 0 &&
+                               (!may_lack || !std::string_view(words[at + 1]).starts_with('-'));
+    if (next_is_value) ++at;
+  }
+  return std::nullopt;
+}
+
+/// "trainyard run --cpus 2 -- python3 fit.py --lr 0.1"; empty where no program was typed.
+std::string with_separator(const CLI::App& app, const TypedWords& typed) {
+  const std::span<const char* const> words = typed.words;
+  if (typed.has_command || words.size() < 3 || !takes_command(words[1])) return {};
+  const auto program = place_of_program(*app.get_subcommand_ptr(std::string(words[1])), words);
+  if (!program) return {};
+  std::string line = app.get_name();
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    line += fmt::format("{} {}", i == *program ? " --" : "", text::shell_word(words[i]));
+  }
+  return line;
+}
+
+/// The first word that nothing takes, in the order in which they were typed.
+std::string extra_word(const CLI::App& app, std::span<const char* const> words) {
+  const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
+  const auto is_extra = [&extras](const char* word) {
+    return std::ranges::find(extras, std::string_view(word)) != extras.end();
+  };
+  const auto first = std::ranges::find_if(words.subspan(1), is_extra);
+  return first == words.end() ? extras.front() : *first;
+}
+
+std::string missing_command(const Command& command) {
+  std::vector<std::string> uses;
+  for (const CLI::App* each : command.app->get_subcommands({})) {
+    uses.push_back(fmt::format("'{} {}'", command.name, each->get_name()));
+  }
+  const std::string last = uses.back();
+  uses.pop_back();
+  return fmt::format("no command given: use {} or {}", fmt::join(uses, ", "), last);
+}
+
+/// `name` is that of an argument or an option: "job", "--priority".
+std::string missing_argument(const Command& command, const std::string& name) {
+  const std::string example = first_example(*command.app);
+  if (name.starts_with('-')) return fmt::format("{} is required: use '{}'", name, example);
+  const bool is_job = command.app->get_option(name)->get_type_name() == value_kinds::kJobFile;
+  return fmt::format("no {} given: use '{}'", is_job ? "job file" : name, example);
+}
+
+std::string missing_value(const Command& command, const std::string& option) {
+  const std::string type = command.app->get_option(option)->get_type_name();
+  if (type == value_kinds::kNumber) return option + " needs a number";
+  return fmt::format("{} needs a value: {}", option, type);
+}
+
+}  // namespace
+
+std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
+                          const CLI::ParseError& error) {
+  const Command command = innermost(app);
+  const std::string usage = fmt::format("\n'{} --help' shows the usage", command.name);
+  const std::string what = error.what();
+  const std::string separated = with_separator(app, typed);
+  const std::string cure =
+      separated.empty() ? "" : fmt::format("a command goes after '--': {}", separated);
+  if (std::string unknown = unknown_word(app, typed.words, cure); !unknown.empty()) return unknown;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::string extra = extra_word(app, typed.words);
+    if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
+    if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
+    return fmt::format("unknown option '{}'; '{} --help' lists them", extra, command.name);
+  }
+  if (command.app == &app) return "no command given; 'trainyard --help' lists the commands";
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const bool is_command = command.app->get_require_subcommand_min() > 0;
+    return is_command ? missing_command(command)
+                      : missing_argument(command, what.substr(0, what.find(" is required")));
+  }
+  const std::string option = what.substr(0, what.find(':'));
+  if (what.starts_with(option + ": 1 required ")) return missing_value(command, option);
+  if (what.starts_with(option + ": At Most 1 ")) return option + " can be given only once";
+  return what + usage;
+}
+
+}  // namespace trainyard::cli

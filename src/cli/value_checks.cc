@@ -1,0 +1,39 @@
+#include "cli/value_checks.h"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace trainyard::cli {
+namespace {
+
+template <typename Number>
+bool is_within(const std::string& typed, Number least, Number most) {
+  Number number{};
+  const char* const end = typed.data() + typed.size();
+  const auto [rest, failed] = std::from_chars(typed.data(), end, number);
+  return failed == std::errc() && rest == end && number >= least && number <= most;
+}
+
+}  // namespace
+
+ValueCheck whole_number_within(std::int64_t least, std::int64_t most) {
+  return [least, most](const std::string& typed) {
+    return is_within(typed, least, most)
+               ? std::string()
+               : fmt::format("'{}' is not a whole number from {} to {}", typed, least, most);
+  };
+}
+
+ValueCheck number_within(double least, double most) {
+  return [least, most](const std::string& typed) {
+    return is_within(typed, least, most)
+               ? std::string()
+               : fmt::format("'{}' is not a number from {} to {}", typed, least, most);
+  };
+}
+
+}  // namespace trainyard::cli
