@@ -85,6 +85,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   if (!load) return mistaken(load.error());
   load->gpus_unknown = true;
   load->line_names = checked.line_names;
+  if (!is_command) load->starts_with = "submit";
   std::expected<job::Job, text::Mistakes> job =
       job::Job::parse(checked.text, *load, capacity_for(checked.text, *load));
   if (!job) return std::unexpected(std::move(job.error()));

@@ -290,6 +290,9 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   if (!text) return std::unexpected(Error(text.error()).in(options.job_file));
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(*text, options.job_file);
+  if (const auto program = program_mistake(options, document)) {
+    return std::unexpected(Error{text::to_text(*program)});
+  }
   if (document.root() == nullptr) {
     return std::unexpected(Error{fmt::format("{}: is not a job file", options.job_file)});
   }

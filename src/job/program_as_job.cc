@@ -1,6 +1,7 @@
 #include "job/program_as_job.h"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -45,16 +46,22 @@ bool is_named_as_job(const std::string& path) {
   return extension == ".yaml" || extension == ".yml" || extension == ".json";
 }
 
-text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,
-                             const text::YamlDocument& document) {
+std::optional<text::Mistake> program_mistake(const LoadOptions& options,
+                                             const text::YamlDocument& document) {
   const text::YamlNode* const root = document.root();
   const bool is_job = root != nullptr && root->find("groups") != nullptr;
   const std::string command = is_job ? std::string() : command_of_program(options);
-  if (command.empty()) return std::move(mistakes).take();
-  return {{.file = options.job_file,
-           .message = fmt::format("is a program, not a job file; write it after '--': trainyard "
-                                  "run -- {}",
-                                  command)}};
+  if (command.empty()) return std::nullopt;
+  return text::Mistake{.file = options.job_file,
+                       .message = fmt::format("is a program, not a job file; write it after '--': "
+                                              "trainyard {} -- {}",
+                                              options.starts_with, command)};
+}
+
+text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,
+                             const text::YamlDocument& document) {
+  const auto program = program_mistake(options, document);
+  return program ? text::Mistakes{*program} : std::move(mistakes).take();
 }
 
 }  // namespace trainyard::job

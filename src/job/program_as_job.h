@@ -1,6 +1,7 @@
 // A program that was given where a job file is expected: `trainyard run fit.py`.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "job/job.h"
@@ -12,9 +13,13 @@ namespace trainyard::job {
 /// Whether a file is meant as a job file by its name: .yaml, .yml or .json.
 bool is_named_as_job(const std::string& path);
 
-/// The mistakes of a document that has some. A program has one: how to run it. Programs are files
-/// named .py or .sh, and executable files, unless they have the key 'groups' or are named as job
-/// files.
+/// How to run the program that is given as the job file; nothing for another file. Programs are
+/// files named .py or .sh, and executable files, unless they have the key 'groups' or are named as
+/// job files.
+std::optional<text::Mistake> program_mistake(const LoadOptions& options,
+                                             const text::YamlDocument& document);
+
+/// The mistakes of a document that has some. A program has one: program_mistake().
 text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,
                              const text::YamlDocument& document);
 

@@ -41,6 +41,24 @@ TEST(ProgramAsJob, SaysHowToRunAScript) {
               "fit.py");
 }
 
+TEST(ProgramAsJob, SaysHowToSubmitAScript) {
+  LoadOptions options = file_named("fit.py");
+  options.starts_with = "submit";
+  EXPECT_THAT(mistakes_of("x = 1\n", options),
+              ElementsAre("fit.py: is a program, not a job file; write it after '--': trainyard "
+                          "submit -- python fit.py"));
+}
+
+TEST(ProgramAsJob, HasNoRuns) {
+  const sys::TemporaryDirectory directory;
+  directory.write("fit.py", "print(1)\n");
+  const auto runs = Job::runs_of(file_named("fit.py", directory.path()));
+  ASSERT_FALSE(runs);
+  EXPECT_EQ(runs.error().message,
+            "fit.py: is a program, not a job file; write it after '--': trainyard run -- python "
+            "fit.py");
+}
+
 TEST(ProgramAsJob, SaysHowToRunAnExecutableFile) {
   const sys::TemporaryDirectory directory;
   for (const std::string name : {"fit", "text", "sweep.yaml"}) directory.write(name, "x = 1\n");
