@@ -43,6 +43,31 @@ std::string quoted_name(std::string_view text) {
   return fmt::format("'{}...'", text.substr(0, kShown));
 }
 
+struct PlainText {
+  std::string_view of_library;
+  std::string_view plain;
+};
+
+/// The library's messages that do not say what to change in the file.
+constexpr std::array<PlainText, 9> kPlainTexts{{
+    {.of_library = "illegal map value",
+     .plain = "wrong indentation, or no space after ':' here or in the line above"},
+    {.of_library = "illegal block entry", .plain = "a '- ' cannot be here"},
+    {.of_library = "illegal flow end", .plain = "']' or '}' does not close anything here"},
+    {.of_library = "illegal tab when looking for indentation", .plain = "wrong indentation"},
+    {.of_library = "end of sequence not found", .plain = "wrong indentation in a list"},
+    {.of_library = "end of map not found", .plain = "wrong indentation, or text after a value"},
+    {.of_library = "end of sequence flow not found", .plain = "'[' is not closed"},
+    {.of_library = "end of map flow not found", .plain = "'{' is not closed"},
+    {.of_library = "unknown token",
+     .plain = "a value that starts with a special character needs quotes"},
+}};
+
+std::string_view in_plain_words(std::string_view message) {
+  const auto found = std::ranges::find(kPlainTexts, message, &PlainText::of_library);
+  return found == kPlainTexts.end() ? message : found->plain;
+}
+
 /// What the library does not say of a line that is indented with a tab.
 std::string_view tab_hint(std::string_view text, const std::vector<std::size_t>& line_starts,
                           int line) {
@@ -290,6 +315,11 @@ YamlDocument::YamlDocument(std::string_view text, std::string file,
     mistakes_.push_back({.file = file_, .message = "is larger than 16 MiB"});
     return;
   }
+  // Every binary file of a program or a model has some.
+  if (text_.contains('\0')) {
+    mistakes_.push_back({.file = file_, .message = "is not a text file"});
+    return;
+  }
   line_starts_.push_back(0);
   for (std::size_t at = text_.find('\n'); at != std::string::npos; at = text_.find('\n', at + 1)) {
     line_starts_.push_back(at + 1);
@@ -325,7 +355,7 @@ void YamlDocument::parse() {
   } catch (const Refused& refused) {
     refuse(refused.mark, refused.message);
   } catch (const YAML::Exception& wrong) {
-    refuse(wrong.mark, fmt::format("not valid YAML: {}{}", wrong.msg,
+    refuse(wrong.mark, fmt::format("not valid YAML: {}{}", in_plain_words(wrong.msg),
                                    tab_hint(text_, line_starts_, wrong.mark.line)));
   } catch (const std::exception& wrong) {
     // Nothing else is known to come out of the library; should it, the file is refused all the
