@@ -18,6 +18,7 @@
 namespace trainyard::job {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -58,6 +59,13 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
       ElementsAre("sweep.yaml:4:5: group 'train': 'command' belongs to a task, under 'tasks'",
                   "sweep.yaml:5:5: group 'train': 'id' belongs to a task, under 'tasks'; a "
                   "group has a 'name'"));
+  EXPECT_THAT(in_task("cmd: x"), Contains(HasSubstr("'cmd' (did you mean 'command'?)")));
+  EXPECT_THAT(in_task("command: x, mem: 1GB, environment: {}"),
+              ElementsAre(HasSubstr("unknown key 'mem' (did you mean 'memory'?)"),
+                          HasSubstr("unknown key 'environment' (did you mean 'env'?)")));
+  EXPECT_THAT(in_group("mem: 1GB\nenvironment: {}"),
+              ElementsAre(HasSubstr("unknown key 'mem' (did you mean 'memory'?)"),
+                          HasSubstr("unknown key 'environment' (did you mean 'env'?)")));
   EXPECT_THAT(
       in_task("command: x, name: y, matrix: {}, needs: [], max-parallel: 1, fail-fast: 1"),
       ElementsAre(
@@ -178,8 +186,7 @@ TEST(JobMistakes, SayWhatACommandIs) {
   EXPECT_THAT(in_task("command: ''"),
               ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' is empty"));
   EXPECT_THAT(in_task("command: []"),
-              ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' must be text for the "
-                          "shell, or a list as in [python, train.py]"));
+              ElementsAre("sweep.yaml:4:15: group 'train': task 1: 'command' is empty"));
   EXPECT_THAT(in_task("command: {a: b}"), ElementsAre(HasSubstr("'command' must be text")));
   EXPECT_THAT(in_task("command: ['', x]"),
               ElementsAre(HasSubstr("the program of 'command' is empty")));

@@ -244,7 +244,11 @@ class GroupReader {
       }
       return;
     }
-    if (node.kind != text::YamlKind::List || node.items.empty()) {
+    if (node.kind == text::YamlKind::List && node.items.empty()) {
+      to.complain(node, "'command' is empty");
+      return;
+    }
+    if (node.kind != text::YamlKind::List) {
       to.complain(node, "'command' must be text for the shell, or a list as in [python, train.py]");
       return;
     }

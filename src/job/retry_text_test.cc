@@ -19,15 +19,16 @@ TEST(RetryOn, KnowsTheTimeLimitAndNothingElse) {
   EXPECT_TRUE(parse_retry_on("time-limit").value());
   EXPECT_TRUE(parse_retry_on("time-limit,time-limit").value());
   EXPECT_EQ(parse_retry_on("time-limits").error().message,
-            "'time-limits' is not one of: time-limit (did you mean 'time-limit'?)");
-  EXPECT_EQ(parse_retry_on("time-limit,exit").error().message, "'exit' is not one of: time-limit");
+            "'time-limits' is not time-limit (did you mean 'time-limit'?)");
+  EXPECT_EQ(parse_retry_on("time-limit,oom").error().message,
+            "must be time-limit, not 'oom'; for out of memory use 'oom-retries'");
 }
 
 TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {
   EXPECT_THAT(in_group("retry-on: time-limit"), IsEmpty());
   EXPECT_THAT(in_group("retry-on: []"), IsEmpty());
   EXPECT_THAT(in_group("retry-on: [time-limt]"),
-              ElementsAre("sweep.yaml:4:15: group 'train': retry-on: 'time-limt' is not one of: "
+              ElementsAre("sweep.yaml:4:15: group 'train': retry-on: 'time-limt' is not "
                           "time-limit (did you mean 'time-limit'?)"));
   EXPECT_THAT(
       in_group("retry-on: [[a]]"),

@@ -38,6 +38,8 @@ constexpr std::string_view kOldStrategy = "gpu-priority.stratety";
 
 /// A key of fedflow's that nothing is left to do for: the journal has all that its logs had.
 constexpr std::string_view kDebug = "debug";
+/// Before the settings of tasks: task.directory-grouping.
+constexpr std::string_view kTask = "task.";
 
 /// What is wrong with its value; nothing where the file says what is so anyway.
 std::optional<std::string> why_no_debug(std::string_view value) {
@@ -261,7 +263,8 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
   if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;
   const Result<std::string> text = text::read_text_file(path);
   if (!text) {
-    mistakes.add({.file = name, .message = text.error().message});
+    const std::string option = sources.config_file.empty() ? "" : "--config ";
+    mistakes.add({.file = option + name, .message = text.error().message});
     return;
   }
   const text::YamlDocument document(*text, name);
@@ -295,11 +298,12 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       continue;
     }
     const auto setting = find_setting(key);
-    if (!setting && std::ranges::find(sources.task_keys, key) != sources.task_keys.end()) {
+    const std::string of_task = key.starts_with(kTask) ? key.substr(kTask.size()) : key;
+    if (!setting && std::ranges::find(sources.task_keys, of_task) != sources.task_keys.end()) {
       complain(
           fmt::format("'{0}' is a key of tasks, not a setting; use '--{0}' with a command, or "
                       "'{0}' in a job file",
-                      key));
+                      of_task));
       continue;
     }
     if (!setting) {

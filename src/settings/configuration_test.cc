@@ -146,10 +146,11 @@ TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
   EXPECT_EQ(configuration->origin(Setting::OtherUsers), "config.yaml:1");
   EXPECT_EQ(configuration->text(Setting::OtherUsers), "share");
   sources.config_file = "nowhere.yaml";
-  EXPECT_THAT(mistakes_of(sources), ElementsAre("nowhere.yaml: file not found"));
+  EXPECT_THAT(mistakes_of(sources), ElementsAre("--config nowhere.yaml: file not found"));
   ASSERT_EQ(::mkfifo((directory_ + "/pipe.yaml").c_str(), 0600), 0);
   sources.config_file = "pipe.yaml";
-  EXPECT_THAT(mistakes_of(sources), ElementsAre("pipe.yaml: is a pipe, not a regular file"));
+  EXPECT_THAT(mistakes_of(sources),
+              ElementsAre("--config pipe.yaml: is a pipe, not a regular file"));
 }
 
 TEST_F(Configurations, TakeEveryKeyOfFedflow) {
