@@ -320,7 +320,7 @@ void GroupRun::see(const model::Event& event) {
     state.result = ended->result;
     state.times.end_by(model::moment_of(event, ended->key));
     if (ended->warning.empty()) return;
-    ears_.note(fmt::format("task '{}': result: {}", its.id(), ended->warning));
+    ears_.note(fmt::format("task '{}': {}", its.id(), ended->warning));
   }
 }
 

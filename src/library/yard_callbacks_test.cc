@@ -239,7 +239,7 @@ TEST_F(YardTest, SaysWhichNumberOfAResultIsNone) {
   });
   ASSERT_EQ(run(group).finished, 1);
   EXPECT_EQ(task.result(), (Json{{"loss", nullptr}, {"acc", 0.5}}));
-  EXPECT_THAT(notes, ElementsAre("task 'a': result: 'loss' was NaN: kept as null"));
+  EXPECT_THAT(notes, ElementsAre("task 'a': result.1.json: 'loss' was NaN: kept as null"));
 }
 
 TEST_F(YardTest, GivesATaskThreadsByItsCpus) {

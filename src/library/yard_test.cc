@@ -218,7 +218,8 @@ TEST_F(YardTest, TellsWhatWentWrongInWhichStageAndTheOthersFinish) {
   EXPECT_THAT(leaves.message(), HasSubstr("exited without reporting 'trained'"));
   EXPECT_EQ(dies.message(), "killed by signal 11 (SIGSEGV)");
   EXPECT_EQ(odd.result(), Json::object());
-  EXPECT_THAT(notes, ElementsAre("task 'odd': result: is a list, not an object: no result kept"));
+  EXPECT_THAT(notes,
+              ElementsAre("task 'odd': result.1.json: is a list, not an object: no result kept"));
   EXPECT_EQ(good.result(), (Json{{"ok", true}}));
 }
 

@@ -7,11 +7,14 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
 #include "process/keeper.h"
 #include "process/left_behind.h"
+#include "run/run_directory.h"
 #include "wire/last_words.h"
 #include "wire/memory_text.h"
 #include "wire/result_text.h"
@@ -25,7 +28,8 @@ void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
   if (!left.result) return;
   wire::ParsedResult parsed = wire::parse_result(*left.result);
   ended.result = std::move(parsed.object);
-  ended.warning = std::move(parsed.warning);
+  if (parsed.warning.empty()) return;
+  ended.warning = fmt::format("{}: {}", result_name(ended.key.attempt), parsed.warning);
 }
 
 /// What ended badly may have said that it ran out of memory, or that what it shares its GPU through

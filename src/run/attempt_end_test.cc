@@ -53,6 +53,16 @@ TEST(AttemptEnd, IsNoEarlierThanTheAttemptWasSeenToLive) {
   EXPECT_FALSE(attempt_ended_from(news, {.clock_offset = offset, .lived_at = after}).ended);
 }
 
+TEST(AttemptEnd, NamesTheResultFileInAWarning) {
+  process::ProcessEnded news = news_of({}, {});
+  news.key.attempt = 2;
+  news.left.result = "0.98\n";
+  EXPECT_EQ(attempt_ended_from(news, {}).warning,
+            "result.2.json: is a number, not an object: no result kept");
+  news.left.result = R"({"acc": 0.98})";
+  EXPECT_EQ(attempt_ended_from(news, {}).warning, "");
+}
+
 TEST(MemoryPeak, IsNotRaisedByALittleMoreThanTheMarkOrTheSamples) {
   const MemoryPeak nothing = memory_peak_of(news_of(mb(105), mb(100)), {});
   EXPECT_EQ(nothing.bytes, Bytes{});
