@@ -80,7 +80,10 @@ std::string label_of(const CLI::Option& option) {
   add("-", option.get_snames());
   add("--", option.get_lnames());
   const bool has_value = option.get_items_expected_max() > 0 && !type.empty();
-  if (has_value && option.nonpositional()) text += " " + type;
+  const bool may_be_bare = option.get_items_expected_min() == 0;
+  if (has_value && option.nonpositional()) {
+    text += may_be_bare ? fmt::format(" [{}]", type) : " " + type;
+  }
   return text;
 }
 

@@ -22,7 +22,6 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/value_kinds.h"
-#include "job/task_keys.h"
 #include "journal/reader.h"
 #include "report/result_table.h"
 #include "report/task_state.h"
@@ -67,7 +66,6 @@ class OfferMaker {
   void add_runs();
   void add_tasks();
   void add_settings();
-  void add_task_settings();
   void add_columns();
 
   Offers finish() { return std::move(offers_); }
@@ -195,10 +193,6 @@ void OfferMaker::add_settings() {
   }
 }
 
-void OfferMaker::add_task_settings() {
-  for (const job::TaskKeyInfo& key : job::task_keys()) add(fmt::format("task.{}=", key.name));
-}
-
 /// What is typed before the last comma stays, and so does the sign of a column that is sorted by.
 void OfferMaker::add_columns() {
   const Result<std::string> run = run_that_is_meant();
@@ -266,8 +260,7 @@ Offers offers_of(std::string_view kind, const Typed& typed) {
   if (kind == value_kinds::kRun) maker.add_runs();
   if (kind == value_kinds::kTasks) maker.add_tasks();
   if (kind == value_kinds::kSetting) maker.add_settings();
-  if (kind == value_kinds::kTaskSetting) maker.add_task_settings();
-  if (kind == value_kinds::kColumn) maker.add_columns();
+  if (kind == value_kinds::kColumn || kind == value_kinds::kPivot) maker.add_columns();
   if (kind.contains('|')) add_words(kind, maker);
   return maker.finish();
 }

@@ -114,7 +114,7 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
   };
   if (gpus != nullptr) add(*gpus == "0" ? "no GPU" : *gpus);
   if (!options.memory.empty()) add(options.memory + " of memory");
-  if (!options.cpus.empty()) add(options.cpus + " CPUs");
+  if (!options.cpus.empty()) add(options.cpus + (options.cpus == "1" ? " CPU" : " CPUs"));
   return name;
 }
 

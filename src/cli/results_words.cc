@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
@@ -39,9 +40,11 @@ ResultsWords::ResultsWords(CLI::App& app) {
       ->type_name(value_kinds::kColumn);
   CLI::Option* const pivot = in_table(results_->add_option("--pivot", options_.pivot,
                                                            "Keys for rows and columns: lr,batch"))
-                                 ->type_name(value_kinds::kColumn)
+                                 ->type_name(value_kinds::kPivot)
                                  ->delimiter(',')
-                                 ->expected(2);
+                                 ->expected(1)
+                                 ->allow_extra_args(false)
+                                 ->take_all();
   in_table(results_->add_option("--show", options_.show, "Column in the cells of --pivot"))
       ->type_name(value_kinds::kColumn)
       ->needs(pivot);
@@ -87,6 +90,9 @@ std::vector<const char*> ResultsWords::with_joined_sort(const std::vector<const 
 
 std::optional<ExitCode> ResultsWords::run() {
   if (!results_->parsed()) return std::nullopt;
+  if (results_->count("--pivot") > 0 && options_.pivot.size() != 2) {
+    return fail("--pivot needs two keys, for rows and columns: --pivot lr,batch");
+  }
   return results_command(options_);
 }
 

@@ -31,7 +31,8 @@ constexpr const char* kSubmitExamples =
     "Without RUN: adds a run to your queue on this host, starts the queue if needed, and prints\n"
     "the run's number. The run starts in this directory and environment when there is room.\n"
     "With RUN: adds tasks to that active run. Their directories are under\n"
-    "<run-dir>/submissions/<number>; --set takes task.<key>=<value>.\n"
+    "<run-dir>/submissions/<number>. The only settings that --set takes there are\n"
+    "task.directory-grouping and task.allow-duplicate-id.\n"
     "The job is checked first; a job with a mistake is not added.\n"
     "Exit codes: 0 added, 2 not added.";
 
@@ -78,10 +79,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   submit_->add_flag("--snapshot", options_.snapshot, kSnapshotHelp)->group(kQueueGroup);
   add_json(*submit_, options_.json);
   add_configuration(*submit_, options_.config_file, options_.settings);
-  // A run takes settings of its tasks alone, and the queue all settings.
-  submit_->get_option("--set")
-      ->type_name(value_kinds::kTaskSetting)
-      ->description("Override a setting: KEY=VALUE (with RUN, task.KEY=VALUE)");
+  submit_->get_option("--set")->description("Override a setting; not a key of a task; repeatable");
   submit_->footer(kSubmitExamples);
   options_.command_line = command_line;
 }

@@ -11,8 +11,8 @@ constexpr const char* kRun = "RUN";
 constexpr const char* kTasks = "TASKS";  ///< And their run: cli/selection.h.
 constexpr const char* kPattern = "PATTERN";
 constexpr const char* kSetting = "KEY=VALUE";
-constexpr const char* kTaskSetting = "task.KEY=VALUE";
 constexpr const char* kColumn = "COLUMN";  ///< Of a table of results, one or with commas several.
+constexpr const char* kPivot = "ROWS,COLUMNS";  ///< Two such columns.
 constexpr const char* kCondition = "CONDITION";
 constexpr const char* kSize = "SIZE";
 constexpr const char* kTime = "TIME";

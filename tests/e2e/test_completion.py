@@ -55,7 +55,7 @@ class Asked(YardTest):
         self.assertEqual(self.asked("ranks", "-n", "4", "--", "pyt"), [""], "files, as of any command")
         self.assertEqual(self.asked("run", "--set", "scheduler.max-p"), ["scheduler.max-per-gpu=", "scheduler.max-process="])
         self.assertEqual(self.asked("run", "--set=scheduler.max-pr"), ["--set=scheduler.max-process="])
-        self.assertEqual(self.asked("submit", "--set", "task.gpu-memory"), ["task.gpu-memory-limit=", "task.gpu-memory="])
+        self.assertEqual(self.asked("submit", "--set", "task."), ["task.allow-duplicate-id=", "task.directory-grouping="])
         self.assertEqual(self.asked("rum", ""), [])
         self.assertEqual(self.asked("status", "--nothing", ""), [])
 

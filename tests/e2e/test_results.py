@@ -67,7 +67,9 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
 
     def test_tell_what_was_meant(self):
         self.trainyard("run", "job.yaml", expect=1)
-        for words, told in ((["--sort", "ac"], "column 'ac' not found (did you mean 'acc'?)"), (["--pivot", "lr"], "pivot"),
+        for words, told in ((["--sort", "ac"], "column 'ac' not found (did you mean 'acc'?)"),
+                            (["--pivot", "lr"], "--pivot needs two keys"),
+                            (["--pivot", "lr", "job.yaml"], "--pivot needs two keys"),
                             (["nowhere"], "task 'nowhere' not found in 'runs/job', and no run has this name"),
                             (["--over", "seed", "--pivot", "lr,seed"], "excludes")):
             self.assertIn(told, self.results(*words, expect=2).stderr)
