@@ -31,6 +31,8 @@ class Plan(YardTest):
         self.assertIn("GPU 0    in use  95 % of the time", text)
         self.assertIn("10:00: needs 10 GB on its GPU", text)
         self.assertRegex(text, r"compared:\n.* 21:00\n.* 11:00  1\.91 x as fast\n")
+        text = self.plan("--gpus", "1x24GB", "--memory", "64GB", "--cpus", "1", expect=0).stdout
+        self.assertIn("1x24GB, 64GB of memory, 1 CPU: 5 tasks in", text)
         said = json.loads(self.plan("--gpus", "2x24GB", "--json", expect=0).stdout)["runs"][0]
         self.assertEqual((said["makespan_ms"], said["makespan_at_the_worst_ms"], said["finished"]), (660_000, 1_260_000, 5))
         self.assertEqual(sorted(task["gpus"] for task in said["tasks"]), [[], ["0"], ["0"], ["1"], ["1"]])

@@ -143,6 +143,7 @@ class Submitting(QueueTest):
                          ["same", *(f"same-{number}" for number in range(2, 9))])
 
     def test_what_is_wrong_is_said_at_once_and_leaves_nothing(self):
+        self.write("fit.py", "x = 1\n")
         for words, said in ((["--gpu-memory", "10GBB", "--", "true"], "gpu-memory"),
                             (["--matrix", "lr", "--", "true"], "--matrix lr: must be a key and its values"),
                             (["--matrix", "lr=1", "--matrix", "lr=2", "--", "true"],
@@ -153,6 +154,7 @@ class Submitting(QueueTest):
                             (["--each-line", "nowhere.txt"], "--each-line nowhere.txt"),
                             (["nowhere.yaml"], "nowhere.yaml: file not found\n"),
                             (["python3"], "python3: file not found; to run a command, write it after '--'"),
+                            (["fit.py"], "fit.py: is a program, not a job file; write it after '--': trainyard submit -- python fit.py\n"),
                             (["--cpus", "2", "job.yaml"], "--cpus needs a command"),
                             (["job.yaml", "--", "true"], "the job file 'job.yaml' and a command cannot be combined"),
                             ([], "no job file or command given")):
