@@ -35,11 +35,13 @@ Command innermost(const CLI::App& app) {
   return command;
 }
 
-/// The first line below "Examples:" of its help; each command has one.
-std::string first_example(const CLI::App& command) {
+/// The first line below "Examples:" of its help, else how to see its help.
+std::string first_example(const Command& command) {
   constexpr std::string_view kHead = "Examples:\n  ";
-  const std::string footer = command.get_footer();
-  const std::size_t start = footer.find(kHead) + kHead.size();
+  const std::string footer = command.app->get_footer();
+  const std::size_t head = footer.find(kHead);
+  if (head == std::string::npos) return command.name + " --help";
+  const std::size_t start = head + kHead.size();
   return footer.substr(start, footer.find('\n', start) - start);
 }
 
@@ -98,7 +100,7 @@ std::string missing_command(const Command& command) {
 
 /// `name` is that of an argument or an option: "job", "--priority".
 std::string missing_argument(const Command& command, const std::string& name) {
-  const std::string example = first_example(*command.app);
+  const std::string example = first_example(command);
   if (name.starts_with('-')) return fmt::format("{} is required: use '{}'", name, example);
   const bool is_job = command.app->get_option(name)->get_type_name() == value_kinds::kJobFile;
   return fmt::format("no {} given: use '{}'", is_job ? "job file" : name, example);
