@@ -247,7 +247,7 @@ TEST_F(ReportsOfARun, EndWithATableOfTasks) {
     Sink sink = [&text](std::string_view part) { text += part; };
     ASSERT_TRUE(write_tables(source, {.all = all}, sink).has_value());
     EXPECT_EQ(text,
-              "train: 3 tasks, 1 finished, 1 failed, 1 running in 13.0 s\n"
+              "train: 3 tasks, 1 finished, 1 failed, 1 running\n"
               "\n"
               "lr  STATUS           TIME  ATTEMPTS  PEAK MEMORY  test_acc\n"
               " 0  FINISHED       12.3 s         1       310 MB    96.4 %\n"

@@ -281,7 +281,6 @@ groups:
                                "unknown option '--lr'; a command goes after '--': trainyard run --cpus 2 -- ./fit.py --lr 0.1"),
                               (["run", "job.yaml", "other.yaml"],
                                "unexpected argument 'other.yaml'\n'trainyard run --help' shows the usage"),
-                              (["run", "--"], "no command after '--'"),
                               (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
                                "'seed=0..3' is not a job file; write --matrix before each key: --matrix seed=0..3"),
                               (["wait", "99", "98"], "unexpected argument '98'\n'trainyard wait --help' shows the usage"),
@@ -292,8 +291,9 @@ groups:
                               (["list", "--help"], "unknown command 'list'; 'trainyard --help' lists them")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
         self.assertIn("no job file given", self.trainyard("run", expect=2).stderr)
-        alone = subprocess.run(self.command("status")[:1], env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S)
-        self.assertEqual((alone.returncode, alone.stderr), (2, "trainyard: no command given; 'trainyard --help' lists the commands\n"))
+        for words, answer in (((), "no command given; 'trainyard --help' lists the commands"), (("run", "--"), "no command after '--'")):
+            alone = subprocess.run([*self.command("status")[:1], *words], env=self.environment, capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual((alone.returncode, alone.stderr), (2, f"trainyard: {answer}\n"))
         self.trainyard("run", "missing.yaml", expect=2)
         self.assertIn("Examples:", self.trainyard("run", "--help", expect=0).stdout)
         self.assertIn("trainyard 0", self.trainyard("--version", expect=0).stdout)
