@@ -201,7 +201,7 @@ TEST(ParallelQueues, BoundRetainedEventsWithTheirBuffersInSharedMemory) {
     EventBus bus;
     worker.connect(bus);
     if (worker.node() == 0) {
-      constexpr std::int64_t kMost = 200 << 20;
+      constexpr std::int64_t kMost = std::int64_t{12} << 30;  // Nobody writes into it.
       const auto emit = [&](const RemoteEvent<Buffer>& event, std::int64_t bytes) {
         bus.emit(event, worker.alloc(DType::UInt8, {bytes}).value(),
                  {.here = false, .retained = true});
@@ -219,8 +219,8 @@ TEST(ParallelQueues, BoundRetainedEventsWithTheirBuffersInSharedMemory) {
   ASSERT_EQ(result.failures.size(), 1U) << result.text();
   EXPECT_EQ(result.failures[0].node, 0);
   EXPECT_EQ(result.failures[0].what,
-            "it was cut off: event 'other': retained events would exceed 256 MiB with their "
-            "buffers; retain fewer or smaller ones");
+            "it was cut off: event 'other': retained events would exceed 16 GiB in shared memory; "
+            "retain fewer or smaller ones");
 }
 
 /// What a worker retained in its own memory goes with it, and counts no more.
@@ -228,7 +228,7 @@ TEST(ParallelQueues, FreeTheRoomOfRetainedBuffersOfAWorkerThatHasEnded) {
   const auto result = parallel(quiet(2), [](Worker& worker) {
     EventBus bus;
     worker.connect(bus);
-    constexpr std::int64_t kMost = 200 << 20;
+    constexpr std::int64_t kMost = std::int64_t{12} << 30;  // Nobody writes into it.
     const auto emit = [&](const RemoteEvent<Buffer>& event) {
       bus.emit(event, worker.alloc(DType::UInt8, {kMost}).value(),
                {.here = false, .retained = true});

@@ -39,8 +39,10 @@ namespace trainyard::workers {
 
 class Router {
  public:
-  /// Of all retained events, with their buffers in shared memory.
+  /// Of all retained events, which the router holds, and of their buffers in the workers' shared
+  /// memory.
   static constexpr std::uint64_t kRetainedBytesMax = std::uint64_t{256} << 20;
+  static constexpr std::uint64_t kRetainedSharedMax = std::uint64_t{16} << 30;
 
   struct Options {
     Topology topology = Topology::Mesh;
@@ -240,10 +242,11 @@ class Router {
     wire::FramePrefix prefix;
     ArenaRelay::End sender = 0;
     int node = 0;
-    std::uint64_t size = 0;  ///< Bytes that count towards the bound.
+    std::uint64_t shared = 0;  ///< Bytes of its buffers in shared memory.
   };
   std::map<std::uint64_t, Retained> retained_;
   std::uint64_t retained_bytes_ = 0;
+  std::uint64_t retained_shared_ = 0;
   std::optional<sys::EventLoop::TimerId> timer_;
   std::set<int> dirty_;
   std::set<int> to_go_on_;  ///< What came of them can be taken now.

@@ -23,14 +23,18 @@ Result<void> Router::retain(const RouterPeer& from, const wire::FramePrefix& pre
                             std::string_view frame) {
   const auto before = retained_.find(prefix.topic);
   const bool replaces = before != retained_.end();
-  const std::uint64_t others = retained_bytes_ - (replaces ? before->second.size : 0);
   const std::uint64_t shared = wire::shared_bytes(frame, prefix);
-  const std::uint64_t left = kRetainedBytesMax - others;
-  if (frame.size() > left || shared > left - frame.size()) {
+  std::uint64_t others = retained_bytes_;
+  std::uint64_t others_shared = retained_shared_;
+  if (replaces) {
+    others -= before->second.bytes.size();
+    others_shared -= before->second.shared;
+  }
+  const bool is_too_much = frame.size() > kRetainedBytesMax - others;
+  if (is_too_much || shared > kRetainedSharedMax - others_shared) {
     return std::unexpected(Error{fmt::format(
-        "event '{}': retained events would exceed {} MiB with their buffers; retain fewer or "
-        "smaller ones",
-        routes_.find(prefix.topic)->name, kRetainedBytesMax >> 20U)});
+        "event '{}': retained events would exceed {}; retain fewer or smaller ones",
+        routes_.find(prefix.topic)->name, is_too_much ? "256 MiB" : "16 GiB in shared memory")});
   }
   if (replaces) {
     for (std::size_t i = 0; i < before->second.prefix.shared; ++i) {
@@ -40,13 +44,13 @@ Result<void> Router::retain(const RouterPeer& from, const wire::FramePrefix& pre
                                                                   before->second.prefix, i)});
     }
   }
-  const std::uint64_t size = frame.size() + shared;
-  retained_bytes_ = others + size;
+  retained_bytes_ = others + frame.size();
+  retained_shared_ = others_shared + shared;
   retained_[prefix.topic] = {.bytes = std::string(frame),
                              .prefix = prefix,
                              .sender = end_of(from),
                              .node = wire::node_of(prefix.origin),
-                             .size = size};
+                             .shared = shared};
   return {};
 }
 
@@ -54,7 +58,8 @@ void Router::forget_retained(ArenaRelay::End sender) {
   std::erase_if(retained_, [&](const auto& entry) {
     const Retained& last = entry.second;
     if (last.sender != sender || last.prefix.shared == 0) return false;
-    retained_bytes_ -= last.size;
+    retained_bytes_ -= last.bytes.size();
+    retained_shared_ -= last.shared;
     return true;
   });
 }
