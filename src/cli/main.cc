@@ -118,20 +118,24 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run; other tasks continue");
   kill->alias("cancel")->group(command_groups::kChange);
-  add_selection(*kill, options.words, options.run_directory);
-  kill->footer(std::string("Examples:\n"
-                           "  trainyard kill train/lr=0.1,seed=2\n"
-                           "  trainyard kill 46/lr=0.1\n"
-                           "  trainyard kill 46 'seed=*' :waiting\n"
-                           "\n") +
-               kSelectionHelp);
+  add_selection(*kill, options.words, options.run_directory, {.needs_tasks = true});
+  kill->footer(
+      std::string("Examples:\n"
+                  "  trainyard kill train/lr=0.1,seed=2\n"
+                  "  trainyard kill 46/lr=0.1\n"
+                  "  trainyard kill 46 'seed=*' :waiting\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "A running task gets SIGTERM, then SIGKILL after 10 s; the command waits for its end.\n"
+      "Exit codes: 0 done, 1 a named task had already ended, 2 nothing was done.");
   return kill;
 }
 
 CLI::App* add_clean(CLI::App& app, CleanWords& words) {
   CLI::App* clean = app.add_subcommand("clean", "Delete files of runs that have ended");
   clean->group(command_groups::kChange);
-  clean->add_option("run", words.runs, "Runs, as in 'status' (default: all runs here)")
+  clean->add_option("run", words.runs, "Runs, as in 'status' (default: those --older selects)")
       ->type_name(value_kinds::kRun);
   clean->add_option("--older", words.older, "Only runs that ended at least this long ago: 30d")
       ->type_name(value_kinds::kTime);

@@ -15,7 +15,7 @@ namespace trainyard::cli {
 
 RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   options_.command_line = command_line;
-  retry_ = app.add_subcommand("retry", "Run tasks again that did not finish");
+  retry_ = app.add_subcommand("retry", "Run failed tasks again");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
                 {.text = "failed tasks, if ./runs has one run"});

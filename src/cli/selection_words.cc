@@ -26,8 +26,10 @@ constexpr const char* kWords = "what";
 
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
                    const Unsaid& unsaid) {
-  command.add_option(kWords, words, fmt::format("Tasks or run (default: {})", unsaid.text))
-      ->type_name(value_kinds::kTasks);
+  const std::string what = unsaid.needs_tasks
+                               ? "Tasks, '*' for all (default run: active, else latest)"
+                               : fmt::format("Tasks or run (default: {})", unsaid.text);
+  command.add_option(kWords, words, what)->type_name(value_kinds::kTasks);
   command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
       ->type_name(value_kinds::kRun)
       ->check(why_no_run_name);

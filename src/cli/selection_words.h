@@ -11,9 +11,10 @@ class App;
 
 namespace trainyard::cli {
 
-/// The default, for the help.
+/// What the words may be, for the help.
 struct Unsaid {
-  std::string text = "active run in ./runs, else latest";
+  std::string text = "active run in ./runs, else latest";  ///< The default.
+  bool needs_tasks = false;  ///< Without tasks, nothing is done to any.
 };
 
 /// For the notes of the help: how tasks and runs are written.

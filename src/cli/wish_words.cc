@@ -29,7 +29,7 @@ constexpr const char* kCodes =
 
 WishWords::WishWords(CLI::App& app) {
   hold_ = app.add_subcommand("hold", "Keep waiting tasks from starting");
-  add_selection(*hold_, options_.words, options_.run_directory);
+  add_selection(*hold_, options_.words, options_.run_directory, {.needs_tasks = true});
   hold_->footer(
       std::string("Examples:\n"
                   "  trainyard hold lr=0.1\n"
@@ -49,7 +49,7 @@ WishWords::WishWords(CLI::App& app) {
                                "\n") +
                    kSelectionHelp + "\n" + kCodes);
   update_ = app.add_subcommand("update", "Change the priority of tasks");
-  add_selection(*update_, options_.words, options_.run_directory);
+  add_selection(*update_, options_.words, options_.run_directory, {.needs_tasks = true});
   update_
       ->add_option("--priority", options_.priority,
                    "-1000 to 1000; larger numbers start first; usually 0")

@@ -284,7 +284,7 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
       job->notes(),
       ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1:00 to "
                   "10:00, as learned from an earlier run",
-                  "group 'h': memory is set to 4 GB, tasks with that used at most 1 GB last time"));
+                  "group 'h': memory is 4 GB in the job file; tasks used at most 1 GB last time"));
   options.settings = {"scheduler.auto-adjust=false"};
   const auto off = Job::load(options, small_machine());
   ASSERT_TRUE(off);

@@ -34,7 +34,7 @@ std::vector<std::string> WrittenAndTaken::notes() const {
     if (!less && most <= written) continue;
     if (++told[{group, key}] > kNotesMax) continue;
     notes.push_back(fmt::format(
-        "group '{}': {} is set to {}, tasks with that used at most {} last time{}", group, key,
+        "group '{}': {} is {} in the job file; tasks used at most {} last time{}", group, key,
         to_text(written), to_text(most), seen.raised ? "; reserving that much" : ""));
   }
   for (const auto& [what, count] : told) {

@@ -24,15 +24,15 @@ TEST(WrittenAndTaken, ComparesEachNumberWithThoseThatSayIt) {
   EXPECT_THAT(
       seen.notes(),
       ElementsAre(
-          "group 'g': gpu-memory is set to 8 GB, tasks with that used at most 3 GB last time",
-          "group 'g': memory is set to 5 GB, tasks with that used at most 6 GB last time"));
+          "group 'g': gpu-memory is 8 GB in the job file; tasks used at most 3 GB last time",
+          "group 'g': memory is 5 GB in the job file; tasks used at most 6 GB last time"));
 }
 
 TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedThatItWas) {
   WrittenAndTaken seen;
   seen.see("g", "memory", gb(5), gb(6));
   seen.raised("g", "memory", gb(5));
-  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is set to 5 GB, tasks with that used at "
+  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is 5 GB in the job file; tasks used at "
                                         "most 6 GB last time; reserving that much"));
 }
 

@@ -102,7 +102,7 @@ std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup&
                                  counted(static_cast<std::int64_t>(group.tasks), "task"));
   if (group.cells.size() < group.tasks) text += fmt::format(", {} known", group.cells.size());
   text += '\n';
-  std::vector<TextRow> rows{{"", "WRITTEN", "TOOK AT MOST", "NEXT TIME", "FROM"}};
+  std::vector<TextRow> rows{{"", "JOB FILE", "USED AT MOST", "NEXT TIME", "FROM"}};
   for (const job::LearnedNumber& number : group.numbers) {
     const bool known = number.taken_most > 0 || number.should_be > 0;
     rows.push_back(

@@ -93,7 +93,7 @@ TEST(LearnedReport, ShowsWhatIsWrittenAndWasTakenAndComesNext) {
       "learned estimates of sweep.yaml, kept in .trainyard/sweep.yaml.learned.json\n"
       "\n"
       "train: 3 tasks, 2 known\n"
-      "              WRITTEN       TOOK AT MOST   NEXT TIME       FROM\n"
+      "              JOB FILE      USED AT MOST   NEXT TIME       FROM\n"
       "  memory      2GB (line 4)  at least 3 GB  2 GB to 3.3 GB  runs/sweep-2 of 2025-11-22 on "
       "lab2, NVIDIA A40\n"
       "  memory      1GB (line 7)  -              1 GB\n"

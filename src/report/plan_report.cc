@@ -159,7 +159,7 @@ std::string percent(double share) {
 std::string_view reservable(std::string_view device) {
   if (device == "GPUs") return "their memory";
   if (device.starts_with("GPU")) return "its memory";
-  return device == "CPUs" ? "them" : "it";
+  return device == "CPUs" ? "the CPUs" : "the memory";
 }
 
 std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
@@ -199,7 +199,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
       took_text(played));
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
-  if (!waits.empty()) text += "  waiting times by reason:\n";
+  if (!waits.empty()) text += "  time in which tasks waited, by reason:\n";
   for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
     text += fmt::format("    {}: {}\n", to_text(waits[i].second), waits[i].first);
   }

@@ -72,11 +72,13 @@ TEST(PlanReport, CallsLittleNotNothing) {
   played.plan.shapes.front().terms.request.memory = mb(1);
   EXPECT_THAT(
       plan_text(played.view),
-      HasSubstr("  memory   in use 100 % of the time; tasks reserve  <1 % of it on average\n"));
+      HasSubstr(
+          "  memory   in use 100 % of the time; tasks reserve  <1 % of the memory on average\n"));
   played.plan.shapes.front().terms.request.memory = Bytes{0};
   EXPECT_THAT(
       plan_text(played.view),
-      HasSubstr("  memory   in use   0 % of the time; tasks reserve   0 % of it on average\n"));
+      HasSubstr(
+          "  memory   in use   0 % of the time; tasks reserve   0 % of the memory on average\n"));
 }
 
 TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
@@ -85,9 +87,9 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
             "sweep\n"
             "1x8GB: 3 tasks in 2:00\n"
             "  GPU 0    in use 100 % of the time; tasks reserve  75 % of its memory on average\n"
-            "  CPUs     in use 100 % of the time; tasks reserve  38 % of them on average\n"
-            "  memory   in use 100 % of the time; tasks reserve  15 % of it on average\n"
-            "  waiting times by reason:\n"
+            "  CPUs     in use 100 % of the time; tasks reserve  38 % of the CPUs on average\n"
+            "  memory   in use 100 % of the time; tasks reserve  15 % of the memory on average\n"
+            "  time in which tasks waited, by reason:\n"
             "    1:00: needs 4 GB on its GPU\n");
 }
 
@@ -191,8 +193,9 @@ TEST(PlanReport, TellsEachKindOfSeveralMachines) {
                               "memory on average\n"));
   EXPECT_THAT(
       text,
-      HasSubstr("  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
-                "    CPUs     in use  50 % of the time; tasks reserve  50 % of them on average\n"));
+      HasSubstr(
+          "  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
+          "    CPUs     in use  50 % of the time; tasks reserve  50 % of the CPUs on average\n"));
 }
 
 TEST(PlanReport, SaysOnWhichMachineEachTaskIs) {
