@@ -281,6 +281,31 @@ TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
             "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retried with 6 GB on its GPU");
 }
 
+TEST(GpuStages, StartAnewWhenTheirPartIsFreeWhereOthersHaveTakenIt) {
+  Yard yard(PlanBuilder()
+                .tasks(2, gb(1), model::cpus(1))
+                .on_gpus(1, gb(3), model::GpuIndex{0})
+                .two_phase(),
+            kAll, kTwoGpus);
+  static_cast<void>(yard.loaded(0, at(1)));
+  static_cast<void>(yard.loaded(1, at(1)));
+  static_cast<void>(yard.on(at(2), seen(gb(6), {uses(1, gb(6))})));
+  const model::Decision again =
+      yard.on(at(2), model::StageReported{.key = {{0}, 1},
+                                          .said = model::Said::OutOfMemory,
+                                          .message = "CUDA out of memory",
+                                          .of_gpu = true});
+  EXPECT_EQ(commands(again), Texts{"stop 0#1"}) << "it would run out of memory again at once";
+  const model::Decision ended = yard.ended(0, at(3), model::ExitedWith{1});
+  EXPECT_EQ(changes(ended).front(),
+            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; other tasks used 3 GB of GPU 0 more than "
+            "was reserved for them; retried with 3 GB on its GPU");
+  EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB"}) << "it loads meanwhile";
+  EXPECT_EQ(commands(yard.loaded(0, at(4), 2)), Texts{});
+  static_cast<void>(yard.ended(1, at(5)));
+  EXPECT_EQ(commands(yard.on(at(6), seen())), Texts{"train 0#2 with 1 GB, 3 GB on 0"});
+}
+
 TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
   model::Policy policy = kAll;
   policy.passes_max = 0;  // Room is kept at once.

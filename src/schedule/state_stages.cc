@@ -174,9 +174,14 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   }
   const Bytes more = again.memory - running.promise.memory;
   // It keeps what it loaded, and its GPUs, when it can have more at once. It does not wait for more
-  // with what it has: two that did could wait for each other. Nor does it for a GPU of its own.
+  // with what it has: two that did could wait for each other. Nor does it for a GPU of its own, or
+  // for what others have taken of its part: it would run out of memory again at once.
+  const bool is_taken = running.lack == Lack::GpuMemory &&
+                        std::ranges::any_of(running.site.gpus, [&book](model::GpuIndex gpu) {
+                          return book.gpus.is_overfull(gpu);
+                        });
   if (!next || again.largest != running.promise.largest || more > book.ledger.memory_free() ||
-      !gpus_have_room_for_more(running, again.gpu_memory)) {
+      is_taken || !gpus_have_room_for_more(running, again.gpu_memory)) {
     return stop(running, StopCause::OutOfMemory, at, out);
   }
   tasks.count(task, setback, Stage::Train);

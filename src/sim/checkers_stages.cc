@@ -150,7 +150,8 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   const std::vector<SeenGpu> gpus = outside_.gpus.now();
   for (const SeenShare& share : outside_.gpus.shares_of(index)) {
     const SeenGpu& gpu = gpus[share.gpu.value];
-    free = free && gpu.there && (more_each == Bytes{} || more_each <= gpu.free);
+    const bool taken = attempt.out_of_gpu && outside_.gpus.is_overfull(share.gpu);
+    free = free && gpu.there && !taken && (more_each == Bytes{} || more_each <= gpu.free);
   }
   const bool may = outside_.interrupts == 0 && (excused || (!attempt.at_limit && tries_left >= 0));
   if (!free || !may || next.largest != attempt.promise.largest) {

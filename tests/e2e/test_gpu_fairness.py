@@ -81,7 +81,7 @@ groups:
         self.until("the first try", lambda: "INTERRUPT" in self.life("good"))
         self.go()
         _, errors = self.end_of(yard, expect=0)
-        self.assertIn("CUDA error: out of memory; other tasks used 3.5 GB of GPU 0 more than was reserved for them; retried with 3 GB on its GPU", errors)
+        self.assertIn("out of memory; other tasks used 3.5 GB of GPU 0 more than was reserved for them; retried with 3 GB on its GPU", errors)
         self.assertEqual(self.rows()["good"]["word"], "FINISHED")
 
     def test_in_training_gets_what_the_framework_printed(self):
