@@ -22,6 +22,7 @@
 #include <vector>
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -126,6 +127,13 @@ void add_memory(TreeUsage& tree, const sys::ProcessScan& scan, std::int64_t pid)
   tree.memory += resident.anonymous;
   tree.shared = std::max(tree.shared, shared_memory(scan, pid, resident));
   tree.others = std::max(tree.others, resident.others);
+}
+
+/// Whether two processes have one address space: a child of vfork() until it executes a program.
+/// Its memory would count twice. False where the kernel does not tell.
+bool share_all_memory(std::int64_t one, std::int64_t other) {
+  constexpr int kAddressSpace = 1;  // KCMP_VM
+  return ::syscall(SYS_kcmp, one, other, kAddressSpace, 0, 0) == 0;
 }
 
 /// The children of its main thread.
@@ -244,6 +252,7 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
       tree.memory += state_->own_memory(process.pid);
       continue;
     }
+    if (process.has_only_forked && share_all_memory(process.pid, process.parent)) continue;
     add_memory(tree, state_->scan, process.pid);
   }
   // What several of them have mapped is there once: whoever has most has all of it, or nearly so.

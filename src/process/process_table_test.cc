@@ -58,6 +58,25 @@ TEST(ProcessTable, AddsUpTheMemoryOfAParentWithFourChildren) {
   EXPECT_EQ(reading.cpu_used_by_others, 0);
 }
 
+TEST(ProcessTable, CountsTheMemoryOnceThatAChildOfVforkHasToo) {
+  TestYard yard;
+  // The parent stands still until its child executes a program, which it never does.
+  yard.keeper.start(TestYard::key(0), yard.launch({"/usr/bin/python3", "-c",
+                                                   "import ctypes, time\n"
+                                                   "x = b'x' * 100_000_000\n"
+                                                   "if ctypes.CDLL(None).vfork() == 0:\n"
+                                                   "  open('ready', 'w').write('yes\\n')\n"
+                                                   "  time.sleep(1000)\n"}));
+  const std::int64_t root = yard.wait_for_start();
+  ASSERT_TRUE(
+      sys::eventually([&] { return sys::content_of(yard.directory / "ready") == "yes\n"; }));
+  ProcessTable table;
+  const MachineReading reading = table.read(std::array{root});
+  EXPECT_EQ(reading.trees[0].pids.size(), 2);
+  EXPECT_GE(reading.trees[0].memory, mb(100));
+  EXPECT_LE(reading.trees[0].memory, mb(150));
+}
+
 TEST(ProcessTable, KnowsOfARootThatHasEndedWhateverItHasLeft) {
   TestYard yard;
   ASSERT_EQ(::mkfifo((yard.directory / "gate").c_str(), 0600), 0);

@@ -107,7 +107,9 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   process.start_ticks = fields[18];
   process.major_faults = fields[8];
   constexpr std::int64_t kKernelThread = 0x0020'0000;  // PF_KTHREAD
+  constexpr std::int64_t kForkedNoExecute = 0x40;      // PF_FORKNOEXEC
   process.of_kernel = (fields[5] & kKernelThread) != 0;
+  process.has_only_forked = (fields[5] & kForkedNoExecute) != 0;
   return process;
 }
 

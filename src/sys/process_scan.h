@@ -28,6 +28,7 @@ struct ProcessStat {
   std::int64_t start_ticks = 0;     ///< With the pid, names a process for good.
   std::int64_t major_faults = 0;    ///< How often it had to wait for memory of its own from a disk.
   bool of_kernel = false;           ///< One of the kernel's own threads.
+  bool has_only_forked = false;     ///< It has not executed a program of its own.
 
   friend bool operator==(const ProcessStat&, const ProcessStat&) = default;
 };
