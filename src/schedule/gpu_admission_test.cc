@@ -248,6 +248,28 @@ TEST(GpuStages, GetTheirGpuWhenTheyTrain) {
   EXPECT_EQ(commands(yard.loaded(1, at(2))), Texts{"train 1#1 with 1 GB, 1 whole"});
 }
 
+TEST(GpuStages, KeepRoomForTheOldestThatWasPassedOftenAlsoWhileTheKeeperIsSilent) {
+  model::Policy policy = kAll;
+  policy.passes_max = 1;
+  Yard yard(PlanBuilder()
+                .tasks(1, gb(1), model::cpus(1))
+                .on_gpus(1, gb(6))
+                .two_phase()
+                .tasks(1, gb(1), model::cpus(1))
+                .on_gpus(2, gb(7))
+                .two_phase()
+                .tasks(2, gb(1), model::cpus(1))
+                .on_gpus(1, gb(4))
+                .two_phase(),
+            policy, kTwoGpus);
+  EXPECT_EQ(commands(yard.loaded(0, at(1))), Texts{"train 0#1 with 1 GB, 6 GB on 0"});
+  EXPECT_EQ(commands(yard.loaded(1, at(2))), Texts{});
+  EXPECT_EQ(commands(yard.loaded(2, at(3))), Texts{"train 2#1 with 1 GB, 4 GB on 1"})
+      << "it passes";
+  static_cast<void>(yard.on(at(4), model::KeeperSilent{}));
+  EXPECT_EQ(commands(yard.loaded(3, at(5))), Texts{});
+}
+
 TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
   Yard yard(PlanBuilder().tasks(1, gb(1), model::cpus(1)).on_gpus(1, gb(3)).two_phase(), kAll,
             kTwoGpus);

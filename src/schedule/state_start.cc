@@ -228,11 +228,13 @@ void Scheduler::State::keep_room_in(Round& round, const Blocked& oldest) const {
 std::optional<Kept> Scheduler::State::room_to_keep(const Blocked& blocked, Instant at) const {
   std::optional<Kept> first;
   for (const MachineBook& book : machines_) {
-    if (!book.may_start() || blocked.machine.value_or(book.index) != book.index) continue;
-    if (!book.is_where(blocked.request.where)) continue;
-    if (!has_time_for(shape_of(blocked.task), book, at)) continue;
     model::Request request = blocked.request;
-    if (!blocked.machine) {
+    if (blocked.machine) {
+      // It has loaded there, and only waits to train: a keeper that is silent does not hold it up.
+      if (*blocked.machine != book.index) continue;
+    } else {
+      if (!book.may_start() || !book.is_where(request.where)) continue;
+      if (!has_time_for(shape_of(blocked.task), book, at)) continue;
       if (lack_for_good(blocked.task, request, book) != model::Cause::None) continue;
       const bool is_too_much = is_nowhere(whole_of(blocked.task, request));
       if (is_too_much) request = as_far_as_there_is(request, blocked.task, book);
