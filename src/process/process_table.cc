@@ -121,29 +121,38 @@ Bytes shared_memory(const sys::ProcessScan& scan, std::int64_t pid, const Reside
   return field_of(scan.read_text(pid, "status", 4096), "\nRssShmem:");
 }
 
-/// What one process has is added to that of its tree, but for what it shares.
-void add_memory(TreeUsage& tree, const sys::ProcessScan& scan, std::int64_t pid) {
-  const Resident resident = resident_memory(scan, pid);
+struct TreeProcess {
+  std::int64_t pid = 0;
+  /// Its parent; 0 where the two cannot have one address space.
+  std::int64_t forked_from = 0;
+};
+
+/// Whether a process and its parent have one address space: a child of vfork() until it executes a
+/// program. False where the kernel does not tell.
+bool shares_all_memory(const TreeProcess& process) {
+  constexpr int kAddressSpace = 1;  // KCMP_VM
+  return process.forked_from != 0 &&
+         ::syscall(SYS_kcmp, process.pid, process.forked_from, kAddressSpace, 0, 0) == 0;
+}
+
+/// Adds the memory of one process to that of its tree, but for what it shares. All memory of a
+/// child of vfork() is counted as its parent's.
+void add_memory(TreeUsage& tree, const sys::ProcessScan& scan, const TreeProcess& process) {
+  if (shares_all_memory(process)) return;
+  const Resident resident = resident_memory(scan, process.pid);
   tree.memory += resident.anonymous;
-  tree.shared = std::max(tree.shared, shared_memory(scan, pid, resident));
+  tree.shared = std::max(tree.shared, shared_memory(scan, process.pid, resident));
   tree.others = std::max(tree.others, resident.others);
 }
 
-/// Whether two processes have one address space: a child of vfork() until it executes a program.
-/// Its memory would count twice. False where the kernel does not tell.
-bool share_all_memory(std::int64_t one, std::int64_t other) {
-  constexpr int kAddressSpace = 1;  // KCMP_VM
-  return ::syscall(SYS_kcmp, one, other, kAddressSpace, 0, 0) == 0;
-}
-
 /// The children of its main thread.
-void add_children(std::vector<std::int64_t>& to, const sys::ProcessScan& scan, std::int64_t pid) {
+void add_children(std::vector<TreeProcess>& to, const sys::ProcessScan& scan, std::int64_t pid) {
   const std::string text = scan.read_text(pid, fmt::format("task/{}/children", pid), 4096);
   std::string_view rest = text;
   while (to.size() < ProcessTable::kLookedAtMax) {
     const std::int64_t child = take_number(rest);
     if (child == 0) return;
-    to.push_back(child);
+    to.push_back({.pid = child, .forked_from = pid});
   }
 }
 
@@ -252,8 +261,8 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
       tree.memory += state_->own_memory(process.pid);
       continue;
     }
-    if (process.has_only_forked && share_all_memory(process.pid, process.parent)) continue;
-    add_memory(tree, state_->scan, process.pid);
+    add_memory(tree, state_->scan,
+               {.pid = process.pid, .forked_from = process.has_only_forked ? process.parent : 0});
   }
   // What several of them have mapped is there once: whoever has most has all of it, or nearly so.
   for (TreeUsage& tree : reading.trees) tree.memory += tree.shared;
@@ -264,10 +273,12 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
 
 TreeUsage ProcessTable::look_at(std::int64_t root) const {
   TreeUsage tree;
-  tree.pids.push_back(root);
-  for (std::size_t i = 0; i < tree.pids.size(); ++i) {
-    add_memory(tree, state_->scan, tree.pids[i]);
-    add_children(tree.pids, state_->scan, tree.pids[i]);
+  std::vector<TreeProcess> processes{{.pid = root}};
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const TreeProcess process = processes[i];
+    tree.pids.push_back(process.pid);
+    add_memory(tree, state_->scan, process);
+    add_children(processes, state_->scan, process.pid);
   }
   std::ranges::sort(tree.pids);
   tree.memory += tree.shared;
