@@ -98,12 +98,6 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-/// As job files take them: what a role or a label may be called.
-std::optional<std::string> wrong_name(const std::string& name) {
-  if (job::is_role(name)) return std::nullopt;
-  return fmt::format("'{}' is not a valid name; use letters, digits, '_', '-' and '.'", name);
-}
-
 /// "4,7": numbers from 0 on.
 std::optional<std::string> read_numbers(const std::string& option, const std::string& text,
                                         std::vector<int>& numbers) {
@@ -351,7 +345,7 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   if (auto wrong = read_numbers("--node-ids", nodes_, options.node_ids)) return wrong;
   if (auto wrong = read_numbers("--ports", ports_, options.ports)) return wrong;
   for (const std::string& label : labels_) {
-    if (const auto wrong = wrong_name(label)) return fmt::format("--label: {}", *wrong);
+    if (const auto wrong = job::wrong_worker_name(label)) return fmt::format("--label: {}", *wrong);
   }
   options.labels = labels_;
   options.queue.events_max = queue_;
@@ -370,7 +364,8 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
     std::vector<Role>& roles = options.roles.emplace_back();
     for (const std::string& role : split(of_one, '+')) {
       if (role.empty()) return fmt::format("--roles: a role without a name in '{}'", roles_);
-      if (const auto wrong = wrong_name(role)) return fmt::format("--roles: {}", *wrong);
+      if (const auto wrong = job::wrong_worker_name(role))
+        return fmt::format("--roles: {}", *wrong);
       roles.push_back(Role{role_names_.emplace_back(role)});
     }
   }

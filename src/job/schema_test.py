@@ -56,6 +56,8 @@ WRONG = {
     "too many workers": "groups: [{tasks: [{command: x, workers: 1025}]}]",
     "workers of no role": "groups: [{workers: {}, tasks: [{command: x}]}]",
     "a role with a space": "groups: [{workers: {a b: 1}, tasks: [{command: x}]}]",
+    "a role with the name of a node": "groups: [{workers: {node.3: 1}, tasks: [{command: x}]}]",
+    "a role with a pipeline's label": "groups: [{workers: 'learner=1,async=2', tasks: [{command: x}]}]",
     "a role without a number": "groups: [{workers: 'collector,learner=1', tasks: [{command: x}]}]",
     "half a collector": "groups: [{workers: {collector: 0.5}, tasks: [{command: x}]}]",
     "a list of workers": "groups: [{workers: [collector, learner], tasks: [{command: x}]}]",

@@ -124,7 +124,11 @@ TEST(Workers, OfARoleAreToldAtItsNumber) {
               ElementsAre("sweep.yaml:7:18: group 'g': task 1: workers: 'collector': 'many' is "
                           "not a whole number from 1 to 1024"));
   EXPECT_THAT(mistakes_in("workers: {a b: 1}"),
-              ElementsAre(HasSubstr("workers: 'a b' is not a valid role name")));
+              ElementsAre(HasSubstr("workers: 'a b' is not a valid name; use 1 to 64 letters")));
+  EXPECT_THAT(mistakes_in("workers: {node.3: 1}"),
+              ElementsAre(HasSubstr("workers: 'node.3' is reserved: pipelines have the labels "
+                                    "standalone, distributed, async and node.<number> anyway; use "
+                                    "another name, such as 'learner'")));
   EXPECT_THAT(mistakes_in("workers: {'a,b': 1}"),
               ElementsAre(HasSubstr("has no number; write it as in 'collector=2'")));
   EXPECT_THAT(mistakes_in("workers: {a: [1]}"), ElementsAre(HasSubstr("task 1: 'a' must be")));

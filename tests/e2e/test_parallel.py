@@ -121,6 +121,8 @@ class Parallel(YardTest):
                             (("-n", "3", "--roles", "learner", "--", "true"), "there are 3 workers, and roles of 1"),
                             (("-n", "1", "--roles", "a b", "--", "true"), "'a b' is not a valid name"),
                             (("-n", "1", "--label", "", "--", "true"), "'' is not a valid name"),
+                            (("-n", "1", "--roles", "node.3", "--", "true"), "--roles: 'node.3' is reserved: pipelines have the labels standalone, "),
+                            (("-n", "1", "--label", "standalone", "--", "true"), "--label: 'standalone' is reserved: "),
                             (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is not a number"),
                             (("-n", "2", "--rolez", "a,b", "--", "true"), "unknown option '--rolez' (did you mean '--roles'?)"),
                             (("-n", "2", "-x", "true"), "unknown option '-x'"),
