@@ -239,6 +239,19 @@ std::string table_of(const json& run) {
   return text;
 }
 
+/// What was typed and is for a run alone, each with all its names: "'-n,--workers'".
+std::vector<std::string> options_of_a_run(const CLI::App& parallel) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : parallel.get_options()) {
+    if (option->count() == 0 || option->check_lname("status") || option->check_lname("json")) {
+      continue;
+    }
+    names.push_back(fmt::format("'{}'", option->get_name(/*positional=*/false,
+                                                         /*all_options=*/true)));
+  }
+  return names;
+}
+
 std::string usual_logs_of_workers() {
   return run::workers_directory(usual_logs(), ranks::own_attempt());
 }
@@ -409,12 +422,16 @@ int ParallelWords::run_them() {
 }
 
 ExitCode ParallelWords::show_status() const {
+  std::vector<std::string> without_effect = options_of_a_run(*parallel_);
   if (!parallel_->remaining().empty()) {
     const auto command = typed_command(*parallel_);
     if (!command) return fail(command.error());
-    return fail(fmt::format(
-        "--status shows active runs and runs nothing: leave out the command '{}', or --status",
-        fmt::join(*command, " ")));
+    without_effect.push_back(fmt::format("the command '{}'", fmt::join(*command, " ")));
+  }
+  if (!without_effect.empty()) {
+    return fail(
+        fmt::format("--status shows active runs and runs nothing: leave out {}, or --status",
+                    fmt::join(without_effect, " and ")));
   }
   const std::vector<json> runs = looks_with_rates();
   if (json_) return answer(json(runs).dump(1) + "\n");
