@@ -306,7 +306,8 @@ ParallelWords::ParallelWords(CLI::App& app) {
   of_output(parallel_->add_option("--logs", logs_,
                                   "Directory of the logs (default: the task's, else this one)"))
       ->type_name(value_kinds::kFile);
-  of_output(parallel_->add_flag("--status", status_, "Show active parallel runs, and run nothing"));
+  of_output(
+      parallel_->add_flag("--status", status_, "Show your active parallel runs; run nothing"));
   of_output(parallel_->add_flag("--json", json_, "With --status: print JSON"));
   takes_command(*parallel_);
   parallel_->footer(
@@ -435,7 +436,7 @@ ExitCode ParallelWords::show_status() const {
   }
   const std::vector<json> runs = looks_with_rates();
   if (json_) return answer(json(runs).dump(1) + "\n");
-  if (runs.empty()) return answer("no parallel run is at work\n");
+  if (runs.empty()) return answer("you have no active parallel run on this machine\n");
   std::string text;
   for (const json& run : runs) text += (text.empty() ? "" : "\n") + table_of(run);
   return answer(text);
