@@ -114,7 +114,6 @@ Result<void> ParallelRun::take_logs() {
   auto logs = RunLogs::take(home_->directory());
   if (!logs) return std::unexpected(std::move(logs.error()));
   logs_ = std::make_unique<const RunLogs>(*std::move(logs));
-  keep_record();
   return {};
 }
 
@@ -188,6 +187,7 @@ ParallelResult ParallelRun::run(Work work, const std::stop_token& stop) {
   join_others();
   limit_the_wait_for_others();
   if (!ending_) {
+    keep_record();
     for (Life& life : lives_) start(life);
   }
   if (home_->is_private() || options_.show) show_printed();
@@ -260,6 +260,7 @@ void ParallelRun::start(Life& life) {
 }
 
 void ParallelRun::keep_record() {
+  if (home_->is_private()) return;
   record_ = std::make_unique<RecordFile>(
       loop_,
       RecordFile::Options{.path = fmt::format("{}/{}", home_->directory(), wire::kRecordName),
@@ -272,7 +273,8 @@ std::string ParallelRun::record_text() const {
   if (router_) {
     for (const auto& [node, wait] : router_->open_waits()) waits.waited(node, wait);
   }
-  return to_text(waits.record(sys::EventLoop::now(), is_over()));
+  const bool has_begun = lives_.front().number > 0;
+  return to_text(waits.record(sys::EventLoop::now(), has_begun && is_over()));
 }
 
 void ParallelRun::write_record() {

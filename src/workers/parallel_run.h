@@ -113,7 +113,8 @@ class ParallelRun {
   void show_printed();
   void show(Life& life, const std::string& text);
   [[nodiscard]] std::string status() const;
-  /// Where nothing is kept beside the result there is no record.
+  /// Before the first log: by its record the next run knows whose logs these are, also when this
+  /// one is killed. Where nothing is kept beside the result there is no record.
   void keep_record();
   void write_record();
   [[nodiscard]] std::string record_text() const;

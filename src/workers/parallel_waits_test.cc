@@ -71,6 +71,17 @@ Recorded recorded(ParallelOptions options, const std::function<void(Worker&)>& w
   return {.record = record.value_or(wire::ParallelRecord{})};
 }
 
+TEST(ParallelWaits, HaveARecordBeforeTheFirstWorkerBegins) {
+  const sys::TemporaryDirectory place;
+  ParallelOptions options = quiet(2);
+  options.directory = place.path();
+  const auto result = parallel(options, [&](Worker&) {
+    const auto record = wire::read_parallel_record(sys::content_of(place / wire::kRecordName));
+    need(record && record->workers.size() == 2 && !record->ended, "a record of both workers");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(ParallelWaits, AtABarrierAreForThoseWhoCameLast) {
   const Recorded run = recorded(quiet(3), [](Worker& worker) {
     need(worker.ready());

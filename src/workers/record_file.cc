@@ -19,6 +19,7 @@ constexpr int kTimes = 50;
 
 RecordFile::RecordFile(sys::EventLoop& loop, Options options)
     : loop_(loop), options_(std::move(options)) {
+  write();
   write_after(Duration(0));
 }
 

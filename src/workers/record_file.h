@@ -1,5 +1,6 @@
-// The record of a parallel run as a file that is always whole: written at once, then once a second,
-// or more seldom, so that it takes no more than a fiftieth of the time.
+// The record of a parallel run as a file that is always whole: written when it is made, in the next
+// turn of the loop and then once a second, or more seldom, so that it takes no more than a fiftieth
+// of the time.
 //
 // Belongs to the thread of its event loop.
 #pragma once

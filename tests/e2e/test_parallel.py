@@ -68,6 +68,9 @@ class Parallel(YardTest):
         process.kill()
         process.wait()
         self.until("all workers to end", lambda: not any(os.path.exists(f"/proc/{log.read_text().strip()}") for log in logs))
+        # Its logs are known as those of a run, however soon that was.
+        self.parallel("-n", "1", "--", "echo", "next")
+        self.assertEqual([(path.name, path.read_text()) for path in self.directory.glob("worker-*.log")], [("worker-0.log", "next\n")])
 
     def test_those_at_work_can_be_looked_at(self):
         process = self.start("-n", "2", "--topology", "star", "--roles", "learner,collector", "--logs", "logs", "--", "sh", "-c", "sleep 1000")
