@@ -415,10 +415,11 @@ int ParallelWords::run_them() {
   std::cerr << std::flush;
   if (!result.error.empty()) {
     const ExitCode usage = fail(result.error);
-    return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
+    if (!result.stopped) return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
   }
-  if (!result && !result.started) return static_cast<int>(ExitCode::Usage);
+  // Whatever went wrong while all were ending.
   if (result.stopped) return static_cast<int>(interrupted_by(run.stop_signal()));
+  if (!result && !result.started) return static_cast<int>(ExitCode::Usage);
   return static_cast<int>(result ? ExitCode::Success : ExitCode::TaskFailed);
 }
 

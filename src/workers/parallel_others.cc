@@ -109,10 +109,12 @@ Router::Options::Elsewhere ParallelRun::elsewhere() {
           .on_failed = [this](int node, const std::string& why) { failed_elsewhere(node, why); },
           .on_end =
               [this](const std::string& why) {
-                if (ending_) return;
+                if (ending_ || result_.stopped) return;
                 note(fmt::format("another machine ends the run: {}", why));
+                // At once: that the machine has left the run may come with it, and is not why the
+                // run ends then.
                 result_.stopped = true;
-                end_all(why);
+                loop_.post([this, why] { end_all(why); });
               }};
 }
 
@@ -204,8 +206,8 @@ void ParallelRun::is_cut_off(const std::string& why) {
 }
 
 void ParallelRun::failed_elsewhere(int node, const std::string& why) {
-  // One that ends because another one has failed is none.
-  if (ending_) return;
+  // One that ends because another one has failed, or as the run is stopped, is none.
+  if (ending_ || result_.stopped) return;
   result_.failures.push_back({.node = node, .what = why, .stderr_end = {}});
   end_all(fmt::format("worker {} failed: {}", node, why));
 }

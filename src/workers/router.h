@@ -64,7 +64,8 @@ class Router {
       std::function<void(int number, const std::string& why)> on_left;
       /// A worker has failed there, and does not come again.
       std::function<void(int node, const std::string& why)> on_failed;
-      /// All are to end, as a machine says.
+      /// All are to end, as a machine says. Called while what it says is read, before what it says
+      /// next: the router may not be called.
       std::function<void(const std::string& why)> on_end;
     };
     std::unique_ptr<const Elsewhere> elsewhere = {};

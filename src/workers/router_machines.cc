@@ -265,7 +265,7 @@ Result<void> Router::take_order(RouterPeer& peer, const wire::WorkerOrder& order
         return {};
       },
       [&](const wire::EndWord& it) -> Result<void> {
-        loop_.post([this, why = it.why] { options_.elsewhere->on_end(why); });
+        options_.elsewhere->on_end(it.why);
         return {};
       });
 }

@@ -97,6 +97,9 @@ class Machines(YardTest):
         self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
         first.send_signal(signal.SIGINT)
         self.end_of(first, expect=130)
+        # That the run is stopped has come, and that the first machine has left it.
+        second.send_signal(signal.SIGCONT)
+        self.assertIn("another machine ends the run: the run is stopped", self.end_of(second, expect=130))
 
     def test_end_as_stopped_also_where_the_first_machine_is_gone_before(self):
         attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair"]
