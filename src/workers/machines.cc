@@ -292,6 +292,14 @@ void Machines::tick() {
   tick_within(next);
 }
 
+bool Machines::is_any_heard(Duration within) const {
+  if (down_since_ || router_ == nullptr) return true;
+  const Duration now = sys::EventLoop::now();
+  return std::ranges::any_of(machines_, [&](const auto& it) {
+    return router_->is_anybody_at(*it.second) && now - it.second->heard_at() < within;
+  });
+}
+
 bool Machines::leave(const std::string& why) {
   if (router_ == nullptr || machines_.empty() || is_broken_) return true;
   if (!std::exchange(leaves_, true)) router_->say_to_machines(LeaveWord{.why = why});

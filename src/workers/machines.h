@@ -55,6 +55,10 @@ class Machines {
   void came(const CameWord& word);
   void left(int number, const std::string& why);
 
+  /// Whether a machine whose workers have not all ended was heard in the last `within`. True while no
+  /// server can be reached.
+  [[nodiscard]] bool is_any_heard(Duration within) const;
+
   /// Says that it leaves, the first time. True when all have heard all that was sent to them.
   bool leave(const std::string& why);
 

@@ -36,6 +36,7 @@ constexpr Duration kLeaveWithin{5'000};
 /// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
+constexpr Duration kLookAtOthersEvery{500};
 
 MachineId random_id() {
   constexpr int kHexadecimal = 16;
@@ -176,6 +177,16 @@ void ParallelRun::limit_the_wait_for_others() {
     machines_->leave(why);
     is_cut_off(why);
   });
+}
+
+void ParallelRun::give_up_on_silent_others() {
+  if (!waits_for_others()) return;
+  if (machines_->is_any_heard(kOthersWithin)) {
+    loop_.after(kLookAtOthersEvery, [this] { give_up_on_silent_others(); });
+    return;
+  }
+  note("the other machines do not answer, and are not waited for");
+  gave_up_on_others_ = true;
 }
 
 void ParallelRun::leave_others() {

@@ -55,8 +55,6 @@ namespace {
 
 constexpr Duration kLongestDelay{30'000};
 constexpr Duration kShowEvery{100};
-/// So long other machines are waited for where all are to end.
-constexpr Duration kOthersWithin{5'000};
 constexpr std::size_t kErrorLines = 20;
 constexpr std::uint32_t kLivesMax = 0xFFFF;
 
@@ -408,6 +406,7 @@ void ParallelRun::end_all(const std::string& why) {
   loop_.after(grace, [this] { signal_those_that_run(SIGKILL); });
   // Those of other machines have the same time, and some to say so.
   loop_.after(grace + kOthersWithin, [this] { gave_up_on_others_ = true; });
+  loop_.after(kOthersWithin, [this] { give_up_on_silent_others(); });
 }
 
 void ParallelRun::signal_life(const Life& life, int signal) {

@@ -58,6 +58,10 @@ class ParallelRun {
   [[nodiscard]] int stop_signal() const { return stop_signal_; }
 
  private:
+  /// Where all are to end, another machine has this time beside the grace of its workers, and is
+  /// waited for no more when nothing is heard of it for as long.
+  static constexpr Duration kOthersWithin{5'000};
+
   struct Life {
     WorkerPlan plan;
     int index = 0;
@@ -85,6 +89,8 @@ class ParallelRun {
   [[nodiscard]] bool waits_for_others() const;
   /// Says after a while who has not come, and ends the run when that takes too long.
   void limit_the_wait_for_others();
+  /// Waits for no machine that does not answer. One that does has the grace of its workers.
+  void give_up_on_silent_others();
   void leave_others();
   /// What goes on over there cannot be known any more: all here end.
   void is_cut_off(const std::string& why);

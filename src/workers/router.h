@@ -117,6 +117,8 @@ class Router {
   [[nodiscard]] bool has_all_gone() const;
   /// And of other ones.
   [[nodiscard]] bool is_anybody_elsewhere() const;
+  /// A worker of this machine is there, or comes again.
+  [[nodiscard]] bool is_anybody_at(const Machine& machine) const;
 
  private:
   [[nodiscard]] static ArenaRelay::End end_of(const RouterPeer& peer);

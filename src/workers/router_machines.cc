@@ -97,6 +97,11 @@ bool Router::is_anybody_elsewhere() const {
   });
 }
 
+bool Router::is_anybody_at(const Machine& machine) const {
+  return std::ranges::any_of(machine.entry().nodes,
+                             [this](const MachineNode& it) { return roll_.counts(it.node); });
+}
+
 RouterPeer* Router::way_to(int node) {
   if (is_here(node) || options_.elsewhere == nullptr) return find(node);
   for (const auto& [number, peer] : peers_) {

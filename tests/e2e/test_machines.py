@@ -101,6 +101,20 @@ class Machines(YardTest):
         second.send_signal(signal.SIGCONT)
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(second, expect=130))
 
+    def test_are_not_waited_for_where_they_do_not_answer(self):
+        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600"]
+        up = ["sh", "-c", "echo up; exec sleep 1000"]
+        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", *up, logs="a")
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
+        for process in (first, second):
+            self.assertIn("up", self.next_line(process.stderr))
+        second.send_signal(signal.SIGSTOP)
+        first.send_signal(signal.SIGINT)
+        # Long before the grace of its workers is over.
+        self.assertIn("the other machines do not answer, and are not waited for", self.end_of(first, expect=130))
+        second.send_signal(signal.SIGCONT)
+        self.end_of(second, expect=130)
+
     def test_end_as_stopped_also_where_the_first_machine_is_gone_before(self):
         attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair"]
         first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", "sh", "-c", "echo up; exec sleep 1000", logs="a")
