@@ -68,7 +68,7 @@ const std::vector<std::pair<std::string_view, WhenFull>>& policies() {
   return all;
 }
 
-/// What was meant; or what is wrong with it.
+/// Stores the value that the word means. Returns the mistake if there is no such value.
 template <class Value>
 std::optional<std::string> read_word(const std::string& option, const std::string& word,
                                      const std::vector<std::pair<std::string_view, Value>>& all,
@@ -143,9 +143,9 @@ std::vector<json> looks() {
   return all;
 }
 
-/// From two looks at one worker.
+/// Adds the rates between two statuses of one worker.
 void add_rates(json& worker, const json& old, double seconds) {
-  // Of one that is not connected here nothing is known.
+  // A worker that is not connected here has no counters.
   if (old["node"] != worker["node"] || !worker.contains("events_in")) return;
   if (old.value("life", 0) != worker.value("life", 0)) return;
   for (const char* const count : {"events_in", "events_out", "bytes_in", "bytes_out"}) {
@@ -197,7 +197,7 @@ std::string machine_line(const json& machine) {
                      machine.value("heard_ms", 0), machine.value("queued_events", 0U));
 }
 
-/// What was run where; a function of a program has no command.
+/// Lines with the command and the directory; a function of a program has no command.
 std::string origin_of(const json& run) {
   std::string text;
   std::vector<std::string> words;

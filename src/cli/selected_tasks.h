@@ -33,8 +33,8 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
                                                      const TasksOfRun& selection,
                                                      SameName same_name);
 
-/// Of the selected tasks those that a word names by their id, "lr=0.1" or "train/lr=0.1", and not by
-/// a pattern, a group, values of the matrix or a state.
+/// Returns the selected tasks that a word names by their id, "lr=0.1" or "train/lr=0.1". Tasks named
+/// by a pattern, a group, matrix values or a state are left out.
 std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
                                        const std::vector<journal::TaskRow>& selected);
 

@@ -11,13 +11,13 @@ class ParseError;
 
 namespace trainyard::cli {
 
-/// What was typed, which begins with the program's name.
+/// The typed words; the first is the program's name.
 struct TypedWords {
   std::span<const char* const> words;  ///< Up to the first '--' of `run` and `submit`.
-  bool has_command = false;            ///< There was that '--'.
+  bool has_command = false;            ///< That '--' was typed.
 };
 
-/// What is wrong and what to do about it. `app` has just refused the words with `error`.
+/// Returns the message: problem and cure. `app` has just refused the words with `error`.
 std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
                           const CLI::ParseError& error);
 

@@ -55,7 +55,7 @@ double covered(Spans spans, Duration all) {
   return all > Duration{0} ? seconds(sum) / seconds(all) : 0;
 }
 
-/// What tasks waited for, and how long any did.
+/// Reasons for which tasks waited, each with the time that tasks waited for it.
 std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run) {
   std::map<std::uint32_t, std::pair<std::string, Instant>> open;
   std::map<std::string, Duration> sums;
@@ -155,7 +155,7 @@ std::string percent(double share) {
   return share > 0 && share < 0.005 ? "<1" : fmt::format("{:.0f}", 100 * share);
 }
 
-/// What tasks reserve of a device.
+/// Names the part of a device that tasks reserve.
 std::string_view reservable(std::string_view device) {
   if (device == "GPUs") return "their memory";
   if (device.starts_with("GPU")) return "its memory";
@@ -282,8 +282,8 @@ std::string box(double x, double y, double width, std::string_view look, std::st
                      look, x, y, std::max(width, 0.7), kRow - 2, escaped(title));
 }
 
-/// Of each machine those of its GPUs and one of its CPUs, and then one for all that load. `firsts`
-/// gets the first one of each machine, and where these end.
+/// Lanes of each machine, one for each GPU and one for the CPUs, then one for all loading tasks.
+/// `firsts` gets the index of each machine's first lane, then the index after the last machine.
 std::vector<Lane> lanes_of(const PlannedRun& played, std::vector<std::size_t>& firsts) {
   const bool one = count_machines(played) == 1;
   std::vector<Lane> lanes;

@@ -2,9 +2,9 @@
 // they ask it. It looks at nothing of an event but its prefix, and copies it once for each who
 // wants it.
 //
-// What is emitted before all are settled waits here. Each worker has an Outbox with a bound; where
-// that is full the policy says whether nobody reads on from who fills it, the oldest goes, or the
-// new one.
+// Events that are emitted before all workers are settled wait here. Each worker has a bounded
+// Outbox. When it is full, the policy decides: the router stops reading from the sender, or drops
+// the oldest event, or the new one.
 //
 // Belongs to the thread of its event loop. Knows no processes: workers/parallel_run.h starts them.
 #pragma once
@@ -39,8 +39,8 @@ namespace trainyard::workers {
 
 class Router {
  public:
-  /// Of all retained events, which the router holds, and of their buffers in the workers' shared
-  /// memory.
+  /// Bounds for all retained events together: in the router, and in the workers' shared memory,
+  /// where their buffers are.
   static constexpr std::uint64_t kRetainedBytesMax = std::uint64_t{256} << 20;
   static constexpr std::uint64_t kRetainedSharedMax = std::uint64_t{16} << 30;
 
@@ -55,7 +55,7 @@ class Router {
     std::function<void(const std::string&)> note;
     /// A worker of this machine has waited; none: nobody wants to know.
     std::function<void(int node, const Wait&)> on_wait = {};
-    /// Of a run of several machines; nullptr: of this one alone.
+    /// A run of several machines; nullptr: the run is on this machine alone.
     struct Elsewhere {
       bool joins = false;  ///< Another machine has begun it, the first that is admitted.
       int first_node = 0;  ///< Of the machine that has begun it.
@@ -80,14 +80,14 @@ class Router {
   void admit(int node, std::uint32_t life, sys::Descriptor socket);
   /// Takes what it has said and was not looked at yet.
   void catch_up(int node);
-  /// What became of one whose process has ended: Awaited when it comes again.
+  /// Takes the outcome of a worker whose process has ended; Awaited when it starts again.
   void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
   /// All are told to end.
   void end_all(const std::string& why);
   /// As JSON.
   [[nodiscard]] std::string status() const;
-  /// Of workers of this machine, those that go on, until now; but for those for events, of which
-  /// nobody is told before they end.
+  /// Waits of this machine's workers that still last, up to now. Waits for events are left out: a
+  /// worker reports these when they have ended.
   [[nodiscard]] std::vector<std::pair<int, Wait>> open_waits() const;
 
   // --- of other machines: router_machines.cc ---
@@ -98,7 +98,7 @@ class Router {
   /// So many workers are to come that nobody has brought yet.
   void expect(int unknown);
   [[nodiscard]] int awaited() const { return roll_.unknown(); }
-  /// What came of it, in order.
+  /// Takes the bytes that arrived from the machine, in order.
   void take(int number, std::string_view bytes);
   /// More may be sent to it.
   void has_room(int number);
@@ -127,7 +127,7 @@ class Router {
   /// Goes before an event that is for one worker alone; empty: it is for all.
   [[nodiscard]] static std::string only_frame(const std::optional<OnlyWord>& only);
   void read(RouterPeer& peer);
-  /// What has come of it, as far as it may be taken. An error: it does not speak the protocol.
+  /// Handles the received frames that may be handled now. Error: a violation of the protocol.
   Result<void> take_frames(RouterPeer& peer);
   Result<void> take(RouterPeer& peer, const wire::FramePrefix& prefix, std::string_view frame);
   Result<void> take_event(RouterPeer& peer, const wire::FramePrefix& prefix,
@@ -175,13 +175,13 @@ class Router {
                           std::string_view frame);
   void say_word(RouterPeer& to, const MachineWord& word);
   void say_mark(RouterPeer& to);
-  /// Of a worker of this machine.
+  /// Tells the other machines whether a worker of this machine needs the topic.
   void tell_need(int node, const std::string& name, bool wanted);
   void forget_needs(int node);
   void tell_own_state(RouterPeer& to);
   void ask_hub(const RouterPeer& peer, std::uint64_t sequence, const wire::WorkerRequest& request);
   void reply_there(RouterPeer& to, const MeetingAnswer& answer);
-  /// What was sent before all came to the barrier is still on its way.
+  /// Whether events that were sent before the barrier are still in flight.
   [[nodiscard]] bool is_early(const MeetingAnswer& answer) const;
   RouterPeer* way_to(int node);
   [[nodiscard]] bool is_here(int node) const { return options_.nodes.contains(node); }
@@ -200,18 +200,18 @@ class Router {
   void tell_wait(int node, const Wait& wait);
   void tell_peers(int of, const wire::PeerWord& word);
   void open_if_all_are_settled();
-  /// What came before all were settled has not all gone yet.
+  /// Whether events that came before all workers were settled still wait here.
   [[nodiscard]] bool is_opening() const { return !open_ || !opening_.empty(); }
   void answer_when_all_held_has_gone();
   void watch_deadlines();
-  /// What was put together in this turn.
+  /// Sends the frames that this turn has queued.
   void flush();
   void flush(RouterPeer& peer);
   void go_on_reading_from_those_that_waited();
   void drop(int node, const std::string& why);
   /// Its connection has ended; it goes when what has come of it has gone.
   void at_its_end(RouterPeer& peer);
-  /// What is still in its socket.
+  /// Reads the bytes that are still in its socket.
   Result<void> read_rest(RouterPeer& peer);
   void end_if_all_has_gone(int node);
   RouterPeer* find(int node);
@@ -228,10 +228,10 @@ class Router {
   bool open_ = false;
   bool opens_ = false;     ///< Soon.
   std::set<int> opening_;  ///< Of these something that was held waits for room.
-  /// What is answered when what waits for that has gone.
+  /// Answers to send when the events that wait in `opening_` have gone.
   Meetings::Answers deferred_;
   std::vector<RouterPeer*> receivers_;  ///< Of the event that is relayed now.
-  /// What workers of this machine want, and which of them.
+  /// Topics and patterns that workers of this machine want, with these workers.
   std::map<std::string, std::set<int>> needs_;
   std::map<int, std::uint64_t> marks_;        ///< That machines have said to have sent.
   std::map<int, std::uint64_t> marks_heard_;  ///< And that have come of them.
