@@ -118,7 +118,7 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run; other tasks continue");
   kill->alias("cancel")->group(command_groups::kChange);
-  add_selection(*kill, options.words, options.run_directory, {.needs_tasks = true});
+  add_selection(*kill, options.words, options.run_directory, kTasksNeededHelp);
   kill->footer(
       std::string("Examples:\n"
                   "  trainyard kill train/lr=0.1,seed=2\n"

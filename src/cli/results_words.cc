@@ -21,7 +21,8 @@ namespace trainyard::cli {
 ResultsWords::ResultsWords(CLI::App& app) {
   results_ = app.add_subcommand("results", "Show task results as a table: sort, average, pivot");
   results_->group(command_groups::kWatch);
-  add_selection(*results_, options_.words, options_.run_directory, {.text = "the latest run"});
+  add_selection(*results_, options_.words, options_.run_directory,
+                "Tasks or run (default: the latest run)");
   const auto in_table = [](CLI::Option* option) { return option->group("Table"); };
   in_table(
       results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed"))

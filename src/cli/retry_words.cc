@@ -18,7 +18,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_ = app.add_subcommand("retry", "Run failed tasks again");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
-                {.text = "failed tasks, if ./runs has one run"});
+                "Tasks or run (default: failed tasks, if ./runs has one run)");
   CLI::Option* const changed = retry_->add_flag(
       "--changed", options_.changed, "Only tasks edited in the job file, also finished ones");
   retry_->add_flag("--cascade", options_.cascade, "Also tasks that were skipped because of them");

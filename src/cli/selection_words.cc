@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
@@ -16,6 +15,8 @@ namespace trainyard::cli {
 const char* const kSelectionHelp =
     "Tasks: id, <group>/<id>, matrix values (lr=0.1), a pattern ('train/*') or a state (:failed).\n"
     "Run: 46, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1.";
+const char* const kTasksOrRunHelp = "Tasks or run (default: active run in ./runs, else latest)";
+const char* const kTasksNeededHelp = "Tasks, '*' for all (default run: active, else latest)";
 
 namespace {
 
@@ -25,11 +26,8 @@ constexpr const char* kWords = "what";
 }  // namespace
 
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
-                   const Unsaid& unsaid) {
-  const std::string what = unsaid.needs_tasks
-                               ? "Tasks, '*' for all (default run: active, else latest)"
-                               : fmt::format("Tasks or run (default: {})", unsaid.text);
-  command.add_option(kWords, words, what)->type_name(value_kinds::kTasks);
+                   const std::string& help) {
+  command.add_option(kWords, words, help)->type_name(value_kinds::kTasks);
   command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
       ->type_name(value_kinds::kRun)
       ->check(why_no_run_name);

@@ -11,18 +11,17 @@ class App;
 
 namespace trainyard::cli {
 
-/// What the words may be, for the help.
-struct Unsaid {
-  std::string text = "active run in ./runs, else latest";  ///< The default.
-  bool needs_tasks = false;  ///< Without tasks, nothing is done to any.
-};
-
 /// For the notes of the help: how tasks and runs are written.
 extern const char* const kSelectionHelp;
 
-/// Adds the words and `--run-dir` to a command. Both must outlive it.
+/// Help of the words, for a command that shows a whole run if no task is named.
+extern const char* const kTasksOrRunHelp;
+/// Help of the words, for a command that does nothing if no task is named.
+extern const char* const kTasksNeededHelp;
+
+/// Adds the words and `--run-dir` to a command. Both must outlive it. `help` is one line.
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
-                   const Unsaid& unsaid = {});
+                   const std::string& help = kTasksOrRunHelp);
 
 /// CLI11 takes '[xy]' for a list of one word, 'xy', where it is a pattern. What was typed, with
 /// such words marked where the command is one of `app` that has the words above; without_mark() has

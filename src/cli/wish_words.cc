@@ -29,7 +29,7 @@ constexpr const char* kCodes =
 
 WishWords::WishWords(CLI::App& app) {
   hold_ = app.add_subcommand("hold", "Keep waiting tasks from starting");
-  add_selection(*hold_, options_.words, options_.run_directory, {.needs_tasks = true});
+  add_selection(*hold_, options_.words, options_.run_directory, kTasksNeededHelp);
   hold_->footer(
       std::string("Examples:\n"
                   "  trainyard hold lr=0.1\n"
@@ -42,14 +42,14 @@ WishWords::WishWords(CLI::App& app) {
       kCodes);
   release_ = app.add_subcommand("release", "Let held tasks start");
   add_selection(*release_, options_.words, options_.run_directory,
-                {.text = "all held tasks of the latest run"});
+                "Tasks or run (default: all held tasks of the latest run)");
   release_->footer(std::string("Examples:\n"
                                "  trainyard release\n"
                                "  trainyard release 46/lr=0.1\n"
                                "\n") +
                    kSelectionHelp + "\n" + kCodes);
   update_ = app.add_subcommand("update", "Change the priority of tasks");
-  add_selection(*update_, options_.words, options_.run_directory, {.needs_tasks = true});
+  add_selection(*update_, options_.words, options_.run_directory, kTasksNeededHelp);
   update_
       ->add_option("--priority", options_.priority,
                    "-1000 to 1000; larger numbers start first; usually 0")
