@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -48,8 +49,12 @@ struct PlainText {
   std::string_view plain;
 };
 
+constexpr std::string_view kEndInQuotes = "illegal EOF in scalar";
+constexpr std::string_view kDocumentInQuotes = "illegal document indicator in scalar";
+constexpr const char* kOpenQuote = "not valid YAML: this quote is not closed";
+
 /// The library's messages that do not say what to change in the file.
-constexpr std::array<PlainText, 9> kPlainTexts{{
+constexpr std::array<PlainText, 11> kPlainTexts{{
     {.of_library = "illegal map value",
      .plain = "wrong indentation, or no space after ':' here or in the line above"},
     {.of_library = "illegal block entry", .plain = "a '- ' cannot be here"},
@@ -59,9 +64,25 @@ constexpr std::array<PlainText, 9> kPlainTexts{{
     {.of_library = "end of map not found", .plain = "wrong indentation, or text after a value"},
     {.of_library = "end of sequence flow not found", .plain = "'[' is not closed"},
     {.of_library = "end of map flow not found", .plain = "'{' is not closed"},
+    {.of_library = kEndInQuotes, .plain = "a quote is not closed"},
+    {.of_library = kDocumentInQuotes, .plain = "a quote is not closed before this line"},
     {.of_library = "unknown token",
      .plain = "a value that starts with a special character needs quotes"},
 }};
+
+/// The place of the quote that closes the text in quotes from `start` on; npos: none does.
+std::size_t closing_quote(std::string_view text, std::size_t start) {
+  const char quote = text[start];
+  for (std::size_t at = start + 1; at < text.size(); ++at) {
+    const bool is_escape = quote == '"' ? text[at] == '\\' : text.substr(at).starts_with("''");
+    if (is_escape) {
+      ++at;
+    } else if (text[at] == quote) {
+      return at;
+    }
+  }
+  return std::string_view::npos;
+}
 
 std::string_view in_plain_words(std::string_view message) {
   const auto found = std::ranges::find(kPlainTexts, message, &PlainText::of_library);
@@ -110,6 +131,7 @@ class YamlBuilder final : public YAML::EventHandler {
     YamlNode& node = make(mark, YamlKind::Text);
     node.text = value;
     node.quoted = tag != "?" && !tag.empty();
+    quote_ = node.quoted && is_quote(mark) ? std::optional(mark) : std::nullopt;
     add_leaf(node, anchor);
   }
 
@@ -141,6 +163,24 @@ class YamlBuilder final : public YAML::EventHandler {
 
   [[nodiscard]] YAML::Mark last() const { return last_; }
   [[nodiscard]] YAML::Mark document_start() const { return document_start_; }
+
+  /// The quote that the rest of the file is in. The library takes the end of the file for its end.
+  [[nodiscard]] std::optional<YAML::Mark> open_quote() const {
+    return quote_ && end_of_quote() == std::string_view::npos ? quote_ : std::nullopt;
+  }
+
+  /// Names the quote that may be the cause of an error that the library finds further down.
+  [[nodiscard]] std::string quote_hint(const YAML::Exception& wrong) const {
+    const bool is_in_quotes = wrong.msg == kEndInQuotes || wrong.msg == kDocumentInQuotes;
+    if (is_in_quotes) return fmt::format(" (it opens in line {} or below)", last_.line + 1);
+    if (!quote_) return "";
+    const auto start = static_cast<std::size_t>(quote_->pos);
+    const std::string_view quoted =
+        std::string_view(document_.text_).substr(start, end_of_quote() - start);
+    const auto lines = std::ranges::count(quoted, '\n');
+    const bool ends_here = lines > 0 && wrong.mark.line == quote_->line + lines;
+    return ends_here ? fmt::format(" (is the quote in line {} closed?)", quote_->line + 1) : "";
+  }
 
  private:
   struct Open {
@@ -300,7 +340,20 @@ class YamlBuilder final : public YAML::EventHandler {
     return "";
   }
 
+  /// Not where a byte order mark shifts all places.
+  [[nodiscard]] bool is_quote(const YAML::Mark& mark) const {
+    const std::string_view text = document_.text_;
+    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text.size()) return false;
+    const char first = text[static_cast<std::size_t>(mark.pos)];
+    return (first == '"' || first == '\'') && !text.starts_with("\xEF\xBB\xBF");
+  }
+
+  [[nodiscard]] std::size_t end_of_quote() const {
+    return closing_quote(document_.text_, static_cast<std::size_t>(quote_->pos));
+  }
+
   YamlDocument& document_;
+  std::optional<YAML::Mark> quote_;  ///< Where the last text starts, if it is in quotes.
   YAML::Mark last_;
   YAML::Mark document_start_;
   std::size_t nodes_ = 0;
@@ -352,11 +405,17 @@ void YamlDocument::parse() {
       return;
     }
     root_ = first;
+    if (const auto quote = builder.open_quote()) refuse(*quote, kOpenQuote);
   } catch (const Refused& refused) {
     refuse(refused.mark, refused.message);
   } catch (const YAML::Exception& wrong) {
-    refuse(wrong.mark, fmt::format("not valid YAML: {}{}", in_plain_words(wrong.msg),
-                                   tab_hint(text_, line_starts_, wrong.mark.line)));
+    if (const auto quote = builder.open_quote()) {
+      refuse(*quote, kOpenQuote);
+      return;
+    }
+    refuse(wrong.mark,
+           fmt::format("not valid YAML: {}{}{}", in_plain_words(wrong.msg),
+                       tab_hint(text_, line_starts_, wrong.mark.line), builder.quote_hint(wrong)));
   } catch (const std::exception& wrong) {
     // Nothing else is known to come out of the library; should it, the file is refused all the
     // same.

@@ -134,6 +134,21 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
       mistakes_in("a:\n\t- 1\n"),
       ElementsAre("f.yaml:2:2: not valid YAML: a '- ' cannot be here (indent with spaces, not "
                   "with tabs)"));
+  EXPECT_THAT(mistakes_in("a: 1\nb: 'x\nc: 2\n"),
+              wrong("2:4: not valid YAML: this quote is not closed"));
+  EXPECT_THAT(mistakes_in("a: [1, \"it's \\\"\nb: 2\n"),
+              wrong("1:8: not valid YAML: this quote is not closed"));
+  EXPECT_THAT(
+      mistakes_in("a: 'x\nb: 'y'\n"),
+      wrong("2:5: not valid YAML: wrong indentation, or text after a value (is the quote in "
+            "line 1 closed?)"));
+  EXPECT_THAT(mistakes_in("a: 1\nb: 'x"),
+              ElementsAre(HasSubstr(
+                  "not valid YAML: a quote is not closed (it opens in line 2 or below)")));
+  EXPECT_THAT(mistakes_in("a: 'x\n---\nb: 1\n"),
+              wrong("2:1: not valid YAML: a quote is not closed before this line (it opens in line "
+                    "1 or below)"));
+  EXPECT_THAT(mistakes_in("a: 'it''s\n  x'\nb: \"\\\"\"\nc: \"\"\n"), IsEmpty());
   EXPECT_THAT(mistakes_in("a: *nowhere"), ElementsAre(HasSubstr("not valid YAML: ")));
   EXPECT_THAT(
       mistakes_in("a: 1\n---\nb: 2\n"),
