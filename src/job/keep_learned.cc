@@ -168,12 +168,13 @@ class Sources {
   std::vector<journal::GpuRow> gpus_;
 };
 
-/// The directory of the run as somebody sees it who stands where the job file lies.
+/// The run directory, relative to the job file's directory if it is below that, else absolute.
 std::string seen_from_job_file(const std::string& run_directory, const std::string& learned_path) {
   const std::filesystem::path run(run_directory);
   const std::filesystem::path job = std::filesystem::path(learned_path).parent_path().parent_path();
   const std::filesystem::path relative = run.lexically_relative(job);
-  const bool below = !relative.empty() && *relative.begin() != "..";
+  // A command has its job file in its run directory, for which "." would say nothing.
+  const bool below = !relative.empty() && relative != "." && *relative.begin() != "..";
   return below ? relative.string() : run_directory;
 }
 

@@ -78,6 +78,27 @@ class Plan(YardTest):
         text = self.plan(expect=0).stdout
         self.assertIn("the duration of 1 of 1 tasks is unknown: 1:00 each is assumed", text)
 
+    def live_a_second(self, run, yard):
+        """Lets its one task end when it has lived for a second by the clock of the run, which is a little behind."""
+        self.until_file(f"{run}/journal.db")
+        self.until("the task", lambda: list(self.words(run).values()) == ["RUNNING"])
+
+        def lives_long():
+            status = self.status(run)
+            return status["machine"]["at_ms"] - status["tasks"][0]["started_ms"] >= 1000
+        self.until("a second of it", lives_long)
+        self.write("go", "")
+        self.end_of(yard, expect=0)
+
+    def test_a_command_that_taught_is_named_by_the_directory_of_its_run(self):
+        self.write("commands", "until test -e go; do sleep 0.01; done\n")
+        yard = self.start("run", "--name", "fit", "--cpus", "0", "--each-line", "commands", "--set", "scheduler.interval=100ms")
+        self.live_a_second("runs/fit", yard)
+        kept = json.loads(self.text("runs/fit/.trainyard/trainyard.job.yaml.learned.json"))
+        directory = str((self.directory / "runs/fit").resolve())
+        self.assertEqual([each["run"] for each in kept["sources"]], [directory])
+        self.assertIn(f"as learned from {directory} of ", self.trainyard("run", "--resume", "runs/fit", "--dry-run", expect=0).stdout)
+
     def test_a_run_teaches_the_next(self):
         self.job("""
 name: j
@@ -87,16 +108,7 @@ groups:
     tasks: [{id: a, command: "until test -e go; do sleep 0.01; done"}]
 """)
         yard = self.start("run", "job.yaml", "--run-dir", "first", "--set", "scheduler.interval=100ms")
-        self.until_file("first/journal.db")
-        self.until("the task", lambda: self.words("first") == {"g/a": "RUNNING"})
-
-        def lives_long():
-            """By the clock of the run, which is a little behind that of whoever looks at it."""
-            status = self.status("first")
-            return status["machine"]["at_ms"] - status["tasks"][0]["started_ms"] >= 1000
-        self.until("a second of it", lives_long)
-        self.write("go", "")
-        self.end_of(yard, expect=0)
+        self.live_a_second("first", yard)
         kept = json.loads(self.text(".trainyard/job.yaml.learned.json"))["groups"]["g"]["a"]
         self.assertGreaterEqual(kept["train_ms"], 1000)
         self.assertGreater(kept["memory"], 0)
