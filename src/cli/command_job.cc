@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "job/task_keys.h"
 #include "sys/files.h"
+#include "text/shell_quote.h"
 #include "text/text_file.h"
 
 namespace trainyard::cli {
@@ -216,6 +217,18 @@ std::string CommandWords::first_option() const {
     if (!keys.at(std::to_underlying(info.key)).empty()) return fmt::format("--{}", info.name);
   }
   return {};
+}
+
+std::string CommandWords::shown() const {
+  if (each_line == "-") return "each line of standard input";
+  if (!each_line.empty()) return "each line of " + each_line;
+  // A single word is a command of the shell.
+  if (command.size() == 1) return command.front();
+  std::string line;
+  for (const std::string& word : command) {
+    line += (line.empty() ? "" : " ") + text::shell_word(word);
+  }
+  return line;
 }
 
 std::string without_placeholders(const std::string& text) {

@@ -23,6 +23,8 @@ struct CommandWords {
   [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }
   /// The first of the options that go with a command alone; empty: none is said.
   [[nodiscard]] std::string first_option() const;
+  /// The command as typed: "python3 fit.py --lr 0.1", or "each line of commands.txt".
+  [[nodiscard]] std::string shown() const;
 };
 
 struct CommandJob {

@@ -378,8 +378,9 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   }
   const report::ResumedPlan* const plan = resumed ? &*resumed : nullptr;
   const job::Job& first = tasks.jobs().first();
-  return answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan)
-                             : report::dry_run_text(first, kDryRunTasksMax, plan));
+  const std::string command = options.words.is_command() ? options.words.shown() : "";
+  return answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan, command)
+                             : report::dry_run_text(first, kDryRunTasksMax, plan, command));
 }
 
 /// What must be there before there is a job.

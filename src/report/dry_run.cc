@@ -215,12 +215,14 @@ std::string rounds_text(const job::Job::Repeat& repeat) {
 
 }  // namespace
 
-std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
+std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed,
+                         const std::string& command) {
   const model::Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
   std::string text =
       fmt::format("job {}: {} in {}\n", job.name(), counted(std::ssize(plan.tasks), "task"),
                   counted(std::ssize(plan.groups), "group"));
-  text += fmt::format("job file: {}\n", job.paths().file);
+  text += command.empty() ? fmt::format("job file: {}\n", job.paths().file)
+                          : fmt::format("command: {}\n", command);
   text += fmt::format("run directory: {}\n", job.paths().run_directory);
   text += limits_text(job);
   if (const auto repeat = job.repeat()) text += rounds_text(*repeat);

@@ -18,8 +18,9 @@ struct ResumedPlan {
 };
 
 /// At most `tasks_max` tasks are written out, and none that has finished before; the rest is a
-/// count. `resumed` is for a run that is resumed.
+/// count. `resumed` is for a run that is resumed. `command` is shown in the place of the job file;
+/// empty: the job has a file.
 std::string dry_run_text(const job::Job& job, std::int64_t tasks_max,
-                         const ResumedPlan* resumed = nullptr);
+                         const ResumedPlan* resumed = nullptr, const std::string& command = {});
 
 }  // namespace trainyard::report

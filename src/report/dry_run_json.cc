@@ -167,11 +167,12 @@ Json names_of(const job::Job& job, const std::vector<model::GroupIndex>& groups)
 
 }  // namespace
 
-std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed) {
+std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed,
+                         const std::string& command) {
   const model::Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
   const model::Policy policy = job.policy();
   Json json{{"name", job.name()},
-            {"job_file", job.paths().file},
+            {"job_file", command.empty() ? Json(job.paths().file) : Json(nullptr)},
             {"run_directory", job.paths().run_directory},
             {"machine",
              {{"cpus", model::as_number(job.capacity().cpus)},

@@ -9,8 +9,8 @@
 
 namespace trainyard::report {
 
-/// At most `tasks_max` tasks are written out, as by dry_run_text.
+/// The arguments are those of dry_run_text.
 std::string dry_run_json(const job::Job& job, std::int64_t tasks_max,
-                         const ResumedPlan* resumed = nullptr);
+                         const ResumedPlan* resumed = nullptr, const std::string& command = {});
 
 }  // namespace trainyard::report

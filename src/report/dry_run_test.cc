@@ -154,6 +154,16 @@ TEST(DryRun, ShowsOfAResumedRunWhatWouldRunAgainAndUnderWhichNumber) {
   EXPECT_EQ(json["tasks"][1]["attempt"], 1);
 }
 
+TEST(DryRun, NamesTheCommandThatStandsForAJobFile) {
+  const job::Job job = job::job_of(kText);
+  const std::string text = dry_run_text(job, 1, nullptr, "python3 fit.py");
+  EXPECT_THAT(text, HasSubstr("\ncommand: python3 fit.py\nrun directory: "));
+  EXPECT_THAT(text, Not(HasSubstr("job file")));
+  const auto json = nlohmann::json::parse(dry_run_json(job, 1, nullptr, "python3 fit.py"));
+  EXPECT_TRUE(json["job_file"].is_null());
+  EXPECT_EQ(nlohmann::json::parse(dry_run_json(job, 1))["job_file"], "/job/sweep.yaml");
+}
+
 TEST(DryRun, NamesTheTaskThatIsTriedFirst) {
   const job::Job job = job::job_of(
       "try-first: 1\n"
