@@ -217,13 +217,13 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "scheduler.load-nretry",
      .kind = SettingKind::Tries,
      .fallback = "3",
-     .description = "How many tries a task has in all when it runs out of memory while loading; 1: "
-                    "it is not\nretried."},
+     .description = "Maximum number of tries, the first included, of a task that runs out of "
+                    "memory while\nloading. 3: two retries; 1: no retry."},
     {.key = "scheduler.train-nretry",
      .kind = SettingKind::Tries,
      .fallback = "3",
-     .description =
-         "How many tries a task has in all when it runs out of memory; 1: it is not retried."},
+     .description = "Maximum number of tries, the first included, of a task that runs out of "
+                    "memory.\n3: two retries; 1: no retry."},
     {.key = "scheduler.try-first-time",
      .kind = SettingKind::Seconds,
      .fallback = "120",

@@ -382,8 +382,10 @@ TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
                           "start; use a share above 0, up to 1 or 100%",
                           "c.yaml:2:26: scheduler.load-nretry: must be at least 1, not '0'",
                           "c.yaml:2:43: scheduler.train-nretry: must be at least 1, not '0'"));
-  EXPECT_THAT(commented_default(), HasSubstr("# How many tries a task has in all when it runs "
-                                             "out of memory; 1: it is not retried.\n"));
+  EXPECT_THAT(commented_default(),
+              HasSubstr("# Maximum number of tries, the first included, of a task "
+                        "that runs out of memory.\n  # 3: two retries; 1: no "
+                        "retry.\n  train-nretry: 3\n"));
 }
 
 TEST(ConfigurationFile, HasEachKeyOnce) {
