@@ -400,7 +400,7 @@ std::string status_text(const StatusView& view) {
   std::string text = status_header(view);
   if (view.sample && view.state == RunState::Running) {
     text +=
-        fmt::format("memory: {} used by tasks, {} available\n",
+        fmt::format("memory: {} used by tasks, {} free now\n",
                     to_text(view.sample->memory_of_tasks), to_text(view.sample->memory_available));
   }
   return text + groups_text(view) + machines_text(view) + running_text(view) + retrying_text(view) +

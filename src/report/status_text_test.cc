@@ -78,7 +78,7 @@ TEST(Status, ShowsALiveRun) {
   EXPECT_EQ(status_text(view_of_a_live_run()),
             "mnist: running for 3:05, process 42 on node7\n"
             "run-dir: runs/mnist\n"
-            "memory: 120 MB used by tasks, 3.1 GB available\n"
+            "memory: 120 MB used by tasks, 3.1 GB free now\n"
             "\n"
             "GROUP       STATE   TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
             "prepare  FINISHED       1         1        0        0       0\n"

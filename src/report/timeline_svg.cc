@@ -191,7 +191,7 @@ class Drawing {
                         kWidth - kRight, bottom_, bottom_);
     out_ += fmt::format(
         R"(<text class="tick" x="{}" y="{:.1f}">memory of all tasks, at most {}; least )"
-        "available {}</text>\n",
+        "free {}</text>\n",
         kLeft, top - 7, to_text(peak_), to_text(least_free_.value_or(Bytes{})));
   }
 

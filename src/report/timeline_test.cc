@@ -142,7 +142,7 @@ TEST(Timeline, IsDrawnWithTitlesAndMemory) {
   EXPECT_THAT(svg, HasSubstr("out of memory after 2.0 s"));
   EXPECT_THAT(svg, HasSubstr(">&lt;0&gt; · 7</text>"));
   // What lies after the last attempt is not in the picture.
-  EXPECT_THAT(svg, HasSubstr("memory of all tasks, at most 400 MB; least available 3 GB"));
+  EXPECT_THAT(svg, HasSubstr("memory of all tasks, at most 400 MB; least free 3 GB"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 

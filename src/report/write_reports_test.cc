@@ -190,7 +190,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
   EXPECT_EQ(text,
             "mnist: running for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
-            "memory: 120 MB used by tasks, 2 GB available\n"
+            "memory: 120 MB used by tasks, 2 GB free now\n"
             "\n"
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
             "train  RUNNING      3         1        1        0       1\n"
