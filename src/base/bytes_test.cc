@@ -95,6 +95,11 @@ TEST(Bytes, AreToldToPeopleInDecimalUnits) {
   EXPECT_EQ(to_text(gb(24)), "24 GB");
 }
 
+TEST(Bytes, OfBinaryUnitsAreToldInDecimalOnes) {
+  EXPECT_EQ(to_text(Bytes{bytes_of("4G")}), "4.3 GB");
+  EXPECT_EQ(to_text(Bytes{bytes_of("4GiB")}), "4.3 GB");
+}
+
 TEST(Bytes, AreToldApart) {
   EXPECT_EQ(to_text(Bytes{1'048'577}, mib(1)), "1048577 bytes");
   EXPECT_EQ(to_text(mib(1), Bytes{1'048'577}), "1048576 bytes");
