@@ -4,6 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -41,14 +44,17 @@ Result<void> add_tasks_of(const TasksOfRun& selection, report::ResultRows& rows)
   return {};
 }
 
-Result<report::ResultTable> asked_for(const ResultsOptions& options, report::ResultTable table) {
-  for (const std::string& text : options.where) {
+/// Removes the rows that do not meet all conditions.
+Result<void> keep_where(const std::vector<std::string>& conditions, report::ResultTable& table) {
+  for (const std::string& text : conditions) {
     const Result<text::Condition> condition = text::parse_condition(text);
     if (!condition) return std::unexpected(condition.error());
-    if (Result<void> kept = report::keep_where(table, *condition); !kept) {
-      return std::unexpected(std::move(kept.error()));
-    }
+    if (Result<void> kept = report::keep_where(table, *condition); !kept) return kept;
   }
+  return {};
+}
+
+Result<report::ResultTable> asked_for(const ResultsOptions& options, report::ResultTable table) {
   if (options.pivot.size() == 2) {
     return report::pivoted(std::move(table), options.pivot[0], options.pivot[1], options.show);
   }
@@ -86,6 +92,11 @@ ExitCode results_command(const ResultsOptions& options) {
     std::string text;
     for (const TasksOfRun& selection : *selections) text += none_in_state(selection) + "\n";
     return answer(text);
+  }
+  if (const Result<void> kept = keep_where(options.where, all); !kept) return fail(kept.error());
+  if (all.rows.empty() && !for_programs) {
+    return fail(fmt::format("no task matches '{}'", fmt::join(options.where, "' and '")),
+                ExitCode::Success);
   }
   Result<report::ResultTable> table = asked_for(options, std::move(all));
   if (!table) return fail(table.error());

@@ -52,6 +52,16 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertEqual([(row["group"], row["lr"], row["tasks"]) for row in rows],
                          [("data", None, 0), ("g", "1e-3", 2), ("g", "0.01", 1)])
 
+    def test_of_which_no_task_matches_the_conditions_are_no_empty_table(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        where = ("--where", "seed=7", "--where", "acc>0.1")
+        for words in (where, (*where, "--over", "seed"), (*where, "--pivot", "lr,seed")):
+            none = self.results(*words)
+            self.assertEqual((none.stdout, none.stderr), ("", "trainyard: no task matches 'seed=7' and 'acc>0.1'\n"))
+        self.assertEqual(self.results(*where, "--csv").stdout.splitlines(), ["lr,seed,status,time,acc,loss"])
+        self.assertEqual(json.loads(self.results(*where, "--json").stdout)["rows"], [])
+        self.assertIn("column 'seeed' not found (did you mean 'seed'?)", self.results("--where", "seeed=7", expect=2).stderr)
+
     def test_of_several_runs_stand_in_one_table(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
