@@ -380,6 +380,9 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
     const std::string unknown = unknown_word(app, typed);
     if (!unknown.empty()) return fail(unknown);
   }
+  if (const std::string missing = missing_value_mistake(app, typed); !missing.empty()) {
+    return fail(missing);
+  }
   try {
     std::string sort;
     std::deque<std::string> kept;

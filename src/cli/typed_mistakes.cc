@@ -106,13 +106,46 @@ std::string missing_argument(const Command& command, const std::string& name) {
   return fmt::format("no {} given: use '{}'", is_job ? "job file" : name, example);
 }
 
-std::string missing_value(const Command& command, const std::string& option) {
-  const std::string type = command.app->get_option(option)->get_type_name();
-  if (type == value_kinds::kNumber) return option + " needs a number";
-  return fmt::format("{} needs a value: {}", option, type);
+/// `name` is the option as typed.
+std::string missing_value(const std::string& name, const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  if (type == value_kinds::kNumber) return name + " needs a number";
+  return fmt::format("{} needs a value: {}", name, type);
+}
+
+/// Returns nullptr if the command has no command of this name.
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const auto found =
+      app.get_subcommands([&name](const CLI::App* command) { return command->check_name(name); });
+  return found.empty() ? nullptr : found.front();
 }
 
 }  // namespace
+
+std::string missing_value_mistake(const CLI::App& app, std::span<const char* const> words) {
+  const CLI::App* command = &app;
+  for (std::size_t at = 1; at + 1 < words.size(); ++at) {
+    const std::string word = words[at];
+    if (word == "--") break;
+    if (!word.starts_with('-')) {
+      const CLI::App* const next = find_command(*command, word);
+      // Words after the program of `ranks` and `parallel` are the program's.
+      if (next == nullptr && command->get_prefix_command()) break;
+      if (next != nullptr) command = next;
+      continue;
+    }
+    const CLI::Option* const option = command->get_option_no_throw(word);
+    if (option == nullptr || option->get_items_expected_min() == 0) continue;
+    const std::string value = words[at + 1];
+    const bool is_option = value.starts_with("--") && command->get_option_no_throw(value.substr(
+                                                          0, value.find('='))) != nullptr;
+    // Options of another program may have the same names.
+    const bool may_be_option = option->get_type_name() == value_kinds::kOptions;
+    if (is_option && !may_be_option) return missing_value(word, *option);
+    ++at;
+  }
+  return {};
+}
 
 std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
                           const CLI::ParseError& error) {
@@ -136,7 +169,9 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
                       : missing_argument(command, what.substr(0, what.find(" is required")));
   }
   const std::string option = what.substr(0, what.find(':'));
-  if (what.starts_with(option + ": 1 required ")) return missing_value(command, option);
+  if (what.starts_with(option + ": 1 required ")) {
+    return missing_value(option, *command.app->get_option(option));
+  }
   if (what.starts_with(option + ": At Most 1 ")) return option + " can be given only once";
   return what + usage;
 }

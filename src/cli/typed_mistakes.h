@@ -17,6 +17,11 @@ struct TypedWords {
   bool has_command = false;            ///< That '--' was typed.
 };
 
+/// "--memory needs a value: SIZE", if the next word is another option of the command; empty: no
+/// option lacks its value in this way. CLI11 would take that other option for the value. `words`
+/// begin with the program's name.
+std::string missing_value_mistake(const CLI::App& app, std::span<const char* const> words);
+
 /// Returns the message: problem and cure. `app` has just refused the words with `error`.
 std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
                           const CLI::ParseError& error);

@@ -287,6 +287,7 @@ groups:
                               (["plan"], "no job file given: use 'trainyard plan sweep.yaml'"),
                               (["config"], "no command given: use 'trainyard config show' or 'trainyard config init'"),
                               (["update", "x", "--priority"], "--priority needs a number"),
+                              (["run", "--memory", "--cpus", "2", "--", "true"], "--memory needs a value: SIZE"),
                               (["ranks", "-n", "two"], "--ranks: 'two' is not a whole number from 1 to 4096"),
                               (["list", "--help"], "unknown command 'list'; 'trainyard --help' lists them")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)

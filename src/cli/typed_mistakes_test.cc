@@ -1,0 +1,128 @@
+// What the program says of a command line that is wrong.
+#include "cli/typed_mistakes.h"
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <gtest/gtest.h>
+
+#include "cli/value_kinds.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// A few commands with every kind of option and argument.
+class TypedMistakes : public testing::Test {
+ protected:
+  TypedMistakes() {
+    app_.name("trainyard");
+    app_.require_subcommand(1);
+    CLI::App* const run = app_.add_subcommand("run", "");
+    run->add_option("job", text_)->type_name(value_kinds::kJobFile);
+    run->add_option("--memory", text_)->type_name(value_kinds::kSize);
+    run->add_option("--cpus", text_)->type_name(value_kinds::kNumber);
+    run->add_option("--slurm", text_)->type_name(value_kinds::kOptions);
+    run->add_option("--resume", text_)->expected(0, 1);
+    run->add_flag("--json", flag_);
+    CLI::App* const plan = app_.add_subcommand("plan", "");
+    plan->add_option("job", text_)->type_name(value_kinds::kJobFile)->required();
+    plan->footer("Examples:\n  trainyard plan sweep.yaml\n  trainyard plan --json");
+    CLI::App* const config = app_.add_subcommand("config", "");
+    config->require_subcommand(1);
+    config->add_subcommand("show", "");
+    config->add_subcommand("init", "")->add_option("--file", text_)->type_name(value_kinds::kFile);
+    CLI::App* const ranks = app_.add_subcommand("ranks", "");
+    ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
+    ranks->prefix_command();
+  }
+
+  /// The message about these words after the program's name; empty where nothing is refused.
+  std::string mistake_in(std::initializer_list<const char*> typed, bool has_command = false) {
+    const std::vector<const char*> words = with_program(typed);
+    try {
+      app_.parse(static_cast<int>(words.size()), words.data());
+    } catch (const CLI::ParseError& error) {
+      return typed_mistake(app_, {.words = words, .has_command = has_command}, error);
+    }
+    return {};
+  }
+
+  std::string missing_in(std::initializer_list<const char*> typed) {
+    return missing_value_mistake(app_, with_program(typed));
+  }
+
+ private:
+  static std::vector<const char*> with_program(std::initializer_list<const char*> typed) {
+    std::vector<const char*> words{"trainyard"};
+    words.insert(words.end(), typed);
+    return words;
+  }
+
+  CLI::App app_;
+  std::string text_;
+  bool flag_ = false;
+};
+
+TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
+  EXPECT_EQ(mistake_in({}), "no command given; 'trainyard --help' lists the commands");
+  EXPECT_EQ(mistake_in({"config"}),
+            "no command given: use 'trainyard config show' or 'trainyard config init'");
+}
+
+TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
+  EXPECT_EQ(mistake_in({"plan"}), "no job file given: use 'trainyard plan sweep.yaml'");
+}
+
+TEST_F(TypedMistakes, NameTheNearestWord) {
+  EXPECT_EQ(mistake_in({"run", "--memry", "4GB"}),
+            "unknown option '--memry' (did you mean '--memory'?)");
+  EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
+}
+
+TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
+  EXPECT_EQ(mistake_in({"run", "python3", "fit it.py"}),
+            "unexpected argument 'fit it.py'; a command goes after '--': trainyard run -- python3 "
+            "'fit it.py'");
+  EXPECT_EQ(mistake_in({"run", "--json", "--cpus", "2", "./fit.py", "--lr", "0.1"}),
+            "unknown option '--lr'; a command goes after '--': trainyard run --json --cpus 2 -- "
+            "./fit.py --lr 0.1");
+}
+
+TEST_F(TypedMistakes, ProposeNoSeparatorWhereThereIsOneOrAJobFile) {
+  EXPECT_EQ(mistake_in({"run", "a", "b"}, /*has_command=*/true),
+            "unexpected argument 'b'\n'trainyard run --help' shows the usage");
+  EXPECT_EQ(mistake_in({"run", "job.yaml", "other.yaml"}),
+            "unexpected argument 'other.yaml'\n'trainyard run --help' shows the usage");
+}
+
+TEST_F(TypedMistakes, SayWhichValueIsMissing) {
+  EXPECT_EQ(mistake_in({"run", "--memory"}), "--memory needs a value: SIZE");
+  EXPECT_EQ(mistake_in({"run", "--cpus"}), "--cpus needs a number");
+}
+
+TEST_F(TypedMistakes, SayWhatCanBeGivenOnlyOnce) {
+  EXPECT_EQ(mistake_in({"run", "--cpus", "1", "--cpus", "2"}), "--cpus can be given only once");
+}
+
+TEST_F(TypedMistakes, TakeNoOptionForTheValueOfAnotherOne) {
+  EXPECT_EQ(missing_in({"run", "--memory", "--cpus", "2"}), "--memory needs a value: SIZE");
+  EXPECT_EQ(missing_in({"run", "--json", "--cpus", "--memory=4GB"}), "--cpus needs a number");
+  EXPECT_EQ(missing_in({"config", "init", "--file", "--help"}), "--file needs a value: FILE");
+  EXPECT_EQ(missing_in({"ranks", "-n", "--ranks", "2"}), "-n needs a number");
+}
+
+TEST_F(TypedMistakes, LeaveValuesThatOnlyLookLikeOptions) {
+  EXPECT_EQ(missing_in({"run", "--memory", "4GB", "--cpus", "2"}), "");
+  EXPECT_EQ(missing_in({"run", "--memory=4GB", "--json"}), "");
+  EXPECT_EQ(missing_in({"run", "--memory", "-4"}), "") << "a number may be negative";
+  EXPECT_EQ(missing_in({"run", "--memory", "--lr"}), "") << "no option of the command";
+  EXPECT_EQ(missing_in({"run", "--slurm", "--cpus=4"}), "") << "an option of Slurm";
+  EXPECT_EQ(missing_in({"run", "--resume", "--json"}), "") << "it needs no value";
+  EXPECT_EQ(missing_in({"ranks", "./fit", "-n", "--ranks"}), "") << "options of the program";
+  EXPECT_EQ(missing_in({"run", "--memory"}), "") << "CLI11 refuses it";
+}
+
+}  // namespace
+}  // namespace trainyard::cli
