@@ -55,6 +55,7 @@
 #include "run/neighbours.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
+#include "run/run_numbers.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
 #include "settings/periods.h"
@@ -481,6 +482,21 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
   }
 }
 
+/// Says on a terminal which run the number names and what to do with it. A script reads the number
+/// alone, from standard output.
+void explain_number(const std::string& word) {
+  if (!sys::is_terminal(sys::kStandardError)) return;
+  const std::optional<std::uint32_t> number = run::read_run_number(word);
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  const std::optional<std::string> directory =
+      number && numbers ? numbers->directory_of(*number) : std::nullopt;
+  if (!directory) return;
+  sys::write_standard_error(
+      fmt::format("run {0} started in the background: {1} (trainyard status {0}, trainyard wait "
+                  "{0})\n",
+                  *number, seen_from_here(*directory)));
+}
+
 }  // namespace
 
 ExitCode run_command(const RunOptions& said) {
@@ -501,7 +517,10 @@ ExitCode run_command(const RunOptions& said) {
   const auto* const heard = std::get_if<sys::Departed>(&*departed);
   if (heard == nullptr) return run_here(typed, std::get<sys::Departure>(std::move(*departed)));
   // The process that was started says what it heard of the one that goes on.
-  return heard->word.empty() ? static_cast<ExitCode>(heard->exit_code) : answer(heard->word + "\n");
+  if (heard->word.empty()) return static_cast<ExitCode>(heard->exit_code);
+  const ExitCode code = answer(heard->word + "\n");
+  explain_number(heard->word);
+  return code;
 }
 
 }  // namespace trainyard::cli

@@ -272,3 +272,9 @@ class Terminal(YardTest):
         self.assertIn(coloured, self.seen_on_a_terminal("status", "--all"))
         self.assertNotIn("\x1b", self.seen_on_a_terminal("status", "--all", NO_COLOR="1"))
         self.assertNotIn("\x1b", self.seen_on_a_terminal("status", "--watch", TERM="dumb"))
+
+    def test_shows_what_follows_a_run_that_is_left_in_the_background(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: 'true'}]}]")
+        self.assertEqual(self.seen_on_a_terminal("run", "-d", "job.yaml", *SETTINGS).splitlines(),
+                         ["1", "run 1 started in the background: runs/job (trainyard status 1, trainyard wait 1)"])
+        self.trainyard("wait", "1", expect=0)
