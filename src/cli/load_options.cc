@@ -1,10 +1,15 @@
 #include "cli/load_options.h"
 
+#include <cstdint>
 #include <expected>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "job/job.h"
 #include "sys/environment.h"
@@ -24,6 +29,17 @@ Result<job::LoadOptions> load_options(const std::string& job_file, const std::st
                           .current_directory = *here,
                           .environment = sys::environment(),
                           .host = sys::host_name()};
+}
+
+std::optional<Bytes> disk_size(const std::string& directory) {
+  std::filesystem::path place = directory;
+  std::error_code wrong;
+  while (!std::filesystem::exists(place, wrong) && place.has_relative_path()) {
+    place = place.parent_path();
+  }
+  const std::filesystem::space_info room = std::filesystem::space(place, wrong);
+  if (wrong) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(room.capacity)};
 }
 
 }  // namespace trainyard::cli

@@ -1,9 +1,11 @@
 // Where the words of the command line point, for the commands that load a job file.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "job/job.h"
 
@@ -13,5 +15,8 @@ namespace trainyard::cli {
 Result<job::LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
                                       const std::vector<std::string>& settings,
                                       const std::string& run_directory = {});
+
+/// LoadOptions::disk_size of this machine: that of the nearest directory above which exists.
+std::optional<Bytes> disk_size(const std::string& directory);
 
 }  // namespace trainyard::cli

@@ -247,6 +247,8 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
                                                    std::vector<WholeJob>& jobs,
                                                    report::PlanProgress& progress) {
   load.machines = place.one_of_each();
+  // A machine that is made up has a disk of unknown size.
+  if (!place.host.empty()) load.disk_size = disk_size;
   std::expected<job::Job, text::Mistakes> loaded = job::Job::load(load, place.most());
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));

@@ -28,6 +28,7 @@
 #include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
+#include "cli/load_options.h"
 #include "cli/look_ahead.h"
 #include "cli/queue_news.h"
 #include "cli/run_machines.h"
@@ -509,6 +510,7 @@ ExitCode run_command(const RunOptions& said) {
     Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return fail(load.error());
     load->only_shown = true;
+    load->disk_size = disk_size;
     return dry_run(*options, *load);
   }
   if (!typed.detach) return run_here(typed, std::nullopt);

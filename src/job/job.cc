@@ -187,17 +187,17 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
     basis.batch = options.submission->number;
     basis.groups_before = options.submission->groups;
   }
+  if (state->spec.name.empty()) state->spec.name = name_of_file(path);
+  const std::string runs_in = run_directory(options, state->spec, state->configuration, directory);
+  if (options.disk_size) basis.disk_size = options.disk_size(runs_in);
   PlannedJob planned = plan_job(state->spec, basis, document, mistakes);
   if (!mistakes.empty())
     return std::unexpected(take_mistakes(std::move(mistakes), options, document));
 
-  if (state->spec.name.empty()) state->spec.name = name_of_file(path);
   state->text = text;
   state->name = state->spec.name;
-  state->paths = {.file = path,
-                  .directory = directory,
-                  .run_directory = run::real_directory(
-                      run_directory(options, state->spec, state->configuration, directory))};
+  state->paths = {
+      .file = path, .directory = directory, .run_directory = run::real_directory(runs_in)};
   state->environment = what_matters(options.environment);
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,6 +125,30 @@ TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
                           "this machine has none",
                           HasSubstr("task 'a-2' can never run here: needs 64 GB of memory")));
   EXPECT_EQ(job.plan().tasks.size(), 2);
+}
+
+TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
+  constexpr std::string_view kJob =
+      "name: sweep\n"
+      "groups:\n"
+      "- {name: a, disk: 1TB, tasks: [{command: x}]}\n"
+      "- {name: b, matrix: {d: [1, 2]}, tasks: [{disk: '{d}TB', command: x}]}\n";
+  LoadOptions options = in_job_directory();
+  EXPECT_THAT(mistakes_of(kJob, options), IsEmpty()) << "a run waits to see its disk";
+  std::string asked;
+  options.disk_size = [&asked](const std::string& directory) {
+    asked = directory;
+    return std::optional(gb(1000));
+  };
+  const std::string why =
+      "sweep.yaml:4:49: group 'b': task 'd=2' can never run here: needs 2 TB of disk, the disk of "
+      "the run directory has 1 TB in total";
+  EXPECT_THAT(mistakes_of(kJob, options), ElementsAre(why));
+  EXPECT_EQ(asked, "/job/runs/sweep");
+  options.only_shown = true;
+  EXPECT_THAT(job_of(kJob, options).notes(), ElementsAre(why));
+  options.disk_size = [](const std::string&) { return std::nullopt; };
+  EXPECT_THAT(job_of(kJob, options).notes(), IsEmpty());
 }
 
 TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {

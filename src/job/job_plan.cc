@@ -41,6 +41,7 @@
 #include "model/resources.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
+#include "schedule/fits_nowhere.h"
 #include "settings/configuration.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
@@ -358,6 +359,12 @@ class PlanMaker {
       if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i]);
           why && !basis_.gpus_unknown) {
         say_no_room(task.place, group, fmt::format("task '{}' can never run here: {}", id, *why));
+      }
+      if (basis_.disk_size && request.disk > *basis_.disk_size) {
+        const Text* const text = said(group, task, TaskKey::Disk);
+        say_no_room(text != nullptr ? text->place : task.place, group,
+                    fmt::format("task '{}' can never run here: {}", id,
+                                schedule::more_than_the_disk(request.disk, *basis_.disk_size)));
       }
       if (const auto lack = find_lack(request, basis)) {
         const bool counted = lack->key == TaskKey::GpuMemory && says_gpus(task, group);

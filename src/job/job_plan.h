@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "job/job_needs.h"
 #include "job/job_spec.h"
 #include "job/learned.h"
@@ -42,7 +44,8 @@ struct PlanBasis {
   GroupsBefore groups_before;
   /// What this machine can never hold is a note, as in LoadOptions.
   bool only_shown = false;
-  bool gpus_unknown = false;  ///< As there.
+  bool gpus_unknown = false;                      ///< As there.
+  std::optional<Bytes> disk_size = std::nullopt;  ///< Nothing: it is not known, or is not compared.
 };
 
 /// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; then

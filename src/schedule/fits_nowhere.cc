@@ -80,4 +80,9 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
   return fmt::format("fits on none of {}: {}", made_up ? "them" : listed(right), why);
 }
 
+std::string more_than_the_disk(Bytes requested, Bytes total) {
+  return fmt::format("needs {} of disk, the disk of the run directory has {} in total",
+                     to_text(requested, total), to_text(total, requested));
+}
+
 }  // namespace trainyard::schedule

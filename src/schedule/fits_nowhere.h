@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "base/bytes.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
@@ -20,5 +21,8 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
 /// Whether one of them has the names that are wished for, whatever else it lacks.
 bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
                   std::span<const model::NamedMachine> machines);
+
+/// "needs 2 TB of disk, the disk of the run directory has 1 TB in total"
+std::string more_than_the_disk(Bytes requested, Bytes total);
 
 }  // namespace trainyard::schedule

@@ -3,14 +3,13 @@
 #include <optional>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/waiting.h"
+#include "schedule/fits_nowhere.h"
 #include "schedule/ledger.h"
 #include "schedule/machine_book.h"
 #include "schedule/scheduler.h"
@@ -45,11 +44,7 @@ void Scheduler::State::give_up_on_disk(Instant at, model::Decision& out) {
     lost.insert(lost.end(), lane.tasks.begin(), lane.tasks.end());
   }
   for (const model::TaskIndex task : lost) {
-    const Bytes asked = shape_of(task).terms.request.disk;
-    give_up_waiting(task,
-                    fmt::format("needs {} of disk, the disk of the run directory has {} in total",
-                                to_text(asked, total), to_text(total, asked)),
-                    at, out);
+    give_up_waiting(task, more_than_the_disk(shape_of(task).terms.request.disk, total), at, out);
   }
 }
 

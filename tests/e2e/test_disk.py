@@ -53,6 +53,15 @@ class Disk(YardTest):
                          {"i=0": "SKIPPED", "i=1": "SKIPPED", "i=2": "SKIPPED", "other": "FINISHED"}, run)
         self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, the disk of the run directory has [0-9.]+ [GTM]B in total$")
 
+    def test_more_than_there_is_is_told_before_anything_runs(self):
+        self.job(JOB.format(disk="9000000TB"))
+        words = "group 'train': task 'i=0' can never run here: needs 9000000 TB of disk, the disk of the run directory has "
+        self.assertIn(f"job.yaml:8:11: {words}", self.trainyard("plan", "job.yaml", expect=2).stderr)
+        self.assertIn(words, self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
+        self.trainyard("plan", "job.yaml", "--machines", "1x(1 CPU)", expect=0)
+        self.job(JOB.format(disk="1MB"))
+        self.trainyard("plan", "job.yaml", expect=0)
+
     def test_a_task_says_it_on_the_command_line_too(self):
         shown = self.trainyard("run", "--disk", "20GB", "--dry-run", "--", "true", expect=0).stdout
         self.assertIn("20 GB of disk", shown)
