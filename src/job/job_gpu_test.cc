@@ -128,13 +128,13 @@ TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
 }
 
 TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
-  constexpr std::string_view kJob =
+  constexpr std::string_view kTwoGroups =
       "name: sweep\n"
       "groups:\n"
       "- {name: a, disk: 1TB, tasks: [{command: x}]}\n"
       "- {name: b, matrix: {d: [1, 2]}, tasks: [{disk: '{d}TB', command: x}]}\n";
   LoadOptions options = in_job_directory();
-  EXPECT_THAT(mistakes_of(kJob, options), IsEmpty()) << "a run waits to see its disk";
+  EXPECT_THAT(mistakes_of(kTwoGroups, options), IsEmpty()) << "a run waits to see its disk";
   std::string asked;
   options.disk_size = [&asked](const std::string& directory) {
     asked = directory;
@@ -143,12 +143,12 @@ TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
   const std::string why =
       "sweep.yaml:4:49: group 'b': task 'd=2' can never run here: needs 2 TB of disk, the disk of "
       "the run directory has 1 TB in total";
-  EXPECT_THAT(mistakes_of(kJob, options), ElementsAre(why));
+  EXPECT_THAT(mistakes_of(kTwoGroups, options), ElementsAre(why));
   EXPECT_EQ(asked, "/job/runs/sweep");
   options.only_shown = true;
-  EXPECT_THAT(job_of(kJob, options).notes(), ElementsAre(why));
+  EXPECT_THAT(job_of(kTwoGroups, options).notes(), ElementsAre(why));
   options.disk_size = [](const std::string&) { return std::nullopt; };
-  EXPECT_THAT(job_of(kJob, options).notes(), IsEmpty());
+  EXPECT_THAT(job_of(kTwoGroups, options).notes(), IsEmpty());
 }
 
 TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {
