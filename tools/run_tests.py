@@ -34,6 +34,9 @@ LEFT_BEHIND_PATIENCE_S = 10
 MARK = "RUN_TESTS", f"{os.getpid()}.{time.time_ns()}"
 # What googletest and unittest print, and pass, when they have run nothing.
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
+# What ctest prints as a test starts and ends.
+STARTED = re.compile(r"^ +Start +(\d+): (.*)$", re.MULTILINE)
+ENDED = re.compile(r"^ *\d+/\d+ Test +#(\d+): ", re.MULTILINE)
 RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
 
 # A test without a label is a unit test, so that a new one cannot drop out.
@@ -41,7 +44,11 @@ LABELS = ("process", "e2e", "examples", "slow", "bench")
 
 
 class Broken(Exception):
-    """The tests could not be run as they should be; not that one of them failed."""
+    """The tests could not be run as they should be; not that one of them failed. May name tests that were running."""
+
+    def __init__(self, why, running=()):
+        super().__init__(why)
+        self.running = running
 
 
 def labels(*names):
@@ -51,14 +58,16 @@ def labels(*names):
 def run(build, selection, jobs, timeout_s, within_s=None):
     """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed"."""
     with tempfile.TemporaryDirectory() as directory:
-        report = pathlib.Path(directory, "report.xml")
+        report, log = pathlib.Path(directory, "report.xml"), pathlib.Path(directory, "log")
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
-                   "--timeout", str(timeout_s), "--output-junit", report, "--test-output-truncation", "head",
+                   "--timeout", str(timeout_s), "--output-junit", report, "--output-log", log, "--test-output-truncation", "head",
                    "--test-output-size-passed", "1000000", *selection]
         # A developer's filter, say, would leave tests out.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}
         try:
             code = call(command, dict([*environment.items(), MARK]), within_s)
+            if code < 0:  # A test may kill its process group or its parent.
+                raise Broken(f"signal {-code} ({signal.strsignal(-code)}) ended ctest", running_in(log))
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except FileNotFoundError as error:
             raise Broken("ctest is missing: install the package cmake" if error.filename == "ctest" else
@@ -86,9 +95,17 @@ def call(command, environment, within_s):
     except subprocess.TimeoutExpired as error:
         raise Broken(f"the repeats took more than {REPEATS_MAX_S} s") from error
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+        if process.poll() is None or process.returncode < 0:  # A ctest that a signal ended leaves its tests.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def running_in(log):
+    """The names of the tests that have started and not ended, by a log that ctest had no time to rename."""
+    text = max((path.read_text(errors="replace") for path in log.parent.glob(f"{log.name}*")), key=len, default="")
+    ended = set(ENDED.findall(text))
+    return sorted({name for number, name in STARTED.findall(text) if number not in ended})
 
 
 def outcome(case):
@@ -234,7 +251,7 @@ def run_and_report(build, given):
     left = wait_until_none_is_left(build, before)
     passed = list(outcomes.values()).count("passed")
     if not passed and not broken:
-        broken = "no test has passed"
+        broken = Broken("no test has passed")
 
     print()
     for name, attempts in sorted(flaky.items()):
@@ -246,6 +263,7 @@ def run_and_report(build, given):
     name_some("ran no test", sorted(empty))
     name_some("failed", sorted(failed))
     if broken:
+        name_some("was running", broken.running)
         print(f"run_tests: {broken}")
     print(f"{passed} passed, {len(failed) + len(empty)} failed")
     return 1 if failed or empty or left or broken else 0

@@ -25,6 +25,7 @@ class RunTests(unittest.TestCase):
     def setUp(self):
         self.build = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-run-tests-")).resolve()
         self.addCleanup(shutil.rmtree, self.build)
+        self.addCleanup(setattr, run_tests, "LEFT_BEHIND_PATIENCE_S", run_tests.LEFT_BEHIND_PATIENCE_S)
         self.tests = ""
         self.add("unit/passes", "true")
         self.add("process/passes", "true", labels="process")
@@ -193,6 +194,22 @@ class A(unittest.TestCase):
         self.add("unit/filter", "[ -z \"$GTEST_FILTER\" ]")
         with unittest.mock.patch.dict(os.environ, GTEST_FILTER="None.Such"):
             self.assertEqual(self.outcome(), (0, ["3 passed, 0 failed"]))
+
+    def test_names_the_tests_that_were_running_where_one_of_them_ends_ctest(self):
+        for kill, why in (("kill -9 $PPID", "9 (Killed)"), ("kill 0", "15 (Terminated)")):
+            with self.subTest(kill):
+                for file in ("there", "process+passes"):
+                    (self.build / file).unlink(missing_ok=True)
+                self.tests = ""
+                self.add("unit/passes", "true")
+                self.add("process/passes", "true", labels="process")
+                self.add("process/waits", f"touch {self.build}/there; exec sleep 1000", labels="process")
+                self.add("process/kills", f"until test -e {self.build}/there && test -e {self.build}/process+passes; do sleep 0.01; done; {kill}",
+                         labels="process")
+                code, lines = self.outcome("--jobs", "3")
+                self.assertEqual((code, [line for line in lines if line != "was running: process/passes"]),
+                                 (1, ["was running: process/kills", "was running: process/waits",
+                                      f"run_tests: signal {why} ended ctest", "1 passed, 0 failed"]))
 
     def test_is_alone_in_its_directory(self):
         with open(self.build / ".run_tests.lock", "w") as lock:
