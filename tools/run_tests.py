@@ -7,7 +7,8 @@ it passes, and is to be examined. More than 25 failures are no accident and are 
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
 left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something.
-The last line of the output is "N passed, N failed".
+The last line of the output is "N passed, N failed". After a failure, make adds a line of its own to the standard error of
+`make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
 """
 import argparse
 import contextlib
