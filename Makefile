@@ -25,4 +25,4 @@ fuzz:         ; scripts/setup check && scripts/fuzz                          # a
 site:         ; scripts/setup site && mkdocs build --strict                  # the pages, for a browser: build/site
 fresh:        ; scripts/fresh                                                # the two commands on a bare Debian 12
 ci:           ; scripts/ci                                                   # what must pass before a change lands
-check:        ; STEP="$(STEP)" scripts/check                                 # everything; STEP=asan runs one step
+check:        ; scripts/check                                                # everything; STEP=asan runs one step
