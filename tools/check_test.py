@@ -1,14 +1,18 @@
 #!/usr/bin/python3
-"""scripts/check, with a stand-in of scripts/setup that installs nothing, so that no step begins."""
+"""scripts/check, with stand-ins of scripts/setup and of the program of a step."""
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/e2e"))
+from yard import wait_until  # noqa: E402
 
 
 class Check(unittest.TestCase):
@@ -27,9 +31,20 @@ class Check(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
+    @staticmethod
+    def environment():
+        return {name: value for name, value in os.environ.items() if name not in ("STEP", "MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL")}
+
     def run_command(self, *words, **variables):
-        environment = {name: value for name, value in os.environ.items() if name not in ("STEP", "MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL")}
-        return subprocess.run(words, cwd=self.place, env={**environment, **variables}, capture_output=True, text=True)
+        return subprocess.run(words, cwd=self.place, env={**self.environment(), **variables}, capture_output=True, text=True)
+
+    def started(self, *words):
+        """A command that runs the step sim; a signal that is ignored where this runs, as by nohup, is not ignored there."""
+        def heed():
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+        return subprocess.Popen(words, cwd=self.place, env={**self.environment(), "STEP": "sim"}, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, preexec_fn=heed)
 
     def test_installs_only_what_a_step_needs(self):
         for step, needs in (("layers", ""), ("format", "format"), ("test", "check"), ("asan", "check"), ("tsan", "check"),
@@ -53,6 +68,30 @@ class Check(unittest.TestCase):
                 self.assertEqual((done.returncode, self.log.exists()), (2, False), done)
                 self.assertIn("check: STEP must name a step (layers format test ", done.stderr)
         self.assertIn("check: 'asna' is not a step (layers format ", self.run_command("scripts/check", STEP="lint asna").stderr)
+
+    def test_ends_the_process_group_of_its_step_when_it_is_ended(self):
+        for number, words in ((signal.SIGTERM, ["make", "check"]), (signal.SIGHUP, ["scripts/check"]), (signal.SIGINT, ["scripts/check"])):
+            with self.subTest(number=number, words=words):
+                self.write("scripts/setup", "")
+                self.write("scripts/sim", "sleep 1000 &\necho $$ $! > pids.new\nmv pids.new pids\nwait")
+                check = self.started(*words)
+                wait_until("the step", (self.place / "pids").exists)
+                os.kill(check.pid, number)
+                output = check.communicate(timeout=60)[0].decode()
+                self.assertEqual(check.returncode, -number if words[0] == "make" else 128 + number, output)
+                for pid in (self.place / "pids").read_text().split():
+                    wait_until("the end of the step", lambda: not pathlib.Path(f"/proc/{pid}").exists())
+                (self.place / "pids").unlink()
+
+    def test_kills_what_of_its_step_does_not_end(self):
+        self.write("scripts/setup", "")
+        self.write("scripts/sim", "trap '' TERM\necho $$ > pid.new\nmv pid.new pid\nwhile :; do sleep 0.1; done")
+        check = self.started("scripts/check")
+        wait_until("the step", (self.place / "pid").exists)
+        check.terminate()
+        check.communicate(timeout=60)
+        self.assertEqual(check.returncode, 143)
+        wait_until("the end of the step", lambda: not pathlib.Path(f"/proc/{(self.place / 'pid').read_text().strip()}").exists())
 
 
 if __name__ == "__main__":
