@@ -13,6 +13,7 @@ The last line of the output is "N passed, N failed". After a failure, make adds 
 import argparse
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -33,6 +34,7 @@ LEFT_BEHIND_PATIENCE_S = 10
 # A variable that tests have, and all that they start. What an earlier run has left may still start processes: it has
 # another value.
 MARK = "RUN_TESTS", f"{os.getpid()}.{time.time_ns()}"
+MISSING = "ctest is missing: install the package cmake"
 # What googletest and unittest print, and pass, when they have run nothing.
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
 # What ctest prints as a test starts and ends.
@@ -56,6 +58,25 @@ def labels(*names):
     return f"^({'|'.join(names)})$"
 
 
+def refuse_unrepeatable(build):
+    """Raises Broken where a test of the build could not run again, alone, by its name and within a time."""
+    try:
+        listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], stdin=subprocess.DEVNULL, capture_output=True)
+        tests = json.loads(listed.stdout)["tests"]
+    except FileNotFoundError as error:
+        raise Broken(MISSING) from error
+    except (ValueError, KeyError) as error:
+        raise Broken(f"ctest cannot list the tests: {' '.join(listed.stderr.decode(errors='replace').split())}") from error
+    for test in tests:
+        name, properties = test["name"], {each["name"]: each["value"] for each in test.get("properties", ())}
+        if not name.isprintable() or "\ufffd" in name:  # The report of ctest has another name.
+            raise Broken(f"the name of a test must be printable UTF-8, and {name!a} is not")
+        if properties.get("TIMEOUT", 1) < 1:
+            raise Broken(f"the test '{name}' has no limit: TIMEOUT must be at least 1 s")
+        if properties.get("FIXTURES_REQUIRED"):
+            raise Broken(f"the test '{name}' has FIXTURES_REQUIRED: its fixtures would run again, too")
+
+
 def run(build, selection, jobs, timeout_s, within_s=None):
     """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed"."""
     with tempfile.TemporaryDirectory() as directory:
@@ -71,8 +92,7 @@ def run(build, selection, jobs, timeout_s, within_s=None):
                 raise Broken(f"signal {-code} ({signal.strsignal(-code)}) ended ctest", running_in(log))
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except FileNotFoundError as error:
-            raise Broken("ctest is missing: install the package cmake" if error.filename == "ctest" else
-                         "ctest has written no report") from error
+            raise Broken(MISSING if error.filename == "ctest" else "ctest has written no report") from error
         except xml.ParseError as error:
             raise Broken(f"the report of ctest cannot be read: {error}") from error
     if not cases:
@@ -189,6 +209,7 @@ def wait_until_none_is_left(build, before):
 
 def run_all(build, given, before, outcomes, flaky, killed):
     """Runs the tests into `outcomes`, `flaky` and `killed`, which have what is known also where this raises."""
+    refuse_unrepeatable(build)
     outcomes.update(dict.fromkeys(programs_without_tests(build), "empty"))
     print("== unit tests", flush=True)
     outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout))

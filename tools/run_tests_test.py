@@ -44,7 +44,7 @@ class RunTests(unittest.TestCase):
 
     def outcome(self, *words):
         """The exit code and the lines that run_tests itself has printed after the tests."""
-        (self.build / "CTestTestfile.cmake").write_text(self.tests)
+        (self.build / "CTestTestfile.cmake").write_text(self.tests, errors="surrogateescape")
         output = io.TextIOWrapper(io.BytesIO(), write_through=True)
         with contextlib.redirect_stdout(output):
             try:
@@ -137,6 +137,28 @@ class A(unittest.TestCase):
                     f'set_tests_properties({second} PROPERTIES LABELS "{second.split("/")[0].replace("unit", "")}")\n')
                 code, lines = self.outcome()
                 self.assertEqual((code, lines[-2]), (1, f"run_tests: two tests are called '{second}'"))
+
+    def test_refuses_a_test_that_could_not_run_again_by_its_name_and_within_a_time(self):
+        there, odd = self.tests, "the name of a test must be printable UTF-8, and '{}' is not"
+        for name, keys, why in (("a\tb", "", odd.format(r"a\tb")), ("a\nb", "", odd.format(r"a\nb")), ("a\x1b[2Jb", "", odd.format(r"a\x1b[2Jb")),
+                                ("a\udcffb", "", odd.format(r"a\ufffdb")), ("a\u202eb", "", odd.format(r"a\u202eb")),
+                                ("a", "TIMEOUT 0", "the test 'a' has no limit: TIMEOUT must be at least 1 s"),
+                                ("a", "TIMEOUT -1", "the test 'a' has no limit: TIMEOUT must be at least 1 s"),
+                                ("a", "FIXTURES_REQUIRED b", "the test 'a' has FIXTURES_REQUIRED: its fixtures would run again, too")):
+            with self.subTest(name=name, keys=keys):
+                self.tests = (f'{there}add_test([=[{name}]=] "/bin/true")\n'
+                              f'set_tests_properties([=[{name}]=] PROPERTIES LABELS slow {keys})\n')
+                code, lines = self.outcome()
+                self.assertEqual((code, lines[-2:]), (1, [f"run_tests: {why}", "0 passed, 0 failed"]))
+        self.tests = "add_test(\n"
+        code, lines = self.outcome()
+        self.assertEqual((code, lines[-1]), (1, "0 passed, 0 failed"))
+        self.assertRegex(lines[-2], "^run_tests: ctest cannot list the tests: .*Parse error")
+        self.assertEqual(self.attempts("unit/passes"), 0)
+
+    def test_takes_a_name_of_any_printable_characters_and_a_limit_of_its_own(self):
+        self.add("process/\u00e4\u4f60 \"$x\" \\ ; #{1}", "[ $attempt = 2 ]", labels="process", keys="TIMEOUT 60")
+        self.assertEqual(self.outcome()[1][-1], "3 passed, 0 failed")
 
     def test_does_not_take_a_skip_after_a_failure_for_a_pass(self):
         self.add("process/skips", "[ $attempt = 1 ] && exit 1; exit 77", labels="process", keys="SKIP_RETURN_CODE 77")
