@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SEEDS ?= 20000
 GROUP ?= all
+# Also what is not committed yet.
+SOURCES = git ls-files -z --cached --others --exclude-standard '*.h' '*.cc'
 
 demo:         ; scripts/setup build && scripts/demo                          # the main job, on real data
 test:         ; scripts/setup test && cmake --workflow --preset dev && tools/run_tests.py build/dev  # as CI does
@@ -16,8 +18,8 @@ lint:         ; scripts/setup check && cmake --workflow --preset tidy        # c
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
 layers:       ; /usr/bin/python3 tools/layers.py                                      # who may include whom
 prose:        ; /usr/bin/python3 tools/prose.py build/dev/src/cli/trainyard           # how README and --help are worded
-fmt:          ; scripts/setup format && git ls-files '*.h' '*.cc' | xargs clang-format-19 -i
-fmt-check:    ; scripts/setup format && git ls-files '*.h' '*.cc' | xargs -n 100 -P 2 clang-format-19 --dry-run --Werror
+fmt:          ; scripts/setup format && $(SOURCES) | xargs -0 clang-format-19 -i
+fmt-check:    ; scripts/setup format && $(SOURCES) | xargs -0 -n 100 -P 2 clang-format-19 --dry-run --Werror
 sim:          ; scripts/setup build && TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
 shell:        ; TRAINYARD_SHELL_CASES=$(SEEDS) TRAINYARD_SHELL_SEED=$(SEED) scripts/shell  # values in commands
 bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/check, with stand-ins of scripts/setup and of the program of a step."""
+"""scripts/check and the verbs of its steps, with stand-ins of scripts/setup and of the programs of steps."""
 import os
 import pathlib
 import re
@@ -33,7 +33,7 @@ class Check(unittest.TestCase):
 
     @staticmethod
     def environment():
-        return {name: value for name, value in os.environ.items() if name not in ("STEP", "MAKEFLAGS", "MAKEOVERRIDES", "MAKELEVEL")}
+        return {name: value for name, value in os.environ.items() if not name.startswith(("STEP", "MAKE", "GIT_"))}
 
     def run_command(self, *words, **variables):
         return subprocess.run(words, cwd=self.place, env={**self.environment(), **variables}, capture_output=True, text=True)
@@ -92,6 +92,24 @@ class Check(unittest.TestCase):
         check.communicate(timeout=60)
         self.assertEqual(check.returncode, 143)
         wait_until("the end of the step", lambda: not pathlib.Path(f"/proc/{(self.place / 'pid').read_text().strip()}").exists())
+
+    def test_formats_what_is_tracked_and_what_git_does_not_know_yet(self):
+        def git(*words):
+            subprocess.run(["git", *words], cwd=self.place, env=self.environment(), check=True, capture_output=True)
+        self.write("scripts/setup", "")
+        self.write("bin/clang-format-19", 'for word; do case $word in -*) ;; *) echo "$word" >> formatted ;; esac; done')
+        git("init")
+        (self.place / ".gitignore").write_text("build/\n")
+        for name in ("src/tracked.h", "src/new one.cc", "src/new.h", "src/new.py", "build/made.cc"):
+            (self.place / name).parent.mkdir(exist_ok=True)
+            (self.place / name).touch()
+        git("add", "src/tracked.h")
+        for verb in ("fmt", "fmt-check"):
+            with self.subTest(verb):
+                done = self.run_command("make", verb, PATH=f"{self.place}/bin:{os.environ['PATH']}")
+                self.assertEqual(done.returncode, 0, done)
+                self.assertEqual(sorted((self.place / "formatted").read_text().splitlines()), ["src/new one.cc", "src/new.h", "src/tracked.h"])
+                (self.place / "formatted").unlink()
 
 
 if __name__ == "__main__":
