@@ -53,7 +53,7 @@ CALL = re.compile(
 LOUD_HEADERS = re.compile(
     r"<(sys/|unistd\.h|fcntl\.h|signal\.h|csignal|spawn\.h|fstream|iostream|filesystem|thread|mutex|random|ctime|time\.h)")
 HEAVY = re.compile(r"nlohmann/json\.hpp|boost/|CLI/|curl/|yaml-cpp/|sqlite3\.h")
-INCLUDE = re.compile(r'^\s*#\s*include\s+(["<][^">]+[">])')
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<][^">]+[">])')
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 TYPE = re.compile(r"^(?:template <[^>]*> )?(?:class|struct|enum class|enum) (\w+)(?: final)?(?: :.*)? ?\{")
 # A function or a constant at the beginning of a line; what has a class before it is in that class.
@@ -85,6 +85,9 @@ def is_test(path):
 
 
 def include_faults(path, folder, number, target):
+    # The compiler finds our headers in angle brackets as well.
+    if any(pathlib.Path(top, target[1:-1]).exists() for top in ("src", "include")):
+        target = f'"{target[1:-1]}"'
     if target.startswith('"') and ("/" not in target or "../" in target):
         yield f"{path}:{number}: includes are full paths from the root of the sources"
     used = target.strip('"').split("/")[0]

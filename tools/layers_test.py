@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """tools/layers.py, with files that break a rule and files that do not."""
+import os
 import pathlib
 import shutil
 import tempfile
@@ -17,6 +18,32 @@ class Layers(unittest.TestCase):
         path = self.place / name
         path.write_text(text)
         return path
+
+
+class Includes(Layers):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.place)
+        for folder in ("schedule", "run", "journal", "sys"):
+            pathlib.Path("src", folder).mkdir(parents=True)
+            pathlib.Path("src", folder, "there.h").touch()
+
+    def faults(self, name, line):
+        path = pathlib.Path(name)
+        path.write_text(line + "\n")
+        return [fault.partition(":1: ")[2] for fault in layers.faults(path)]
+
+    def test_finds_a_folder_that_comes_after_however_its_header_is_included(self):
+        for line in ('#include "run/there.h"', "#include <run/there.h>", "#include<run/there.h>", ' # include"run/there.h"'):
+            with self.subTest(line):
+                self.assertEqual(self.faults("src/journal/a.cc", line), ["journal/ may not use run/, which comes after it"])
+                self.assertEqual(self.faults("src/run/a.cc", line), [])
+
+    def test_tells_headers_of_the_system_from_those_of_the_folder_sys(self):
+        self.assertEqual(self.faults("src/schedule/a.cc", "#include <sys/there.h>"), ["schedule/ may not use sys/, which comes after it"])
+        self.assertEqual(self.faults("src/schedule/a.cc", "#include <sys/stat.h>"), ["schedule/ is quiet and may not use <sys/stat.h>"])
+        self.assertEqual(self.faults("src/run/a.cc", "#include <sys/stat.h>"), [])
 
 
 class Sleeps(Layers):
