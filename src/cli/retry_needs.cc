@@ -14,6 +14,7 @@
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "model/status.h"
+#include "schedule/ending.h"
 
 namespace trainyard::cli {
 namespace {
@@ -38,10 +39,16 @@ class RetryNeeds::Behind {
     for (const journal::TaskRow& task : tasks) {
       chosen_.insert(task.index);
       touched_.insert(task.group);
+      if (task.standing.verdict == model::Verdict::Failed) failed_.insert(task.group);
     }
   }
 
   std::set<model::TaskIndex> find() && {
+    for (const auto& [index, row] : all_.bad_) {
+      const bool is_with_its_group =
+          failed_.contains(row.group) && schedule::is_skipped_with_its_group(row.message);
+      if (is_with_its_group) take(index);
+    }
     // Groups stand in the order of their file, and one may need one that comes later.
     for (bool more = true; more;) {
       more = false;
@@ -80,6 +87,7 @@ class RetryNeeds::Behind {
   const RetryNeeds& all_;
   std::set<model::TaskIndex> chosen_;
   std::set<model::GroupIndex> touched_;  ///< Of which some task is chosen.
+  std::set<model::GroupIndex> failed_;   ///< Of which a chosen task has failed.
 };
 
 Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {

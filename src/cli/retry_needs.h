@@ -18,7 +18,7 @@ class RetryNeeds {
   static Result<RetryNeeds> read(journal::JournalReader& reader);
 
   /// Adds what was skipped because of these tasks, in the order of the run: what others need comes
-  /// before.
+  /// before. That is also what 'fail-fast' and 'try-first' skipped in the group of a failed one.
   void add_what_is_behind(std::vector<journal::TaskRow>& tasks) const;
 
   /// An error names one that was skipped and would be again, or that the run began without and

@@ -64,6 +64,20 @@ void tell_way_on(journal::JournalReader& reader, const std::string& run_director
                   text::shell_word(seen_from_here(run_directory))));
 }
 
+/// After a retry of some tasks, how the tasks run that it left SKIPPED.
+void tell_what_stays_skipped(journal::JournalReader& reader, const std::string& run_directory) {
+  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
+  if (!groups) return;
+  std::int64_t skipped = 0;
+  for (const journal::GroupRow& group : *groups) skipped += group.skipped;
+  if (skipped == 0) return;
+  sys::write_standard_error(fmt::format(
+      "trainyard: {} still SKIPPED: 'trainyard run --resume {}' runs all tasks that have "
+      "not finished\n",
+      skipped == 1 ? "1 task is" : fmt::format("{} tasks are", skipped),
+      text::shell_word(seen_from_here(run_directory))));
+}
+
 }  // namespace
 
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
@@ -120,6 +134,7 @@ ExitCode show_results(const std::string& run_directory, bool json,
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
   const Result<ExitCode> verdict = verdict_of(*reader, retries);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
+  if (!retries.empty()) tell_what_stays_skipped(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::NotDone);
 }
 

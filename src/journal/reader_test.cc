@@ -116,6 +116,34 @@ TEST(JournalReader, KnowsWhyTasksOfAGroupWereSkipped) {
   EXPECT_EQ(groups[1].why_skipped, "");
 }
 
+TEST(JournalReader, SaysThatWhatASkippedGroupNeedsHasFinishedSince) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"1"}}, {.name = "b", .ids = {"1"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  const std::string why = "needs group 'a', where a task failed";
+  const auto enter = [&](std::uint32_t group, model::GroupPhase phase, const std::string& message) {
+    model::Decision decision;
+    decision.changes.emplace_back(
+        model::GroupChanged{.group = {group}, .phase = phase, .message = message});
+    if (!message.empty()) {
+      decision.changes.emplace_back(model::TaskChanged{
+          .key = key(1, 0), .verdict = model::Verdict::Skipped, .message = message});
+    }
+    must(journal->commit(
+        turn_of({.at = at(1), .what = model::KillAsked{.task = {1}}}, std::move(decision))));
+  };
+  const auto message = [&] {
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    return must(reader.groups()).at(1).message;
+  };
+  enter(0, model::GroupPhase::Failed, "");
+  enter(1, model::GroupPhase::Skipped, why);
+  EXPECT_EQ(message(), why);
+  enter(0, model::GroupPhase::Finished, "");
+  EXPECT_EQ(message(),
+            why + "; it has finished since, and 'trainyard run --resume' runs what was skipped");
+}
+
 TEST(JournalReader, TellsApartWhatWasSkippedAndWhatDidNotHaveToRun) {
   const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}};

@@ -102,8 +102,7 @@ void Scheduler::State::fail_fast(model::GroupIndex group, Instant at, model::Dec
     if (group_of(task) == group) end_for(running, StopCause::FailFast, at, out);
   }
   for (const model::TaskIndex task : take_waiting(group)) {
-    conclude_waiting(task, model::Verdict::Skipped, "another task of its group failed (fail-fast)",
-                     out);
+    conclude_waiting(task, model::Verdict::Skipped, std::string(kFailedFast), out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) clear_reason({index}, out);

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
@@ -132,7 +134,7 @@ void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
   const bool of_its_own = ending.failure != model::Failure::Lost &&
                           running.cause != StopCause::NoGpu && running.kill_requests.empty();
   if (!of_its_own) return leave_trial(task, out);
-  const std::string why = "the task that 'try-first' ran first failed: " + ending.message;
+  const std::string why = fmt::format("{}: {}", kTrialFailed, ending.message);
   for (const model::TaskIndex other : take_waiting(group)) {
     conclude_waiting(other, model::Verdict::Skipped, why, out);
   }

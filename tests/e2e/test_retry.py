@@ -145,6 +145,46 @@ groups:
         self.retry("--cascade", expect=0)
         self.assertEqual(self.attempts(), {"g/a": ("FINISHED", 2), "g/b": ("FINISHED", 2), "h/c": ("FINISHED", 1)})
 
+    def test_of_the_task_that_ended_its_group_takes_along_what_was_skipped_for_it(self):
+        self.job("""
+name: job
+groups:
+  - {name: g, cpus: 0, memory: 10MB, fail-fast: true,
+     tasks: [{id: a, priority: 1, command: 'test -f ok'}, {id: b, command: 'true'}, {id: c, command: 'true'}]}
+  - {name: h, needs: g, cpus: 0, memory: 10MB, tasks: [{id: d, command: 'true'}]}
+""")
+        self.trainyard("run", "job.yaml", "--set", "scheduler.max-process=1", expect=1)
+        self.assertEqual(self.words(), {"g/a": "EXIT 1", "g/b": "SKIPPED", "g/c": "SKIPPED", "h/d": "SKIPPED"})
+        self.assertEqual(self.retry("--cascade", "--dry-run").stdout,
+                         "4 tasks of 'runs/job':\n  g/a: EXIT 1 after 1 attempt\n  g/b: SKIPPED after 0 attempts\n"
+                         "  g/c: SKIPPED after 0 attempts\n  h/d: SKIPPED after 0 attempts\n")
+        self.retry("--cascade", expect=1)
+        self.assertEqual(self.words(), {"g/a": "EXIT 1", "g/b": "SKIPPED", "g/c": "SKIPPED", "h/d": "SKIPPED"})
+        self.write("ok", "")
+        left = self.retry(expect=0).stderr
+        self.assertIn("trainyard: 3 tasks are still SKIPPED: 'trainyard run --resume runs/job' runs all tasks that "
+                      "have not finished\n", left)
+        self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "SKIPPED", "g/c": "SKIPPED", "h/d": "SKIPPED"})
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
+
+    def test_says_of_a_skipped_group_that_what_it_needs_has_finished_since(self):
+        self.job("""
+name: job
+groups:
+  - {name: a, cpus: 0, memory: 10MB, tasks: [{id: x, command: 'test -f ok'}]}
+  - {name: b, needs: a, cpus: 0, memory: 10MB, tasks: [{id: y, command: 'true'}]}
+""")
+        self.assertIn("b: 1 task, 1 skipped: needs group 'a', where a task failed\n",
+                      self.trainyard("run", "job.yaml", expect=1).stdout)
+        self.write("ok", "")
+        done = self.retry(expect=0)
+        since = "needs group 'a', where a task failed; it has finished since, and 'trainyard run --resume' runs what was skipped\n"
+        self.assertIn("b: 1 task, 1 skipped: " + since, done.stdout)
+        self.assertIn("trainyard: 1 task is still SKIPPED: 'trainyard run --resume runs/job' runs all", done.stderr)
+        self.assertIn("\nb: " + since, self.trainyard("status", expect=0).stdout)
+        self.assertNotIn("SKIPPED", self.retry("y", expect=0).stderr.split("run 1:")[1])
+
     def test_never_guesses_between_two_runs(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)

@@ -48,6 +48,15 @@ groups:
         for name in ("t10", "t20"):
             self.assertGreaterEqual(rows[name]["started_ms"], rows["t30"]["ended_ms"])
 
+    def test_a_retry_with_cascade_takes_along_what_was_skipped(self):
+        self.job_with("./trian {m}")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.write("trian", "#!/bin/sh\n", mode=0o755)
+        shown = self.trainyard("retry", "--cascade", "--dry-run", expect=0).stdout
+        self.assertIn("4 tasks of 'runs/job':\n  g/t10: SKIPPED after 0 attempts\n  g/t30: EXIT 127 after 1 attempt\n", shown)
+        self.trainyard("retry", "--cascade", expect=0)
+        self.assertEqual(set(self.words().values()), {"FINISHED"})
+
     def test_the_others_start_when_it_has_lived_long_enough(self):
         self.job_with("until test -e go; do sleep 0.01; done")
         yard = self.start("run", "job.yaml", "--set", "scheduler.try-first-time=600")
