@@ -32,7 +32,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
       ->allow_extra_args(false)
       ->take_all();
   in_table(results_->add_option("--where", options_.where,
-                                "Rows to show: 'lr<1e-3', 'status=FINISHED'; repeatable"))
+                                "Rows to show: 'lr<1e-3', 'status=failed'; repeatable"))
       ->type_name(value_kinds::kCondition)
       ->expected(1)
       ->allow_extra_args(false)
@@ -69,6 +69,8 @@ ResultsWords::ResultsWords(CLI::App& app) {
       "\n"
       "Several runs share a table. Averages are mean ± standard deviation over the tasks that\n"
       "reported a number. Missing cells of the matrix are listed below the table.\n"
+      "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
+      "case. 'time' is the sum over all attempts; the table at the end of a run shows the last.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
 }
 

@@ -3,24 +3,63 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/number_text.h"
 #include "base/result.h"
 #include "report/result_table.h"
+#include "report/task_state.h"
 #include "text/condition.h"
 
 namespace trainyard::report {
+
+namespace {
+
+/// What a condition on the status means: a state such as "failed", which several words are in, or
+/// the word itself, as the column or the table of a run shows it ("exit 3", "FAILED EXIT 3").
+class StatusMatch {
+ public:
+  explicit StatusMatch(std::string_view value) : word_(in_capitals(value)) {
+    if (const Result<TaskState> state = read_task_state(value)) state_ = *state;
+    constexpr std::string_view kBeforeCause = "FAILED ";
+    if (word_.starts_with(kBeforeCause)) word_.erase(0, kBeforeCause.size());
+  }
+
+  [[nodiscard]] bool holds(const ResultTable& table, const std::string& word) const {
+    const auto standing = table.standings.find(word);
+    if (state_ && standing != table.standings.end()) return is_in(standing->second, *state_);
+    return word == word_;
+  }
+
+ private:
+  static std::string in_capitals(std::string_view text) {
+    std::string capitals(text);
+    for (char& letter : capitals) {
+      if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    }
+    return capitals;
+  }
+
+  std::string word_;
+  std::optional<TaskState> state_;
+};
+
+}  // namespace
 
 Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   using Is = text::Condition::Is;
   const Result<std::size_t> place = table.column(condition.name);
   if (!place) return std::unexpected(place.error());
   const std::optional<double> value = number_in(condition.value);
+  const ResultColumn& column = table.columns[*place];
+  const bool is_status = column.kind == ColumnKind::Fact && column.name == kStatusColumn;
+  const StatusMatch status(condition.value);
   const auto is_kept = [&](const std::vector<ResultCell>& row) {
     const ResultCell& cell = row[*place];
     if (value && cell.number) return text::holds(condition.is, *cell.number, *value);
-    const bool same = cell.text == condition.value;
+    const bool same = is_status ? status.holds(table, cell.text) : cell.text == condition.value;
     return (condition.is == Is::Equal && same) || (condition.is == Is::Unequal && !same);
   };
   std::erase_if(table.rows, [&](const auto& row) { return !is_kept(row); });

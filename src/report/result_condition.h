@@ -7,7 +7,8 @@
 
 namespace trainyard::report {
 
-/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written.
+/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written. The
+/// status is compared with a state ("failed", "oom") or with its word ("EXIT 3"), in any case.
 Result<void> keep_where(ResultTable& table, const text::Condition& condition);
 
 }  // namespace trainyard::report

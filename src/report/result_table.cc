@@ -86,6 +86,7 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
             .code = std::move(row.code),
             .fields = read_fields(row.result)};
   fields_.look_at(added.fields);
+  standings_.emplace(added.status, row.standing);
   rows_.push_back(std::move(added));
 }
 
@@ -139,6 +140,7 @@ ResultTable ResultRows::table() && {
         std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }
+  table.standings = std::move(standings_);
   table.rows.reserve(rows_.size());
   // What a row has becomes cells in the memory of the rows before: a table of ten thousand is not
   // there twice.

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
+#include "model/status.h"
 #include "report/other_code.h"
 #include "report/result_fields.h"
 
@@ -48,6 +51,8 @@ struct ResultTable {
   std::vector<std::vector<ResultCell>> rows;  ///< A cell for each column.
   /// Which cells of the matrix are not there or have no result, for people; at most kNotesMax.
   std::vector<std::string> notes;
+  /// What the words of the status column stand for; empty where the table has no such column.
+  std::map<std::string, model::Standing, std::less<>> standings;
   bool thinned_out = false;  ///< Rows were left out: what is not there may be in the run.
 
   static constexpr std::size_t kNotesMax = 10;
@@ -97,6 +102,7 @@ class ResultRows {
   [[nodiscard]] bool codes_differ() const;
 
   std::deque<Row> rows_;
+  std::map<std::string, model::Standing, std::less<>> standings_;  ///< By the word of a status.
   FieldColumns fields_;
   OtherCode other_code_;
 };

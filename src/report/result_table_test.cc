@@ -254,6 +254,8 @@ TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
   EXPECT_THAT(kept("acc>=0.8"), ElementsAre("1e-3/0", "1e-3/1"));
   EXPECT_THAT(kept("acc<=0.5"), ElementsAre("0.01/0")) << "what is not there is not small";
   EXPECT_THAT(kept("status!=FINISHED"), ElementsAre("0.01/1"));
+  EXPECT_THAT(kept("status=failed"), ElementsAre("0.01/1")) << "any cause, in any case";
+  EXPECT_THAT(kept("status!=FAILED"), ElementsAre("1e-3/0", "1e-3/1", "0.01/0"));
   EXPECT_THAT(kept("net==large"), IsEmpty());
 }
 

@@ -62,6 +62,16 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertEqual(json.loads(self.results(*where, "--json").stdout)["rows"], [])
         self.assertIn("column 'seeed' not found (did you mean 'seed'?)", self.results("--where", "seeed=7", expect=2).stderr)
 
+    def test_of_a_state_are_those_of_every_task_in_it(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        failed = ["lr,seed,status", "0.01,1,EXIT 3"]
+        for where in ("status=FAILED", "status=failed", "status=exit", "status=exit 3", "status=EXIT 3", "status=FAILED EXIT 3", "status!=finished"):
+            text = self.results("--where", where, "--csv").stdout
+            self.assertEqual([",".join(line.split(",")[:3]) for line in text.splitlines()], failed, where)
+        rows = json.loads(self.results("--where", "status=failed", "--json").stdout)["rows"]
+        self.assertEqual([row["status"] for row in rows], ["EXIT 3"])
+        self.assertIn("no task matches 'status=oom'", self.results("--where", "status=oom").stderr)
+
     def test_of_several_runs_stand_in_one_table(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
