@@ -143,28 +143,28 @@ class Cookbook(GuideTest):
         self.shell(others)
         self.assertEqual(len(self.commands()), 16)
 
-    @tries(COOKBOOK, "yaml", 1)
+    @tries(COOKBOOK, "sh", 2)
     def test_each_line_of_a_file_is_a_command(self):
         self.write("commands.txt", "".join(f"python3 train.py --n {n} && echo 'line  {n}'\n" for n in range(1, 41)))
-        self.run_block(COOKBOOK, 1)
+        self.shell(blocks(COOKBOOK, "sh")[2].replace("2GB", "10MB"))
         self.assertEqual(self.commands(), sorted(f"--n {n}" for n in range(1, 41)))
-        self.assertEqual(self.text("runs/sweep/all/line=7/stdout.log"), "line  7\n")
+        self.assertEqual(self.text("runs/commands/commands/7/stdout.log"), "line  7\n")
 
-    @tries(COOKBOOK, "yaml", 2)
+    @tries(COOKBOOK, "yaml", 1)
     def test_what_folds_came_to_is_there_for_their_mean(self):
-        self.run_block(COOKBOOK, 2)
+        self.run_block(COOKBOOK, 1)
         self.assertEqual(len(re.findall('"acc": 0.5', self.text("runs/sweep/mean/mean-1/all.json"))), 5)
 
-    @tries(COOKBOOK, "yaml", 3)
+    @tries(COOKBOOK, "yaml", 2)
     def test_what_is_trained_is_evaluated_after_it(self):
         self.write("fetch.sh", "#!/bin/sh\ntouch data\n", mode=0o755)
         self.write("train.py", "import sys\nopen('data').close()\nopen(sys.argv[4], 'w').write(sys.argv[2])\n")
         self.write("evaluate.py", "import sys\nprint(open(sys.argv[1]).read())\n")
-        self.run_block(COOKBOOK, 3)
+        self.run_block(COOKBOOK, 2)
         for rate in ("1e-3", "1e-2"):
             self.assertEqual(self.text(f"runs/sweep/evaluate/lr={rate}/stdout.log"), rate + "\n")
 
-    @tries(COOKBOOK, "yaml", 4)
+    @tries(COOKBOOK, "yaml", 3)
     @tries(COOKBOOK, "python", 0)
     def test_long_training_is_saved_at_its_signal_and_goes_on_in_the_next_attempt(self):
         (text,) = blocks(COOKBOOK, "python")
@@ -174,29 +174,29 @@ class Cookbook(GuideTest):
         waits = ("while len(ended) == 0 and state['epoch'] == 3 and os.environ['TRAINYARD_ATTEMPT'] == '1': "
                  "__import__('time').sleep(0.01)")
         self.write("long.py", text.replace(epoch, f"{epoch}\n    {waits}"))
-        self.run_block(COOKBOOK, 4, changed=lambda job: job.replace("12h", "33s").replace("@120", "@30"))
+        self.run_block(COOKBOOK, 3, changed=lambda job: job.replace("12h", "33s").replace("@120", "@30"))
         (task,) = self.status("runs/sweep")["tasks"]
         self.assertEqual(task["attempt"], 2)
         self.assertEqual(json.loads(self.text("runs/sweep/long/long-1/checkpoint.json")), {"epoch": 100})
         self.assertIn("saved, and not done", self.text("runs/sweep/long/long-1/stderr.log"))
 
-    @tries(COOKBOOK, "yaml", 5)
+    @tries(COOKBOOK, "yaml", 4)
     def test_a_search_that_grows_draws_only_what_is_new(self):
-        self.run_block(COOKBOOK, 5)
+        self.run_block(COOKBOOK, 4)
         self.assertEqual(len(self.commands()), 50)
-        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[5].replace("1..50", "1..80"))
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[4].replace("1..50", "1..80"))
         self.trainyard("run", "sweep.yaml", "--resume", expect=0)
         self.assertEqual(self.commands(), sorted(f"--draw {n}" for n in range(51, 81)))
 
-    @tries(COOKBOOK, "yaml", 6)
+    @tries(COOKBOOK, "yaml", 5)
     def test_losses_of_others_code_are_in_the_table(self):
         self.write("theirs.py", "import sys\nprint('epoch 3 loss: 0.31')\nprint('epoch 4 loss:', sys.argv[2])\n")
-        self.run_block(COOKBOOK, 6)
+        self.run_block(COOKBOOK, 5)
         table = self.trainyard("results", "--csv", expect=0).stdout.splitlines()
         self.assertEqual([(row.split(",")[0], row.split(",")[-1]) for row in table],
                          [("lr", "loss"), ("1e-3", "0.001"), ("1e-2", "0.01")])
 
-    @tries(COOKBOOK, "sh", 2)
+    @tries(COOKBOOK, "sh", 3)
     def test_more_is_added_and_some_is_ended_while_it_runs(self):
         self.write("train.py", "open('gate').close()\n")
         os.mkfifo(self.directory / "gate")
@@ -204,7 +204,7 @@ class Cookbook(GuideTest):
         self.write("more.yaml", "groups: [{name: more, tasks: [{command: 'true', cpus: 0}]}]\n")
         yard = self.start("run", "grid.yaml")
         self.until_file("runs/grid/grid/lr=1e-3,batch=32,seed=0/stdout.log")
-        submit, kill = self.lines(2)
+        submit, kill = self.lines(3)
         self.assertIn("submission 2: 1 task in 1 group", self.shell(submit))
         self.assertEqual(len(re.findall("was killed|will not start", self.shell(kill))), 10)
         self.keep_opening_gate(yard)
@@ -214,21 +214,21 @@ class Cookbook(GuideTest):
         self.assertLessEqual({word for task, word in words.items() if "lr=1e-2" in task}, {"KILLED", "SKIPPED"})
         self.assertEqual({word for task, word in words.items() if "lr=1e-2" not in task}, {"FINISHED"})
 
-    @tries(COOKBOOK, "sh", 3, 4)
+    @tries(COOKBOOK, "sh", 4, 5)
     def test_a_nightly_job_leaves_its_table(self):
         self.grid()
-        self.shell(blocks(COOKBOOK, "sh")[3])
+        self.shell(blocks(COOKBOOK, "sh")[4])
         self.assertEqual(len(json.loads(self.text("run.json"))["tasks"]), 20)
         self.assertEqual(len(re.findall(r"^\| 1e-[32] \|", self.text("results.md"), re.M)), 20)
-        said = self.shell(blocks(COOKBOOK, "sh")[4].replace("16GB", "1GB"))
+        said = self.shell(blocks(COOKBOOK, "sh")[5].replace("16GB", "1GB"))
         self.assertEqual(said.count("20 tasks, 20 finished"), 2)
 
 
-    @tries(COOKBOOK, "yaml", 7)
+    @tries(COOKBOOK, "yaml", 6)
     def test_rounds_end_when_they_are_good_enough(self):
-        words = self.run_block(COOKBOOK, 7, changed=lambda job: job.replace("acc >= 0.97", "acc < 1"))
+        words = self.run_block(COOKBOOK, 6, changed=lambda job: job.replace("acc >= 0.97", "acc < 1"))
         self.assertEqual(sorted(words), [*(f"clients.0/client={client}" for client in range(5)), "server.0/server-1"])
-        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[7].replace("repeat: 20", "repeat: 2"))
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[6].replace("repeat: 20", "repeat: 2"))
         self.trainyard("run", "sweep.yaml", "--resume", expect=0)
         directory = str(self.directory / "runs/sweep/server.0/server-1")
         self.assertEqual([directory in line for line in self.commands() if "--from" in line].count(True), 5)
