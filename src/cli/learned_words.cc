@@ -42,7 +42,7 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "Examples:\n"
       "  trainyard learned\n"
       "  trainyard learned show sweep.yaml --json");
-  write_ = learned_->add_subcommand("write", "Write learned estimates into the job file");
+  write_ = learned_->add_subcommand("write", "Update numbers in the job file to learned estimates");
   add_job(*write_, options_);
   add_configuration(*write_, options_.config_file, options_.settings);
   write_->add_flag("--dry-run", options_.dry_run, "Show the changes, and change nothing")
@@ -53,8 +53,10 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "  trainyard learned write sweep.yaml\n"
       "\n"
       "Replaces values of 'memory', 'gpu-memory' and 'duration' that are off by more than 10 %.\n"
-      "Comments, order and blank lines stay; no line is added. 'at least' values, hard limits and\n"
-      "values learned on another GPU are only raised.\n"
+      "Comments, order and blank lines stay. A key that the file does not have is not added: its\n"
+      "learned number is printed. 'at least' values, hard limits and values learned on another "
+      "GPU\n"
+      "are only raised.\n"
       "Exit codes: 0 the file is up to date, 1 some values must be changed by hand, 2 the command\n"
       "line or the job file is wrong.");
   forget_ = learned_->add_subcommand("forget", "Delete learned estimates");

@@ -91,7 +91,7 @@ std::string wrong_with_attempt(const std::string& word) {
 CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
   CLI::App* logs = app.add_subcommand("logs", "Show the output of tasks");
   logs->group(command_groups::kWatch);
-  add_selection(*logs, options.words, options.run_directory);
+  add_selection(*logs, options.words, options.run_directory, kTasksNeededHelp);
   logs->add_flag("--follow,-f", options.follow, "Follow the output until the task ends");
   logs->add_option("--attempt", options.attempt, "Attempt number (default: the last)")
       ->type_name(value_kinds::kNumber)
@@ -101,22 +101,25 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
       ->check(whole_number_within(0, model::kRanksMax));
   logs->add_flag("--stdout", options.only_stdout, "Only standard output (with --stderr: both)");
   logs->add_flag("--stderr", options.only_stderr, "Only standard error");
-  logs->footer(std::string("Examples:\n"
-                           "  trainyard logs lr=0.1,seed=2\n"
-                           "  trainyard logs train/lr=0.1,seed=2 -f\n"
-                           "  trainyard logs 46 lr=0.1,seed=2\n"
-                           "  trainyard logs 46 :failed\n"
-                           "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
-                           "  trainyard logs lr=0.1,seed=2 --rank 3\n"
-                           "\n") +
-               kSelectionHelp +
-               "\n"
-               "Progress bars that redraw a line are shown as their last state.");
+  logs->footer(
+      std::string("Examples:\n"
+                  "  trainyard logs lr=0.1,seed=2\n"
+                  "  trainyard logs train/lr=0.1,seed=2 -f\n"
+                  "  trainyard logs 46 lr=0.1,seed=2\n"
+                  "  trainyard logs 46 :failed\n"
+                  "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
+                  "  trainyard logs lr=0.1,seed=2 --rank 3\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "In a run with several tasks, name a task. Progress bars that redraw a line are shown as\n"
+      "their last state.");
   return logs;
 }
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
-  CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run; other tasks continue");
+  CLI::App* kill =
+      app.add_subcommand("kill", "Kill tasks of a run; tasks that need them are skipped");
   kill->alias("cancel")->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory, kTasksNeededHelp);
   kill->footer(
@@ -128,6 +131,7 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       kSelectionHelp +
       "\n"
       "A running task gets SIGTERM, then SIGKILL after 10 s; the command waits for its end.\n"
+      "Other tasks continue. With 'fail-fast: true', a killed task stops the rest of its group.\n"
       "Exit codes: 0 done, 1 a named task had already ended, 2 nothing was done.");
   return kill;
 }
@@ -157,6 +161,8 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "\n"
       "Deletes what the run's journal lists: task directories, reports, the journal, the copy of\n"
       "the code. Other files stay, and so does an active run. Asks no questions.\n"
+      "A number or a name also finds runs elsewhere: a name means the run here, else the latest\n"
+      "run of this name in any directory.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
   return clean;
 }

@@ -52,7 +52,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "\n"
       "The tasks start over, with all their retries and the memory of the job file. An active\n"
       "run takes them in; a run that has ended is resumed in this terminal with these tasks\n"
-      "alone.\n"
+      "alone. If ./runs has several runs and none is active, name one: 46 :timeout.\n"
       "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done. For a\n"
       "run that had ended they are those of 'run', for these tasks.");
 }

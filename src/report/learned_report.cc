@@ -120,7 +120,7 @@ std::string learned_text(const LearnedPage& page) {
   std::string text = fmt::format("learned estimates of {}", plain(page.job_file));
   if (!page.note.empty()) return text + fmt::format(": none; {}\n", plain(page.note));
   if (page.view.tasks == 0) {
-    return text + ": none yet; a run saves them when it ends\n";
+    return text + ": none yet; a run in which a task took 1 s or longer saves them when it ends\n";
   }
   text += fmt::format(", kept in {}\n", plain(page.kept_in));
   if (!page.used) text += "scheduler.auto-adjust is off: no run uses it\n";

@@ -128,7 +128,8 @@ TEST(LearnedReport, SaysWhenThereIsNothingOrNobodyUsesIt) {
   LearnedPage nothing = learned_page();
   nothing.view = {};
   EXPECT_EQ(learned_text(nothing),
-            "learned estimates of sweep.yaml: none yet; a run saves them when it ends\n");
+            "learned estimates of sweep.yaml: none yet; a run in which a task took 1 s or longer "
+            "saves them when it ends\n");
   nothing.note = "'x' is not used: not JSON\x1b[2J";
   EXPECT_EQ(learned_text(nothing),
             "learned estimates of sweep.yaml: none; 'x' is not used: not JSON[2J\n");

@@ -137,7 +137,7 @@ groups:
 
     def test_shows_what_is_written_and_taken_and_from_which_run(self):
         self.assertEqual(self.learned("job.yaml").stdout,
-                         "learned estimates of job.yaml: none yet; a run saves them when it ends\n")
+                         "learned estimates of job.yaml: none yet; a run in which a task took 1 s or longer saves them when it ends\n")
         self.run_once()
         shown = self.learned().stdout
         self.assertEqual(shown, self.learned("show", "runs/../job.yaml").stdout.replace("runs/../job.yaml", "job.yaml"))
