@@ -84,6 +84,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   Result<job::LoadOptions> load = load_options(file, words.config_file, words.settings);
   if (!load) return mistaken(load.error());
   load->gpus_unknown = true;
+  load->only_shown = words.only_shown;
   load->line_names = checked.line_names;
   if (!is_command) load->starts_with = "submit";
   std::expected<job::Job, text::Mistakes> job =
@@ -108,7 +109,8 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
   const auto checked = check_job({.job_file = {},
                                   .words = options.words,
                                   .config_file = options.config_file,
-                                  .settings = options.settings});
+                                  .settings = options.settings,
+                                  .only_shown = options.dry_run});
   if (!checked) return std::unexpected(checked.error());
   options.job_file = checked->directory + "/command.yaml";
   options.job_text = checked->text;

@@ -21,6 +21,7 @@ struct JobWords {
   const CommandWords& words;
   std::string config_file;
   std::vector<std::string> settings;
+  bool only_shown = false;  ///< As job::LoadOptions has it.
 };
 
 struct CheckedJob {

@@ -180,6 +180,20 @@ class Submitting(QueueTest):
         self.assertEqual(self.words_of(number), {"commands/1": "FINISHED", "commands/2": "EXIT 3"})
         self.assertEqual((self.directory / "runs/commands/commands/1/stdout.log").read_text(), "one {x}\n")
 
+    def test_what_a_command_can_never_have_here_is_a_note_where_it_is_only_shown(self):
+        def run(*words):
+            return subprocess.run([TRAINYARD, "run", *words, "--", "true"], cwd=self.directory, env=self.environment,
+                                  capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        for option, value, why in (("--memory", "900TB", "needs 900 TB of memory, this machine has"),
+                                   ("--cpus", "900", "needs 900 CPUs, this machine has")):
+            shown = run(option, value, "--dry-run")
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn(f"\n{option}: group 'true': task 'true' can never run here: {why}", shown.stdout)
+            refused = run(option, value)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn(f"task 'true' can never run here: {why}", refused.stderr)
+        self.assertFalse((self.directory / "runs").exists())
+
     def test_run_takes_the_same_words(self):
         def run(*words):
             return subprocess.run([TRAINYARD, "run", *LIGHT, *words], cwd=self.directory, env=self.environment,
