@@ -13,6 +13,35 @@ namespace {
 constexpr std::size_t kLongest = 64;
 using Row = std::array<std::size_t, kLongest + 1>;
 
+/// What other tools call something, where no spelling mistake leads to our name.
+struct OtherName {
+  std::string_view word;
+  std::string_view ours;
+};
+constexpr std::array<OtherName, 11> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
+                                                 {.word = "time", .ours = "time-limit"},
+                                                 {.word = "walltime", .ours = "time-limit"},
+                                                 {.word = "mem", .ours = "memory"},
+                                                 {.word = "cwd", .ours = "working-directory"},
+                                                 {.word = "workdir", .ours = "working-directory"},
+                                                 {.word = "chdir", .ours = "working-directory"},
+                                                 {.word = "environment", .ours = "env"},
+                                                 {.word = "cmd", .ours = "command"},
+                                                 {.word = "depends-on", .ours = "needs"},
+                                                 {.word = "dependencies", .ours = "needs"}}};
+
+std::string_view without_dashes(std::string_view word) {
+  return word.starts_with("--") ? word.substr(2) : word;
+}
+
+std::optional<std::string_view> called_otherwise(std::string_view word,
+                                                 std::span<const std::string_view> candidates) {
+  const auto* const other = std::ranges::find(kOtherNames, without_dashes(word), &OtherName::word);
+  if (other == kOtherNames.end()) return std::nullopt;
+  const auto found = std::ranges::find(candidates, other->ours, without_dashes);
+  return found == candidates.end() ? std::nullopt : std::optional(*found);
+}
+
 /// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
 std::size_t edits(std::string_view a, std::string_view b) {
   Row two_above{};
@@ -38,6 +67,7 @@ std::size_t edits(std::string_view a, std::string_view b) {
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongest) return std::nullopt;
+  if (const auto other = called_otherwise(word, candidates)) return other;
   std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
   std::optional<std::string_view> best;
   for (const std::string_view candidate : candidates) {

@@ -7,7 +7,8 @@
 
 namespace trainyard {
 
-/// The candidate that takes the fewest edits (insert, delete, replace, swap of neighbours) to make
+/// The candidate that other tools call `word` ("timeout" for "time-limit", also with two dashes
+/// before it), else the one that takes the fewest edits (insert, delete, replace, swap of neighbours) to make
 /// of `word`, the first of several; nothing when even that one takes more than a third of the
 /// word's letters (at least one edit is always allowed). Costs |word| x |candidate| for each
 /// candidate; words over 64 letters match nothing.

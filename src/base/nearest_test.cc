@@ -22,6 +22,17 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
 
 TEST(Nearest, CountsASwapOfNeighboursOnce) { EXPECT_EQ(nearest("di", kKeys), "id"); }
 
+TEST(Nearest, KnowsWhatOtherToolsCallIt) {
+  constexpr std::array<std::string_view, 4> kOptions{"--name", "--time-limit", "--memory",
+                                                     "--cpus"};
+  EXPECT_EQ(nearest("--time", kOptions), "--time-limit") << "and not --name, which is nearer";
+  EXPECT_EQ(nearest("--timeout", kOptions), "--time-limit");
+  EXPECT_EQ(nearest("--mem", kOptions), "--memory");
+  EXPECT_EQ(nearest("mem", kKeys), "memory");
+  EXPECT_EQ(nearest("depends-on", kKeys), "needs");
+  EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
+}
+
 TEST(Nearest, SaysNothingWhenNoWordIsNear) {
   EXPECT_EQ(nearest("colour", kKeys), std::nullopt);
   EXPECT_EQ(nearest("", kKeys), std::nullopt);

@@ -1,6 +1,8 @@
 #include "cli/did_you_mean.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,17 +44,37 @@ std::string unknown(std::string_view what, std::string_view word,
 
 }  // namespace
 
+std::string parallel_option(const CLI::App& command, std::string_view word, std::string_view next) {
+  constexpr std::array<std::string_view, 4> kOptions{"--jobs", "--max-parallel", "--max-procs",
+                                                     "--parallel"};
+  const bool is_short = word.starts_with("-j");
+  const std::string_view name = word.substr(0, is_short ? 2 : word.find('='));
+  if (!is_short && std::ranges::find(kOptions, name) == kOptions.end()) return {};
+  if (command.get_option_no_throw("--set") == nullptr) return {};
+  std::string_view count = word.substr(name.size());
+  if (count.starts_with('=')) count.remove_prefix(1);
+  if (count.empty()) count = next;
+  const bool is_count =
+      !count.empty() && count.find_first_not_of("0123456789") == std::string_view::npos;
+  return fmt::format(
+      "unknown option '{}'; '--set scheduler.max-process={}' limits the tasks that run at once",
+      is_short ? word : name, is_count ? count : "4");
+}
+
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
                          std::string_view cure) {
   const CLI::App* here = &app;
   std::string command = app.get_name();
-  for (const std::string_view word : words.subspan(1)) {
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    const std::string_view word = words[at];
     if (word == "--") break;
     if (word.starts_with("--")) {
       const std::string_view name = word.substr(0, word.find('='));
       const std::vector<std::string> options = options_of(*here);
       if (std::ranges::find(options, name) != options.end()) continue;
       if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
+      const std::string_view value = at + 1 < words.size() ? words[at + 1] : "";
+      if (std::string limit = parallel_option(*here, word, value); !limit.empty()) return limit;
       return unknown("option", name, options, command);
     }
     const std::vector<const CLI::App*> commands = commands_of(*here);

@@ -11,6 +11,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/bytes.h"
+#include "base/duration_text.h"
 #include "cli/did_you_mean.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
@@ -78,14 +80,38 @@ std::string with_separator(const CLI::App& app, const TypedWords& typed) {
   return line;
 }
 
-/// The first word that nothing takes, in the order in which they were typed.
-std::string extra_word(const CLI::App& app, std::span<const char* const> words) {
+/// A word that nothing takes, and the word after it.
+struct ExtraWord {
+  std::string word;
+  std::string next;
+};
+
+/// The first of them, in the order in which they were typed.
+ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   const std::vector<std::string> extras = app.remaining(/*recurse=*/true);
   const auto is_extra = [&extras](const char* word) {
     return std::ranges::find(extras, std::string_view(word)) != extras.end();
   };
   const auto first = std::ranges::find_if(words.subspan(1), is_extra);
-  return first == words.end() ? extras.front() : *first;
+  if (first == words.end()) return {.word = extras.front(), .next = {}};
+  return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
+}
+
+/// Whether a command was typed where this command takes a job file: "plan -- python3 fit.py".
+bool is_command_for_job_file(const CLI::App& command, std::span<const char* const> words) {
+  const CLI::Option* const job = command.get_option_no_throw("job");
+  if (job == nullptr || !job->get_required() || takes_command(command.get_name())) return false;
+  const auto separator = std::ranges::find(words, std::string_view("--"));
+  if (separator != words.end()) return true;
+  const std::vector<std::string> given = job->results();
+  return !given.empty() && !job::is_named_as_job(given.front());
+}
+
+/// Whether "1" and this word are a size or a time, by the kind of an option: "GB", "h".
+bool is_unit(const std::string& kind, const std::string& word) {
+  if (word.empty() || word.find_first_of("0123456789.") != std::string::npos) return false;
+  if (kind == value_kinds::kSize) return parse_bytes("1" + word).has_value();
+  return kind == value_kinds::kTime && parse_duration("1" + word).has_value();
 }
 
 std::string missing_command(const Command& command) {
@@ -142,6 +168,12 @@ std::string missing_value_mistake(const CLI::App& app, std::span<const char* con
     // Options of another program may have the same names.
     const bool may_be_option = option->get_type_name() == value_kinds::kOptions;
     if (is_option && !may_be_option) return missing_value(word, *option);
+    const bool is_number =
+        !value.empty() && value.find_first_not_of("0123456789.") == std::string::npos;
+    if (is_number && at + 2 < words.size() && is_unit(option->get_type_name(), words[at + 2])) {
+      return fmt::format("{} {} {}: write the value and its unit as one word: {}{}", word, value,
+                         words[at + 2], value, words[at + 2]);
+    }
     ++at;
   }
   return {};
@@ -157,7 +189,14 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
       separated.empty() ? "" : fmt::format("a command goes after '--': {}", separated);
   if (std::string unknown = unknown_word(app, typed.words, cure); !unknown.empty()) return unknown;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    const std::string extra = extra_word(app, typed.words);
+    const auto [extra, next] = extra_word(app, typed.words);
+    if (std::string limit = parallel_option(*command.app, extra, next); !limit.empty()) {
+      return limit;
+    }
+    if (is_command_for_job_file(*command.app, typed.words)) {
+      return fmt::format("'{}' takes a job file, not a command: use '{}'", command.name,
+                         first_example(command));
+    }
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
     if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
     return fmt::format("unknown option '{}'; '{} --help' lists them", extra, command.name);

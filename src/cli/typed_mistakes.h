@@ -17,8 +17,9 @@ struct TypedWords {
   bool has_command = false;            ///< That '--' was typed.
 };
 
-/// "--memory needs a value: SIZE", if the next word is another option of the command; empty: no
-/// option lacks its value in this way. CLI11 would take that other option for the value. `words`
+/// "--memory needs a value: SIZE", if the next word is another option of the command, and "write the
+/// value and its unit as one word: 3GB" for "--memory 3 GB"; empty: all values are whole. CLI11 would
+/// take the other option for the value, and the unit for a job file. `words`
 /// begin with the program's name.
 std::string missing_value_mistake(const CLI::App& app, std::span<const char* const> words);
 

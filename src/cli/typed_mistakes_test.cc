@@ -28,6 +28,8 @@ class TypedMistakes : public testing::Test {
     run->add_flag("--json", flag_);
     CLI::App* const plan = app_.add_subcommand("plan", "");
     plan->add_option("job", text_)->type_name(value_kinds::kJobFile)->required();
+    plan->add_option("--set", text_)->type_name(value_kinds::kSetting);
+    plan->add_option("--time-limit", text_)->type_name(value_kinds::kTime);
     plan->footer("Examples:\n  trainyard plan sweep.yaml\n  trainyard plan --json");
     CLI::App* const config = app_.add_subcommand("config", "");
     config->require_subcommand(1);
@@ -81,6 +83,31 @@ TEST_F(TypedMistakes, NameTheNearestWord) {
   EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
 }
 
+TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--timeout", "3h"}),
+            "unknown option '--timeout' (did you mean '--time-limit'?)");
+  const auto limit = [](const std::string& option, const std::string& count) {
+    return "unknown option '" + option + "'; '--set scheduler.max-process=" + count +
+           "' limits the tasks that run at once";
+  };
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "-j8"}), limit("-j8", "8"));
+  EXPECT_EQ(mistake_in({"plan", "-j", "8", "a.yaml"}), limit("-j", "8"));
+  EXPECT_EQ(mistake_in({"plan", "--jobs=8", "a.yaml"}), limit("--jobs", "8"));
+  EXPECT_EQ(mistake_in({"plan", "--max-parallel", "many", "a.yaml"}), limit("--max-parallel", "4"));
+  EXPECT_EQ(mistake_in({"config", "init", "--jobs", "8"}),
+            "unknown option '--jobs'; 'trainyard config init --help' lists them")
+      << "it takes no settings";
+}
+
+TEST_F(TypedMistakes, SayThatAJobFileIsNoCommand) {
+  const std::string message =
+      "'trainyard plan' takes a job file, not a command: use 'trainyard plan sweep.yaml'";
+  EXPECT_EQ(mistake_in({"plan", "--", "python3", "fit.py"}), message);
+  EXPECT_EQ(mistake_in({"plan", "python3", "fit.py"}), message);
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "b.yaml"}),
+            "unexpected argument 'b.yaml'\n'trainyard plan --help' shows the usage");
+}
+
 TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
   EXPECT_EQ(mistake_in({"run", "python3", "fit it.py"}),
             "unexpected argument 'fit it.py'; a command goes after '--': trainyard run -- python3 "
@@ -111,6 +138,15 @@ TEST_F(TypedMistakes, TakeNoOptionForTheValueOfAnotherOne) {
   EXPECT_EQ(missing_in({"run", "--json", "--cpus", "--memory=4GB"}), "--cpus needs a number");
   EXPECT_EQ(missing_in({"config", "init", "--file", "--help"}), "--file needs a value: FILE");
   EXPECT_EQ(missing_in({"ranks", "-n", "--ranks", "2"}), "-n needs a number");
+}
+
+TEST_F(TypedMistakes, JoinAValueWithItsUnit) {
+  EXPECT_EQ(missing_in({"run", "--memory", "3", "GB"}),
+            "--memory 3 GB: write the value and its unit as one word: 3GB");
+  EXPECT_EQ(missing_in({"plan", "--time-limit", "1.5", "h", "a.yaml"}),
+            "--time-limit 1.5 h: write the value and its unit as one word: 1.5h");
+  EXPECT_EQ(missing_in({"run", "--memory", "3", "sweep.yaml"}), "");
+  EXPECT_EQ(missing_in({"run", "--cpus", "3", "GB"}), "") << "a number has no unit";
 }
 
 TEST_F(TypedMistakes, LeaveValuesThatOnlyLookLikeOptions) {

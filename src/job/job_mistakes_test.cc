@@ -66,6 +66,9 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
   EXPECT_THAT(in_group("mem: 1GB\nenvironment: {}"),
               ElementsAre(HasSubstr("unknown key 'mem' (did you mean 'memory'?)"),
                           HasSubstr("unknown key 'environment' (did you mean 'env'?)")));
+  EXPECT_THAT(in_group("timeout: 3h\ncwd: x"),
+              ElementsAre(HasSubstr("unknown key 'timeout' (did you mean 'time-limit'?)"),
+                          HasSubstr("unknown key 'cwd' (did you mean 'working-directory'?)")));
   EXPECT_THAT(
       in_task("command: x, name: y, matrix: {}, needs: [], max-parallel: 1, fail-fast: 1"),
       ElementsAre(

@@ -18,20 +18,15 @@ constexpr std::array<text::Elsewhere, 4> kNotOfJob{{
 constexpr std::string_view kNotRetries =
     "unknown key; use 'retries' for the number of retries after a failure, or 'oom-retries' after "
     "out of memory";
-constexpr std::array<text::Elsewhere, 7> kNotOfGroup{{
+constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
-    {.key = "environment", .message = "unknown key 'environment' (did you mean 'env'?)"},
-    {.key = "mem", .message = "unknown key 'mem' (did you mean 'memory'?)"},
     {.key = "retry", .message = kNotRetries},
     {.key = "nretry", .message = kNotRetries},
     {.key = "max-retries", .message = kNotRetries},
 }};
-constexpr std::array<text::Elsewhere, 14> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name' (did you mean 'id'?)"},
-    {.key = "cmd", .message = "unknown key 'cmd' (did you mean 'command'?)"},
-    {.key = "environment", .message = "unknown key 'environment' (did you mean 'env'?)"},
-    {.key = "mem", .message = "unknown key 'mem' (did you mean 'memory'?)"},
     {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
      .message = "'needs' belongs to the group; with 'needs: [{group: train, match: matrix}]' each "
