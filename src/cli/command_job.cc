@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "job/task_keys.h"
 #include "sys/files.h"
+#include "text/file_name.h"
 #include "text/shell_quote.h"
 #include "text/text_file.h"
 
@@ -251,6 +252,12 @@ std::string without_placeholders(const std::string& text) {
 Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory) {
   if (!words.command.empty() && !words.each_line.empty()) {
     return std::unexpected(Error{"a command after '--' and --each-line cannot be combined"});
+  }
+  if (!words.name.empty()) {
+    if (const auto why = text::why_unsafe(words.name)) {
+      return std::unexpected(Error{fmt::format(
+          "--name: the name '{}' {}; it must be a valid directory name", words.name, *why)});
+    }
   }
   // Without a matrix there is nothing that a brace could stand for, and all is as it was typed.
   const bool as_typed = words.matrix.empty();

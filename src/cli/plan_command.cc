@@ -65,6 +65,12 @@ std::vector<model::Gpu> made_up_gpus(const std::vector<Bytes>& memories) {
 Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
   std::vector<model::Gpu> gpus;
   if (text == "0") return gpus;
+  if (!text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos) {
+    return std::unexpected(
+        Error{fmt::format("--gpus: '{}' does not say how much memory a GPU has (did you mean "
+                          "'{}x24GB'?)",
+                          text, text)});
+  }
   int count = 1;
   std::string_view memory = text;
   const std::size_t times = text.find('x');
@@ -392,6 +398,15 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
   return found;
 }
 
+/// Whether the job cannot be planned because this machine, which nobody named, has no GPU.
+bool wants_gpus_here(const PlanOptions& options, const model::Capacity& here,
+                     const text::Mistakes& mistakes) {
+  return options.gpus.empty() && options.machines.empty() && here.gpus.empty() &&
+         std::ranges::any_of(mistakes, [](const text::Mistake& mistake) {
+           return mistake.of_machine && mistake.message.contains("GPU");
+         });
+}
+
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
@@ -412,7 +427,14 @@ ExitCode plan_command(const PlanOptions& options) {
     if (!added && !mistakes) mistakes = std::move(added.error());
   }
   progress.finish();
-  if (jobs.empty() && mistakes) return fail(*mistakes);
+  if (jobs.empty() && mistakes) {
+    const ExitCode code = fail(*mistakes);
+    if (wants_gpus_here(options, machine.reading.capacity, *mistakes)) {
+      sys::write_standard_error(
+          "trainyard: plan for a machine with GPUs: 'trainyard plan --gpus 1x24GB'\n");
+    }
+    return code;
+  }
   view.plan = &jobs.front().plan;
   if (!options.html.empty()) {
     const Result<void> written = sys::replace_file(options.html, report::plan_html(view));

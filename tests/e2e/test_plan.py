@@ -65,6 +65,7 @@ class Plan(YardTest):
     def test_mistakes_are_told(self):
         self.job(SWEEP)
         for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "'0x4GB' is not valid; write it as in 4x24GB"),
+                           (("--gpus", "2"), "--gpus: '2' does not say how much memory a GPU has (did you mean '2x24GB'?)"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
                            (("--gpus", "0"), "needs a GPU, this machine has none"),
                            (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here has 7.2 GB"),
@@ -72,6 +73,13 @@ class Plan(YardTest):
                            (("--gpus", "24GB", "--memory", "64gb"), "--memory: ")):
             with self.subTest(words):
                 self.assertIn(why, self.plan(*words, expect=2).stderr)
+
+    def test_without_gpus_says_how_to_plan_for_some(self):
+        self.job(SWEEP)
+        refused = self.plan().stderr
+        if "this machine has none" in refused:
+            self.assertTrue(refused.endswith("trainyard: plan for a machine with GPUs: 'trainyard plan --gpus 1x24GB'\n"), refused)
+        self.assertNotIn("plan for a machine", self.plan("--gpus", "0", expect=2).stderr)
 
     def test_what_is_not_known_is_said(self):
         self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")

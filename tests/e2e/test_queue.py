@@ -210,6 +210,8 @@ class Submitting(QueueTest):
         bad = run("--name", "bad", "--", "exit 3")
         self.assertEqual(bad.returncode, 1, bad.stderr)
         self.assertIn("EXIT 3", bad.stdout)
+        self.assertEqual(run("--name", "a/b", "--", "true").stderr,
+                         "--name: the name 'a/b' has a '/'; it must be a valid directory name\n")
         wrong = run("--gpu-memory", "10GBB", "--", "true")
         self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
         self.assertTrue(wrong.stderr.startswith("--gpu-memory: group 'true': "), wrong.stderr)
