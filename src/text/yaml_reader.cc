@@ -84,9 +84,37 @@ std::size_t closing_quote(std::string_view text, std::size_t start) {
   return std::string_view::npos;
 }
 
+constexpr std::array<std::string_view, 2> kAfterColon{"illegal map value",
+                                                      "end of map flow not found"};
+
 std::string_view in_plain_words(std::string_view message) {
   const auto found = std::ranges::find(kPlainTexts, message, &PlainText::of_library);
   return found == kPlainTexts.end() ? message : found->plain;
+}
+
+/// The value in a line that is not in quotes and has another ": " in it, as "command: echo a: b";
+/// empty: there is none. In braces a value ends at a comma.
+std::string_view value_with_colon(std::string_view text,
+                                  const std::vector<std::size_t>& line_starts, int line) {
+  constexpr std::string_view kSign = ": ";
+  if (line < 0 || std::cmp_greater_equal(line, line_starts.size())) return {};
+  std::string_view rest = text.substr(line_starts[static_cast<std::size_t>(line)]);
+  rest = rest.substr(0, std::min(rest.find('\n'), rest.find(" #")));
+  bool in_braces = false;
+  while (true) {
+    const std::size_t sign = rest.find(kSign);
+    if (sign == std::string_view::npos) return {};
+    in_braces = in_braces || rest.substr(0, sign).contains('{');
+    rest.remove_prefix(sign + kSign.size());
+    const std::size_t start = rest.find_first_not_of(' ');
+    if (start == std::string_view::npos) return {};
+    rest.remove_prefix(start);
+    const std::string_view value =
+        rest.substr(0, in_braces ? rest.find_first_of(",}") : std::string_view::npos);
+    const bool is_plain =
+        std::string_view("\"'[{&*|>").find(rest.front()) == std::string_view::npos;
+    if (is_plain && value.contains(kSign)) return value.substr(0, value.find_last_not_of(' ') + 1);
+  }
 }
 
 /// What the library does not say of a line that is indented with a tab.
@@ -411,6 +439,14 @@ void YamlDocument::parse() {
   } catch (const YAML::Exception& wrong) {
     if (const auto quote = builder.open_quote()) {
       refuse(*quote, kOpenQuote);
+      return;
+    }
+    const bool may_be_colon = std::ranges::find(kAfterColon, wrong.msg) != kAfterColon.end();
+    const std::string_view value =
+        may_be_colon ? value_with_colon(text_, line_starts_, wrong.mark.line) : std::string_view();
+    if (!value.empty()) {
+      refuse(wrong.mark, fmt::format("not valid YAML: text with ': ' needs quotes{}",
+                                     value.contains('\'') ? "" : ", as in " + quoted_name(value)));
       return;
     }
     refuse(wrong.mark,

@@ -124,6 +124,12 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   EXPECT_THAT(mistakes_in("- a:1\n  b: 2\n"),
               wrong("2:4: not valid YAML: wrong indentation, or no space after ':' here or in the "
                     "line above"));
+  EXPECT_THAT(mistakes_in("- a: echo b: c\n"),
+              wrong("1:12: not valid YAML: text with ': ' needs quotes, as in 'echo b: c'"));
+  EXPECT_THAT(mistakes_in("- {a: 1, b: echo c: d}  # so: it is\n"),
+              wrong("1:19: not valid YAML: text with ': ' needs quotes, as in 'echo c: d'"));
+  EXPECT_THAT(mistakes_in("a: it's: b\n"),
+              wrong("1:8: not valid YAML: text with ': ' needs quotes"));
   EXPECT_THAT(mistakes_in("a:\n  - b: c\n   d: 2\n"),
               wrong("3:4: not valid YAML: wrong indentation in a list"));
   EXPECT_THAT(mistakes_in("a: \"x\" y\n"),
