@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -263,15 +264,28 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }
 
-/// One task after the other, each under its name; those that have no such log are left out.
+/// One task after the other, each under its name. Of a task without such a log there is a line that
+/// says so; an error if no task has one.
 ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
                       const std::string& run, const std::vector<journal::TaskRow>& tasks) {
   if (options.follow) return fail("only one task can be followed at a time; name it");
+  const auto has_log = [&options](const journal::TaskRow& task) {
+    return wrong_with(options, task).empty();
+  };
+  if (std::ranges::none_of(tasks, has_log)) {
+    constexpr std::size_t kNamedMax = 3;
+    std::string why;
+    for (const journal::TaskRow& task : tasks | std::views::take(kNamedMax)) {
+      why += (why.empty() ? "" : ", ") + wrong_with(options, task);
+    }
+    if (tasks.size() > kNamedMax) why += fmt::format(", and {} more", tasks.size() - kNamedMax);
+    return fail("no selected task has such a log: " + why);
+  }
   for (const journal::TaskRow& task : tasks) {
     const bool first = &task == &tasks.front();
     const std::string wrong = wrong_with(options, task);
-    const std::string heading = fmt::format("{}==> {}{} <==\n", first ? "" : "\n", shown_name(task),
-                                            wrong.empty() ? "" : " has no such log");
+    const std::string heading =
+        fmt::format("{}==> {} <==\n", first ? "" : "\n", wrong.empty() ? shown_name(task) : wrong);
     if (!print(heading)) return ExitCode::TaskFailed;
     if (!wrong.empty()) continue;
     const ExitCode shown = follow(reader, options, run, task);

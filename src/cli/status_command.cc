@@ -124,7 +124,8 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   Result<std::string> run = find_run(options.words.front());
   if (run) return TasksOfRun{.run = std::move(*run), .patterns = {}, .states = {}};
   Result<TasksOfRun> asked = read_selection(words);
-  if (!asked) return std::unexpected(std::move(run.error()));
+  const bool is_state = options.words.front().starts_with(':');
+  if (!asked) return std::unexpected(std::move(is_state ? asked.error() : run.error()));
   if (const Result<void> there = check_tasks(*asked); !there) {
     if (unknown_number_in(options.words.front())) return std::unexpected(there.error());
     return std::unexpected(

@@ -71,7 +71,14 @@ bool may_be_done(const WishOptions& options, const journal::TaskRow& task) {
   return true;
 }
 
+bool is_held_already(const WishOptions& options, const journal::TaskRow& task) {
+  return options.what == What::Hold && report::is_in(task.standing, report::TaskState::OnHold);
+}
+
 Error cannot_be_done(const WishOptions& options, const journal::TaskRow& task) {
+  if (is_held_already(options, task)) {
+    return Error{fmt::format("{} is on hold already", shown_name(task))};
+  }
   const std::string_view why = options.what == What::Hold ? "only waiting tasks can be put on hold"
                                : options.what == What::Release
                                    ? "only tasks on hold can be released"
@@ -135,13 +142,20 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   const bool names_one = std::ranges::any_of(*tasks, [&](const journal::TaskRow& task) {
     return named.contains(task.index) && !may_be_done(options, task);
   });
+  const bool all_held = std::ranges::all_of(
+      *tasks, [&options](const journal::TaskRow& task) { return is_held_already(options, task); });
   std::string passed_over = pass_over(options, *tasks);
+  if (all_held) {
+    return std::unexpected(Error{fmt::format("all of these tasks of '{}' are on hold already",
+                                             seen_from_here(selection->run))});
+  }
   if (tasks->empty()) {
-    return std::unexpected(Error{fmt::format("none of these tasks of '{}' is one that {}",
-                                             seen_from_here(selection->run),
-                                             options.what == What::Hold      ? "waits"
-                                             : options.what == What::Release ? "is on hold"
-                                                                             : "has not ended")});
+    return std::unexpected(
+        Error{fmt::format("no selected task of '{}' {}; {}", seen_from_here(selection->run),
+                          options.what == What::Hold      ? "is waiting"
+                          : options.what == What::Release ? "is on hold"
+                                                          : "can be changed: all have ended",
+                          passed_over)});
   }
   return Wished{.run = selection->run,
                 .socket = std::move(*socket),

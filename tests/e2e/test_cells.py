@@ -138,13 +138,16 @@ groups:
         self.assertEqual(self.trainyard("update", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
         self.assertEqual(self.words()["train/a"], "ON_HOLD")
         self.assertIn("train, 1 task: is on hold; 'trainyard release' lets it start", self.trainyard("status").stdout)
-        self.assertIn("train/a is ON_HOLD: only waiting tasks can be put on hold", self.trainyard("hold", "a", expect=2).stderr)
+        self.assertIn("train/a is on hold already", self.trainyard("hold", "a", expect=2).stderr)
         self.assertIn("train/first is RUNNING: only waiting tasks can be put on hold", self.trainyard("hold", "first", expect=2).stderr)
         both = self.trainyard("hold", "first", "a", "b", "--dry-run", expect=0)
         self.assertEqual((both.stdout, both.stderr), ("train/b is selected\n", "trainyard: not changed: "
                                                       "train/first is RUNNING, train/a is ON_HOLD\n"))
         named = self.trainyard("hold", "first", "b", expect=1)
         self.assertEqual((named.stdout, named.stderr), ("train/b on hold\n", "trainyard: not changed: train/first is RUNNING\n"))
+        self.assertIn("all of these tasks of 'runs/job' are on hold already", self.trainyard("hold", "a", "b", expect=2).stderr)
+        self.assertIn("no selected task of 'runs/job' is waiting; not changed: train/first is RUNNING, train/a is ON_HOLD",
+                      self.trainyard("hold", "first", "a", expect=2).stderr)
         self.assertEqual(self.trainyard("release", "b", expect=0).stdout, "train/b may start\n")
         others = self.trainyard("hold", "*", "--dry-run", expect=0).stderr
         self.assertIn("not changed: train/first is RUNNING", others)

@@ -126,6 +126,14 @@ class Selection(YardTest):
         self.assertIn("only one task can be followed at a time", self.trainyard("logs", "*", "-f", expect=2).stderr)
         self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("logs", ":oom", expect=2).stderr)
 
+    def test_logs_of_tasks_that_have_not_started_are_missed_as_that_of_one(self):
+        self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
+        one, other = "train/lr=0.1,seed=0 has not started", "train/lr=0.1,seed=1 has not started"
+        self.assertIn(one, self.trainyard("logs", "lr=0.1,seed=0", expect=2).stderr)
+        none = self.trainyard("logs", "lr=0.1", expect=2)
+        self.assertEqual((none.stdout, none.stderr), ("", f"trainyard: no selected task has such a log: {one}, {other}\n"))
+        self.assertIn(f"==> {one} <==\n", self.trainyard("logs", "seed=0", expect=0).stdout)
+
     def test_what_means_nothing_is_told_with_what_comes_near(self):
         self.run_sweep()
         (self.directory / "runs/refused").mkdir()
@@ -139,6 +147,7 @@ class Selection(YardTest):
                             (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
+        self.assertIn("unknown state ':nosuch'; use :waiting, :on-hold, ", self.trainyard("status", ":nosuch", expect=2).stderr)
 
     def test_a_number_that_is_no_run_is_named_by_every_command(self):
         self.run_sweep()
