@@ -146,6 +146,22 @@ TEST(ParallelEnd, EndsPipelinesTogether) {
   EXPECT_TRUE(result) << result.text();
 }
 
+TEST(ParallelEnd, EndsAPipelineThatBeginsToRunWhenAllAreToEnd) {
+  const sys::TemporaryDirectory place;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 1) throw std::runtime_error("boom");
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop, follow_nobody);
+    static_cast<void>(loop.events().wait_for("never", worker.ending()));
+    loop.use("step",
+             [&](Train&) { static_cast<void>(loop.events().wait_for("never", loop.ending())); });
+    std::ofstream(place / "why") << loop.run().why;
+  });
+  EXPECT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(sys::content_of(place / "why"), "worker 1 failed: std::runtime_error: boom");
+}
+
 TEST(ParallelEnd, FollowsWhomItIsTold) {
   ParallelOptions options = quiet(3);
   options.roles = {{role::kLearner}, {role::kCollector}, {role::kEvaluator}};

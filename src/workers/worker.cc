@@ -192,10 +192,12 @@ void WorkerState::follow(const Connected& connected, const wire::PeerWord& word)
 
 void WorkerState::run_begins(const PipelineBase& loop) {
   channel->settle();
-  // One that has ended before this run is an end of it, too: nothing will come of it.
+  // What came before this run ends it, too: that all workers end, and one that has ended, of which
+  // nothing will come.
   const std::scoped_lock lock(mutex_);
   for (const Connected& each : connected_) {
     if (each.loop != &loop) continue;
+    if (!why_ending_.empty()) each.loop->finish(why_ending_);
     for (const auto& [node, word] : over_) follow(each, word);
   }
 }
