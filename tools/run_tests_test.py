@@ -164,6 +164,11 @@ class A(unittest.TestCase):
         self.add("process/skips", "[ $attempt = 1 ] && exit 1; exit 77", labels="process", keys="SKIP_RETURN_CODE 77")
         self.assertEqual(self.outcome()[1][-2:], ["failed: process/skips", "2 passed, 1 failed"])
 
+    def leaves(self, program):
+        """A test's command, which ends when it has become that program in the background."""
+        return (f"setsid {program} 2000 > /dev/null 2>&1 & echo $! > {self.build}/pid; "
+                f"until grep -q '^{program}' /proc/$!/cmdline; do :; done")
+
     def test_kills_what_a_test_that_hung_has_left_before_it_is_repeated(self):
         program = self.build / "left"
         shutil.copy("/bin/sleep", program)
@@ -178,7 +183,7 @@ class A(unittest.TestCase):
         program = self.build / "left"
         shutil.copy("/bin/sleep", program)
         self.add("process/flaky", "[ $attempt = 2 ]", labels="process")
-        self.add("process/leaves", f"setsid {program} 2000 > /dev/null 2>&1 & echo $! > {self.build}/pid", labels="process")
+        self.add("process/leaves", self.leaves(program), labels="process")
         code, lines = self.outcome()
         left = (self.build / "pid").read_text().strip()
         self.assertEqual((code, lines), (0, ["flaky: process/flaky (2 of 3)", f"killed: {left}: {program} 2000", "4 passed, 0 failed"]))
@@ -256,7 +261,7 @@ class A(unittest.TestCase):
         self.addCleanup(there.wait)
         self.addCleanup(there.kill)
         self.assertEqual(self.outcome(), (0, ["2 passed, 0 failed"]), "what ran before is no test's")
-        self.add("process/leaves", f"setsid {program} 2000 > /dev/null 2>&1 & echo $! > {self.build}/pid", labels="process")
+        self.add("process/leaves", self.leaves(program), labels="process")
         code, lines = self.outcome()
         left = (self.build / "pid").read_text().strip()
         self.addCleanup(lambda: os.kill(int(left), signal.SIGKILL))

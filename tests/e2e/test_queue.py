@@ -284,7 +284,9 @@ class Following(QueueTest):
         first = self.command_of("true", "--needs", held, "--name", "first")
         entry = (self.queue / "waiting" / first).read_bytes()
         for number in range(2000, 2999):
-            (self.queue / f"waiting/{number}").write_bytes(entry.replace(f"number={first}".encode(), f"number={number}".encode()))
+            whole = self.queue / "whole"  # The queue must not see half of one.
+            whole.write_bytes(entry.replace(f"number={first}".encode(), f"number={number}".encode()))
+            whole.rename(self.queue / f"waiting/{number}")
         self.assertEqual(len(self.living()), 1001)
         with open(f"/proc/{self.server()}/status") as status:
             self.trainyard("submit", *LIGHT, "--needs", held, "--", "true", expect=0)
