@@ -444,18 +444,21 @@ void Router::flush() {
   for (const auto& [node, why] : std::exchange(to_drop_, {})) drop(node, why);
 }
 
+bool Router::send_some(RouterPeer& peer) {
+  if (peer.machine == nullptr) return peer.outbox.send_some(peer.socket.get());
+  peer.machine->send_from(peer.outbox, sys::EventLoop::now());
+  return true;
+}
+
 void Router::flush(RouterPeer& peer) {
-  if (peer.eof) return;
-  if (peer.outbox.bytes() < kLittle) tell_lost(peer);
-  if (peer.machine != nullptr) {
-    return peer.machine->send_from(peer.outbox, sys::EventLoop::now());
+  if (peer.eof || peer.writing || !send_some(peer)) return;
+  // After the send: once the queue has drained, nothing else may flush it again.
+  if (!peer.lost.empty() && peer.outbox.bytes() < kLittle) {
+    tell_lost(peer);
+    if (!send_some(peer)) return;
   }
-  if (peer.writing) return;
-  if (!peer.outbox.send_some(peer.socket.get())) {
-    // Its end is read, too, and told then.
-    return;
-  }
-  if (peer.outbox.empty()) return;
+  // The link to a machine says itself when it has room.
+  if (peer.machine != nullptr || peer.outbox.empty()) return;
   peer.writing = true;
   loop_.when_writable(peer.socket.get(), [this, node = peer.node] {
     RouterPeer* const there = find(node);

@@ -207,6 +207,8 @@ class Router {
   /// Sends the frames that this turn has queued.
   void flush();
   void flush(RouterPeer& peer);
+  /// As much as goes now. False: its connection has ended, which is read and handled then.
+  static bool send_some(RouterPeer& peer);
   void go_on_reading_from_those_that_waited();
   void drop(int node, const std::string& why);
   /// Its connection has ended; it goes when what has come of it has gone.
