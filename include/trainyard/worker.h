@@ -74,7 +74,8 @@ struct EventsLost {
   int node = 0;  ///< Who did not get them.
   std::uint64_t count = 0;
 };
-/// Told on the buses of who did not get them, where the policy is WhenFull::DropOldest.
+/// Told on the buses of who did not get them, where the policy is WhenFull::DropOldest: before the
+/// next event that comes after them.
 inline constexpr Event<EventsLost> kEventsLost{"trainyard.events-lost"};
 
 namespace workers {

@@ -18,7 +18,7 @@ namespace {
 using Piece = MachineStream::Piece;
 
 Outbox with(const std::string& bytes) {
-  Outbox outbox{QueueLimits{}};
+  Outbox outbox(QueueLimits{}, {});
   outbox.add_word(bytes);
   return outbox;
 }
@@ -100,7 +100,7 @@ TEST(MachineStream, BringsAllAcrossWhateverIsLost) {
   std::string sent;
   std::string heard;
   std::deque<Piece> on_the_way;
-  Outbox outbox{QueueLimits{}};
+  Outbox outbox(QueueLimits{}, {});
   Duration now{0};
   while (sent.size() < kBytes || heard.size() < sent.size()) {
     now += Duration(10);

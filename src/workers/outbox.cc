@@ -69,6 +69,12 @@ void Outbox::add_word(std::string_view frame) {
   last_at_ = 0;
 }
 
+void Outbox::add_lost(std::uint64_t topic, std::uint64_t count) {
+  if (chunks_.empty() || !chunks_.back().is_open_report()) chunks_.emplace_back();
+  chunks_.back().lost[topic] += count;
+  last_at_ = 0;
+}
+
 std::size_t Outbox::word_bytes() const {
   std::size_t bytes = 0;
   for (const Chunk& chunk : chunks_) {
@@ -82,9 +88,27 @@ void Outbox::gone(const Chunk& chunk) {
   bytes_ -= chunk.bytes.size();
 }
 
+void Outbox::write_report(Chunk& chunk) {
+  if (!chunk.is_open_report()) return;
+  bytes_ -= chunk.bytes.size();
+  chunk.bytes = loss_words_(chunk.lost);
+  bytes_ += chunk.bytes.size();
+}
+
+void Outbox::join_reports(std::size_t at) {
+  if (at + 1 >= chunks_.size()) return;
+  Chunk& first = chunks_[at];
+  const Chunk& second = chunks_[at + 1];
+  if (!first.is_open_report() || !second.is_open_report()) return;
+  for (const auto& [topic, count] : second.lost) first.lost[topic] += count;
+  gone(second);
+  chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+}
+
 bool Outbox::send_some(int socket) {
   while (!chunks_.empty()) {
     Chunk& chunk = chunks_.front();
+    write_report(chunk);
     std::vector<int> descriptors;
     if (chunk.sent == 0) {
       for (const auto& each : chunk.descriptors) descriptors.push_back(each->get());
@@ -104,6 +128,7 @@ bool Outbox::send_some(int socket) {
 void Outbox::take(std::size_t bytes_max, std::string& to) {
   while (!chunks_.empty() && bytes_max > 0) {
     Chunk& chunk = chunks_.front();
+    write_report(chunk);
     const std::string_view rest = std::string_view(chunk.bytes).substr(chunk.sent);
     const std::string_view some = rest.substr(0, bytes_max);
     to += some;
@@ -121,7 +146,12 @@ Outbox::Counts Outbox::drop_oldest() {
   if (oldest == chunks_.end()) return {};
   Counts counts = std::move(oldest->events);
   gone(*oldest);
-  chunks_.erase(oldest);
+  *oldest = {};
+  for (const auto& [topic, count] : counts) oldest->lost[topic] += count;
+  // Neighbours are joined, so that there are no more reports than frames that still wait.
+  const auto at = static_cast<std::size_t>(oldest - chunks_.begin());
+  join_reports(at);
+  if (at > 0) join_reports(at - 1);
   return counts;
 }
 

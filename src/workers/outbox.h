@@ -1,12 +1,17 @@
 // What waits to be sent to one worker: whole frames, of which those of events can be dropped, and
 // the descriptors that go with them. One thread.
 //
+// Where events were dropped a word reports them: behind what was sent before them, and before all
+// that comes after them. It is written when its turn comes, with all that is lost there by then.
+//
 // Does not bound itself: whoever adds looks at full().
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +28,13 @@ class Outbox {
   /// How many events of a topic.
   using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
-  explicit Outbox(const QueueLimits& limits) : limits_(limits) {}
+  /// Numbers of events that are lost at one place, by topic.
+  using Losses = std::map<std::uint64_t, std::uint64_t>;
+  /// The frames that report them.
+  using LossWords = std::function<std::string(const Losses& losses)>;
+
+  Outbox(const QueueLimits& limits, LossWords loss_words)
+      : limits_(limits), loss_words_(std::move(loss_words)) {}
 
   /// An event of that topic. Its bytes can be changed by `back()` until the next call.
   void add_event(std::string_view frame, std::uint64_t topic);
@@ -32,13 +43,16 @@ class Outbox {
   /// The chunk in which the last frame lies, and where it begins in it.
   std::pair<std::string*, std::size_t> back() { return {&chunks_.back().bytes, last_at_}; }
   void add_word(std::string_view frame);
+  /// Events of that topic were dropped before they came here: reported behind all that waits.
+  void add_lost(std::uint64_t topic, std::uint64_t count);
 
   /// Appends the next bytes, at most so many, for who sends them himself. No descriptor goes with
   /// them.
   void take(std::size_t bytes_max, std::string& to);
   /// As much as the socket takes now. False: nobody is there any more.
   bool send_some(int socket);
-  /// Drops the oldest events, as many as were put together; whose they were. None: nothing can be.
+  /// Drops the oldest events, as many as were put together, and reports them in their place; whose
+  /// they were. None: nothing can be.
   Counts drop_oldest();
 
   [[nodiscard]] bool empty() const { return chunks_.empty(); }
@@ -59,12 +73,21 @@ class Outbox {
     std::string bytes;
     std::vector<std::shared_ptr<const sys::Descriptor>> descriptors;  ///< With the first byte.
     Counts events;                                                    ///< None: a word.
+    Losses lost;                                                      ///< None: another word.
     std::size_t sent = 0;
     std::size_t count = 0;
+
+    /// A report of lost events that more can be added to.
+    [[nodiscard]] bool is_open_report() const { return !lost.empty() && sent == 0; }
   };
   void gone(const Chunk& chunk);
+  /// Its turn has come: writes what it reports.
+  void write_report(Chunk& chunk);
+  /// Makes one report of this one and the next, where both are open.
+  void join_reports(std::size_t at);
 
   QueueLimits limits_;
+  LossWords loss_words_;
   std::deque<Chunk> chunks_;
   std::size_t last_at_ = 0;
   std::size_t events_ = 0;

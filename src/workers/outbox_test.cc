@@ -25,6 +25,21 @@ using testing::Pair;
 
 constexpr QueueLimits kEight{.events_max = 8, .bytes_max = 1'000};
 
+/// "2x1 " for two events of topic 1.
+std::string loss_words(const Outbox::Losses& losses) {
+  std::string words;
+  for (const auto& [topic, count] : losses) {
+    words += std::to_string(count) + "x" + std::to_string(topic) + " ";
+  }
+  return words;
+}
+
+std::string take_all(Outbox& box) {
+  std::string all;
+  box.take(100'000, all);
+  return all;
+}
+
 /// All that is there to be read.
 std::string read_all(int socket, std::vector<sys::Descriptor>& descriptors) {
   std::string all;
@@ -38,7 +53,7 @@ std::string read_all(int socket, std::vector<sys::Descriptor>& descriptors) {
 
 TEST(Outbox, SendsFramesAndWordsInOrderWithTheirDescriptors) {
   const auto pair = sys::socket_pair().value();
-  Outbox box(kEight);
+  Outbox box(kEight, loss_words);
   box.add_word("first.");
   box.add_event("one.", 1);
   box.add_event("two.", 1);
@@ -58,19 +73,19 @@ TEST(Outbox, SendsFramesAndWordsInOrderWithTheirDescriptors) {
 }
 
 TEST(Outbox, IsFullOfSoManyEventsOrBytes) {
-  Outbox box(kEight);
+  Outbox box(kEight, loss_words);
   for (int i = 0; i < 7; ++i) box.add_event("e", 1);
   EXPECT_FALSE(box.full());
   box.add_event("e", 1);
   EXPECT_TRUE(box.full());
   EXPECT_FALSE(box.has_room());
-  Outbox other(kEight);
+  Outbox other(kEight, loss_words);
   other.add_event(std::string(1'000, 'x'), 1);
   EXPECT_TRUE(other.full());
 }
 
 TEST(Outbox, DropsTheOldestEventsAndSaysWhoseTheyWere) {
-  Outbox box(kEight);
+  Outbox box(kEight, loss_words);
   box.add_event("a1.", 1);
   box.add_word("word.");
   box.add_event("b.", 2);
@@ -80,19 +95,74 @@ TEST(Outbox, DropsTheOldestEventsAndSaysWhoseTheyWere) {
   const auto pair = sys::socket_pair().value();
   EXPECT_TRUE(box.send_some(pair.first.get()));
   std::vector<sys::Descriptor> descriptors;
-  EXPECT_EQ(read_all(pair.second.get(), descriptors), "word.");
+  EXPECT_EQ(read_all(pair.second.get(), descriptors), "1x1 word.1x2 ");
+}
+
+TEST(Outbox, ReportsWhatItDroppedBeforeAllThatCameAfterIt) {
+  Outbox box(kEight, loss_words);
+  box.add_event("begun.", 1);
+  box.add_word("1.");
+  std::string taken;
+  box.take(2, taken);
+  for (const char* const each : {"a.", "b.", "c.", "d."}) {
+    box.add_event(each, 1);
+    box.drop_oldest();
+  }
+  box.add_event("e.", 2);
+  EXPECT_EQ(take_all(box), "gun.1.4x1 e.");
+  EXPECT_TRUE(box.empty());
+  EXPECT_EQ(box.bytes(), 0U);
+}
+
+TEST(Outbox, AddsNothingToAReportThatHasGoneInPart) {
+  Outbox box(kEight, loss_words);
+  box.add_event("a.", 1);
+  box.drop_oldest();
+  box.add_event("b.", 1);
+  std::string taken;
+  box.take(1, taken);
+  box.drop_oldest();
+  box.add_event("c.", 1);
+  EXPECT_EQ(taken + take_all(box), "1x1 1x1 c.");
+}
+
+TEST(Outbox, ReportsWhatWasLostBeforeItCameBehindAllThatWaits) {
+  Outbox box(kEight, loss_words);
+  box.add_event("a.", 1);
+  box.add_lost(1, 3);
+  box.add_lost(2, 4);
+  box.add_event("b.", 1);
+  EXPECT_EQ(box.bytes(), 4U) << "it is not written yet";
+  box.add_lost(1, 5);
+  EXPECT_THAT(box.drop_oldest(), ElementsAre(Pair(1, 1)));
+  EXPECT_THAT(box.drop_oldest(), ElementsAre(Pair(1, 1)));
+  EXPECT_EQ(take_all(box), "10x1 4x2 ") << "in one report, as nothing is between them";
+  EXPECT_TRUE(box.empty());
+}
+
+TEST(Outbox, HasNoMoreReportsThanFramesThatStillWait) {
+  Outbox box({.events_max = 8, .bytes_max = 1'000'000}, loss_words);
+  for (int i = 0; i < 10'000; ++i) {
+    box.add_event("e", 1);
+    box.add_lost(1, 1);
+    if (box.full()) box.drop_oldest();
+  }
+  EXPECT_EQ(box.bytes(), 7U);
+  const std::string all = take_all(box);
+  EXPECT_EQ(all.substr(all.size() - 5), "e1x1 ");
+  EXPECT_LT(all.size(), 100U);
 }
 
 TEST(Outbox, KnowsThatNobodyIsThere) {
   auto pair = sys::socket_pair().value();
-  Outbox box(kEight);
+  Outbox box(kEight, loss_words);
   box.add_event("e", 1);
   pair.second.close();
   EXPECT_FALSE(box.send_some(pair.first.get()));
 }
 
 TEST(Outbox, CountsItsWordsBesideItsEvents) {
-  Outbox box({.events_max = 10, .bytes_max = 100});
+  Outbox box({.events_max = 10, .bytes_max = 100}, loss_words);
   box.add_word("four");
   box.add_event(std::string(50, 'e'), 1);
   box.add_word("seven77");

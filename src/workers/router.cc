@@ -42,7 +42,7 @@ namespace {
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
 /// Of answers, beside its events.
 constexpr std::size_t kUnreadMax = std::size_t{16} << 20;
-/// While more waits for it nobody is told of what was lost: it comes in one word then.
+/// While more waits for it, it is told of no refusals: they come in one word then.
 constexpr std::size_t kLittle = std::size_t{64} << 10;
 
 int hub_of(const Router::Options& options) {
@@ -79,7 +79,7 @@ RouterPeer* Router::find(int node) {
 }
 
 void Router::admit(int node, std::uint32_t life, sys::Descriptor socket) {
-  auto peer = std::make_unique<RouterPeer>(node, life, std::move(socket), options_.queue);
+  auto peer = std::make_unique<RouterPeer>(node, life, std::move(socket), outbox_for(node));
   RouterPeer& it = *peer;
   it.since = sys::EventLoop::now();
   peers_[node] = std::move(peer);
@@ -304,12 +304,9 @@ void Router::relay(RouterPeer* from, const wire::FramePrefix& prefix, std::strin
   for (RouterPeer* const to : receivers) {
     if (make_room(from, *to, prefix)) {
       if (const Result<void> done = put(*to, prefix, frame, end_of(*from)); !done) {
-        say_lost(*from,
-                 {.topic = prefix.topic,
-                  .node = shown_node(*to),
-                  .refused = true,
-                  .why = done.error().message},
-                 1);
+        say_refused(*from,
+                    {.topic = prefix.topic, .node = shown_node(*to), .why = done.error().message},
+                    1);
       }
     } else {
       for (std::size_t i = 0; i < prefix.shared; ++i) {
@@ -326,18 +323,15 @@ bool Router::make_room(RouterPeer* from, RouterPeer& to, const wire::FramePrefix
   flush(to);
   if (options_.queue.when_full == WhenFull::Fail && to.outbox.full()) {
     ++to.counts.refused;
-    RouterPeer::Lost lost{.topic = prefix.topic, .node = shown_node(to), .refused = true};
-    if (from->machine != nullptr) lost.only = wire::node_of(prefix.origin);
-    say_lost(*from, lost, 1);
+    RouterPeer::Refusal refusal{.topic = prefix.topic, .node = shown_node(to)};
+    if (from->machine != nullptr) refusal.only = wire::node_of(prefix.origin);
+    say_refused(*from, refusal, 1);
     return false;
   }
   while (to.outbox.full()) {
     const Outbox::Counts dropped = to.outbox.drop_oldest();
     if (dropped.empty()) return true;
-    for (const auto& [topic, count] : dropped) {
-      to.counts.dropped += count;
-      say_lost(to, {.topic = topic, .node = shown_node(to), .refused = false}, count);
-    }
+    for (const auto& [topic, count] : dropped) to.counts.dropped += count;
   }
   return true;
 }
@@ -381,18 +375,31 @@ void Router::say(RouterPeer& to, const wire::WorkerOrder& order) {
   dirty_.insert(to.node);
 }
 
-void Router::say_lost(RouterPeer& to, const RouterPeer::Lost& what, std::uint64_t count) {
-  to.lost[what] += count;
+Outbox Router::outbox_for(int node) {
+  return {options_.queue, [this, node](const Outbox::Losses& losses) {
+            std::string words;
+            for (const auto& [topic, count] : losses) {
+              const wire::WorkerOrder order =
+                  wire::LostWord{.name = routes_.find(topic)->name, .node = node, .count = count};
+              words +=
+                  word_text({.kind = wire::FrameKind::Order, .fields = wire::to_fields(order)});
+            }
+            return words;
+          }};
+}
+
+void Router::say_refused(RouterPeer& to, const RouterPeer::Refusal& what, std::uint64_t count) {
+  to.refusals[what] += count;
   dirty_.insert(to.node);
 }
 
-void Router::tell_lost(RouterPeer& to) {
-  for (const auto& [what, count] : std::exchange(to.lost, {})) {
+void Router::tell_refusals(RouterPeer& to) {
+  for (const auto& [what, count] : std::exchange(to.refusals, {})) {
     if (what.only) say_word(to, OnlyWord{.node = *what.only});
     say(to, wire::LostWord{.name = routes_.find(what.topic)->name,
                            .node = what.node,
                            .count = count,
-                           .refused = what.refused,
+                           .refused = true,
                            .why = what.why});
   }
 }
@@ -414,8 +421,8 @@ void Router::reply(const Meetings::Answers& answers) {
       continue;
     }
     if (answer.waited) tell_wait(to->node, *answer.waited);
-    // What it has missed until then it knows first.
-    tell_lost(*to);
+    // What was refused of its events until then it knows first.
+    tell_refusals(*to);
     to->add_word({.kind = wire::FrameKind::Reply,
                   .sequence = answer.to.sequence,
                   .fields = wire::to_fields(answer.reply)});
@@ -453,8 +460,8 @@ bool Router::send_some(RouterPeer& peer) {
 void Router::flush(RouterPeer& peer) {
   if (peer.eof || peer.writing || !send_some(peer)) return;
   // After the send: once the queue has drained, nothing else may flush it again.
-  if (!peer.lost.empty() && peer.outbox.bytes() < kLittle) {
-    tell_lost(peer);
+  if (!peer.refusals.empty() && peer.outbox.bytes() < kLittle) {
+    tell_refusals(peer);
     if (!send_some(peer)) return;
   }
   // The link to a machine says itself when it has room.

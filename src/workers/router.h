@@ -30,6 +30,7 @@
 #include "workers/arena_relay.h"
 #include "workers/machine_words.h"
 #include "workers/meetings.h"
+#include "workers/outbox.h"
 #include "workers/roll.h"
 #include "workers/router_peer.h"
 #include "workers/routes.h"
@@ -193,8 +194,10 @@ class Router {
 
   void say(RouterPeer& to, const wire::WorkerOrder& order);
   /// Soon, together with others of its kind.
-  void say_lost(RouterPeer& to, const RouterPeer::Lost& what, std::uint64_t count);
-  void tell_lost(RouterPeer& to);
+  void say_refused(RouterPeer& to, const RouterPeer::Refusal& what, std::uint64_t count);
+  void tell_refusals(RouterPeer& to);
+  /// What waits for a worker, or for the machine of this worker.
+  Outbox outbox_for(int node);
   void reply(const Meetings::Answers& answers);
   void tell_wait(int node, const MeetingWait& wait);
   void tell_wait(int node, const Wait& wait);

@@ -49,7 +49,8 @@ std::string word_frame(const MachineWord& word) {
 
 void Router::admit(Machine& machine) {
   const int number = machine.number();
-  auto peer = std::make_unique<RouterPeer>(number, 1, sys::Descriptor(), options_.queue);
+  auto peer = std::make_unique<RouterPeer>(number, 1, sys::Descriptor(),
+                                           outbox_for(machine.entry().nodes.front().node));
   RouterPeer& it = *peer;
   it.machine = &machine;
   it.since = sys::EventLoop::now();
@@ -148,7 +149,7 @@ std::size_t Router::untaken_of(int number) {
 
 bool Router::is_drained(int number) {
   const RouterPeer* const peer = find(number);
-  return peer == nullptr || (peer->outbox.empty() && peer->lost.empty());
+  return peer == nullptr || (peer->outbox.empty() && peer->refusals.empty());
 }
 
 void Router::take(int number, std::string_view bytes) {
@@ -303,15 +304,14 @@ void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
   if (word.refused) {
     RouterPeer* const to = only ? find(only->node) : nullptr;
     if (to == nullptr) return;
-    return say_lost(
-        *to, {.topic = topic, .node = word.node, .refused = true, .only = {}, .why = word.why},
-        word.count);
+    return say_refused(*to, {.topic = topic, .node = word.node, .only = {}, .why = word.why},
+                       word.count);
   }
   for (const int node : routes_.wanting(topic)) {
     RouterPeer* const to = find(node);
-    if (to != nullptr && to->machine == nullptr) {
-      say_lost(*to, {.topic = topic, .node = node}, word.count);
-    }
+    if (to == nullptr || to->machine != nullptr) continue;
+    to->outbox.add_lost(topic, word.count);
+    dirty_.insert(node);
   }
 }
 
@@ -350,8 +350,8 @@ Result<void> Router::take_request_there(RouterPeer& peer, const wire::Frame& fra
 }
 
 void Router::reply_there(RouterPeer& to, const MeetingAnswer& answer) {
-  // What was dropped on the way to it is known there first.
-  tell_lost(to);
+  // What was refused of its events is known there first.
+  tell_refusals(to);
   ReplyNote note{.met = answer.met, .marks = {}};
   for (const auto& [number, mark] : marks_) {
     const RouterPeer* const other = find(number);
@@ -451,8 +451,8 @@ void Router::say_word(RouterPeer& to, const MachineWord& word) {
 }
 
 void Router::say_mark(RouterPeer& to) {
-  // What was dropped before it is part of what has come.
-  tell_lost(to);
+  // What was refused before it is part of what has come.
+  tell_refusals(to);
   say_word(to, MarkWord{.mark = mark_});
 }
 

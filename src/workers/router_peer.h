@@ -25,9 +25,11 @@ class Machine;
 std::string word_text(const wire::Frame& word);
 
 struct RouterPeer {
-  RouterPeer(int number, std::uint32_t its_life, sys::Descriptor its_socket,
-             const QueueLimits& limits)
-      : node(number), life(its_life), socket(std::move(its_socket)), outbox(limits) {}
+  RouterPeer(int number, std::uint32_t its_life, sys::Descriptor its_socket, Outbox its_outbox)
+      : node(number),
+        life(its_life),
+        socket(std::move(its_socket)),
+        outbox(std::move(its_outbox)) {}
 
   int node;
   std::uint32_t life;
@@ -61,17 +63,17 @@ struct RouterPeer {
   std::set<std::uint64_t> told;  ///< The topics that it has been told of.
   Outbox outbox;
 
-  /// What it is to be told of events that did not reach somebody.
-  struct Lost {
+  /// Events of it that another worker was not sent.
+  struct Refusal {
     std::uint64_t topic = 0;
-    int node = 0;
-    bool refused = false;
-    /// Where a machine is told: whose event of it that was.
+    int node = 0;  ///< The worker that they did not reach.
+    /// Reported to a machine: the worker of it that emitted them.
     std::optional<int> only = {};
-    std::string why = {};
-    auto operator<=>(const Lost&) const = default;
+    std::string why = {};  ///< Empty: the queue was full.
+    auto operator<=>(const Refusal&) const = default;
   };
-  std::map<Lost, std::uint64_t> lost;
+  /// Not reported yet: how many.
+  std::map<Refusal, std::uint64_t> refusals;
 
   struct Counts {
     std::uint64_t events_in = 0;

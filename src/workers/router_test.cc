@@ -108,19 +108,32 @@ struct RoutedRun {
   std::map<int, Connection> connections;
 };
 
-/// What a worker has received of the event "n".
+/// What a worker has received of the event "n" of one other worker.
 struct Received {
   explicit Received(const std::vector<wire::Frame>& frames) {
     for (const wire::Frame& frame : frames) {
-      if (frame.kind == wire::FrameKind::Event) ++events;
+      if (frame.kind == wire::FrameKind::Event) {
+        ++events;
+        in_order = in_order && frame.sequence == next++;
+      }
       if (frame.kind != wire::FrameKind::Order) continue;
       const wire::WorkerOrder order = wire::read_worker_order(frame.fields).value();
       const auto* const lost = std::get_if<wire::LostWord>(&order);
-      if (lost != nullptr && lost->refused) refused[lost->node] += lost->count;
+      if (lost == nullptr) continue;
+      if (lost->refused) {
+        refused[lost->node] += lost->count;
+      } else {
+        dropped += lost->count;
+        next += lost->count;
+      }
     }
   }
 
   std::uint64_t events = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t next = 1;
+  /// Each gap in the numbers was reported before the event that comes after it.
+  bool in_order = true;
   std::map<int, std::uint64_t> refused;  ///< Of its own events, by who did not get them.
 };
 
@@ -135,6 +148,17 @@ TEST(Router, ReportsRefusedEventsToAWorkerWhoseQueueWasLong) {
   EXPECT_LT(second.events, kCount);
   EXPECT_EQ(first.refused, (std::map<int, std::uint64_t>{{1, kCount - second.events}}));
   EXPECT_EQ(second.refused, (std::map<int, std::uint64_t>{{0, kCount - first.events}}));
+}
+
+TEST(Router, ReportsDroppedEventsBeforeWhatComesAfterThem) {
+  constexpr std::uint64_t kCount = 600;
+  RoutedRun run(2, {.events_max = 100, .bytes_max = 100'000, .when_full = WhenFull::DropOldest});
+  run.emit(0, 1, kCount);
+  const Received received(run.connections.at(1).all());
+  EXPECT_GT(received.dropped, 0U);
+  EXPECT_EQ(received.events + received.dropped, kCount);
+  EXPECT_EQ(received.next, kCount + 1);
+  EXPECT_TRUE(received.in_order);
 }
 
 }  // namespace

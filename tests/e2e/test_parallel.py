@@ -2,6 +2,7 @@
 import pathlib
 import signal
 
+from python_workers import BEGIN, PYTHON
 from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess
 
 
@@ -51,6 +52,46 @@ class Parallel(YardTest):
         self.assertIn("[0] third", done.stderr)
         self.assertIn("exited with code 4", self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01", "--", "sh", "-c",
                                                           "exit 4", expect=1).stderr)
+
+    def test_dropped_events_are_counted_before_what_comes_after_them(self):
+        self.write("worker.py", BEGIN + """
+COUNT, next_one, counted, wrong = 20000, 0, 0, []
+sent, over = threading.Event(), threading.Event()
+def take(number):
+    global next_one
+    if number == 0:
+        sent.wait(60)
+    if number != next_one:
+        wrong.append((number, next_one))
+    next_one = number + 1
+    if number == COUNT - 1:
+        over.set()
+def lost(it):
+    global next_one, counted
+    need((it["event"], it["node"]) == ("n", 1), it)
+    next_one += it["count"]
+    counted += it["count"]
+if worker.node == 1:
+    worker.on("n", take)
+    worker.on("trainyard.events-lost", lost)
+worker.ready()
+if worker.node == 0:
+    for number in range(COUNT):
+        worker.emit("n", number)
+    worker.status()  # The router has taken them.
+    open("sent", "w").close()
+    while not os.path.exists("over"):
+        time.sleep(0.01)
+else:
+    while not os.path.exists("sent"):
+        time.sleep(0.01)
+    sent.set()
+    need(over.wait(60), "the last one, which is never dropped")
+    need(counted > 0 and not wrong, (counted, wrong[:3]))
+    open("over", "w").close()
+worker.barrier("end")
+""")
+        self.parallel("-n", "2", "--queue", "4000", "--when-full", "drop-oldest", "--", PYTHON, "worker.py")
 
     def test_ctrl_c_ends_all_and_leaves_nothing(self):
         process = self.start("-n", "2", "--", "sh", "-c", "echo $$; exec sleep 1000")
