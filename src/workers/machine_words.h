@@ -58,7 +58,7 @@ struct LeaveWord {
 
   friend bool operator==(const LeaveWord&, const LeaveWord&) = default;
 };
-/// A worker of it wants events of this name, or pattern; or none of it does any more.
+/// A worker of it wants events of this name, or pattern; or does not any more.
 struct NeedWord {
   int node = 0;
   std::string name;

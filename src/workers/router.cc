@@ -304,9 +304,7 @@ void Router::relay(RouterPeer* from, const wire::FramePrefix& prefix, std::strin
   for (RouterPeer* const to : receivers) {
     if (make_room(from, *to, prefix)) {
       if (const Result<void> done = put(*to, prefix, frame, end_of(*from)); !done) {
-        say_refused(*from,
-                    {.topic = prefix.topic, .node = shown_node(*to), .why = done.error().message},
-                    1);
+        refuse(*from, *to, prefix, done.error().message);
       }
     } else {
       for (std::size_t i = 0; i < prefix.shared; ++i) {
@@ -323,9 +321,7 @@ bool Router::make_room(RouterPeer* from, RouterPeer& to, const wire::FramePrefix
   flush(to);
   if (options_.queue.when_full == WhenFull::Fail && to.outbox.full()) {
     ++to.counts.refused;
-    RouterPeer::Refusal refusal{.topic = prefix.topic, .node = shown_node(to)};
-    if (from->machine != nullptr) refusal.only = wire::node_of(prefix.origin);
-    say_refused(*from, refusal, 1);
+    refuse(*from, to, prefix, {});
     return false;
   }
   while (to.outbox.full()) {
@@ -386,6 +382,17 @@ Outbox Router::outbox_for(int node) {
             }
             return words;
           }};
+}
+
+void Router::refuse(RouterPeer& from, RouterPeer& to, const wire::FramePrefix& prefix,
+                    const std::string& why) {
+  const int emitter = wire::node_of(prefix.origin);
+  RouterPeer::Refusal refusal{.topic = prefix.topic, .why = why};
+  if (from.machine != nullptr) refusal.only = emitter;
+  for (const int node : workers_behind(to, prefix.topic, emitter)) {
+    refusal.node = node;
+    say_refused(from, refusal, 1);
+  }
 }
 
 void Router::say_refused(RouterPeer& to, const RouterPeer::Refusal& what, std::uint64_t count) {

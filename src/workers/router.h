@@ -123,8 +123,10 @@ class Router {
 
  private:
   [[nodiscard]] static ArenaRelay::End end_of(const RouterPeer& peer);
-  /// By which number those who are told know whom something did not reach.
-  [[nodiscard]] static int shown_node(const RouterPeer& peer);
+  /// The workers that an event of worker `from` is for when it goes to this one: itself, or those
+  /// of a machine. Never empty.
+  [[nodiscard]] std::vector<int> workers_behind(RouterPeer& to, std::uint64_t topic,
+                                                int from) const;
   /// Goes before an event that is for one worker alone; empty: it is for all.
   [[nodiscard]] static std::string only_frame(const std::optional<OnlyWord>& only);
   void read(RouterPeer& peer);
@@ -195,6 +197,9 @@ class Router {
   void say(RouterPeer& to, const wire::WorkerOrder& order);
   /// Soon, together with others of its kind.
   void say_refused(RouterPeer& to, const RouterPeer::Refusal& what, std::uint64_t count);
+  /// An event of `from` was not put into the queue of `to`. `why` is empty where that was full.
+  void refuse(RouterPeer& from, RouterPeer& to, const wire::FramePrefix& prefix,
+              const std::string& why);
   void tell_refusals(RouterPeer& to);
   /// What waits for a worker, or for the machine of this worker.
   Outbox outbox_for(int node);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -224,10 +225,19 @@ Result<void> Router::take_word(RouterPeer& peer, const MachineWord& word) {
 }
 
 Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
+  if (!peer.machine->has(word.node)) {
+    return std::unexpected(Error{"what a worker wants that is not its own"});
+  }
+  peer.needing.clear();
+  std::set<int>& nodes = peer.needs[word.name];
   if (!word.wanted) {
+    nodes.erase(word.node);
+    if (!nodes.empty()) return {};
+    peer.needs.erase(word.name);
     routes_.want_not(peer.node, word.name);
     return {};
   }
+  nodes.insert(word.node);
   if (const auto added = routes_.want(peer.node, word.name); !added) {
     return std::unexpected(added.error());
   }
@@ -430,8 +440,23 @@ void Router::find_receivers(RouterPeer& peer, const wire::FramePrefix& prefix) {
   }
 }
 
-int Router::shown_node(const RouterPeer& peer) {
-  return peer.machine == nullptr ? peer.node : peer.machine->entry().nodes.front().node;
+std::vector<int> Router::workers_behind(RouterPeer& to, std::uint64_t topic, int from) const {
+  if (to.machine == nullptr) return {to.node};
+  const auto [entry, is_new] = to.needing.try_emplace(topic);
+  if (is_new) {
+    std::set<int> needing;
+    for (const auto& [name, nodes] : to.needs) {
+      if (Routes::matches(name, routes_.find(topic)->name)) {
+        needing.insert(nodes.begin(), nodes.end());
+      }
+    }
+    entry->second.assign(needing.begin(), needing.end());
+  }
+  std::vector<int> hearing = entry->second;
+  std::erase_if(hearing, [&](int node) { return !routes_.hears(from, node); });
+  // A retained event that nobody there wants yet goes there to be kept.
+  if (hearing.empty()) hearing.push_back(to.machine->entry().nodes.front().node);
+  return hearing;
 }
 
 std::string Router::only_frame(const std::optional<OnlyWord>& only) {
@@ -477,8 +502,7 @@ void Router::tell_need(int node, const std::string& name, bool wanted) {
   } else {
     const auto found = needs_.find(name);
     if (found == needs_.end() || found->second.erase(node) == 0) return;
-    if (!found->second.empty()) return;
-    needs_.erase(found);
+    if (found->second.empty()) needs_.erase(found);
   }
   for (const auto& [number, peer] : peers_) {
     if (peer->machine == nullptr) continue;

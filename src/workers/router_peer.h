@@ -36,6 +36,10 @@ struct RouterPeer {
   sys::Descriptor socket;  ///< None of a machine.
   /// Another machine, with all its workers: its number is below 0.
   Machine* machine = nullptr;
+  /// Of a machine: the names and patterns that its workers want, and which of them.
+  std::map<std::string, std::set<int>> needs;
+  /// Those workers by topic: what was looked for since `needs` changed.
+  std::map<std::uint64_t, std::vector<int>> needing;
   /// Of a machine: for whom alone the next that it says is.
   std::optional<OnlyWord> only;
 

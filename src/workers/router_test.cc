@@ -21,9 +21,26 @@
 #include "trainyard/parallel.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
+#include "workers/bridge.h"
+#include "workers/datagram.h"
+#include "workers/machine.h"
+#include "workers/machine_words.h"
 
 namespace trainyard::workers {
 namespace {
+
+std::string frame_text(const wire::Frame& frame) {
+  return wire::encode(frame, wire::kWorkerLimits).value();
+}
+
+/// Of 1,000 bytes.
+wire::Frame event(int node, std::uint64_t number) {
+  return {.kind = wire::FrameKind::Event,
+          .topic = wire::topic_of("n"),
+          .origin = wire::origin_of(node, 1),
+          .sequence = number,
+          .fields = std::string(1'000, 'x')};
+}
 
 /// The other end of a worker's connection. Nothing is read before all() is called.
 class Connection {
@@ -36,7 +53,7 @@ class Connection {
     return std::move(pair.first);
   }
   void send(const wire::Frame& frame) {
-    const std::string bytes = wire::encode(frame, wire::kWorkerLimits).value();
+    const std::string bytes = frame_text(frame);
     std::string_view rest = bytes;
     while (!rest.empty()) {
       const ssize_t count =
@@ -72,6 +89,7 @@ class Connection {
 
 /// A router, and workers that all listen to the event "n".
 struct RoutedRun {
+  RoutedRun() = default;
   RoutedRun(int workers, const QueueLimits& queue) {
     Router::Options options{.queue = queue};
     for (int node = 0; node < workers; ++node) options.nodes[node] = {};
@@ -92,20 +110,54 @@ struct RoutedRun {
     }
     for (auto& [node, connection] : connections) connection.all();
   }
-  /// Of 1,000 bytes.
   void emit(int node, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t number = from; number <= to; ++number) {
-      connections.at(node).send({.kind = wire::FrameKind::Event,
-                                 .topic = wire::topic_of("n"),
-                                 .origin = wire::origin_of(node, 1),
-                                 .sequence = number,
-                                 .fields = std::string(1'000, 'x')});
+      connections.at(node).send(event(node, number));
     }
   }
 
   sys::EventLoop loop;
   std::unique_ptr<Router> router;
   std::map<int, Connection> connections;
+};
+
+/// Nothing goes to another machine, and nothing comes of it.
+class Silence final : public Bridge {
+ public:
+  void start(Listener /*listener*/) override {}
+  void send(MachineId /*to*/, std::string_view /*message*/) override {}
+  void send_to_hub(std::string_view /*message*/) override {}
+  [[nodiscard]] std::size_t message_bytes_max() const override { return 1'000'000; }
+  [[nodiscard]] std::string name() const override { return "nowhere"; }
+};
+
+/// One worker here, and three of another machine, to which nothing goes: what it says is taken as
+/// if it had come.
+struct RunOfTwoMachines : RoutedRun {
+  explicit RunOfTwoMachines(const QueueLimits& queue) {
+    Router::Options options{.queue = queue, .nodes = {{0, {}}}};
+    options.elsewhere = std::make_unique<const Router::Options::Elsewhere>();
+    start(std::move(options));
+    other.set_up(false, Duration(0));
+    router->admit(other);
+    says(wire::WorkerOrder(wire::TopicWord{.name = "n", .type = "json"}));
+    for (const int node : {2, 3, 4}) {
+      says(wire::WorkerOrder(wire::PeerWord{.node = node, .change = "settled"}));
+    }
+    connections.at(0).all();
+  }
+  void says(const wire::WorkerOrder& order) {
+    takes({.kind = wire::FrameKind::Order, .fields = wire::to_fields(order)});
+  }
+  void says(const NeedWord& need) {
+    takes({.kind = wire::FrameKind::Report, .fields = to_fields(MachineWord(need))});
+  }
+  void takes(const wire::Frame& frame) { router->take(other.number(), frame_text(frame)); }
+
+  Silence silence;
+  Machine other{{.id = 2, .host = "host-b", .nodes = {{.node = 2}, {.node = 3}, {.node = 4}}},
+                silence,
+                {.own = 1, .number = -1, .untaken = [] { return std::size_t{0}; }}};
 };
 
 /// What a worker has received of the event "n" of one other worker.
@@ -158,6 +210,36 @@ TEST(Router, ReportsDroppedEventsBeforeWhatComesAfterThem) {
   EXPECT_GT(received.dropped, 0U);
   EXPECT_EQ(received.events + received.dropped, kCount);
   EXPECT_EQ(received.next, kCount + 1);
+  EXPECT_TRUE(received.in_order);
+}
+
+TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
+  RunOfTwoMachines run({.events_max = 4, .when_full = WhenFull::Fail});
+  run.says(NeedWord{.node = 2, .name = "n"});
+  run.says(NeedWord{.node = 3, .name = "[n]"});
+  run.says(NeedWord{.node = 3, .name = "n"});
+  run.says(NeedWord{.node = 4, .name = "other"});
+  const auto refused = [&](std::uint64_t from, std::uint64_t to) {
+    run.emit(0, from, to);
+    return Received(run.connections.at(0).all()).refused;
+  };
+  EXPECT_EQ(refused(1, 14), (std::map<int, std::uint64_t>{{2, 10}, {3, 10}}));
+  run.says(NeedWord{.node = 2, .name = "n", .wanted = false});
+  EXPECT_EQ(refused(15, 19), (std::map<int, std::uint64_t>{{3, 5}}));
+  run.says(NeedWord{.node = 3, .name = "n", .wanted = false});
+  EXPECT_EQ(refused(20, 24), (std::map<int, std::uint64_t>{{3, 5}})) << "by the pattern";
+  run.says(NeedWord{.node = 3, .name = "[n]", .wanted = false});
+  EXPECT_EQ(refused(25, 29), (std::map<int, std::uint64_t>{})) << "nobody there wants it";
+}
+
+TEST(Router, ReportsEventsDroppedOnAnotherMachineBeforeWhatComesAfterThem) {
+  RunOfTwoMachines run({.when_full = WhenFull::DropOldest});
+  run.takes(event(2, 1));
+  run.says(wire::WorkerOrder(wire::LostWord{.name = "n", .node = 2, .count = 5}));
+  run.takes(event(2, 7));
+  const Received received(run.connections.at(0).all());
+  EXPECT_EQ(received.events, 2U);
+  EXPECT_EQ(received.dropped, 5U);
   EXPECT_TRUE(received.in_order);
 }
 

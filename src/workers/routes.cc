@@ -19,16 +19,20 @@ namespace {
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
 
-bool matches(const std::string& wanted, bool pattern, const std::string& name) {
+bool is_match(const std::string& wanted, bool pattern, const std::string& name) {
   return wanted == name || (pattern && fnmatch(wanted.c_str(), name.c_str(), 0) == 0);
 }
 
 }  // namespace
 
+bool Routes::matches(const std::string& wanted, const std::string& name) {
+  return is_match(wanted, is_pattern(wanted), name);
+}
+
 bool Routes::wants(int node, const std::string& name) const {
   const auto found = wants_.find(node);
   return found != wants_.end() && std::ranges::any_of(found->second.names, [&](const auto& it) {
-           return matches(it.first, it.second.is_pattern, name);
+           return is_match(it.first, it.second.is_pattern, name);
          });
 }
 
@@ -39,7 +43,7 @@ Result<std::vector<std::uint64_t>> Routes::want(int node, const std::string& nam
   std::vector<std::uint64_t> added;
   const bool pattern = is_pattern(name);
   for (const auto& [topic, word] : topics_) {
-    if (matches(name, pattern, word.name) && !wants(node, word.name)) added.push_back(topic);
+    if (is_match(name, pattern, word.name) && !wants(node, word.name)) added.push_back(topic);
   }
   wants_[node].names.emplace(name, Want{.is_pattern = pattern, .number = ++wants_made_});
   known_.clear();
@@ -87,7 +91,7 @@ std::vector<std::uint64_t> Routes::topics_of(const std::string& name) const {
   std::vector<std::uint64_t> topics;
   const bool pattern = is_pattern(name);
   for (const auto& [topic, word] : topics_) {
-    if (matches(name, pattern, word.name)) topics.push_back(topic);
+    if (is_match(name, pattern, word.name)) topics.push_back(topic);
   }
   return topics;
 }
@@ -110,7 +114,7 @@ bool Routes::wants_first(int node, const std::string& name, std::uint64_t topic)
   if (by == wants->second.names.end()) return false;
   return std::ranges::none_of(wants->second.names, [&](const auto& it) {
     return it.second.number < by->second.number &&
-           matches(it.first, it.second.is_pattern, word->name);
+           is_match(it.first, it.second.is_pattern, word->name);
   });
 }
 

@@ -43,6 +43,8 @@ class Routes {
   /// Who wants it, in order of their numbers, whoever sends it. Good until something changes.
   const std::vector<int>& wanting(std::uint64_t topic);
   [[nodiscard]] bool hears(int from, int to) const;
+  /// Whether `wanted` is the name of an event, or a pattern that it matches.
+  [[nodiscard]] static bool matches(const std::string& wanted, const std::string& name);
   /// Whether the node wants the topic by this name or pattern, and wanted the topic by no other one
   /// before it.
   [[nodiscard]] bool wants_first(int node, const std::string& name, std::uint64_t topic) const;
