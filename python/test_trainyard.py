@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import trainyard
@@ -232,6 +233,32 @@ class WorkerArguments(unittest.TestCase):
             self.assertRegex(says, "^ValueError: payload cannot be sent as JSON: ")
             self.assertNotIn("\n", says)
             self.assertFalse(hasattr(caught(lambda value=wrong: text_of(value)), "__notes__"))
+
+
+class WorkerConnection(unittest.TestCase):
+    def test_a_frame_has_64_mib_of_arrays_beside_what_says_their_shapes(self):
+        from trainyard.workers.connection import BUFFERS_BYTES_MAX, EVENT, WELCOME, Connection, Frame, text_of
+        from trainyard.workers.place import Place
+
+        def send():
+            parent, _ = listening.accept()
+            with parent:
+                for sent in (Frame(WELCOME, text_of({"ok": True})), Frame(EVENT, raw=[b"shape", bytes(BUFFERS_BYTES_MAX)])):
+                    for piece in sent.pieces():
+                        parent.sendall(piece)
+                parent.recv(1 << 16)
+
+        with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(directory + "/socket")
+            listening.listen()
+            parent = threading.Thread(target=send, daemon=True)
+            parent.start()
+            connection = Connection(Place(socket=directory + "/socket"), lambda descriptors: None)
+            try:
+                self.assertEqual([len(each) for each in connection.receive().raw], [5, 64 << 20])
+            finally:
+                connection.close()
+            parent.join(60)
 
 
 PREFIX = struct.Struct("<4sBBHQQIIIIQ")

@@ -25,8 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kWithinMsMax = std::int64_t{1'000} * 3'600 * 24 * 365;
-constexpr std::size_t kShapeDimensionsMax = 32;
-constexpr std::size_t kShapeBuffersMax = 64;
 constexpr int kNodeBits = 16;
 constexpr unsigned kSharedBit = 0x80;
 

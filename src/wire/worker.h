@@ -24,10 +24,18 @@
 
 namespace trainyard::wire {
 
+/// The buffers of an event that are in its frame: so many bytes together, without the first one,
+/// which says what the others are.
+constexpr std::size_t kEventBuffersBytesMax = std::size_t{64} << 20;
+constexpr std::size_t kShapeDimensionsMax = 32;
+constexpr std::size_t kShapeBuffersMax = 64;
+constexpr std::size_t kShapesBytesMax =
+    kShapeBuffersMax * (2 + kShapeDimensionsMax * sizeof(std::int64_t));
+
 /// Of the connection of a worker.
 constexpr FrameLimits kWorkerLimits{.fields_bytes_max = std::size_t{8} << 20,
                                     .buffers_max = 64,
-                                    .buffers_bytes_max = std::size_t{64} << 20,
+                                    .buffers_bytes_max = kEventBuffersBytesMax + kShapesBytesMax,
                                     .shared_max = kDescriptorsMax};
 constexpr std::size_t kEventNameBytesMax = 256;
 /// Of what a worker says of its end: the rest is cut off, as others tell it on with words of

@@ -119,7 +119,7 @@ TEST(Nats, CountsWorkersOfAllMachinesAndNumbersThem) {
 
 TEST(Nats, CarriesLargeBuffersAndWhatIsRetained) {
   const NatsServer server;
-  constexpr std::int64_t kCount = 10 << 20;
+  constexpr std::int64_t kCount = 16 << 20;  // 64 MiB: as much as may go.
   const auto work = [](Worker& worker) {
     EventBus bus;
     worker.connect(bus);

@@ -15,8 +15,8 @@ namespace trainyard::workers {
 
 using SharedBytes = std::function<Result<std::span<const std::byte>>(const wire::SharedBuffer&)>;
 
-/// `frame` is a whole event with this prefix. An error: it is larger than a frame may be, or is not
-/// what it says.
+/// `frame` is a whole event with this prefix. An error: its buffers have more than
+/// wire::kEventBuffersBytesMax together, or it is not what it says.
 Result<std::string> raw_event(const wire::FramePrefix& prefix, std::string_view frame,
                               const SharedBytes& bytes_of);
 

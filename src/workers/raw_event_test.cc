@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ namespace trainyard::workers {
 namespace {
 
 using testing::HasSubstr;
+
+/// What a shared buffer may have beside the other one, of 2 bytes.
+constexpr std::uint64_t kMost = wire::kEventBuffersBytesMax - 2;
 
 wire::Frame event(std::uint64_t shared_bytes) {
   return {.kind = wire::FrameKind::Event,
@@ -53,12 +57,26 @@ TEST(RawEvent, HasAllItsBuffersInTheFrame) {
   EXPECT_EQ(**reader.next(), expected);
 }
 
+/// What says of which shape the buffers are does not count.
+TEST(RawEvent, HasBuffersOf64MiBTogether) {
+  const std::string memory(kMost, 'x');
+  const auto raw = raw_of(event(kMost), [&](const wire::SharedBuffer&) {
+    return Result<std::span<const std::byte>>(std::as_bytes(std::span(memory)));
+  });
+  wire::FrameReader reader(wire::kWorkerLimits);
+  reader.add(raw.value());
+  const wire::Frame frame = **reader.next();
+  EXPECT_EQ(frame.buffers.at(1).size() + frame.buffers.at(2).size(), wire::kEventBuffersBytesMax);
+}
+
 TEST(RawEvent, IsNoneWhereItIsTooLargeOrIsNotWhatItSays) {
   const auto never = [](const wire::SharedBuffer&) -> Result<std::span<const std::byte>> {
     return std::unexpected(Error{"it is gone"});
   };
-  EXPECT_THAT(raw_of(event(std::uint64_t{65} << 20U), never).error().message,
-              HasSubstr("67108864 can go to another machine"));
+  EXPECT_EQ(raw_of(event(kMost + 1), never).error().message,
+            "its buffers have 67108865 bytes, and at most 67108864 can go to another machine");
+  EXPECT_THAT(raw_of(event(std::numeric_limits<std::uint64_t>::max()), never).error().message,
+              HasSubstr("at most 67108864 can go to another machine"));
   EXPECT_EQ(raw_of(event(3), never).error().message, "it is gone");
   wire::Frame less = event(3);
   less.buffers.pop_back();

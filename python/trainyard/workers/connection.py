@@ -14,6 +14,7 @@ from .errors import WorkerError
 HELLO, WELCOME, REQUEST, FAILURE, REPORT, ORDER, EVENT = _HELLO, _WELCOME, 3, _FAILURE, _REPORT, _ORDER, 9
 RETAINED = 1
 FIELDS_MAX, BUFFERS_MAX, BUFFERS_BYTES_MAX = 8 << 20, 64, 64 << 20
+SHAPES_BYTES_MAX = 64 * (2 + 8 * 32)  # The first buffer says what the others are, and does not count.
 _READ_AT_ONCE = 64 << 10
 _GREETED_WITHIN_S = 30
 _LEVELS_MAX = 60
@@ -143,7 +144,7 @@ class Connection:
             _PREFIX.unpack_from(self._data)
         if magic != b"TYRD" or version != _VERSION:
             raise WorkerError("this is not the protocol that this worker speaks")
-        if length > FIELDS_MAX or count > BUFFERS_MAX or size > BUFFERS_BYTES_MAX or sharing > DESCRIPTORS_MAX:
+        if length > FIELDS_MAX or count > BUFFERS_MAX or size > BUFFERS_BYTES_MAX + SHAPES_BYTES_MAX or sharing > DESCRIPTORS_MAX:
             raise WorkerError("a frame that is larger than it may be")
         head = _PREFIX.size + 8 * count + 24 * sharing
         self._fill(head + length + size)

@@ -33,7 +33,7 @@ class Parcel:
             shapes.append(shape_text(raw, place is not None))
         self.frame.raw = [b"".join(shapes)] + in_frame
         self.frame.shared = shared
-        if len(self.frame.raw) > BUFFERS_MAX or sum(map(len, self.frame.raw)) > BUFFERS_BYTES_MAX:
+        if len(self.frame.raw) > BUFFERS_MAX or sum(map(len, in_frame)) > BUFFERS_BYTES_MAX:
             raise ValueError("more than %d arrays or %d MiB that do not lie in shared memory" % (BUFFERS_MAX - 1, BUFFERS_BYTES_MAX >> 20))
 
     def _place_of(self, raw: Raw):
