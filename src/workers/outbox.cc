@@ -28,7 +28,7 @@ constexpr std::size_t kChunksLeast = 8;
 
 void Outbox::add_event(std::string_view frame, std::uint64_t topic) {
   const bool joins = !chunks_.empty() && chunks_.back().count > 0 && chunks_.back().sent == 0 &&
-                     chunks_.back().descriptors.empty() &&
+                     chunks_.back().shares.empty() &&
                      chunks_.back().bytes.size() + frame.size() <= kChunkBytes &&
                      chunks_.back().count < limits_.events_max / kChunksLeast;
   if (!joins) chunks_.emplace_back();
@@ -45,10 +45,10 @@ void Outbox::add_event(std::string_view frame, std::uint64_t topic) {
   }
 }
 
-void Outbox::add_descriptor(std::shared_ptr<const sys::Descriptor> descriptor) {
+void Outbox::add_share(std::uint64_t alias, std::shared_ptr<const sys::Descriptor> descriptor) {
   Chunk& last = chunks_.back();
   if (last_at_ > 0) {
-    // Descriptors go with the first byte of a chunk, so this frame gets one of its own.
+    // Descriptors go with the first byte of a chunk, so this frame gets a chunk to itself.
     Chunk own;
     own.bytes = last.bytes.substr(last_at_);
     last.bytes.resize(last_at_);
@@ -59,7 +59,7 @@ void Outbox::add_descriptor(std::shared_ptr<const sys::Descriptor> descriptor) {
     chunks_.push_back(std::move(own));
     last_at_ = 0;
   }
-  chunks_.back().descriptors.push_back(std::move(descriptor));
+  chunks_.back().shares.push_back({.alias = alias, .descriptor = std::move(descriptor)});
 }
 
 void Outbox::add_word(std::string_view frame) {
@@ -111,7 +111,9 @@ bool Outbox::send_some(int socket) {
     write_report(chunk);
     std::vector<int> descriptors;
     if (chunk.sent == 0) {
-      for (const auto& each : chunk.descriptors) descriptors.push_back(each->get());
+      for (const Share& each : chunk.shares) {
+        if (each.descriptor) descriptors.push_back(each.descriptor->get());
+      }
     }
     const ssize_t count = sys::send_with(socket, std::string_view(chunk.bytes).substr(chunk.sent),
                                          descriptors, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -140,19 +142,35 @@ void Outbox::take(std::size_t bytes_max, std::string& to) {
   }
 }
 
-Outbox::Counts Outbox::drop_oldest() {
+bool Outbox::hand_on(std::size_t at, Share& share) {
+  for (std::size_t behind = at + 1; behind < chunks_.size(); ++behind) {
+    for (Share& each : chunks_[behind].shares) {
+      if (each.alias != share.alias) continue;
+      each.descriptor = std::move(share.descriptor);
+      return true;
+    }
+  }
+  return false;
+}
+
+Outbox::DroppedEvents Outbox::drop_oldest() {
   const auto oldest =
       std::ranges::find_if(chunks_, [](const Chunk& it) { return it.count > 0 && it.sent == 0; });
   if (oldest == chunks_.end()) return {};
-  Counts counts = std::move(oldest->events);
+  DroppedEvents dropped{.events = std::move(oldest->events), .aliases = {}, .unsent = {}};
+  std::vector<Share> shares = std::move(oldest->shares);
   gone(*oldest);
   *oldest = {};
-  for (const auto& [topic, count] : counts) oldest->lost[topic] += count;
-  // Neighbours are joined, so that there are no more reports than frames that still wait.
+  for (const auto& [topic, count] : dropped.events) oldest->lost[topic] += count;
   const auto at = static_cast<std::size_t>(oldest - chunks_.begin());
+  for (Share& each : shares) {
+    dropped.aliases.push_back(each.alias);
+    if (each.descriptor && !hand_on(at, each)) dropped.unsent.push_back(each.alias);
+  }
+  // Neighbours are joined, so that there are no more reports than frames that still wait.
   join_reports(at);
   if (at > 0) join_reports(at - 1);
-  return counts;
+  return dropped;
 }
 
 }  // namespace trainyard::workers

@@ -38,8 +38,9 @@ class Outbox {
 
   /// An event of that topic. Its bytes can be changed by `back()` until the next call.
   void add_event(std::string_view frame, std::uint64_t topic);
-  /// The last frame's descriptor, which stays open for as long as somebody has it.
-  void add_descriptor(std::shared_ptr<const sys::Descriptor> descriptor);
+  /// The last event names shared memory, which its receiver knows by this number. `descriptor`: the
+  /// first one that does brings it; it stays open for as long as somebody has it.
+  void add_share(std::uint64_t alias, std::shared_ptr<const sys::Descriptor> descriptor);
   /// The chunk in which the last frame lies, and where it begins in it.
   std::pair<std::string*, std::size_t> back() { return {&chunks_.back().bytes, last_at_}; }
   void add_word(std::string_view frame);
@@ -51,9 +52,15 @@ class Outbox {
   void take(std::size_t bytes_max, std::string& to);
   /// As much as the socket takes now. False: nobody is there any more.
   bool send_some(int socket);
-  /// Drops the oldest events, as many as were put together, and reports them in their place; whose
-  /// they were. None: nothing can be.
-  Counts drop_oldest();
+  struct DroppedEvents {
+    Counts events;                       ///< None: nothing can be dropped.
+    std::vector<std::uint64_t> aliases;  ///< Of the shared memory that they named, each time.
+    /// Those of them whose descriptor goes with nothing that waits: the receiver never gets it.
+    std::vector<std::uint64_t> unsent;
+  };
+  /// Drops the oldest events, as many as were put together, and reports them in their place. What
+  /// comes after them and names the same shared memory brings the descriptor.
+  DroppedEvents drop_oldest();
 
   [[nodiscard]] bool empty() const { return chunks_.empty(); }
   [[nodiscard]] std::size_t events() const { return events_; }
@@ -69,11 +76,15 @@ class Outbox {
   }
 
  private:
+  struct Share {
+    std::uint64_t alias = 0;
+    std::shared_ptr<const sys::Descriptor> descriptor;  ///< None: the receiver has it by then.
+  };
   struct Chunk {
     std::string bytes;
-    std::vector<std::shared_ptr<const sys::Descriptor>> descriptors;  ///< With the first byte.
-    Counts events;                                                    ///< None: a word.
-    Losses lost;                                                      ///< None: another word.
+    std::vector<Share> shares;  ///< As the event names them; descriptors go with the first byte.
+    Counts events;              ///< None: a word.
+    Losses lost;                ///< None: another word.
     std::size_t sent = 0;
     std::size_t count = 0;
 
@@ -83,6 +94,9 @@ class Outbox {
   void gone(const Chunk& chunk);
   /// Its turn has come: writes what it reports.
   void write_report(Chunk& chunk);
+  /// Gives the descriptor to the first event behind this place that names the same memory. False:
+  /// there is none.
+  bool hand_on(std::size_t at, Share& share);
   /// Makes one report of this one and the next, where both are open.
   void join_reports(std::size_t at);
 

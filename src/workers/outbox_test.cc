@@ -57,8 +57,8 @@ TEST(Outbox, SendsFramesAndWordsInOrderWithTheirDescriptors) {
   box.add_word("first.");
   box.add_event("one.", 1);
   box.add_event("two.", 1);
-  box.add_descriptor(
-      std::make_shared<const sys::Descriptor>(std::move(sys::socket_pair().value().first)));
+  box.add_share(
+      3, std::make_shared<const sys::Descriptor>(std::move(sys::socket_pair().value().first)));
   const auto [bytes, at] = box.back();
   EXPECT_EQ(std::string_view(*bytes).substr(at), "two.");
   (*bytes)[at] = 'T';
@@ -89,9 +89,9 @@ TEST(Outbox, DropsTheOldestEventsAndSaysWhoseTheyWere) {
   box.add_event("a1.", 1);
   box.add_word("word.");
   box.add_event("b.", 2);
-  EXPECT_THAT(box.drop_oldest(), ElementsAre(Pair(1, 1)));
-  EXPECT_THAT(box.drop_oldest(), ElementsAre(Pair(2, 1)));
-  EXPECT_THAT(box.drop_oldest(), IsEmpty()) << "words are never dropped";
+  EXPECT_THAT(box.drop_oldest().events, ElementsAre(Pair(1, 1)));
+  EXPECT_THAT(box.drop_oldest().events, ElementsAre(Pair(2, 1)));
+  EXPECT_THAT(box.drop_oldest().events, IsEmpty()) << "words are never dropped";
   const auto pair = sys::socket_pair().value();
   EXPECT_TRUE(box.send_some(pair.first.get()));
   std::vector<sys::Descriptor> descriptors;
@@ -114,6 +114,29 @@ TEST(Outbox, ReportsWhatItDroppedBeforeAllThatCameAfterIt) {
   EXPECT_EQ(box.bytes(), 0U);
 }
 
+std::shared_ptr<const sys::Descriptor> a_descriptor() {
+  return std::make_shared<const sys::Descriptor>(std::move(sys::socket_pair().value().first));
+}
+
+TEST(Outbox, HandsADescriptorOnToTheNextEventThatNamesItsMemory) {
+  const auto pair = sys::socket_pair().value();
+  Outbox box(kEight, loss_words);
+  box.add_event("first.", 1);
+  box.add_share(7, a_descriptor());
+  box.add_event("other.", 1);
+  box.add_share(8, a_descriptor());
+  box.add_event("again.", 1);
+  box.add_share(7, nullptr);
+  const Outbox::DroppedEvents dropped = box.drop_oldest();
+  EXPECT_THAT(dropped.aliases, ElementsAre(7));
+  EXPECT_THAT(dropped.unsent, IsEmpty());
+  EXPECT_THAT(box.drop_oldest().unsent, ElementsAre(8)) << "nothing that waits names it";
+  EXPECT_TRUE(box.send_some(pair.first.get()));
+  std::vector<sys::Descriptor> descriptors;
+  EXPECT_EQ(read_all(pair.second.get(), descriptors), "2x1 again.");
+  EXPECT_EQ(descriptors.size(), 1U);
+}
+
 TEST(Outbox, AddsNothingToAReportThatHasGoneInPart) {
   Outbox box(kEight, loss_words);
   box.add_event("a.", 1);
@@ -134,8 +157,8 @@ TEST(Outbox, ReportsWhatWasLostBeforeItCameBehindAllThatWaits) {
   box.add_event("b.", 1);
   EXPECT_EQ(box.bytes(), 4U) << "it is not written yet";
   box.add_lost(1, 5);
-  EXPECT_THAT(box.drop_oldest(), ElementsAre(Pair(1, 1)));
-  EXPECT_THAT(box.drop_oldest(), ElementsAre(Pair(1, 1)));
+  EXPECT_THAT(box.drop_oldest().events, ElementsAre(Pair(1, 1)));
+  EXPECT_THAT(box.drop_oldest().events, ElementsAre(Pair(1, 1)));
   EXPECT_EQ(take_all(box), "10x1 4x2 ") << "in one report, as nothing is between them";
   EXPECT_TRUE(box.empty());
 }

@@ -325,9 +325,11 @@ bool Router::make_room(RouterPeer* from, RouterPeer& to, const wire::FramePrefix
     return false;
   }
   while (to.outbox.full()) {
-    const Outbox::Counts dropped = to.outbox.drop_oldest();
-    if (dropped.empty()) return true;
-    for (const auto& [topic, count] : dropped) to.counts.dropped += count;
+    const Outbox::DroppedEvents dropped = to.outbox.drop_oldest();
+    if (dropped.events.empty()) return true;
+    for (const auto& [topic, count] : dropped.events) to.counts.dropped += count;
+    for (const std::uint64_t alias : dropped.aliases) arenas_.released(end_of(to), alias);
+    for (const std::uint64_t alias : dropped.unsent) arenas_.forget_alias(end_of(to), alias);
   }
   return true;
 }
@@ -346,7 +348,7 @@ Result<void> Router::put(RouterPeer& to, const wire::FramePrefix& prefix, std::s
   for (std::size_t i = 0; i < prefix.shared; ++i) {
     const ArenaRelay::Alias alias =
         arenas_.alias({.sender = sender, .number = wire::arena_at(frame, prefix, i)}, end_of(to));
-    if (alias.descriptor) to.outbox.add_descriptor(alias.descriptor);
+    to.outbox.add_share(alias.number, alias.descriptor);
     const auto [bytes, at] = to.outbox.back();
     wire::set_arena_at(*bytes, at, prefix, i, alias.number);
   }

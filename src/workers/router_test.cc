@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,12 +53,14 @@ class Connection {
     socket_ = std::move(pair.second);
     return std::move(pair.first);
   }
-  void send(const wire::Frame& frame) {
+  /// The descriptors go with the first byte.
+  void send(const wire::Frame& frame, std::vector<int> passed = {}) {
     const std::string bytes = frame_text(frame);
     std::string_view rest = bytes;
     while (!rest.empty()) {
       const ssize_t count =
-          ::send(socket_.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+          sys::send_with(socket_.get(), rest, passed, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (count > 0) passed.clear();
       if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
       loop_.run_once(Duration(0));
     }
@@ -72,7 +75,7 @@ class Connection {
     // What is read makes room for more, which the loop sends in a few turns.
     for (int idle = 0; idle < 5; ++idle) {
       loop_.run_once(Duration(0));
-      const ssize_t count = ::recv(socket_.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+      const ssize_t count = sys::receive_with(socket_.get(), piece, descriptors, MSG_DONTWAIT);
       if (count <= 0) continue;
       idle = 0;
       reader_.add(std::string_view(piece).substr(0, static_cast<std::size_t>(count)));
@@ -80,6 +83,8 @@ class Connection {
     }
     return frames;
   }
+
+  std::vector<sys::Descriptor> descriptors;  ///< That have come.
 
  private:
   sys::EventLoop& loop_;
@@ -211,6 +216,40 @@ TEST(Router, ReportsDroppedEventsBeforeWhatComesAfterThem) {
   EXPECT_EQ(received.events + received.dropped, kCount);
   EXPECT_EQ(received.next, kCount + 1);
   EXPECT_TRUE(received.in_order);
+}
+
+/// Two arenas are named again and again behind a full socket.
+TEST(Router, ReleasesTheMemoryOfDroppedEventsAndBringsThatOfTheOthers) {
+  constexpr int kEach = 30;
+  RoutedRun run(2, {.events_max = 21, .when_full = WhenFull::DropOldest});
+  run.emit(0, 1, 600);
+  Connection& sender = run.connections.at(0);
+  const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
+  std::uint64_t number = 600;
+  for (int i = 0; i < kEach; ++i) {
+    for (const std::uint64_t arena : {1, 2}) {
+      wire::Frame frame = event(0, ++number);
+      frame.shared = {{.arena = arena, .offset = 0, .bytes = 5}};
+      sender.send(frame, i == 0 ? std::vector<int>{memory.get()} : std::vector<int>{});
+    }
+  }
+  Connection& receiver = run.connections.at(1);
+  std::set<std::uint64_t> aliases;
+  std::size_t received = 0;
+  for (const wire::Frame& frame : receiver.all()) {
+    for (const wire::SharedBuffer& place : frame.shared) {
+      aliases.insert(place.arena);
+      ++received;
+    }
+  }
+  EXPECT_GT(received, 0U);
+  EXPECT_LT(received, 2U * kEach);
+  EXPECT_EQ(receiver.descriptors.size(), aliases.size());
+  std::map<std::uint64_t, std::size_t> released;
+  for (const wire::Frame& frame : sender.all()) {
+    if (frame.kind == wire::FrameKind::Release) ++released[frame.topic];
+  }
+  EXPECT_EQ(released[1] + released[2], (2U * kEach) - received);
 }
 
 TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
