@@ -12,7 +12,8 @@
 // On the way forward what has come is merged into the context, on the way back the context's is
 // sent. A worker hears the roles that it does not have. Alone, and in a worker of no role, they do
 // nothing. What belongs to one iteration of a sender arrives together. Waits end when the run is to
-// end; a deadline fails the step and says who was waited for.
+// end. A deadline fails the step, and so does, at once, that nobody is left who could send: all of
+// the role have ended, or there is none, or the topology is between. The error names the workers.
 //
 // Steps: of the thread of their pipeline. Includes all of nlohmann/json.
 #pragma once
@@ -38,6 +39,7 @@
 #include "trainyard/detail/codec.h"
 #include "trainyard/detail/inbox.h"
 #include "trainyard/pipeline_base.h"
+#include "trainyard/result.h"
 #include "trainyard/step_options.h"
 #include "trainyard/worker.h"
 
@@ -181,10 +183,11 @@ class Exchange {
   void forward(C& context) {
     for (Side& side : sides_) {
       if (!detail::hears_of(worker_, side.role)) continue;
-      if (side.within.count() > 0 && !side.inbox.wait(side.within, loop_->ending()) &&
-          !loop_->ending().stop_requested()) {
-        throw std::runtime_error("nothing has come of a worker with the role '" +
-                                 std::string(side.role.name) + "'");
+      if (side.within.count() > 0) {
+        const Result<bool> there = side.inbox.wait(side.within, loop_->ending());
+        if (!there && !loop_->ending().stop_requested()) {
+          throw std::runtime_error(there.error().message);
+        }
       }
       for (const detail::Bundle& bundle : side.inbox.take()) merge(side, context, bundle);
     }
@@ -236,6 +239,7 @@ class Exchange {
     side.members.push_back(std::move(member));
     if (detail::hears_of(worker_, from)) {
       side.inbox.listen(loop_->events(), event_of(from), false);
+      side.inbox.expect_from(worker_, from);
     }
   }
 
@@ -314,7 +318,9 @@ class UseModel {
         name_("model." + std::move(name)),
         use_(std::move(use)),
         options_(options) {
-    if (detail::hears_of(worker_, options_.from)) inbox_.listen(loop.events(), name_, true);
+    if (!detail::hears_of(worker_, options_.from)) return;
+    inbox_.listen(loop.events(), name_, true);
+    inbox_.expect_from(worker_, options_.from);
   }
 
   void forward(C& context) {
@@ -322,14 +328,18 @@ class UseModel {
     const bool is_first = std::exchange(first_, false);
     if (take_new(context) || is_first) return;
     if (++lag_ <= options_.max_lag) return;
-    const auto until = std::chrono::steady_clock::now() + options_.within;
+    const auto since = std::chrono::steady_clock::now();
     while (!take_new(context)) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-          until - std::chrono::steady_clock::now());
-      if (left.count() > 0 && inbox_.wait(left, loop_->ending())) continue;
+      const Result<bool> there = inbox_.wait(options_.within, loop_->ending(), since);
+      if (there && *there) continue;
       if (loop_->ending().stop_requested()) return;
-      throw std::runtime_error("no new model '" + name_.substr(6) + "' has come of the " +
-                               std::string(options_.from.name));
+      // What is retained of one that has ended may be on its way to a worker that has begun again:
+      // it comes before the answer.
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          since + options_.within - std::chrono::steady_clock::now());
+      if (left.count() > 0 && worker_.ready(1, left, loop_->ending()) && take_new(context)) return;
+      if (loop_->ending().stop_requested()) return;
+      throw std::runtime_error("model '" + name_.substr(6) + "': " + there.error().message);
     }
   }
   void backward(C&) {}

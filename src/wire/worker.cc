@@ -62,6 +62,31 @@ WaitedWord read_waited(FieldReader& from) {
   return word;
 }
 
+json roll(const RollWord& it) {
+  json workers = json::array();
+  for (const RollWord::Worker& each : it.workers) {
+    workers.push_back({{"node", each.node}, {"roles", each.roles}});
+  }
+  return {{"word", "roll"},
+          {"topology", it.topology},
+          {"hub", it.hub},
+          {"workers", std::move(workers)},
+          {"awaited", it.awaited}};
+}
+
+RollWord read_roll(FieldReader& from) {
+  RollWord word{.topology = text_of(from, "topology"),
+                .hub = static_cast<int>(from.number("hub", kNodesMax).value_or(0)),
+                .workers = {},
+                .awaited = static_cast<int>(from.number("awaited", kNodesMax).value_or(0))};
+  for (const json& each : from.needed_list("workers", kNodesMax)) {
+    FieldReader inner = FieldReader::of(each);
+    word.workers.push_back({.node = node_in(inner), .roles = inner.texts("roles")});
+    from.fail_as(inner);
+  }
+  return word;
+}
+
 template <class Number>
 void append(std::string& bytes, Number number) {
   for (std::size_t i = 0; i < sizeof number; ++i) {
@@ -180,7 +205,8 @@ std::string to_fields(const WorkerOrder& order) {
         return json{{"word", "lost"},    {"name", it.name},       {"node", it.node},
                     {"count", it.count}, {"refused", it.refused}, {"why", it.why}};
       },
-      [](const EndWord& it) { return json{{"word", "end"}, {"why", it.why}}; }));
+      [](const EndWord& it) { return json{{"word", "end"}, {"why", it.why}}; },
+      [](const RollWord& it) { return roll(it); }));
 }
 
 Result<WorkerOrder> read_worker_order(std::string_view fields) {
@@ -205,8 +231,10 @@ Result<WorkerOrder> read_worker_order(std::string_view fields) {
                  .why = text_of(from, "why")};
   } else if (word == "end") {
     order = EndWord{.why = text_of(from, "why")};
+  } else if (word == "roll") {
+    order = read_roll(from);
   } else {
-    from.fail_unknown("word", "topic, peer, lost or end", word);
+    from.fail_unknown("word", "topic, peer, lost, end or roll", word);
   }
   return std::move(from).give(std::move(order), "order");
 }

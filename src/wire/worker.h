@@ -136,6 +136,22 @@ struct PeerWord {
 
   friend bool operator==(const PeerWord&, const PeerWord&) = default;
 };
+/// All workers of the run that are known, and who hears whom: by that a worker knows who could
+/// still send to it. Said when it comes, and whenever another machine brings more. Not to machines.
+struct RollWord {
+  struct Worker {
+    int node = 0;
+    std::vector<std::string> roles;
+
+    friend bool operator==(const Worker&, const Worker&) = default;
+  };
+  std::string topology;
+  int hub = 0;  ///< The node in the middle of a star.
+  std::vector<Worker> workers;
+  int awaited = 0;  ///< Workers that no machine has brought yet.
+
+  friend bool operator==(const RollWord&, const RollWord&) = default;
+};
 /// Events did not reach somebody: they were dropped on the way to the one who is told, or those of
 /// the one who is told were refused.
 struct LostWord {
@@ -153,7 +169,7 @@ struct EndWord {
 
   friend bool operator==(const EndWord&, const EndWord&) = default;
 };
-using WorkerOrder = std::variant<TopicWord, PeerWord, LostWord, EndWord>;
+using WorkerOrder = std::variant<TopicWord, PeerWord, LostWord, EndWord, RollWord>;
 
 /// To and from the fields of a frame. Members that nobody knows are skipped. An error says which
 /// member is wrong.

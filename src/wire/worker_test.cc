@@ -44,7 +44,12 @@ TEST(WorkerOrder, IsReadAsItWasWritten) {
                              .why = "w",
                              .roles = {"learner"}}),
         WorkerOrder(LostWord{.name = "n", .node = 1, .count = 9, .refused = true}),
-        WorkerOrder(EndWord{.why = "worker 1 failed"})}) {
+        WorkerOrder(EndWord{.why = "worker 1 failed"}),
+        WorkerOrder(
+            RollWord{.topology = "star",
+                     .hub = 2,
+                     .workers = {{.node = 2, .roles = {"learner"}}, {.node = 5, .roles = {}}},
+                     .awaited = 3})}) {
     EXPECT_EQ(read_worker_order(to_fields(order)).value(), order);
   }
 }

@@ -358,6 +358,9 @@ void Channel::take_order(const wire::Frame& frame) {
       },
       [&](const wire::EndWord& it) {
         if (options_.on_end) options_.on_end(it.why);
+      },
+      [&](const wire::RollWord& it) {
+        if (options_.on_roll) options_.on_roll(it);
       });
 }
 

@@ -41,6 +41,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
     std::uint32_t life = 1;
     /// Told on the reading thread.
     std::function<void(const wire::PeerWord&)> on_peer;
+    std::function<void(const wire::RollWord&)> on_roll;
     std::function<void(const wire::LostWord&)> on_lost;
     /// The parent wants it to end, or is gone.
     std::function<void(const std::string& why)> on_end;

@@ -100,10 +100,11 @@ TEST(Exchange, WaitsNoLongerThanItsDeadlineAndSaysForWhom) {
         loop.use("exchange", std::move(exchange));
         worker.connect(loop, follow_nobody);
         if (worker.has_role(role::kLearner)) {
-          need(loop.run({.max_steps = 1}).why ==
-                   "step 'exchange': std::runtime_error: nothing has come of a worker with "
-                   "the role 'collector'",
-               "a deadline");
+          need(
+              loop.run({.max_steps = 1}).why ==
+                  "step 'exchange': std::runtime_error: nothing new has come in 0.02 s of worker 1 "
+                  "(collector)",
+              "a deadline");
         }
         const auto met = worker.barrier("end");
         need(met.has_value(), "the others");
@@ -123,6 +124,52 @@ TEST(Exchange, EndsItsWaitWhenTheOthersEnd) {
         need(static_cast<bool>(ended), ended.why);
       });
   EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Exchange, EndsItsWaitWhenNobodyIsLeftWhoCouldSend) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        loop.use("exchange", exchange_of(worker, loop));
+        loop.use("collect", [](Shared& it) { it.env_step += 5; }, {.roles = {role::kCollector}});
+        worker.connect(loop, follow_nobody);
+        if (worker.has_role(role::kCollector)) {
+          need(static_cast<bool>(loop.run({.max_steps = 3})), "a run");
+          return;
+        }
+        const RunResult ended = loop.run();
+        need(ended.why.starts_with(
+                 "step 'exchange': std::runtime_error: nothing more comes of the role "
+                 "'collector': worker 1 (collector) has ended (max steps"),
+             "who has ended, and not " + ended.why);
+        need(loop.context().env_step == 15, "all that came before");
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Exchange, EndsItsWaitWhereNobodyHasTheRoleOrIsHeard) {
+  const auto wait_for = [](const std::string& why) {
+    return [why](Worker& worker) {
+      Pipeline<Shared> loop(worker.pipeline());
+      loop.use("exchange", exchange_of(worker, loop));
+      worker.connect(loop, follow_nobody);
+      if (worker.has_role(role::kLearner)) {
+        const RunResult ended = loop.run();
+        need(ended.why == "step 'exchange': std::runtime_error: " + why, "not " + ended.why);
+      }
+      need(worker.barrier("end"));
+    };
+  };
+  const auto nobody = parallel(
+      of_roles({{role::kLearner}, {role::kLearner}}),
+      wait_for("nothing comes of the role 'collector': no other worker of the run has it"));
+  EXPECT_TRUE(nobody) << nobody.text();
+  ParallelOptions alone = of_roles({{role::kLearner}, {role::kCollector}});
+  alone.topology = Topology::Alone;
+  const auto unheard =
+      parallel(alone, wait_for("nothing comes of the role 'collector': in the topology 'alone' "
+                               "worker 0 does not hear worker 1 (collector)"));
+  EXPECT_TRUE(unheard) << unheard.text();
 }
 
 /// A learner that waits for what a collector sends, which is killed in its third iteration.
@@ -178,7 +225,7 @@ TEST(Exchange, DoesNotWaitInARunThatIsToEndAlready) {
   inbox.listen(bus, "mine", false);
   std::stop_source stop;
   stop.request_stop();
-  EXPECT_FALSE(inbox.wait(std::chrono::hours(1), stop.get_token()));
+  EXPECT_FALSE(inbox.wait(std::chrono::hours(1), stop.get_token()).value());
 }
 
 TEST(Exchange, DoesNothingAlone) {
@@ -236,14 +283,41 @@ TEST(ModelExchange, GoesOnWithAnOldModelAsLongAsItMay) {
         const bool learns = worker.has_role(role::kLearner);
         if (learns) need(static_cast<bool>(loop.run({.max_steps = 1})), "a run");
         need(worker.barrier("sent").has_value(), "the other one");
-        if (learns) return;
-        const RunResult ended = loop.run({.max_steps = 10});
-        need(used == 1, "the one that was retained");
-        need(ended.steps == 4, "three more iterations and not " + std::to_string(ended.steps));
-        need(ended.why ==
-                 "step 'use': std::runtime_error: no new model 'policy' has come of "
-                 "the learner",
-             "why and not " + ended.why);
+        if (!learns) {
+          const RunResult ended = loop.run({.max_steps = 10});
+          need(used == 1, "the one that was retained");
+          need(ended.steps == 4, "three more iterations and not " + std::to_string(ended.steps));
+          need(ended.why ==
+                   "step 'use': std::runtime_error: model 'policy': nothing new has come in 0.02 s "
+                   "of worker 0 (learner)",
+               "why and not " + ended.why);
+        }
+        need(worker.barrier("end"));
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ModelExchange, EndsItsWaitWhenTheLearnerHasEnded) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        int used = 0;
+        loop.use("use",
+                 UseModel<Shared>(worker, loop, "policy", [&](Shared&, const Buffer&) { ++used; }));
+        loop.use("send", SendModel<Shared>(worker, loop, "policy", [](Shared&) {
+                   return Buffer::copy_of<float>({1}, {1});
+                 }));
+        worker.connect(loop, follow_nobody);
+        if (worker.has_role(role::kLearner)) {
+          need(static_cast<bool>(loop.run({.max_steps = 1})), "a run");
+          return;
+        }
+        const RunResult ended = loop.run();
+        need(used == 1, "the one that came before");
+        need(ended.why.starts_with(
+                 "step 'use': std::runtime_error: model 'policy': nothing more comes of the role "
+                 "'learner': worker 0 (learner) has ended (max steps"),
+             "who has ended, and not " + ended.why);
       });
   EXPECT_TRUE(result) << result.text();
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -13,11 +14,16 @@
 
 #include <fmt/format.h>
 
+#include "base/result.h"
 #include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
 #include "trainyard/detail/codec.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
+#include "trainyard/step_options.h"
+#include "trainyard/worker.h"
+#include "workers/senders.h"
+#include "workers/worker_state.h"
 
 namespace trainyard::detail {
 namespace {
@@ -49,7 +55,27 @@ struct Inbox::State {
   std::vector<Subscription> subscriptions;
   std::weak_ptr<BusState> bus;  ///< Whose events come in.
   std::string event;
+  std::weak_ptr<workers::WorkerState> worker;  ///< Of here; none: who sends is not known.
+  Role role;                                   ///< Of those who send what comes in.
+  std::uint64_t changes = 0;                   ///< How often it has changed who may send.
+  std::shared_ptr<const workers::WorkerState::Watcher> watcher;
+
+  [[nodiscard]] workers::Senders senders() const {
+    const auto here = worker.lock();
+    return here ? here->senders(role) : workers::Senders{};
+  }
 };
+
+namespace {
+
+std::string late(const workers::Senders& senders, Role role, std::chrono::milliseconds within) {
+  return fmt::format("nothing new has come in {:g} s of {}",
+                     std::chrono::duration<double>(within).count(),
+                     senders.left.empty() ? fmt::format("a worker with the role '{}'", role.name)
+                                          : workers::listed(senders.left));
+}
+
+}  // namespace
 
 Inbox::Inbox() : state_(std::make_shared<State>()) {}
 Inbox::Inbox(Inbox&&) noexcept = default;
@@ -81,22 +107,61 @@ std::vector<Bundle> Inbox::take() {
   return std::exchange(state_->waiting, {});
 }
 
-bool Inbox::wait(std::chrono::milliseconds within, const std::stop_token& stop) {
+void Inbox::expect_from(const Worker& worker, Role role) {
+  workers::WorkerState& here = workers::WorkerState::of(worker);
+  state_->worker = here.weak_from_this();
+  state_->role = role;
+  const std::weak_ptr<State> weak = state_;
+  state_->watcher = std::make_shared<const workers::WorkerState::Watcher>([weak] {
+    const auto state = weak.lock();
+    if (!state) return;
+    {
+      const std::scoped_lock lock(state->mutex);
+      ++state->changes;
+    }
+    state->changed.notify_all();
+  });
+  here.watch_senders(state_->watcher);
+}
+
+Result<bool> Inbox::wait(std::chrono::milliseconds within, const std::stop_token& stop,
+                         std::chrono::steady_clock::time_point since) {
   // Before the lock and after it: it is called at once where that was asked for before.
   const std::stop_callback at_stop(stop, [this] {
     const std::scoped_lock locked(state_->mutex);
     state_->changed.notify_all();
   });
-  const auto since = std::chrono::steady_clock::now();
+  const auto began = std::chrono::steady_clock::now();
+  const auto until = since + within;
+  Result<bool> outcome = false;
   std::unique_lock lock(state_->mutex);
-  state_->changed.wait_for(lock, within,
-                           [&] { return !state_->waiting.empty() || stop.stop_requested(); });
+  while (state_->waiting.empty() && !stop.stop_requested()) {
+    const std::uint64_t seen = state_->changes;
+    lock.unlock();
+    // With the lock it would wait for a thread that stops this one and has that of the worker.
+    const workers::Senders senders = state_->senders();
+    lock.lock();
+    // What they sent came before their end, and the end may be followed, which is a stop.
+    if (!state_->waiting.empty() || stop.stop_requested()) break;
+    if (!senders.why_none.empty()) {
+      outcome = std::unexpected(Error{senders.why_none});
+      break;
+    }
+    if (std::chrono::steady_clock::now() >= until) {
+      outcome = std::unexpected(Error{late(senders, state_->role, within)});
+      break;
+    }
+    state_->changed.wait_until(lock, until, [&] {
+      return !state_->waiting.empty() || stop.stop_requested() || state_->changes != seen;
+    });
+  }
   const bool there = !state_->waiting.empty();
+  if (there) outcome = true;
   lock.unlock();
   const auto bus = state_->bus.lock();
   const auto others = bus ? bus->remote() : nullptr;
-  if (others) others->waited(state_->event, std::chrono::steady_clock::now() - since, there);
-  return there;
+  if (others) others->waited(state_->event, std::chrono::steady_clock::now() - began, there);
+  return outcome;
 }
 
 void emit_bundle(EventBus& bus, const std::string& event, const Bundle& bundle, bool is_retained) {

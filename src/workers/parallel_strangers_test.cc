@@ -17,7 +17,7 @@
 #include "base/time.h"
 #include "link/conversation.h"
 #include "link/frame_socket.h"
-#include "sys/descriptor.h"
+#include "link/greeting.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 #include "trainyard/parallel.h"
@@ -62,36 +62,40 @@ Place place_in(const std::string& path) {
   return place;
 }
 
-Result<sys::Descriptor> join(const Place& place, int version = 1) {
+Result<link::FrameSocket> join(const Place& place, int version = 1) {
+  const char* const with = "the run";
   link::Conversation conversation(
-      {.with = "the run", .within = Duration(30'000), .limits = wire::kWorkerLimits});
+      {.with = with, .within = Duration(30'000), .limits = wire::kWorkerLimits});
   Result<void> there = conversation.connect(place.socket);
-  if (there) {
-    there = conversation.greet({.role = wire::Role::Worker,
-                                .version = version,
-                                .program = "a stranger",
-                                .token = place.token,
-                                .rank = place.node,
-                                .ranks = place.count});
-  }
   if (!there) return std::unexpected(std::move(there.error()));
-  return conversation.take_socket();
+  // The router says who is in the run together with its welcome.
+  link::FrameSocket socket(conversation.take_socket(), wire::kWorkerLimits);
+  there = link::greet(socket,
+                      {.role = wire::Role::Worker,
+                       .version = version,
+                       .program = "a stranger",
+                       .token = place.token,
+                       .rank = place.node,
+                       .ranks = place.count},
+                      with);
+  if (!there) return std::unexpected(std::move(there.error()));
+  return socket;
 }
 
-std::string why_not_in(const Result<sys::Descriptor>& joined) {
+std::string why_not_in(const Result<link::FrameSocket>& joined) {
   return joined ? "it was let in" : joined.error().message;
 }
 
 /// What it is told when it says that as a worker.
 std::string answer_to(const Place& place, const std::string& bytes) {
-  auto joined = join(place);
-  if (!joined) return joined.error().message;
-  link::FrameSocket socket(*std::move(joined), wire::kWorkerLimits);
-  if (::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return "not sent";
-  const auto frame = socket.wait_for_frame();
+  auto socket = join(place);
+  if (!socket) return socket.error().message;
+  if (::send(socket->descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) return "not sent";
+  auto frame = socket->wait_for_frame();
+  while (frame && frame->kind == wire::FrameKind::Order) frame = socket->wait_for_frame();
   if (!frame) return frame.error().message;
   // And then it is closed.
-  if (socket.wait_for_frame()) return "it goes on";
+  if (socket->wait_for_frame()) return "it goes on";
   return frame->kind == wire::FrameKind::Failure ? wire::read_failure(frame->fields) : "a word";
 }
 

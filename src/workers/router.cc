@@ -60,6 +60,7 @@ Router::Router(sys::EventLoop& loop, Options options)
       read_buffer_(kReadAtOnce) {
   for (const auto& [node, roles] : options_.nodes) roll_.add(node, roles);
   if (options_.elsewhere != nullptr) roll_.expect(options_.elsewhere->unknown);
+  roll_word_ = roll_text();
 }
 
 Router::~Router() {
@@ -84,6 +85,8 @@ void Router::admit(int node, std::uint32_t life, sys::Descriptor socket) {
   it.since = sys::EventLoop::now();
   peers_[node] = std::move(peer);
   roll_.set(node, Presence::Joined);
+  it.outbox.add_word(roll_word_);
+  dirty_.insert(node);
   // Who has ended before it came is known to it, too.
   for (const auto& [ended, word] : ended_) {
     if (ended != node && routes_.hears(ended, node)) say(it, word);
@@ -448,6 +451,26 @@ void Router::tell_peers(int of, const wire::PeerWord& word) {
     // Each machine tells all others of its own workers.
     const bool hears = peer->machine != nullptr ? is_here(of) : routes_.hears(of, node);
     if (node != of && hears) say(*peer, word);
+  }
+}
+
+std::string Router::roll_text() const {
+  wire::RollWord roll{.topology = std::string(to_text(options_.topology)),
+                      .hub = hub_of(options_),
+                      .workers = {},
+                      .awaited = roll_.unknown()};
+  for (const auto& [node, member] : roll_.members()) {
+    roll.workers.push_back({.node = node, .roles = member.roles});
+  }
+  return word_text({.kind = wire::FrameKind::Order, .fields = wire::to_fields(roll)});
+}
+
+void Router::tell_roll() {
+  roll_word_ = roll_text();
+  for (const auto& [node, peer] : peers_) {
+    if (peer->machine != nullptr) continue;
+    peer->outbox.add_word(roll_word_);
+    dirty_.insert(node);
   }
 }
 

@@ -207,6 +207,9 @@ class Router {
   void tell_wait(int node, const MeetingWait& wait);
   void tell_wait(int node, const Wait& wait);
   void tell_peers(int of, const wire::PeerWord& word);
+  /// Workers of this machine are told who is in the run, as that has changed.
+  void tell_roll();
+  [[nodiscard]] std::string roll_text() const;
   void open_if_all_are_settled();
   /// Whether events that came before all workers were settled still wait here.
   [[nodiscard]] bool is_opening() const { return !open_ || !opening_.empty(); }
@@ -248,6 +251,7 @@ class Router {
   std::uint64_t mark_ = 0;                    ///< Our own.
   bool owes_mark_ = false;                    ///< To the others.
   Meetings::Answers early_;
+  std::string roll_word_;  ///< What tells a worker who is in the run; the same for all of them.
 
   /// The last event of a topic that is to be kept.
   struct Retained {

@@ -57,6 +57,7 @@ void Router::admit(Machine& machine) {
   it.since = sys::EventLoop::now();
   peers_[number] = std::move(peer);
   for (const MachineNode& each : machine.entry().nodes) roll_.add(each.node, each.roles);
+  tell_roll();
   // First what is wanted: who hears that all are settled sends what is wanted by then.
   for (const auto& [name, nodes] : needs_) {
     for (const int node : nodes) say_word(it, NeedWord{.node = node, .name = name});
@@ -283,6 +284,9 @@ Result<void> Router::take_order(RouterPeer& peer, const wire::WorkerOrder& order
       [&](const wire::EndWord& it) -> Result<void> {
         options_.elsewhere->on_end(it.why);
         return {};
+      },
+      [](const wire::RollWord&) -> Result<void> {
+        return std::unexpected(Error{"a roll, which is for workers alone"});
       });
 }
 

@@ -33,6 +33,7 @@
 #include "wire/worker.h"
 #include "workers/channel.h"
 #include "workers/place.h"
+#include "workers/senders.h"
 #include "workers/worker_state.h"
 
 namespace trainyard::workers {
@@ -86,6 +87,8 @@ Result<Worker> WorkerState::join(Place place) {
        .life = state->place.life,
        .on_peer =
            [with](const wire::PeerWord& it) { with([&](auto& me) { me.peer_changed(it); }); },
+       .on_roll =
+           [with](const wire::RollWord& it) { with([&](auto& me) { me.roll_changed(it); }); },
        .on_lost = [with](const wire::LostWord& it) { with([&](auto& me) { me.lost(it); }); },
        .on_end = [with](const std::string& why) { with([&](auto& me) { me.end(why); }); },
        .on_refused = [with](const std::string& why) { with([&](auto& me) { me.refused(why); }); },
@@ -181,7 +184,37 @@ void WorkerState::peer_changed(const wire::PeerWord& word) {
     over_[word.node] = word;
     for (const Connected& each : connected_) follow(each, word);
   }
+  tell_watchers();
   tell(kPeerChange, change);
+}
+
+void WorkerState::roll_changed(const wire::RollWord& word) {
+  {
+    const std::scoped_lock lock(mutex_);
+    roll_ = word;
+  }
+  tell_watchers();
+}
+
+Senders WorkerState::senders(Role role) {
+  const std::scoped_lock lock(mutex_);
+  return roll_ ? senders_of(*roll_, over_, place.node, role.name) : Senders{};
+}
+
+void WorkerState::watch_senders(const std::shared_ptr<const Watcher>& watcher) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(watchers_, [](const auto& it) { return it.expired(); });
+  watchers_.push_back(watcher);
+}
+
+void WorkerState::tell_watchers() {
+  const auto watchers = [this] {
+    const std::scoped_lock lock(mutex_);
+    return watchers_;
+  };
+  for (const auto& each : watchers()) {
+    if (const auto alive = each.lock()) (*alive)();
+  }
 }
 
 void WorkerState::follow(const Connected& connected, const wire::PeerWord& word) const {

@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "wire/worker.h"
 #include "workers/channel.h"
 #include "workers/place.h"
+#include "workers/senders.h"
 
 namespace trainyard::workers {
 
@@ -41,6 +44,12 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   /// Asks for what the others have to come for. The end of the run is an error, which says why.
   Result<void> meet(const wire::WorkerRequest& request, const std::stop_token& stop);
   void finish(const wire::FinishWord& word);
+  /// Who may still send to this one as that role. Before anything is known of the others nobody is
+  /// named, and something may come.
+  [[nodiscard]] Senders senders(Role role);
+  /// Called when that may have changed, for as long as it lives; on the thread that reads.
+  using Watcher = std::function<void()>;
+  void watch_senders(const std::shared_ptr<const Watcher>& watcher);
 
   Place place;
   std::vector<Role> roles;
@@ -54,6 +63,9 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
     Follow follow;
   };
   void peer_changed(const wire::PeerWord& word);
+  void roll_changed(const wire::RollWord& word);
+  /// Without the lock.
+  void tell_watchers();
   void run_begins(const PipelineBase& loop);
   /// With the lock.
   void follow(const Connected& connected, const wire::PeerWord& word) const;
@@ -70,6 +82,8 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   std::vector<Connected> connected_;
   std::string why_ending_;
   std::map<int, wire::PeerWord> over_;  ///< Of the others, those that have ended well.
+  std::optional<wire::RollWord> roll_;  ///< None: the router has not said it yet.
+  std::vector<std::weak_ptr<const Watcher>> watchers_;
 };
 
 }  // namespace trainyard::workers

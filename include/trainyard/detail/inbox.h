@@ -16,6 +16,9 @@
 #include "trainyard/buffer.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
+#include "trainyard/result.h"
+#include "trainyard/step_options.h"
+#include "trainyard/worker.h"
 
 namespace trainyard::detail {
 
@@ -42,10 +45,14 @@ class Inbox {
 
   /// Events of that name come in from now on. `keeps_last`: one takes the place of the one before.
   void listen(EventBus& bus, const std::string& event, bool keeps_last);
+  /// They are sent by workers with that role: a wait ends where none of them can send any more.
+  void expect_from(const Worker& worker, Role role);
   /// All that is there, in the order in which it came.
   std::vector<Bundle> take();
-  /// Waits until something is there. False: it was told to stop, or not in time.
-  bool wait(std::chrono::milliseconds within, const std::stop_token& stop);
+  /// Waits until something is there. False: it was told to stop. An error: nothing came in time,
+  /// which counts from `since`, or nobody is left who could send it; it names the workers.
+  Result<bool> wait(std::chrono::milliseconds within, const std::stop_token& stop,
+                    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
 
  private:
   struct State;

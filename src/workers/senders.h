@@ -1,0 +1,29 @@
+// Which workers may still send to one worker as a role, so that it does not wait for what cannot
+// come. Pure; one thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/worker.h"
+
+namespace trainyard::workers {
+
+struct Senders {
+  /// "worker 1 (collector)"
+  std::vector<std::string> left;
+  /// Why nothing can come any more; empty while something may.
+  std::string why_none;
+};
+
+/// Of the workers that have that role and that `own` hears. `over` has the last word of those that
+/// have finished.
+Senders senders_of(const wire::RollWord& word, const std::map<int, wire::PeerWord>& over, int own,
+                   std::string_view role);
+
+/// The first names and the number of the others.
+std::string listed(const std::vector<std::string>& names);
+
+}  // namespace trainyard::workers
