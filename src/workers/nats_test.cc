@@ -274,7 +274,11 @@ TEST(Nats, WaitsForAServerThatIsNotThereYet) {
 TEST(Nats, LetsNobodyBeginARunThatHasBegun) {
   const NatsServer server;
   const Flag refused;
-  const auto wait = [&](Worker& worker) { need(worker.ready(1) && refused.wait(), "an end"); };
+  const Flag ran;
+  const auto wait = [&](Worker& worker) {
+    ran.raise();
+    need(worker.ready(1) && refused.wait(), "an end");
+  };
   const Flag begun;
   MachineProcess first(begins(server, 1, 1), [&](Worker& worker) {
     begun.raise();
@@ -288,6 +292,7 @@ TEST(Nats, LetsNobodyBeginARunThatHasBegun) {
   const std::string text = again.result();
   EXPECT_THAT(text, HasSubstr("NATS: the run 'test' cannot be begun: "));
   EXPECT_THAT(text, HasSubstr(" has begun it already: give this one another name, or join it"));
+  EXPECT_FALSE(ran.is_raised()) << "it is refused before its workers start";
   EXPECT_THAT(first.notes(), HasSubstr(" begins a run 'test', too, and is refused"));
   refused.raise();
   MachineProcess second(joins(server, 1, 10), exchange(100));

@@ -36,6 +36,8 @@ constexpr Duration kLeaveWithin{5'000};
 /// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
+/// Refusals of a machine that begins the run come in about the time of two messages.
+constexpr Duration kRefusedWithin{300};
 constexpr Duration kLookAtOthersEvery{500};
 
 MachineId random_id() {
@@ -81,7 +83,15 @@ Result<void> ParallelRun::attach() {
     machines_->set_router(*router_);
   }
   machines_->start();
+  if (!options_.joins) wait_for_refusal();
   return {};
+}
+
+void ParallelRun::wait_for_refusal() {
+  bool is_time = false;
+  const auto timer = loop_.after(kRefusedWithin, [&is_time] { is_time = true; });
+  while (!is_time && !ending_ && broken_.empty()) loop_.run_once(std::nullopt);
+  if (!is_time) loop_.cancel(timer);
 }
 
 std::expected<std::unique_ptr<Bridge>, NoNats> ParallelRun::wait_for_servers(

@@ -81,6 +81,9 @@ class ParallelRun {
   /// Where servers are not there yet they are waited for.
   Result<void> attach();
   std::expected<std::unique_ptr<Bridge>, NoNats> wait_for_servers(const NatsBridgeOptions& servers);
+  /// Waits a moment for who has begun the run already, or does not let this user publish: before
+  /// anything is started. What refuses later ends what runs then.
+  void wait_for_refusal();
   /// Waits until this machine is let in; what it is told then.
   void join_others();
   void make_router(std::unique_ptr<const Router::Options::Elsewhere> others);
