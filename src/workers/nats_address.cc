@@ -77,4 +77,6 @@ std::string subject_of_machine(std::string_view run, MachineId machine) {
 
 std::string subject_of_hub(std::string_view run) { return fmt::format("trainyard.{}.hub", run); }
 
+std::string subjects_of(std::string_view run) { return fmt::format("trainyard.{}.>", run); }
+
 }  // namespace trainyard::workers

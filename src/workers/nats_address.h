@@ -27,5 +27,7 @@ bool is_run_name(std::string_view run);
 std::string subject_of_machine(std::string_view run, MachineId machine);
 /// Who asks to be let in.
 std::string subject_of_hub(std::string_view run);
+/// All of the run, as permissions of a user name them.
+std::string subjects_of(std::string_view run);
 
 }  // namespace trainyard::workers

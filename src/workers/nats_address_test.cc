@@ -40,6 +40,7 @@ TEST(RunName, StandsInASubject) {
   EXPECT_FALSE(is_run_name(std::string(65, 'x')));
   EXPECT_EQ(subject_of_machine("r", 0xAB), "trainyard.r.machine.00000000000000ab");
   EXPECT_EQ(subject_of_hub("r"), "trainyard.r.hub");
+  EXPECT_EQ(subjects_of("r"), "trainyard.r.>");
 }
 
 }  // namespace

@@ -54,7 +54,11 @@ struct Closed {
 struct Trouble {
   std::string what;
 };
-using News = std::variant<WentDown, CameBack, Closed, Trouble>;
+/// The server does not permit this user to publish or to subscribe.
+struct NotPermitted {
+  std::string what;
+};
+using News = std::variant<WentDown, CameBack, Closed, Trouble, NotPermitted>;
 
 /// What the threads of the library, which connect and look whether the server is there, and the
 /// loop share.
@@ -110,6 +114,11 @@ void on_closed(natsConnection* it, void* closure) {
 
 void on_error(natsConnection* /*it*/, natsSubscription* /*by*/, natsStatus status, void* closure) {
   Shared& shared = shared_of(closure);
+  if (status == NATS_NOT_PERMITTED) {
+    // The server's words, which are this thread's while it is here.
+    const char* const last = shared.library.last_error(nullptr);
+    return shared.add(NotPermitted{last == nullptr ? shared.library.text(status) : last});
+  }
   shared.add(Trouble{shared.library.text(status)});
 }
 
@@ -330,7 +339,12 @@ void NatsBridge::tell(const News& news) {
         listener_.on_end(fmt::format("{} has ended the connection{}{}", name(),
                                      it.why.empty() ? "" : ": ", it.why));
       },
-      [this](const Trouble& it) { listener_.on_trouble(it.what); });
+      [this](const Trouble& it) { listener_.on_trouble(it.what); },
+      [this](const NotPermitted& it) {
+        listener_.on_end(
+            fmt::format("{}: {}; this user must be allowed to publish and to subscribe to \"{}\"",
+                        name(), it.what, subjects_of(options_.run)));
+      });
 }
 
 void NatsBridge::watch(std::shared_ptr<const sys::Descriptor> socket) {

@@ -250,6 +250,39 @@ TEST(Nats, NamesWhatIsWrongWithTheServerOrTheToken) {
   EXPECT_THAT(error_of(nobody), HasSubstr("has begun the run 'test' in 0.3 s"));
 }
 
+TEST(Nats, NamesThePermissionThatAUserDoesNotHaveAndStartsNothing) {
+  const NatsServer server(R"(authorization { users = [
+    { user: none, password: p, permissions: { publish: "other.>", subscribe: "other.>" } }
+    { user: speaks, password: p, permissions: { publish: "trainyard.test.>", subscribe: "other.>" } }
+    { user: both, password: p, permissions: { publish: "trainyard.test.>", subscribe: "trainyard.test.>" } }
+  ] })");
+  const Flag ran;
+  const auto work = [&](Worker& worker) {
+    ran.raise();
+    need(worker.ready());
+  };
+  const auto of_user = [&](ParallelOptions options, std::string_view user) {
+    options.attach_to = {server.address(std::string(user) + ":p@")};
+    return options;
+  };
+  const std::string cure =
+      "; this user must be allowed to publish and to subscribe to \"trainyard.test.>\"";
+  for (const std::string_view user : {"none", "speaks"}) {
+    for (const ParallelOptions& options : {begins(server, 1, 1), joins(server, 1, 10)}) {
+      MachineProcess machine(of_user(options, user), work);
+      const std::string text = machine.result();
+      EXPECT_THAT(text, HasSubstr("Permissions Violation for Subscription to \"trainyard.test."));
+      EXPECT_THAT(text, testing::EndsWith(cure));
+      EXPECT_EQ(machine.notes(), "");
+    }
+  }
+  EXPECT_FALSE(ran.is_raised());
+  MachineProcess first(of_user(begins(server, 1, 1), "both"), work);
+  MachineProcess second(of_user(joins(server, 1, 10), "both"), work);
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
 TEST(Nats, WaitsForAServerThatIsNotThereYet) {
   const int port = free_port();
   ParallelOptions first_options{.workers = 1,
