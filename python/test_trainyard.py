@@ -192,6 +192,17 @@ class Import(unittest.TestCase):
                                   cwd=directory, check=True, capture_output=True, text=True)
             self.assertEqual(done.stdout, f"{path} \n")
 
+    def test_says_of_the_client_alone_that_the_rest_needs_the_package(self):
+        self.assertEqual(sorted(trainyard.client._PACKAGE_ONLY), sorted(set(trainyard.__all__) - set(trainyard.client.__all__)))
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "trainyard.py")
+            path.write_bytes((HERE / "trainyard/client.py").read_bytes())
+            errors = [subprocess.run([sys.executable, "-c", f"import trainyard; trainyard.{name}"], cwd=directory, check=False,
+                                     capture_output=True, text=True).stderr.splitlines()[-1] for name in ("Worker", "nonsense")]
+        self.assertIn(f"AttributeError: module 'trainyard' has no attribute 'Worker': {path} is the client alone, and Worker needs "
+                      "the whole package: 'pip install ./python' in a clone", errors[0])
+        self.assertEqual(errors[1], "AttributeError: module 'trainyard' has no attribute 'nonsense'")
+
 
 class WorkerArguments(unittest.TestCase):
     """Of a worker that is alone: they are checked before anything is sent."""

@@ -553,6 +553,18 @@ def _begin_fork():
         function()
 
 
+_PACKAGE_ONLY = ("Bundle", "Context", "EventOutcome", "Shareable", "TaskGroup", "Worker", "WorkerError", "Yard", "YardError")
+
+
+def __getattr__(name):
+    """What is asked for and is not here: the package may have it, of which this may be a copy of one file."""
+    how = ""
+    if name in _PACKAGE_ONLY and "." not in __name__:
+        how = (": %s is the client alone, and %s needs the whole package: 'pip install ./python' in a clone of trainyard, or its folder "
+               "'python' on PYTHONPATH, and this file removed" % (__file__, name))
+    raise AttributeError("module %r has no attribute %r%s" % (__name__, name, how))
+
+
 _yard, _refused = None, ""
 _help, _help_of, _help_after = None, 0, 0.0  # The connection of a helper, its process, and when another may be made.
 _hook_before = sys.excepthook
