@@ -204,6 +204,26 @@ class Import(unittest.TestCase):
         self.assertEqual(errors[1], "AttributeError: module 'trainyard' has no attribute 'nonsense'")
 
 
+class WorkerPlace(unittest.TestCase):
+    def test_is_taken_once_a_process(self):
+        script = """
+import os
+import trainyard
+from trainyard.workers.place import take_place
+take_place(), take_place()
+os.environ["TRAINYARD_WORKER"] = '{"socket":"s","node":1,"index":1,"count":2,"port":5,"life":1,"labels":[],"roles":[]}'
+assert take_place().node == 1
+child = os.fork()
+if child == 0:
+    os._exit(take_place().node)  # A fork is no worker.
+assert os.waitpid(child, 0)[1] == 0
+trainyard.Worker.from_environment()
+"""
+        done = subprocess.run([sys.executable, "-c", script], cwd=HERE, check=False, capture_output=True, text=True)
+        self.assertEqual(done.stderr.splitlines()[-1], "trainyard.workers.errors.WorkerError: Worker.from_environment() was called already "
+                         "in this process, which is one worker: keep what it has returned, or use Worker() for one alone")
+
+
 class WorkerArguments(unittest.TestCase):
     """Of a worker that is alone: they are checked before anything is sent."""
     def setUp(self):

@@ -55,7 +55,8 @@ class Worker:
     @classmethod
     def from_environment(cls, on_error=None):
         """The worker that this process was started as, or one alone. Once a process: takes its variables out of
-        the environment. An exception that ends the program is the failure of this worker."""
+        the environment, and is a WorkerError when a worker calls it again. An exception that ends the program is the
+        failure of this worker."""
         worker = cls(take_place(), on_error)
         if not worker.is_alone:
             atexit.register(worker.close)

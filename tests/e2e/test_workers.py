@@ -47,7 +47,12 @@ need("TRAINYARD_WORKER" not in os.environ and "TRAINYARD_WORKER_TOKEN" not in os
 need((worker.node, worker.count, worker.life, worker.labels, worker.is_alone) == (worker.index, 2, 1, [], False), worker.node)
 need(worker.port == 50515 + worker.index, worker.port)
 need(worker.has_role("learner") == (worker.index == 0) and worker.has_role("collector") == (worker.index == 1), worker.roles)
-need(trainyard.Worker.from_environment().is_alone, "one alone")
+try:
+    trainyard.Worker.from_environment()
+except trainyard.WorkerError as error:
+    need("was called already in this process" in str(error), error)
+else:
+    need(False, "an error")
 child = os.fork()
 if child == 0:
     try:

@@ -12,12 +12,21 @@ class Place:
         self.labels, self.roles = list(labels), list(roles)
 
 
+_taken_by = None  # The process that was a worker when it asked.
+
+
 def take_place():
-    """From the environment, out of which it goes: what this process starts is no worker."""
+    """From the environment, out of which it goes: what this process starts is no worker. Again in a worker's process:
+    a WorkerError."""
+    global _taken_by
     text = os.environ.pop("TRAINYARD_WORKER", "")
     token = os.environ.pop("TRAINYARD_WORKER_TOKEN", "")
     if not text:
+        if _taken_by == os.getpid():
+            raise WorkerError("Worker.from_environment() was called already in this process, which is one worker: keep what it has "
+                              "returned, or use Worker() for one alone")
         return Place()
+    _taken_by = os.getpid()
     try:
         said = json.loads(text)
         numbers = {name: int(said[name]) for name in ("node", "index", "count", "port", "life")}
