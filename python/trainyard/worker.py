@@ -351,7 +351,7 @@ class Worker:
             payload = payload_of(frame, kind, self._mapped)
         except (ValueError, OSError) as error:
             return self._tell(name, error)
-        if self._topics.is_new(frame):
+        if self._topics.is_new(frame) and name not in (PEER, LOST):  # Those are of this process alone.
             self._telling.node = frame.origin & 0xFFFF
             try:
                 self._listeners.call(name, payload, retained=bool(frame.flags & wire.RETAINED), of_others=True)

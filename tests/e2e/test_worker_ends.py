@@ -169,6 +169,23 @@ worker.barrier("end")
 need(worker.node == 1 or changes[-2:] == [(1, "lost"), (1, "again")], changes)
 """, retries=1)
 
+    def test_what_another_emits_by_the_name_of_a_change_is_not_heard(self):
+        done = self.run_workers(2, """
+heard = []
+for name in ("trainyard.peer", "trainyard.events-lost"):
+    worker.on(name, heard.append)
+worker.on("trainyard.*", lambda name, payload: heard.append(payload))
+worker.barrier("armed")
+if worker.node == 1:
+    for name in ("trainyard.peer", "trainyard.events-lost"):
+        worker.emit(name, {"node": 0, "change": "forged"}, retained=True)
+worker.barrier("sent")
+worker.on("trainyard.peer", heard.append)
+need(not [it for it in heard if it.get("change") == "forged"], heard)
+worker.barrier("end")
+""")
+        self.assertEqual(done.stderr, "")
+
     def test_it_ends_with_its_context_and_says_how(self):
         done = self.run_workers(2, """
 ends = threading.Event()
