@@ -82,6 +82,13 @@ void ParallelRun::note(const std::string& what) const {
   std::cerr << "trainyard: " << what << '\n' << std::flush;
 }
 
+void ParallelRun::note_stranger(std::string_view what) {
+  // Whoever may connect can do so as often as he likes.
+  if (++strangers_ > kStrangerNotesMax) return;
+  note(fmt::format("{}{}", what,
+                   strangers_ == kStrangerNotesMax ? "; more of these are not reported" : ""));
+}
+
 Result<void> ParallelRun::prepare(Work work) {
   work_ = std::move(work);
   auto home = ChildHome::make(
@@ -97,7 +104,7 @@ Result<void> ParallelRun::prepare(Work work) {
     for (const process::KeeperNews& each : news) take_news(each);
   });
   auto server = home_->listen(loop_, "trainyard parallel",
-                              [this](std::string_view what) { note(std::string(what)); });
+                              [this](std::string_view what) { note_stranger(what); });
   if (!server) return std::unexpected(std::move(server.error()));
   server_ = std::move(*server);
   open_doors();

@@ -13,6 +13,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -58,6 +59,7 @@ class ParallelRun {
   [[nodiscard]] int stop_signal() const { return stop_signal_; }
 
  private:
+  static constexpr int kStrangerNotesMax = 5;
   /// Where all are to end, another machine has this time beside the grace of its workers, and is
   /// waited for no more when nothing is heard of it for as long.
   static constexpr Duration kOthersWithin{5'000};
@@ -128,6 +130,8 @@ class ParallelRun {
   void write_record();
   [[nodiscard]] std::string record_text() const;
   void note(const std::string& what) const;
+  /// Of a connection that was no worker's; the first ones alone are told.
+  void note_stranger(std::string_view what);
 
   const ParallelOptions& options_;
   std::vector<Life> lives_;
@@ -136,6 +140,7 @@ class ParallelRun {
   bool ending_ = false;
   int stop_signal_ = 0;
   bool gave_up_on_others_ = false;  ///< Other machines are waited for no more.
+  int strangers_ = 0;               ///< Connections that were turned away or cut off.
   std::string broken_;              ///< Why nothing can be started or ended any more.
   Waits waits_;
 

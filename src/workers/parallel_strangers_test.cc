@@ -161,5 +161,24 @@ TEST(ParallelStrangers, AreToldWhyTheyAreNotLetInOrHeard) {
   }
 }
 
+TEST(ParallelStrangers, AreNotedUpToABound) {
+  const sys::TemporaryDirectory directory;
+  std::jthread stranger([&] {
+    EXPECT_TRUE(sys::eventually([&] { return !files_of(directory.path(), "place.").empty(); }));
+    Place wrong = place_in(files_of(directory.path(), "place.").front());
+    wrong.token = "guessed";
+    for (int i = 0; i < 20; ++i) EXPECT_FALSE(join(wrong));
+    std::ofstream(files_of(directory.path(), "gate.").front()) << "\n";
+  });
+  std::vector<std::string> notes;
+  const ParallelOptions options{.workers = 1,
+                                .note = [&](std::string_view it) { notes.emplace_back(it); }};
+  const auto result = parallel(options, shells_in(directory.path()));
+  stranger.join();
+  EXPECT_TRUE(result) << result.text();
+  ASSERT_EQ(notes.size(), 5U) << testing::PrintToString(notes);
+  EXPECT_THAT(notes.back(), testing::EndsWith("; more of these are not reported"));
+}
+
 }  // namespace
 }  // namespace trainyard::workers
