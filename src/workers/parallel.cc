@@ -62,6 +62,7 @@ ParallelResult run_here(const ParallelOptions& options, const WorkerPlan& plan,
                                    .life = 1,
                                    .labels = options.labels,
                                    .roles = plan.roles});
+  result.started = true;
   try {
     work(worker.value());
   } catch (...) {

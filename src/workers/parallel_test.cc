@@ -87,6 +87,7 @@ TEST(Parallel, RunsOneAloneInThisProcess) {
   EXPECT_EQ(here, ::getpid());
   const auto failed = parallel(quiet(1), [](Worker&) { throw std::runtime_error("boom"); });
   EXPECT_EQ(failed.text(), "worker 0 failed: std::runtime_error: boom");
+  EXPECT_TRUE(result.started && failed.started);
 }
 
 /// Each worker sends to all, and has what all others have sent.
