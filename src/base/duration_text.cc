@@ -1,14 +1,19 @@
 #include "base/duration_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <iterator>
+#include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -51,43 +56,52 @@ Result<Duration> bounded(std::string_view text, double milliseconds) {
   return Duration{static_cast<Duration::rep>(std::llround(milliseconds))};
 }
 
-/// "MM:SS", "HH:MM:SS", each with "D-" before it.
-Result<Duration> parse_clock(std::string_view text) {
-  double days = 0;
-  std::string_view rest = text;
-  const auto dash = text.find('-');
-  const auto whole_number = [](std::string_view part, double& value) {
+/// The numbers of "12:30:00". No value: something else, or more than three of them.
+std::optional<std::vector<double>> clock_numbers(std::string_view text) {
+  constexpr std::size_t kNumbersMax = 3;
+  std::vector<double> numbers;
+  for (const auto part : std::views::split(text, ':')) {
     std::uint32_t number = 0;
     const char* const end = part.data() + part.size();
     const auto [stop, status] = std::from_chars(part.data(), end, number);
-    value = number;
-    return status == std::errc{} && stop == end && !part.empty();
-  };
-  if (dash != std::string_view::npos) {
-    if (!whole_number(text.substr(0, dash), days)) return std::unexpected(not_a_duration(text));
-    rest = text.substr(dash + 1);
+    if (status != std::errc{} || stop != end || numbers.size() == kNumbersMax) return std::nullopt;
+    numbers.push_back(number);
   }
-  double sum = 0;
-  int parts = 0;
-  while (true) {
-    const auto colon = rest.find(':');
-    double part = 0;
-    if (!whole_number(rest.substr(0, colon), part) || (parts > 0 && part >= 60)) {
-      return std::unexpected(not_a_duration(text));
-    }
-    sum = (sum * 60) + part;
-    ++parts;
-    if (colon == std::string_view::npos) break;
-    rest.remove_prefix(colon + 1);
+  return numbers;
+}
+
+/// The forms of Slurm: "M:S", "H:M:S", "D-H", "D-H:M", "D-H:M:S". The first number of a clock has
+/// no maximum ("90:00", "0-48:00"); those behind it are below 60.
+Result<Duration> parse_clock(std::string_view text) {
+  const auto dash = text.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  const auto days = clock_numbers(has_days ? text.substr(0, dash) : "0");
+  const auto clock = clock_numbers(has_days ? text.substr(dash + 1) : text);
+  const bool is_valid =
+      days && days->size() == 1 && clock && clock->size() >= (has_days ? 1U : 2U) &&
+      std::all_of(clock->begin() + 1, clock->end(), [](double part) { return part < 60; });
+  if (!is_valid) return std::unexpected(not_a_duration(text));
+  // Behind days the first number is hours, without them the last one is seconds.
+  double unit = has_days || clock->size() == 3 ? kHour : kMinute;
+  double sum = days->front() * kDay;
+  for (const double part : *clock) {
+    sum += part * unit;
+    unit /= 60;
   }
-  if (parts > 3 || parts < 2) return std::unexpected(not_a_duration(text));
-  return bounded(text, (days * kDay) + (sum * kSecond));
+  return bounded(text, sum);
+}
+
+/// "22:00", "22:00:00", "24:00".
+bool is_time_of_day(std::string_view text) {
+  constexpr double kHoursMax = 24;
+  const auto numbers = clock_numbers(text);
+  return numbers && numbers->size() >= 2 && numbers->front() <= kHoursMax;
 }
 
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
-  if (text.find(':') != std::string_view::npos) return parse_clock(text);
+  if (text.find_first_of(":-") != std::string_view::npos) return parse_clock(text);
   if (text == "0") return Duration{0};
   double sum = 0;
   std::string_view rest = text;
@@ -119,6 +133,15 @@ Result<Duration> parse_duration(std::string_view text) {
   return bounded(text, sum);
 }
 
+Result<Duration> parse_delay(std::string_view text) {
+  Result<Duration> delay = parse_duration(text);
+  if (!delay || !is_time_of_day(text)) return delay;
+  return std::unexpected(
+      Error{fmt::format("'{}' may mean {} or a time of day; write '{}', or for a time of day how "
+                        "long it is until then, as in '2h30m'",
+                        text, in_words(*delay), in_words(*delay))});
+}
+
 std::string to_text(Duration duration) {
   const std::int64_t milliseconds = duration.count();
   if (milliseconds < 60'000) {
@@ -131,6 +154,21 @@ std::string to_text(Duration duration) {
   if (days > 0) return fmt::format("{}d {}:{:02}:{:02}", days, hours, minutes, seconds % 60);
   if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, seconds % 60);
   return fmt::format("{}:{:02}", minutes, seconds % 60);
+}
+
+std::string in_words(Duration duration) {
+  const std::int64_t milliseconds = duration.count();
+  const std::int64_t minutes = milliseconds / 60'000;
+  std::string text;
+  const auto add = [&text](const auto& amount, std::string_view unit) {
+    fmt::format_to(std::back_inserter(text), "{}{} {}", text.empty() ? "" : " ", amount, unit);
+  };
+  if (minutes >= 1440) add(minutes / 1440, "d");
+  if (minutes / 60 % 24 > 0) add(minutes / 60 % 24, "h");
+  if (minutes % 60 > 0) add(minutes % 60, "min");
+  const std::int64_t rest = milliseconds % 60'000;
+  if (rest > 0 || text.empty()) add(static_cast<double>(rest) / kSecond, "s");
+  return text;
 }
 
 }  // namespace trainyard

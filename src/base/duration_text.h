@@ -1,4 +1,4 @@
-// Times as people write and read them: "90s", "2h30m", "1-12:00:00" in; "2:05:09", "0.4 s" out.
+// Times as people write and read them: "90s", "2h30m", "1-12:30" in; "2:05:09", "1 h 30 min" out.
 #pragma once
 
 #include <string>
@@ -10,11 +10,20 @@
 namespace trainyard {
 
 /// Reads a length of time: "500ms", "90s", "15m" ("15min"), "2h", "1d", sums of these ("2h30m"),
-/// and the clock forms "MM:SS", "HH:MM:SS" and Slurm's "D-HH:MM:SS". A bare number is an error that
-/// says what was probably meant, except 0. Negative or longer than ten years is an error.
+/// and the forms of Slurm: "M:S", "H:M:S", "D-H", "D-H:M" and "D-H:M:S". What follows the days is
+/// hours: "1-12:30" is 36 h 30 min. A bare number is an error that names both readings, except 0.
+/// Negative or longer than ten years is an error.
 Result<Duration> parse_duration(std::string_view text);
+
+/// parse_duration() for a value that users may also take for a moment, as "start-after: 22:00". A
+/// text that is a time of day as well ("22:00", "22:00:00") is an error that names both readings.
+Result<Duration> parse_delay(std::string_view text);
 
 /// For people: "0.4 s", "12.3 s", "4:05", "2:05:09", "3d 2:05:09".
 std::string to_text(Duration duration);
+
+/// Exact, with its units: "0 s", "1.5 s", "1 min 30 s", "1 d 12 h 30 min". For what users check
+/// against what they have written. parse_duration() reads it back. Precondition: not negative.
+std::string in_words(Duration duration);
 
 }  // namespace trainyard

@@ -1,6 +1,7 @@
 // Lengths of time as people write and read them, one rule a test.
 #include "base/duration_text.h"
 
+#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -28,14 +29,41 @@ TEST(DurationText, ReadsUnitsAndTheirSums) {
 }
 
 TEST(DurationText, ReadsClockFormsAsSlurmDoes) {
+  constexpr Duration::rep kMinute = 60'000;
+  constexpr Duration::rep kHour = 60 * kMinute;
   EXPECT_EQ(milliseconds_of("01:30"), 90'000);
-  EXPECT_EQ(milliseconds_of("1:30:00"), 5'400'000);
-  EXPECT_EQ(milliseconds_of("1-12:00:00"), 129'600'000);
+  EXPECT_EQ(milliseconds_of("90:00"), 90 * kMinute);
+  EXPECT_EQ(milliseconds_of("1:30:00"), 90 * kMinute);
+  EXPECT_EQ(milliseconds_of("1-12:00:00"), 36 * kHour);
+  // Behind days come hours, also where less than three numbers do.
+  EXPECT_EQ(milliseconds_of("1-12:30"), (36 * kHour) + (30 * kMinute));
+  EXPECT_EQ(milliseconds_of("0-1:30"), 90 * kMinute);
+  EXPECT_EQ(milliseconds_of("1-12"), 36 * kHour);
+  EXPECT_EQ(milliseconds_of("0-48:00"), 48 * kHour);
+}
+
+TEST(DurationText, RefusesADelayThatIsATimeOfDayAsWell) {
+  const auto refusal = [](std::string_view text) {
+    const Result<Duration> delay = parse_delay(text);
+    return delay ? std::string("taken") : delay.error().message;
+  };
+  EXPECT_EQ(refusal("22:00"),
+            "'22:00' may mean 22 min or a time of day; write '22 min', or for a time of day how "
+            "long it is until then, as in '2h30m'");
+  EXPECT_EQ(refusal("6:30:00"),
+            "'6:30:00' may mean 6 h 30 min or a time of day; write '6 h 30 min', or for a time of "
+            "day how long it is until then, as in '2h30m'");
+  EXPECT_NE(refusal("24:00"), "taken");
+  for (const std::string_view text : {"0", "10m", "22 min", "90:00", "26:00:00", "0-22:00"}) {
+    EXPECT_EQ(refusal(text), "taken") << text;
+  }
+  EXPECT_EQ(refusal("90"), "'90' has no unit (did you mean '90s' or '90m'?)");
 }
 
 TEST(DurationText, RefusesWhatIsNoLengthOfTime) {
-  for (const std::string_view text : {"", "soon", "inf", "infs", "nan", "5x", "-3s", "1:2:3:4",
-                                      "1:75", "1-", "1-5", "h", "s5", ":", "1:"}) {
+  for (const std::string_view text :
+       {"",   "soon",  "inf",  "infs",   "nan",       "5x",   "-3s", "1:2:3:4", "1:75", "1-",
+        "-5", "1-2-3", "1-5h", "1-1:75", "1-1:2:3:4", "1:-2", "h",   "s5",      ":",    "1:"}) {
     EXPECT_FALSE(parse_duration(text).has_value()) << text;
   }
   EXPECT_EQ(parse_duration("inf").error().message,
@@ -43,6 +71,18 @@ TEST(DurationText, RefusesWhatIsNoLengthOfTime) {
   EXPECT_EQ(parse_duration("9999999w").error().message, "'9999999w' is longer than ten years");
   EXPECT_EQ(parse_duration("90").error().message,
             "'90' has no unit (did you mean '90s' or '90m'?)");
+}
+
+TEST(DurationText, IsWrittenInWordsThatAreReadBack) {
+  EXPECT_EQ(in_words(Duration{0}), "0 s");
+  EXPECT_EQ(in_words(Duration{412}), "0.412 s");
+  EXPECT_EQ(in_words(Duration{90'000}), "1 min 30 s");
+  EXPECT_EQ(in_words(Duration{7'200'000}), "2 h");
+  EXPECT_EQ(in_words(Duration{131'400'000}), "1 d 12 h 30 min");
+  EXPECT_EQ(in_words(Duration{86'401'500}), "1 d 1.5 s");
+  for (const Duration::rep time : {1, 999, 59'999, 60'001, 3'600'000, 86'399'999, 1'000'000'007}) {
+    EXPECT_EQ(milliseconds_of(in_words(Duration{time})), time) << in_words(Duration{time});
+  }
 }
 
 TEST(DurationText, IsToldToPeopleShortly) {

@@ -46,8 +46,8 @@ Result<std::int64_t> moment_of(const std::string& text) {
     if (at <= now_unix_s()) at += kDaySeconds;
     return at;
   }
-  // What is no time of the day would be read as minutes and seconds.
-  const bool is_clock = text.find(':') != std::string::npos;
+  // "25:00" would be read as minutes and seconds, "12-24", a date, as days and hours.
+  const bool is_clock = text.find_first_of(":-") != std::string::npos;
   const Result<Duration> length = parse_duration(text);
   if (!is_clock && length && *length > Duration{0})
     return now_unix_s() + length->count() / kMilliseconds;

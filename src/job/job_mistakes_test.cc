@@ -183,6 +183,10 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
               ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be "
                           "500 bytes (did you mean '500GB' or '500MB'?)"));
   EXPECT_THAT(in_group("memory:"), ElementsAre(HasSubstr("group 'train': 'memory' has no value")));
+  EXPECT_THAT(
+      in_group("start-after: 22:00"),
+      ElementsAre(StartsWith("sweep.yaml:4:18: group 'train': start-after: '22:00' may mean "
+                             "22 min or a time of day; write '22 min', or ")));
 }
 
 TEST(JobMistakes, SayWhatACommandIs) {

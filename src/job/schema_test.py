@@ -37,6 +37,10 @@ WRONG = {
     "bits": "groups: [{memory: 8gb, tasks: [{command: x}]}]",
     "a bare number": "groups: [{memory: 500, tasks: [{command: x}]}]",
     "a time without a unit": "groups: [{time-limit: 5, tasks: [{command: x}]}]",
+    "days without hours": "groups: [{time-limit: 1-, tasks: [{command: x}]}]",
+    "days with four numbers": "groups: [{time-limit: '1-1:2:3:4', tasks: [{command: x}]}]",
+    "a delay that is a time of day": "groups: [{start-after: 22:00, tasks: [{command: x}]}]",
+    "a delay that is a time of day, in quotes": "groups: [{start-after: '06:30', tasks: [{command: x}]}]",
     "an id with a slash": "groups: [{tasks: [{id: a/b, command: x}]}]",
     "a matrix key that is no name": "groups: [{matrix: {a b: [1]}, tasks: [{command: x}]}]",
     "a matrix key that is taken": "groups: [{matrix: {task_dir: [1]}, tasks: [{command: x}]}]",
@@ -126,6 +130,9 @@ groups:
   - {command: s, where: {machine: "lab{a}", gpu: H100}}
   - {command: r, where: {machine: 7}}
   - {command: q, where: "gpu=H100,machine=lab*"}
+  - {command: p, time-limit: 1-12, start-after: 0-22:00}
+  - {command: o, time-limit: 1-12:30, start-after: "90:00"}
+  - {command: n, time-limit: 1-12:30:00, start-after: "{a}m"}
   - {command: x, memory: at least 2GB, gpu-memory: "at least {b}"}
 - repeat: 20
   until: s.result.test acc >= -0.5e1

@@ -32,6 +32,9 @@ using Json = nlohmann::ordered_json;
 std::int64_t count_of(Bytes bytes) { return bytes.count; }
 std::int64_t count_of(Duration time) { return time.count(); }
 
+std::string text_of(Bytes bytes) { return to_text(bytes); }
+std::string text_of(Duration time) { return in_words(time); }
+
 /// What this run has taught goes over what others have.
 template <class Value>
 Json number_json(const std::optional<job::Expected<Value>>& number, Bytes of_this_run) {
@@ -100,7 +103,7 @@ std::vector<std::pair<std::string, std::string>> LearnedNumbers::lines(
     if (of_this_run > Bytes{}) {
       lines.emplace_back(name, fmt::format("{} {}, in this run", key, to_text(of_this_run)));
     } else if (number) {
-      lines.emplace_back(name, fmt::format("{} {}{}, from {}", key, to_text(number->value),
+      lines.emplace_back(name, fmt::format("{} {}{}, from {}", key, text_of(number->value),
                                            number->at_least ? " (it may need more)" : "",
                                            job::to_text(number->from, job_.here())));
     }

@@ -142,7 +142,7 @@ class Drained(GpuTest):
                       self.drain("gpu:0", "--until", "noon", expect=2).stderr)
         for words in (["--end"], ["--now"], ["--until", "18:00"]):
             self.assertIn("no GPU given: use 'trainyard drain gpu:0'", self.drain(*words, expect=2).stderr)
-        for no_time in ("25:00", "18:00:00", "7:60"):
+        for no_time in ("25:00", "18:00:00", "7:60", "12-24"):
             self.assertIn(f"--until {no_time}: must be a time", self.drain("gpu:0", "--until", no_time, expect=2).stderr)
         self.assertEqual(self.drain().stdout, "no GPU is drained\n")
         self.assertRegex(self.drain("gpu:0", "--until", "24:00").stdout, "until 00:00 tomorrow\n$")
