@@ -92,6 +92,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   if (!job) return std::unexpected(std::move(job.error()));
   checked.first = job->paths().run_directory;
   checked.files = job->files();
+  checked.warnings = job->warnings();
   return checked;
 }
 

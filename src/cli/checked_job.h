@@ -32,6 +32,7 @@ struct CheckedJob {
   std::string config_file;              ///< Absolute, or empty.
   std::string directory;                ///< Where we are.
   std::string first;                    ///< The directory of its first run.
+  std::vector<std::string> warnings;    ///< As Job::warnings().
 };
 
 /// Why a job file cannot be read; where it may be a program, with how to type a command.

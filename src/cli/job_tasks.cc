@@ -66,11 +66,13 @@ std::string told(const job::Job& job, std::uint32_t number,
                            groups_before[earlier.value]->shown());
     }
   }
+  std::string warnings;
+  for (const std::string& warning : job.warnings()) warnings += "; " + warning;
   const bool tells = !job.notify().empty() || !job.on_finish().empty();
   return fmt::format(
-      "submission {}: {} in {}: {}{}{}", number, counted(plan.tasks.size(), "task"),
+      "submission {}: {} in {}: {}{}{}{}", number, counted(plan.tasks.size(), "task"),
       counted(plan.groups.size(), "group"), names, needs,
-      tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "");
+      tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "", warnings);
 }
 
 /// The job of the last round so far.

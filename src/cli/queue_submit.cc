@@ -162,6 +162,9 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
                               .config_file = options.config_file,
                               .settings = options.settings});
   if (!job) return fail(job.error());
+  for (const std::string& warning : job->warnings) {
+    sys::write_standard_error(fmt::format("trainyard: {}\n", warning));
+  }
   const Result<run::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});
   if (!files) return fail(files.error());

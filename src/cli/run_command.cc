@@ -294,7 +294,9 @@ ExitCode Session::finish(const run::Ending& ending) {
   }
   if (ending.not_closed) return fail(*ending.not_closed, ExitCode::NotDone);
   keep_what_was_learned();
-  const ExitCode shown = show_results(directory(), options_.json, asked_for(options_));
+  const ExitCode shown = show_results(directory(), {.json = options_.json,
+                                                    .retries = asked_for(options_),
+                                                    .warnings = tasks_.jobs().warnings()});
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});
   const bool is_short = (left && !left->of_tasks) || !ending.files_left.empty();

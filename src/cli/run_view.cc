@@ -107,8 +107,7 @@ void RunView::finish() {
   output_.finish(kOutputPatience);
 }
 
-ExitCode show_results(const std::string& run_directory, bool json,
-                      const std::vector<wire::Retry>& retries) {
+ExitCode show_results(const std::string& run_directory, const ResultsView& view) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return fail(reader.error(), ExitCode::NotDone);
@@ -119,7 +118,7 @@ ExitCode show_results(const std::string& run_directory, bool json,
   report::Sink sink = [&printer](std::string_view text) { printer.print(text); };
   const bool terminal = sys::is_terminal(sys::kStandardOutput);
   const Result<void> shown =
-      json
+      view.json
           ? report::write_status_json(*reader,
                                       {.run_directory = run_directory,
                                        .number = number_of_run(run_directory),
@@ -130,11 +129,14 @@ ExitCode show_results(const std::string& run_directory, bool json,
                                   .colour = sys::takes_colour(sys::kStandardOutput)},
                                  sink);
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
-  if (!json && written)
+  if (!view.json) {
+    for (const std::string& warning : view.warnings) sink(warning + "\n");
+  }
+  if (!view.json && written)
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));
-  const Result<ExitCode> verdict = verdict_of(*reader, retries);
+  const Result<ExitCode> verdict = verdict_of(*reader, view.retries);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
-  if (!retries.empty()) tell_what_stays_skipped(*reader, run_directory);
+  if (!view.retries.empty()) tell_what_stays_skipped(*reader, run_directory);
   return verdict ? *verdict : fail(verdict.error(), ExitCode::NotDone);
 }
 

@@ -37,9 +37,14 @@ class RunView {
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
                             const std::vector<wire::Retry>& retries);
 
+struct ResultsView {
+  bool json = false;
+  std::vector<wire::Retry> retries;   ///< The tasks that were to be retried; none: all count.
+  std::vector<std::string> warnings;  ///< Printed under the tables, and not with JSON.
+};
+
 /// Writes the reports, prints the tables (or JSON) on standard output, and says whether all went
 /// well: all tasks, or those that were to be tried again where there are any.
-ExitCode show_results(const std::string& run_directory, bool json,
-                      const std::vector<wire::Retry>& retries);
+ExitCode show_results(const std::string& run_directory, const ResultsView& view);
 
 }  // namespace trainyard::cli

@@ -39,6 +39,7 @@
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/telling_keys.h"
+#include "job/unused_keys.h"
 #include "model/gpu_limits.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -202,6 +203,8 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
+  state->warnings = unused_key_warnings(state->spec);
+  std::ranges::copy(state->warnings, std::back_inserter(state->notes));
   const model::GpuLimits limits = settings::gpu_limits(state->configuration);
   if (auto note = gpu_limit_note(*state->plan, limits)) state->notes.push_back(std::move(*note));
   Addresses addresses = addresses_of(state->spec.telling, options.environment);
@@ -317,6 +320,7 @@ std::string Job::without_secrets(std::string text) const {
   return job::without_secrets(std::move(text), state_->notify);
 }
 const std::vector<std::string>& Job::notes() const { return state_->notes; }
+const std::vector<std::string>& Job::warnings() const { return state_->warnings; }
 const model::Plan& Job::plan() const { return *state_->plan; }
 std::shared_ptr<const model::Plan> Job::shared_plan() const { return state_->plan; }
 

@@ -144,8 +144,11 @@ class Job {
   /// Any text in which the file may be quoted, without what is secret of the addresses.
   [[nodiscard]] std::string without_secrets(std::string text) const;
 
-  /// For people: where what is written and what was learned differ.
+  /// For people: where what is written and what was learned differ, and warnings().
   [[nodiscard]] const std::vector<std::string>& notes() const;
+  /// What users must know to read the results: matrix keys that change nothing. None of a later
+  /// round, which has those of the first.
+  [[nodiscard]] const std::vector<std::string>& warnings() const;
 
   /// What of a task's numbers earlier runs have taught, as it is reserved, and from where that is
   /// known; nothing for what is written, or is as in the settings.

@@ -154,7 +154,7 @@ TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
 TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {
   const auto notes_of = [](std::string_view wants) {
     return job_of(fmt::format("groups:\n- name: a\n  matrix: {{n: 0..9}}\n  memory: 1GB\n  {}\n"
-                              "  tasks: [{{command: x}}]\n",
+                              "  tasks: [{{command: 'x {{n}}'}}]\n",
                               wants),
                   in_job_directory(), with_two_gpus())
         .notes();

@@ -45,6 +45,16 @@ std::vector<const model::PlannedGroup*> Jobs::groups() const {
   return groups;
 }
 
+std::vector<std::string> Jobs::warnings() const {
+  std::vector<std::string> warnings;
+  for (const Entry& entry : entries_) {
+    for (const std::string& warning : entry.job.warnings()) {
+      if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
+    }
+  }
+  return warnings;
+}
+
 Jobs::Owner Jobs::owner_of(model::TaskIndex task) const {
   const auto after = std::ranges::partition_point(
       entries_, [task](const Entry& it) { return it.start.task <= task.value; });

@@ -36,6 +36,9 @@ class Jobs {
   /// All groups so far, in order. They stay where they are until their file is dropped.
   [[nodiscard]] std::vector<const model::PlannedGroup*> groups() const;
 
+  /// Those of all files, each once.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
   /// What people call the group of a task, and its id: "train (2)/lr=1".
   [[nodiscard]] std::string name_of(model::TaskIndex task) const;
   [[nodiscard]] std::string id_of(model::TaskIndex task) const;

@@ -282,6 +282,12 @@ std::optional<std::string> Matrix::value(std::size_t combination, std::size_t ke
   return extra_values_[found->value];
 }
 
+std::optional<std::size_t> Matrix::values_in_product(std::size_t key) const {
+  const bool is_product = crossed_ > 0 && kept_.empty() && added_.empty() && alone_.empty();
+  if (!is_product || key >= axes_.size()) return std::nullopt;
+  return axes_[key].size();
+}
+
 bool Matrix::everywhere(std::size_t key) const {
   const auto has = [key](const Extras& extras) {
     return std::ranges::find(extras, key, &Extra::key) != extras.end();

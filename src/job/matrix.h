@@ -84,6 +84,11 @@ class Matrix {
   /// The value that a combination has for a key; nothing where it has none.
   [[nodiscard]] std::optional<std::string> value(std::size_t combination, std::size_t key) const;
 
+  /// The number of values of a key, where the combinations are those of the multiplication alone:
+  /// each value then comes with each combination of the other keys. None where include or exclude
+  /// changed that.
+  [[nodiscard]] std::optional<std::size_t> values_in_product(std::size_t key) const;
+
   /// Whether every combination has a value for the key.
   [[nodiscard]] bool everywhere(std::size_t key) const;
 

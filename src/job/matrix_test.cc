@@ -62,6 +62,21 @@ std::string range_mistake(std::string_view text) {
   return *range ? "good" : range->error().message;
 }
 
+TEST(Matrix, KnowsTheValuesOfAKeyWhereAllCombinationsAreItsProduct) {
+  const auto values_of_b = [](MatrixSource source) {
+    source.axes = {axis("a", {"1", "2"}), axis("b", {"x", "y", "z"})};
+    const auto matrix = Matrix::expand(std::move(source));
+    return matrix ? matrix->values_in_product(1) : std::nullopt;
+  };
+  EXPECT_EQ(values_of_b({}), 3U);
+  EXPECT_EQ(values_of_b({.axes = {}, .exclude = {{{"a", "1"}, {"b", "x"}}}, .include = {}}),
+            std::nullopt);
+  EXPECT_EQ(values_of_b({.axes = {}, .exclude = {}, .include = {{{"a", "3"}, {"b", "x"}}}}),
+            std::nullopt);
+  EXPECT_EQ(values_of_b({.axes = {}, .exclude = {}, .include = {{{"a", "1"}, {"c", "x"}}}}),
+            std::nullopt);
+}
+
 TEST(Range, HasBothItsEnds) {
   EXPECT_THAT(values_of("0..3"), ElementsAre("0", "1", "2", "3"));
   EXPECT_THAT(values_of("5..5"), ElementsAre("5"));

@@ -80,7 +80,7 @@ class Template {
   [[nodiscard]] bool uses_any() const { return !parts_.empty(); }
   [[nodiscard]] bool uses(std::size_t slot) const;
 
-  /// The text, where it has no placeholder.
+  /// The text without its placeholders: all of it, where there are none.
   [[nodiscard]] const std::string& text() const { return literal_; }
 
  private:

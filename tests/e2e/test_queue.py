@@ -91,6 +91,11 @@ class Submitting(QueueTest):
         self.assertEqual(self.command_of("true"), "2")
         self.assertEqual(self.told, "")
 
+    def test_a_matrix_key_that_nothing_uses_is_told_to_who_submits_it(self):
+        number = self.submit(*LIGHT, "--matrix", "seed=0..4", "--name", "g", "--", "true")
+        self.assertIn("trainyard: group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical\n", self.told)
+        self.wait(number)
+
     def test_a_job_file_and_the_files_of_its_matrix_run_as_they_were_submitted(self):
         self.write("seeds.txt", "1\n2\n")
         self.job("groups: [{name: g, cpus: 0, memory: 1MB, matrix: {seed: {file: seeds.txt}}, "
