@@ -1,12 +1,30 @@
 #include "base/number_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace trainyard {
+namespace {
+
+/// "7" of "007", "-7" of "-07"; nothing for what is no whole number in digits.
+std::optional<std::string> whole_digits(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
+  if (text.empty() || !std::ranges::all_of(text, is_digit)) return std::nullopt;
+  text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
+  return fmt::format("{}{}", negative && text != "0" ? "-" : "", text);
+}
+
+}  // namespace
 
 std::optional<double> number_in(std::string_view text) {
   double number = 0;
@@ -15,6 +33,19 @@ std::optional<double> number_in(std::string_view text) {
     return std::nullopt;
   }
   return number;
+}
+
+std::string same_number_text(std::string_view text, double number) {
+  std::optional<std::string> digits = whole_digits(text);
+  if (digits && fmt::format("{:.0f}", number) != *digits) return *std::move(digits);
+  // -0.0 is 0.
+  return fmt::format("{}", number == 0 ? 0.0 : number);
+}
+
+bool same_whole_number(std::string_view one, std::string_view other) {
+  const std::optional<std::string> digits = whole_digits(one);
+  const std::optional<std::string> others = whole_digits(other);
+  return !digits || !others || *digits == *others;
 }
 
 }  // namespace trainyard

@@ -58,7 +58,14 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   const StatusMatch status(condition.value);
   const auto is_kept = [&](const std::vector<ResultCell>& row) {
     const ResultCell& cell = row[*place];
-    if (value && cell.number) return text::holds(condition.is, *cell.number, *value);
+    if (value && cell.number) {
+      // Where the doubles are the same one, the whole numbers need not be.
+      const bool differ = *cell.number == *value && !same_whole_number(cell.text, condition.value);
+      if (differ && (condition.is == Is::Equal || condition.is == Is::Unequal)) {
+        return condition.is == Is::Unequal;
+      }
+      return text::holds(condition.is, *cell.number, *value);
+    }
     const bool same = is_status ? status.holds(table, cell.text) : cell.text == condition.value;
     return (condition.is == Is::Equal && same) || (condition.is == Is::Unequal && !same);
   };

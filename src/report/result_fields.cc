@@ -83,10 +83,12 @@ Field field_of(std::string_view quoted_key, std::string_view text) {
     field.text = value.get<std::string>();
     return field;
   }
-  field.text = one_line(value);
+  // Verbatim: a double holds no whole number above 2^53, and the library none above 2^64.
+  field.text = text;
   if (value.is_boolean()) field.kind = FieldKind::Truth;
   if (value.is_number()) {
-    field.kind = value.is_number_integer() ? FieldKind::Integer : FieldKind::Decimal;
+    const bool is_whole = text.find_first_of(".eE") == std::string_view::npos;
+    field.kind = is_whole ? FieldKind::Integer : FieldKind::Decimal;
     field.number = value.get<double>();
   }
   return field;

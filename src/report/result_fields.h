@@ -18,8 +18,8 @@ enum class FieldKind : std::uint8_t { Null, Truth, Integer, Decimal, Text, Neste
 struct Field {
   std::string key;
   FieldKind kind = FieldKind::Null;
-  double number = 0;  ///< Of an Integer or a Decimal.
-  std::string text;   ///< A Text as it is, anything else as JSON.
+  double number = 0;  ///< Of an Integer or a Decimal; rounded where no double is that number.
+  std::string text;   ///< A Text as it is, anything else as the JSON that the task wrote.
 };
 
 using Fields = std::vector<Field>;

@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/number_text.h"
 #include "base/result.h"
 #include "base/score.h"
 #include "model/status.h"
@@ -48,7 +49,7 @@ std::vector<std::string> values_of(const Row& row, const Places& places) {
   values.reserve(places.size());
   for (const std::size_t place : places) {
     const ResultCell& cell = row[place];
-    values.push_back(cell.number ? fmt::format("{}", *cell.number) : cell.text);
+    values.push_back(cell.number ? same_number_text(cell.text, *cell.number) : cell.text);
   }
   return values;
 }
@@ -92,6 +93,7 @@ ResultCell mean_of(const std::vector<const Row*>& rows, std::size_t place) {
     if (!number) continue;
     sum += *number;
     ++mean.count;
+    mean.text = (*row)[place].text;
   }
   if (mean.count == 0) return mean;
   const double middle = sum / mean.count;
@@ -102,7 +104,7 @@ ResultCell mean_of(const std::vector<const Row*>& rows, std::size_t place) {
   }
   if (mean.count > 1) mean.deviation = std::sqrt(squares / (mean.count - 1));
   mean.number = middle;
-  mean.text = fmt::format("{}", middle);
+  if (mean.count > 1) mean.text = fmt::format("{}", middle);
   return mean;
 }
 

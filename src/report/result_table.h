@@ -30,7 +30,8 @@ enum class ColumnKind : std::uint8_t {
 };
 
 struct ResultCell {
-  std::string text;              ///< As it was written; empty where there is nothing.
+  /// As it was written, also of a mean of one task; empty where there is nothing.
+  std::string text;
   std::optional<double> number;  ///< Where that is one. Of several tasks it is their mean.
   /// Of two and more tasks: by how much they differ, with n - 1 beneath.
   std::optional<double> deviation;

@@ -342,7 +342,64 @@ TEST(ResultTable, IsWrittenForSpreadsheetsPagesAndPrograms) {
   EXPECT_EQ(json.at("notes").size(), 1);
 }
 
+TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
+  const ResultTable table = results_of(
+      {trained("1", "0", R"({"hash": 9007199254740993, "params": 7000000001, "x": 1e-3})"),
+       trained("1", "9007199254740993",
+               R"({"hash": 123456789012345678901234567890, "params": 7000000003, "x": 20})")});
+  EXPECT_EQ(result_table_csv(table),
+            "lr,seed,status,time,hash,params,x\n"
+            "1,0,FINISHED,2,9007199254740993,7000000001,1e-3\n"
+            "1,9007199254740993,FINISHED,2,123456789012345678901234567890,7000000003,20\n");
+  const std::string json = result_table_json(table);
+  EXPECT_THAT(json, HasSubstr("\n    {\n      \"lr\": \"1\",\n      \"seed\": \"0\",\n"
+                              "      \"status\": \"FINISHED\",\n      \"time\": 2.0,\n"
+                              "      \"hash\": 9007199254740993,\n      \"params\": 7000000001,\n"
+                              "      \"x\": 1e-3\n    },\n    {\n"));
+  EXPECT_THAT(json, HasSubstr("      \"hash\": 123456789012345678901234567890,\n"));
+  EXPECT_EQ(nlohmann::json::parse(json).at("rows").size(), 2U);
+
+  // A mean of one task is what that wrote, a mean of two is none of theirs.
+  const Result<ResultTable> each = averaged_over(table, {"lr"});
+  ASSERT_TRUE(each);
+  EXPECT_THAT(result_table_csv(*each), HasSubstr("\n0,1,2,,1,9007199254740993,,1,7000000001,,1,"));
+  EXPECT_EQ(nlohmann::json::parse(result_table_json(*each)).at("rows").at(0).at("hash").at("mean"),
+            9'007'199'254'740'993);
+  const Result<ResultTable> both = averaged_over(table, {"seed"});
+  ASSERT_TRUE(both);
+  EXPECT_EQ(
+      nlohmann::json::parse(result_table_json(*both)).at("rows").at(0).at("params").at("mean"),
+      7'000'000'002.0);
+}
+
+TEST(ResultTable, ShowsWholeNumbersVerbatimAlsoBesideOthers) {
+  EXPECT_EQ(result_table_text(results_of({trained("1", "0", R"({"params": 7000000001})"),
+                                          trained("1", "1", R"({"params": 0.5})")})),
+            "lr  seed  status     time      params\n"
+            " 1     0  FINISHED  2.0 s  7000000001\n"
+            " 1     1  FINISHED  2.0 s         0.5\n");
+}
+
+TEST(ResultTable, TellsSeedsApartThatAreOneDouble) {
+  const ResultTable table = results_of({trained("1", "9007199254740992", R"({"acc": 0.5})"),
+                                        trained("1", "9007199254740993", R"({"acc": 0.75})")});
+  const Result<ResultTable> averaged = averaged_over(table, {"lr"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(averaged->rows.size(), 2U);
+  for (const auto& [text, count] :
+       {std::pair("seed=9007199254740993", 1U), std::pair("seed!=9007199254740993", 1U),
+        std::pair("seed>=9007199254740992", 2U)}) {
+    ResultTable some = table;
+    const Result<text::Condition> condition = text::parse_condition(text);
+    ASSERT_TRUE(condition);
+    ASSERT_TRUE(keep_where(some, *condition));
+    EXPECT_EQ(some.rows.size(), count) << text;
+  }
+}
+
 TEST(ResultTable, OfNoTaskIsAHeading) {
+  EXPECT_EQ(nlohmann::json::parse(result_table_json(results_of({}))).at("rows"),
+            nlohmann::json::array());
   EXPECT_EQ(result_table_text(results_of({})), "status  time\n");
 }
 

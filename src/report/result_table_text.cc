@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/check.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"
 #include "report/terminal_text.h"
@@ -30,6 +30,14 @@ Field as_field(double number) {
   return {.key = {}, .kind = FieldKind::Decimal, .number = number, .text = {}};
 }
 
+/// Whether a number is shown verbatim: in a column of whole numbers, or one of numbers that have no
+/// form in common.
+bool is_whole(const FieldColumn& shown, const ResultCell& cell) {
+  if (shown.decimals == 0) return true;
+  return shown.decimals < 0 && !shown.percent &&
+         cell.text.find_first_of(".eE") == std::string::npos;
+}
+
 /// "93.8 %", "0.938 ± 0.012"
 std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "-";
@@ -43,7 +51,7 @@ std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
   // The mean of whole numbers is none.
   if (column.averaged && shown.decimals == 0) shown.decimals = 2;
   const Field field = as_field(cell.number.value_or(0));
-  const bool whole = !column.averaged && shown.decimals == 0;
+  const bool whole = !column.averaged && is_whole(shown, cell);
   std::string number = whole ? cell.text : show_field(shown, &field);
   if (!cell.deviation) return number;
   if (shown.percent) return fmt::format("{} ± {:.1f}", number, *cell.deviation * 100);
@@ -67,8 +75,14 @@ std::string csv_word(std::string_view word) {
   return quoted + "\"";
 }
 
-std::string csv_number(const ResultCell& cell) {
-  return cell.count == 0 ? "" : cell.number ? fmt::format("{}", *cell.number) : cell.text;
+/// Whether the text of a number is that which a task wrote, and no double need stand for it.
+bool is_verbatim(const ResultColumn& column, const ResultCell& cell) {
+  return column.kind == ColumnKind::Field && cell.count == 1;
+}
+
+std::string csv_number(const ResultColumn& column, const ResultCell& cell) {
+  if (cell.count == 0) return "";
+  return cell.number && !is_verbatim(column, cell) ? fmt::format("{}", *cell.number) : cell.text;
 }
 
 std::string markdown_word(std::string_view word) {
@@ -92,16 +106,26 @@ std::string_view kind_text(ColumnKind kind) {
   return "field";
 }
 
-Json json_of_cell(const ResultColumn& column, const ResultCell& cell) {
-  if (cell.count == 0) return nullptr;
+std::string json_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string json_number(const ResultColumn& column, const ResultCell& cell) {
+  return is_verbatim(column, cell) ? cell.text : json_line(cell.number.value_or(0));
+}
+
+/// In a row of result_table_json().
+std::string json_of_cell(const ResultColumn& column, const ResultCell& cell) {
+  if (cell.count == 0) return "null";
   if (!column.averaged) {
     // Keys are text as the job file has them: "1e-3" is one of the words that somebody wrote.
-    if (column.kind != ColumnKind::Key && cell.number) return *cell.number;
-    return cell.text;
+    const bool is_number = column.kind != ColumnKind::Key && cell.number;
+    return is_number ? json_number(column, cell) : json_line(cell.text);
   }
-  return {{"mean", cell.number.value_or(0)},
-          {"deviation", cell.deviation ? Json(*cell.deviation) : Json(nullptr)},
-          {"count", cell.count}};
+  constexpr std::string_view kIndent = "        ";
+  return fmt::format("{{\n{0}\"mean\": {1},\n{0}\"deviation\": {2},\n{0}\"count\": {3}\n      }}",
+                     kIndent, json_number(column, cell),
+                     cell.deviation ? json_line(*cell.deviation) : "null", cell.count);
 }
 
 }  // namespace
@@ -157,7 +181,8 @@ std::string result_table_csv(const ResultTable& table) {
     words.clear();
     for (std::size_t i = 0; i < row.size(); ++i) {
       const ResultColumn& column = table.columns[i];
-      words.push_back(csv_word(column.kind == ColumnKind::Key ? row[i].text : csv_number(row[i])));
+      words.push_back(
+          csv_word(column.kind == ColumnKind::Key ? row[i].text : csv_number(column, row[i])));
       if (!column.averaged) continue;
       const std::optional<double>& deviation = row[i].deviation;
       words.push_back(deviation ? fmt::format("{}", *deviation) : "");
@@ -193,15 +218,24 @@ std::string result_table_json(const ResultTable& table) {
   for (const ResultColumn& column : table.columns) {
     columns.push_back({{"name", column.name}, {"kind", kind_text(column.kind)}});
   }
-  Json rows = Json::array();
+  std::string rows;
   for (const auto& row : table.rows) {
-    Json object = Json::object();
+    std::string members;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      object[table.columns[i].name] = json_of_cell(table.columns[i], row[i]);
+      members +=
+          fmt::format("{}\n      {}: {}", i == 0 ? "" : ",", json_line(table.columns[i].name),
+                      json_of_cell(table.columns[i], row[i]));
     }
-    rows.push_back(std::move(object));
+    rows += fmt::format("{}\n    {{{}\n    }}", rows.empty() ? "" : ",", members);
   }
-  return text::readable_json({{"columns", columns}, {"rows", rows}, {"notes", table.notes}});
+  // By hand, as the library has no number that is a text: a task may have written any.
+  std::string text =
+      text::readable_json({{"columns", columns}, {"rows", Json::array()}, {"notes", table.notes}});
+  constexpr std::string_view kNoRows = "\"rows\": []";
+  const auto place = text.find(kNoRows);
+  check(place != std::string::npos, "a list for the rows");
+  if (!rows.empty()) text.replace(place, kNoRows.size(), fmt::format("\"rows\": [{}\n  ]", rows));
+  return text;
 }
 
 }  // namespace trainyard::report

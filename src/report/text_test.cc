@@ -88,6 +88,18 @@ TEST(ResultFields, ReadsAnObjectInItsOrder) {
   EXPECT_THAT(keys_of(read_fields("{\"a\":")), IsEmpty());
 }
 
+TEST(ResultFields, KeepNumbersAsTheyAreWritten) {
+  const Fields fields = read_fields(
+      R"({"a":9007199254740993,"b":123456789012345678901234567890,"c":1E5,"d":0.10,"e":-7})");
+  std::vector<std::string> texts;
+  for (const Field& field : fields) texts.push_back(field.text);
+  EXPECT_THAT(texts, ElementsAre("9007199254740993", "123456789012345678901234567890", "1E5",
+                                 "0.10", "-7"));
+  EXPECT_EQ(fields[1].kind, FieldKind::Integer);
+  EXPECT_EQ(fields[1].number, 123456789012345678901234567890.0);
+  EXPECT_EQ(fields[2].kind, FieldKind::Decimal);
+}
+
 TEST(ResultFields, AreReadHoweverTheyAreWritten) {
   const Fields fields = read_fields(
       "{ \"a\" : {\"b\":[1,{\"}\":\"]\"}]} , \"q\\\"{\": \"x,\\\"y\\\\\",\n\"n\":[ ],\"a\":-1.5e3 "
