@@ -19,6 +19,7 @@
 #include "job/rounds.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
+#include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/turn.h"
@@ -58,6 +59,10 @@ class JobTasks final : public run::Tasks {
     return jobs_.find(group, id);
   }
   [[nodiscard]] std::string without_secrets(std::string text) const override;
+  [[nodiscard]] std::string why_never_with(const model::RetryAsked& retry) const override {
+    return jobs_.why_never_with(retry.task,
+                                {.memory = retry.memory, .gpu_memory = retry.gpu_memory});
+  }
   void hear(model::AttemptKey key, const wire::Message& message) override;
   void see(const model::Turn& turn) override;
   void note(std::string_view line) override;

@@ -22,9 +22,9 @@
 #include "cli/job_tasks.h"
 #include "cli/look_ahead.h"
 #include "cli/retry_needs.h"
+#include "cli/run_machines.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
-#include "hardware/capacity.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "journal/journal.h"
@@ -33,6 +33,8 @@
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
+#include "settings/configuration.h"
+#include "settings/machine_entries.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
@@ -99,15 +101,6 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
                            left == 1 ? "it" : "them")};
 }
 
-/// What no attempt here can have.
-Result<void> check_memory(const wire::Retry& with) {
-  const Bytes there = hardware::read_capacity({.own = {}, .raises_limits = false}).capacity.memory;
-  const Bytes asked{with.memory_bytes};
-  if (there == Bytes{} || asked <= there) return {};
-  return std::unexpected(Error{fmt::format("--memory: {} is more than this machine has ({})",
-                                           to_text(asked, there), to_text(there, asked))});
-}
-
 bool has_no_gpu(const journal::TaskRow& task) {
   return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
 }
@@ -121,17 +114,63 @@ void drop_gpu_memory_without_gpu(wire::Retry& with, const std::vector<journal::T
   if (std::ranges::all_of(tasks, has_no_gpu)) with.gpu_memory_bytes = 0;
 }
 
-/// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
-Result<std::set<std::uint32_t>> changed_since(const std::string& run) {
-  const Result<RunOptions> options = fill_in({.resumes = true, .resume = run, .dry_run = true});
-  if (!options) return std::unexpected(options.error());
+/// What a run that has ended would resume with.
+struct EndedRun {
+  RunOptions options;
+  job::Job job;
+};
+
+Result<EndedRun> read_ended(const std::string& run) {
+  Result<RunOptions> options = fill_in({.resumes = true, .resume = run, .dry_run = true});
+  if (!options) return std::unexpected(std::move(options.error()));
   const Result<job::LoadOptions> load = load_options_of(*options);
   if (!load) return std::unexpected(load.error());
   std::expected<job::Job, text::Mistakes> job =
       job::Job::load(*load, hardware::find_this_machine().reading.capacity);
   if (!job) return std::unexpected(Error{text_of(job.error())});
-  JobTasks tasks(std::move(*job));
-  Result<std::optional<journal::Journal::Preview>> ahead = look_ahead(*options, tasks);
+  return EndedRun{.options = *std::move(options), .job = *std::move(job)};
+}
+
+bool runs_here_alone(const job::Job& job) {
+  const std::vector only_here{settings::MachineEntry{.host = std::string(kLocal)}};
+  return settings::machines(job.configuration()) == only_here;
+}
+
+/// Names each task that no machine could hold with these amounts. An active run knows its machines
+/// and answers by itself, and of other machines nothing is known before the run resumes. What else
+/// keeps it from resuming is told then.
+Result<void> check_amounts(const Wanted& wanted) {
+  if (wanted.lives || (wanted.with.memory_bytes == 0 && wanted.with.gpu_memory_bytes == 0)) {
+    return {};
+  }
+  Result<EndedRun> ended = read_ended(wanted.run);
+  if (!ended || !runs_here_alone(ended->job)) return {};
+  JobTasks tasks(std::move(ended->job));
+  if (!add_submitted(tasks, wanted.run)) return {};
+  std::string text;
+  std::size_t refused = 0;
+  for (const journal::TaskRow& task : wanted.tasks) {
+    const auto index = tasks.find(task.group_name, task.id);
+    if (!index) continue;
+    const std::string why =
+        tasks.why_never_with({.task = *index,
+                              .memory = Bytes{wanted.with.memory_bytes},
+                              .gpu_memory = Bytes{wanted.with.gpu_memory_bytes}});
+    if (why.empty() || ++refused > kShownMax) continue;
+    text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : "\n",
+                        report::plain(shown_name(task)), why);
+  }
+  if (refused == 0) return {};
+  if (refused > kShownMax) text += fmt::format("\nand {} more", refused - kShownMax);
+  return std::unexpected(Error{std::move(text)});
+}
+
+/// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
+Result<std::set<std::uint32_t>> changed_since(const std::string& run) {
+  Result<EndedRun> ended = read_ended(run);
+  if (!ended) return std::unexpected(std::move(ended.error()));
+  JobTasks tasks(std::move(ended->job));
+  Result<std::optional<journal::Journal::Preview>> ahead = look_ahead(ended->options, tasks);
   if (!ahead) return std::unexpected(std::move(ahead.error()));
   std::optional<journal::Journal::Preview>& found = *ahead;
   return found ? std::move(found->edited) : std::set<std::uint32_t>();
@@ -230,15 +269,15 @@ Result<Wanted> look_up(const RetryOptions& options) {
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
     return std::unexpected(std::move(kept.error()));
   }
-  if (Result<void> fits = check_memory(wanted.with); !fits) {
-    return std::unexpected(std::move(fits.error()));
-  }
   drop_gpu_memory_without_gpu(wanted.with, wanted.tasks);
   Result<RetryNeeds> needs = RetryNeeds::read(*reader);
   if (!needs) return std::unexpected(std::move(needs.error()));
   if (options.cascade) needs->add_what_is_behind(wanted.tasks);
   if (Result<void> all = needs->check(wanted.tasks); !all) {
     return std::unexpected(std::move(all.error()));
+  }
+  if (Result<void> fits = check_amounts(wanted); !fits) {
+    return std::unexpected(std::move(fits.error()));
   }
   return wanted;
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "job/job.h"
+#include "job/lack.h"
 #include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/launch.h"
@@ -60,6 +61,16 @@ Jobs::Owner Jobs::owner_of(model::TaskIndex task) const {
       entries_, [task](const Entry& it) { return it.start.task <= task.value; });
   const Entry& entry = *std::prev(after);
   return {.entry = entry, .task = {task.value - entry.start.task}};
+}
+
+std::string Jobs::why_never_with(model::TaskIndex task, const RetryAmounts& amounts) const {
+  const Owner owner = owner_of(task);
+  const Job& job = owner.entry.job;
+  const model::Policy policy = job.policy();
+  const auto lack = find_lack_of_retry(
+      job.plan().shape_of(owner.task).terms, amounts,
+      {.policy = policy, .capacity = job.capacity(), .machines = job.machines()});
+  return lack ? lack->why : std::string();
 }
 
 std::string Jobs::id_of(model::TaskIndex task) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "job/job.h"
+#include "job/lack.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
@@ -38,6 +39,10 @@ class Jobs {
 
   /// Those of all files, each once.
   [[nodiscard]] std::vector<std::string> warnings() const;
+
+  /// Why a task can never start with these amounts on any machine of the run; empty: it can.
+  [[nodiscard]] std::string why_never_with(model::TaskIndex task,
+                                           const RetryAmounts& amounts) const;
 
   /// What people call the group of a task, and its id: "train (2)/lr=1".
   [[nodiscard]] std::string name_of(model::TaskIndex task) const;

@@ -7,6 +7,7 @@
 #include "job/task_keys.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
+#include "model/terms.h"
 #include "schedule/fits_nowhere.h"
 #include "schedule/scheduler.h"
 #include "settings/configuration.h"
@@ -39,6 +40,17 @@ std::optional<Lack> find_lack(const model::Request& request, const LackBasis& ba
   }
   if (key == TaskKey::GpuMemory && request.gpu) key = TaskKey::Device;
   return Lack{.key = key, .why = *std::move(why)};
+}
+
+std::optional<Lack> find_lack_of_retry(const model::Terms& terms, const RetryAmounts& amounts,
+                                       const LackBasis& basis) {
+  model::Request request = model::request_of(terms);
+  const bool more_memory = amounts.memory > request.memory;
+  const bool more_of_gpu = request.gpus > 0 && amounts.gpu_memory > request.gpu_memory;
+  if (!more_memory && !more_of_gpu) return std::nullopt;
+  if (more_memory) request.memory = amounts.memory;
+  if (more_of_gpu) request.gpu_memory = amounts.gpu_memory;
+  return find_lack(request, basis);
 }
 
 }  // namespace trainyard::job

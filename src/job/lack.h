@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "job/task_keys.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 
 namespace trainyard::job {
 
@@ -25,5 +27,16 @@ struct LackBasis {
 
 /// Nothing where it can run.
 std::optional<Lack> find_lack(const model::Request& request, const LackBasis& basis);
+
+/// What a task is to have at least when it is retried; 0: what it had.
+struct RetryAmounts {
+  Bytes memory;
+  Bytes gpu_memory;  ///< On each of its GPUs; without effect where it uses none.
+};
+
+/// Why a task with these terms can never start with so much more. Nothing where it can, and where
+/// it would have no more than before.
+std::optional<Lack> find_lack_of_retry(const model::Terms& terms, const RetryAmounts& amounts,
+                                       const LackBasis& basis);
 
 }  // namespace trainyard::job

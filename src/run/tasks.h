@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "journal/journal.h"
+#include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/turn.h"
@@ -41,6 +42,12 @@ class Tasks {
   /// Why no task that has ended begins anew where people ask for it, in words for them; empty: they
   /// do.
   [[nodiscard]] virtual std::string why_no_retry() const { return {}; }
+  /// Why a task can never start with what it is to have in its retry, in words for people: "needs
+  /// 28 GB of memory on a GPU, the largest here has 20.9 GB available". Empty: it can.
+  [[nodiscard]] virtual std::string why_never_with(const model::RetryAsked& retry) const {
+    static_cast<void>(retry);
+    return {};
+  }
   /// What a task has sent to the program.
   virtual void hear(model::AttemptKey key, const wire::Message& message) = 0;
   /// Every turn once, in order, after it was committed and carried out.

@@ -136,7 +136,7 @@ class YardRun {
                         const journal::JournalOptions& options);
 
   /// These tasks begin anew when the run goes on: before go_on(). An error names one that it does
-  /// not know.
+  /// not know, or that can never start with what it is to have.
   Result<void> retry(const std::vector<wire::Retry>& tasks);
 
   /// What its user calls the run by on this host, after one of these. Nothing where it could be
@@ -168,6 +168,9 @@ class YardRun {
     const std::string& group;
     const std::string& id;
   };
+  /// Names the task that can never start with what it is to have; empty: it can.
+  [[nodiscard]] std::string why_never(const wire::Retry& retry,
+                                      const model::RetryAsked& asked) const;
   /// Asks the scheduler about a task; the reply says what it answers.
   void ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply);
   void watch_signals();

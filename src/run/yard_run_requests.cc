@@ -40,9 +40,19 @@ Result<void> YardRun::retry(const std::vector<wire::Retry>& tasks) {
       return std::unexpected(
           Error{fmt::format("the job file no longer has a task {}/{}", retry.group, retry.id)});
     }
-    retries_.emplace_back(asked_for(*task, retry), retry.group + "/" + retry.id);
+    const model::RetryAsked asked = asked_for(*task, retry);
+    if (const std::string why = why_never(retry, asked); !why.empty()) {
+      return std::unexpected(Error{why});
+    }
+    retries_.emplace_back(asked, retry.group + "/" + retry.id);
   }
   return {};
+}
+
+std::string YardRun::why_never(const wire::Retry& retry, const model::RetryAsked& asked) const {
+  const std::string why = tasks_.why_never_with(asked);
+  if (why.empty()) return why;
+  return fmt::format("{}/{} can never run here: {}", retry.group, retry.id, why);
 }
 
 void YardRun::ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply) {
@@ -64,6 +74,9 @@ void YardRun::serve(const wire::ControlRequest& request, link::Reply reply) {
         if (const std::string why = tasks_.why_no_retry(); !why.empty()) {
           return reply({.outcome = wire::Outcome::Error, .text = why});
         }
+        const std::optional<model::TaskIndex> task = tasks_.find(it.group, it.id);
+        const std::string why = task ? why_never(it, asked_for(*task, it)) : std::string();
+        if (!why.empty()) return reply({.outcome = wire::Outcome::Error, .text = why});
         ask({.group = it.group, .id = it.id}, asked_for({}, it), std::move(reply));
       },
       [&](const wire::Hold& it) {

@@ -152,6 +152,22 @@ class Devices(GpuTest):
         self.end_of(yard, expect=0)
 
 
+class Retry(GpuTest):
+    def test_with_more_than_any_card_has_is_refused_for_each_task_named(self):
+        self.show([self.card("GPU-aaaa", 1, gb=24), self.card("GPU-bbbb", 2, gb=24)])
+        self.sweep("gpu-memory: 3GB", 3, "exit 3")
+        self.trainyard("run", "job.yaml", expect=1)
+        why = "can never run here: needs 28 GB of memory on a GPU, the largest here has "
+        for words in ([], ["--dry-run"]):
+            refused = self.trainyard("retry", "1", "t0", "t2", "--gpu-memory", "28GB", *words, expect=2).stderr
+            self.assertEqual(refused.count(why), 2, refused)
+            self.assertIn(f"g/t0 {why}", refused)
+            self.assertIn(f"g/t2 {why}", refused)
+        self.assertEqual({row["attempt"] for row in self.rows().values()}, {1})
+        self.trainyard("retry", "1", "t0", "--gpu-memory", "20GB", expect=1)
+        self.assertEqual((self.rows()["t0"]["attempt"], self.rows()["t0"]["gpu_memory_requested_bytes"]), (2, 20 * GB))
+
+
 class Admission(GpuTest):
     def test_tasks_share_a_card_by_the_memory_that_they_ask_for(self):
         self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")

@@ -51,8 +51,13 @@ class Retry(YardTest):
 
     def test_with_what_nobody_can_have_is_refused(self):
         self.trainyard("run", "job.yaml", expect=1)
-        self.assertIn("--memory: 900 TB is more than this machine has (", self.retry("1", "lr=1", "--memory", "900TB", expect=2).stderr)
-        self.assertEqual(self.attempts()["train/lr=1"], ("EXIT 3", 1))
+        for words in ([], ["--dry-run"]):
+            refused = self.retry("1", "lr=1", "lr=2", "--memory", "900TB", *words, expect=2)
+            lines = (refused.stdout + refused.stderr).splitlines()
+            self.assertRegex(lines[0], r"^trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has .* available")
+            self.assertRegex(lines[1], r"^train/lr=2 can never run here: needs 900 TB of memory, this machine has .* available")
+            self.assertEqual(len(lines), 2)
+        self.assertEqual((self.attempts()["train/lr=1"], self.attempts()["train/lr=2"]), (("EXIT 3", 1), ("EXIT 4", 1)))
         shown = self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0)
         self.assertIn("--gpu-memory: train/lr=1 uses no GPU, and is retried without one", shown.stderr)
         self.assertIn("1 task of 'runs/job':\n", shown.stdout, "without 'with 1 GB on each GPU'")
@@ -97,6 +102,8 @@ class Retry(YardTest):
         self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"
                                 "  eval/all: SKIPPED after 0 attempts\n  last/report: SKIPPED after 0 attempts\n")
         self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
+        self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
+                      self.retry("lr=1", "--memory", "900TB", expect=1).stderr)
         self.write("mended", "")
         self.assertEqual(self.retry("--cascade").stdout, "3 tasks start over with all their retries in the active run\n")
         self.until("the last", lambda: self.words()["last/report"] == "FINISHED")
