@@ -104,9 +104,10 @@ struct DownOptions {
 ExitCode down_command(const DownOptions& options);
 
 struct WaitOptions {
-  std::string run;
+  std::vector<std::string> runs;  ///< Empty: the newest here, and the others here that go on.
+  bool all = false;               ///< Every run of this user on this host that has not ended.
 };
-/// The exit code is that of the run, or of its one task.
+/// The exit code is that of the run, or of its one task; of several runs 0, 1 or 75.
 int wait_command(const WaitOptions& options);
 
 struct KillOptions {

@@ -5,8 +5,11 @@
 #include <expected>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -22,6 +25,7 @@
 #include "job/job.h"
 #include "journal/reader.h"
 #include "run/begun.h"
+#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "settings/configuration.h"
@@ -36,35 +40,84 @@ namespace fs = std::filesystem;
 
 struct KnownRun {
   std::string directory;
+  std::uint32_t number = 0;  ///< 0: it has none on this host.
   bool lives = false;
+  bool waits = false;  ///< The queue has still to begin it, or to resume it.
   /// When its last execution began; 0 for a journal that cannot be read. Looking at a run, or
   /// trying to start one in its place, does not change this, as it does the times of its files.
   std::int64_t started_unix_ms = 0;
+  std::int64_t submitted_unix_ms = 0;  ///< Or when its first execution began.
+
+  [[nodiscard]] bool is_active() const { return lives || waits; }
 };
 
-KnownRun look_at_run(std::string directory) {
-  KnownRun run{.directory = std::move(directory)};
+/// Numbers of runs by their directories: read once for many.
+std::map<std::string, std::uint32_t> numbers_of_runs() {
+  std::map<std::string, std::uint32_t> numbers;
+  const Result<run::RunNumbers> known = run::RunNumbers::of_this_user();
+  if (!known) return numbers;
+  for (run::RunNumbers::Numbered& run : known->all()) {
+    numbers.emplace(std::move(run.directory), run.number);
+  }
+  return numbers;
+}
+
+KnownRun look_at_run(std::string directory, std::uint32_t number) {
+  KnownRun run{.directory = std::move(directory), .number = number};
   run.lives = sys::RunLock::holder(run.directory).has_value();
+  run.waits = number != 0 && !run.lives && goes_on_in_queue(run.directory, number);
+  run.submitted_unix_ms = run::read_mark(run.directory).submitted_unix_ms;
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run.directory));
   if (!reader) return run;
   if (const auto executions = reader->executions(); executions && !executions->empty()) {
     run.started_unix_ms = executions->back().started_unix_ms;
+    if (run.submitted_unix_ms == 0) run.submitted_unix_ms = executions->front().started_unix_ms;
   }
   return run;
 }
 
-/// Those that hold a run: those that live first, and then the latest.
+/// Those that hold a run, each once, in no order.
 std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
+  const std::map<std::string, std::uint32_t> numbers = numbers_of_runs();
+  std::set<std::string> seen;
   std::vector<KnownRun> runs;
   for (const std::string& directory : directories) {
-    if (holds_run(directory)) runs.push_back(look_at_run(directory));
+    std::string real = run::real_directory(directory);
+    if (!holds_run(directory) || !seen.insert(real).second) continue;
+    const auto number = numbers.find(real);
+    runs.push_back(look_at_run(directory, number == numbers.end() ? 0 : number->second));
   }
+  return runs;
+}
+
+/// Those that live first, and then the latest.
+void order_by_start(std::vector<KnownRun>& runs) {
   std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
     return std::tie(b.lives, b.started_unix_ms, a.directory) <
            std::tie(a.lives, a.started_unix_ms, b.directory);
   });
-  return runs;
+}
+
+/// The same of runs that a name stands for, of which those in the queue come behind what lives. One
+/// that was never begun counts by when it was submitted.
+void order_named(std::vector<KnownRun>& runs) {
+  const auto key = [](const KnownRun& run) {
+    const std::int64_t begun =
+        run.started_unix_ms != 0 ? run.started_unix_ms : run.submitted_unix_ms;
+    return std::tuple(run.lives, run.waits, run.waits ? run.number : 0U, begun);
+  };
+  std::ranges::sort(runs, [&key](const KnownRun& a, const KnownRun& b) {
+    return key(a) != key(b) ? key(b) < key(a) : a.directory < b.directory;
+  });
+}
+
+/// The newest first.
+void order_by_age(std::vector<KnownRun>& runs) {
+  std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
+    return std::tie(b.submitted_unix_ms, b.number, a.directory) <
+           std::tie(a.submitted_unix_ms, a.number, b.directory);
+  });
 }
 
 std::vector<std::string> directories_in(const std::string& parent) {
@@ -85,6 +138,32 @@ std::vector<std::string> usual_places(const std::string& here) {
   if (workdir == "auto" || workdir == here) return directories;
   std::ranges::move(directories_in(workdir + "/runs"), std::back_inserter(directories));
   return directories;
+}
+
+/// Also those that were submitted from here, of a job file that is elsewhere.
+std::vector<std::string> places_of_here(const std::string& here) {
+  std::vector<std::string> directories = usual_places(here);
+  std::ranges::move(submitted_from(here), std::back_inserter(directories));
+  return directories;
+}
+
+std::vector<std::string> named_here(const std::string& name, const std::string& here) {
+  std::vector<std::string> directories = places_of_here(here);
+  std::erase_if(directories, [&name](const std::string& each) {
+    return !has_name(each, name) || !holds_run(each);
+  });
+  return directories;
+}
+
+bool is_bare_name(const std::string& named) {
+  return !named.contains('/') && !named.starts_with('.');
+}
+
+/// Whether the word means the newest run here, and nothing that is called so.
+bool means_last(const std::string& named, const std::string& here) {
+  std::error_code ignored;
+  return named == kLastRun && !fs::exists(sys::absolute_path(named, here), ignored) &&
+         named_here(named, here).empty();
 }
 
 /// Where the runs of a job are. 'runs/net-3' may be the third of the job 'net', and the first of
@@ -120,10 +199,9 @@ Result<std::vector<std::string>> places_known_as(const std::string& named,
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
   if (holds_run(path)) return std::vector{path};
-  const fs::path in_runs = fs::path(path).parent_path() / "runs" / named;
-  const bool is_name = !is_number && !named.contains('/') && !named.starts_with('.');
-  if (is_name && holds_run(in_runs.string())) return std::vector{in_runs.string()};
-  return known;
+  if (is_number || !is_bare_name(named)) return known;
+  std::vector<std::string> here = named_here(named, fs::path(path).parent_path().string());
+  return here.empty() ? known : here;
 }
 
 /// What a name stands for; `path` is it as an absolute path.
@@ -140,13 +218,23 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   return paths_of_job(*job);
 }
 
-Error several_live(const std::vector<KnownRun>& runs) {
+/// `is_active` says which of them count; these are first.
+template <class IsActive>
+Error several_active(const std::vector<KnownRun>& runs, IsActive is_active) {
   std::string names;
+  bool some_wait = false;
   for (const KnownRun& run : runs) {
-    if (!run.lives) break;
+    if (!is_active(run)) break;
+    some_wait = some_wait || !run.lives;
     names += fmt::format("{}'{}'", names.empty() ? "" : " and ", run.directory);
   }
-  return Error{fmt::format("several runs are active: {}; name one of them", names)};
+  return Error{fmt::format("several runs are active{}: {}; name one of them",
+                           some_wait ? " or in your queue" : "", names)};
+}
+
+Error no_run_here(const std::string& named) {
+  return Error{named.empty() ? "no run found under ./runs: name a run directory or a job file"
+                             : fmt::format("no run of '{}' found", named)};
 }
 
 }  // namespace
@@ -175,25 +263,36 @@ std::vector<std::string> runs_here() {
 Result<std::string> find_run(const std::string& named, WhenSeveral when_several) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
+  const bool is_last = means_last(named, *here);
   std::vector<std::string> places;
   if (named.empty()) {
     places = usual_places(*here);
+  } else if (is_last) {
+    places = places_of_here(*here);
   } else {
     Result<std::vector<std::string>> found = places_of(named, sys::absolute_path(named, *here));
     if (!found) return std::unexpected(found.error());
     places = std::move(*found);
   }
   std::vector<KnownRun> runs = runs_in(places);
-  if (runs.empty()) {
-    return std::unexpected(
-        Error{named.empty() ? "no run found under ./runs: name a run directory or a job file"
-                            : fmt::format("no run of '{}' found", named)});
+  if (runs.empty()) return std::unexpected(no_run_here(is_last ? "" : named));
+  if (is_last || when_several == WhenSeveral::TakeNewest) {
+    order_by_age(runs);
+    return std::move(runs.front().directory);
   }
-  const bool several = runs.size() > 1 && runs[1].lives;
+  if (named.empty()) {
+    order_by_start(runs);
+  } else {
+    order_named(runs);
+  }
+  const auto is_active = [&named](const KnownRun& run) {
+    return named.empty() ? run.lives : run.is_active();
+  };
+  const bool several = runs.size() > 1 && is_active(runs[1]);
   if (several && when_several != WhenSeveral::TakeLatest) {
-    return std::unexpected(several_live(runs));
+    return std::unexpected(several_active(runs, is_active));
   }
-  const bool guessed = runs.size() > 1 && !runs.front().lives;
+  const bool guessed = runs.size() > 1 && !is_active(runs.front());
   if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(
         Error{fmt::format("several runs found: {}, {}{}; name one by its number or directory",
@@ -203,10 +302,26 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   return std::move(runs.front().directory);
 }
 
+Result<std::vector<std::string>> newest_and_unended_runs() {
+  const Result<std::string> here = sys::current_directory();
+  if (!here) return std::unexpected(here.error());
+  std::vector<KnownRun> runs = runs_in(places_of_here(*here));
+  if (runs.empty()) return std::unexpected(no_run_here(""));
+  order_by_age(runs);
+  std::vector<std::string> directories;
+  for (KnownRun& run : runs) {
+    if (directories.empty() || run.is_active()) directories.push_back(std::move(run.directory));
+  }
+  return directories;
+}
+
 bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
-  if (!reader) return true;
+  if (!reader) {
+    const std::string name = run::read_mark(run_directory).name;
+    return name.empty() || name == fs::path(job.first).filename().string();
+  }
   const auto executions = reader->executions();
   if (!executions || executions->empty()) return true;
   const std::string& job_file = executions->back().job_file;
@@ -217,6 +332,7 @@ bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
 
 std::string latest_run_of(const job::JobRuns& job) {
   std::vector<KnownRun> runs = runs_in(paths_of_job(job));
+  order_by_start(runs);
   return runs.empty() ? std::string() : std::move(runs.front().directory);
 }
 

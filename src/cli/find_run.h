@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -11,21 +12,37 @@
 
 namespace trainyard::cli {
 
-/// What is right where a name, or none, may be several runs.
+/// What a user types for the newest run of this directory, where nothing else is called so.
+constexpr std::string_view kLastRun = "last";
+
+/// Which of several runs a name, or none, stands for. Of those that a name stands for, one that
+/// waits in the queue counts as active for the commands that refuse: what changes a run never takes
+/// an older one in its place.
 enum class WhenSeveral : std::uint8_t {
-  TakeLatest,  ///< One at work before all others.
-  RefuseLive,  ///< Where several are at work; else the latest.
-  Refuse,      ///< Unless one of them alone is at work.
+  TakeLatest,  ///< An active one, else one that waits in the queue, else the latest.
+  TakeNewest,  ///< The one that was submitted or started last, whatever has become of it.
+  RefuseLive,  ///< As TakeLatest, and an error where several are active.
+  Refuse,      ///< As RefuseLive, and an error where several have ended and none is active.
 };
 
-/// The run that a command means, by its directory. It is named by this, by its number or name
-/// (cli/known_runs.h), by a directory that has runs/ in it, or by its job file. A name means the run
-/// in ./runs before runs of this name elsewhere. Of several runs the one
-/// that was started or resumed last is meant, one at work before all others. Where none is named,
-/// it is so of those in ./runs and in the runs/ of the configured workdir. Absolute. Reads the
-/// journal of each. An error, too, where a number is also the name of a directory with a run.
+/// The run that a command means, by its directory. Absolute. It is named by one of these:
+///
+///   46           its number
+///   digits       its name, as has_name() says: a run of this directory, else one elsewhere
+///   last         the newest run of this directory
+///   runs/digits  its directory, or one that has runs/ in it
+///   sweep.yaml   its job file
+///
+/// Runs of this directory are in ./runs, in the runs/ of the configured workdir, and those that were
+/// submitted from here. Where none is named, the run is the one of the first two places that was
+/// started or resumed last, one at work before all others. Reads the journal of each. An error, too,
+/// where a number is also the name of a directory with a run.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
+
+/// The newest run of this directory, and behind it the others that have not ended: at work, or in
+/// the queue. An error where there is none.
+Result<std::vector<std::string>> newest_and_unended_runs();
 
 /// The directories of all runs that are looked at where none is named.
 std::vector<std::string> runs_here();

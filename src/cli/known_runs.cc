@@ -12,6 +12,8 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "journal/reader.h"
+#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 
@@ -46,9 +48,36 @@ std::vector<std::string> known_runs(std::string_view name) {
   std::vector<std::string> found;
   for (const run::RunNumbers::Numbered& run : numbers->all()) {
     const std::string_view called = name_in(run.directory);
-    const bool meant = last ? name.empty() || run::is_directory_like(called, name) : called == name;
+    const bool meant =
+        last ? name.empty() || run::is_directory_like(called, name) : has_name(run.directory, name);
     if (meant && is_still_there(run.directory)) found.push_back(run.directory);
     if (last && !found.empty()) break;
+  }
+  return found;
+}
+
+bool has_name(const std::string& run_directory, std::string_view name) {
+  const std::string_view called = name_in(run_directory);
+  if (called == name) return true;
+  if (!run::is_directory_like(called, name)) return false;
+  // 'net-3' may be the third run of the job 'net', or the first of the job 'net-3'.
+  if (const run::SubmissionMark mark = run::read_mark(run_directory); !mark.name.empty()) {
+    return mark.name == name;
+  }
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run_directory));
+  if (!reader) return true;
+  const Result<std::string> job_name = reader->job_name();
+  return !job_name || *job_name == name;
+}
+
+std::vector<std::string> submitted_from(const std::string& directory) {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!numbers) return {};
+  const std::string real = run::real_directory(directory);
+  std::vector<std::string> found;
+  for (const run::RunNumbers::Numbered& run : numbers->all()) {
+    if (run::read_mark(run.directory).directory == real) found.push_back(run.directory);
   }
   return found;
 }

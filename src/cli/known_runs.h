@@ -11,10 +11,17 @@
 
 namespace trainyard::cli {
 
-/// The directories that "46", "digits" (all that are called so), "digits@last" (the one of these,
-/// or of digits-2, -3, ..., that began last) or "@last" stand for. Empty where nobody has one that
-/// is called so. That of a number may be gone; the others are there.
+/// The directories that "46", "digits" (all runs of this name, as has_name() says), "digits@last"
+/// (the one of digits, digits-2, -3, ... with the largest number) or "@last" stand for, the largest
+/// number first. Empty where there is none. That of a number may be gone; the others are there.
 std::vector<std::string> known_runs(std::string_view name);
+
+/// Whether a run has this name: its directory is called so, or is the second or a later one of the
+/// job of this name: "eval-3" of "eval".
+bool has_name(const std::string& run_directory, std::string_view name);
+
+/// Runs that were submitted from a directory, wherever they are.
+std::vector<std::string> submitted_from(const std::string& directory);
 
 /// Whether a word can only be meant as one of these: "digits@last".
 bool is_run_name(std::string_view name);

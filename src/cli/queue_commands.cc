@@ -1,9 +1,13 @@
 // `trainyard up`, `down` and `wait`.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +25,8 @@
 #include "cli/run_outcome.h"
 #include "report/terminal_text.h"
 #include "run/queue_files.h"
+#include "run/run_directory.h"
+#include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
@@ -98,6 +104,79 @@ Waited look_in_queue(const run::QueueFiles& files, const std::string& directory)
   return {.code = static_cast<int>(code)};
 }
 
+/// How a run has ended that was waited for.
+struct RunEnd {
+  int code = 0;  ///< Of the run, or of its one task.
+  bool task_failed = false;
+};
+
+/// `code` as of `trainyard run`.
+RunEnd end_by(int code) {
+  const auto is = [code](ExitCode other) { return code == static_cast<int>(other); };
+  const bool lacks_something =
+      is(ExitCode::NotDone) || is(ExitCode::Interrupted) || is(ExitCode::Terminated);
+  return {.code = code, .task_failed = code != 0 && !lacks_something};
+}
+
+RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  while (true) {
+    const Waited waited = files ? look_in_queue(*files, run) : Waited{};
+    if (waited.goes_on && !sys::RunLock::holder(run)) suspended.look(*files);
+    if (waited.code) return end_by(*waited.code);
+    const Result<RunOutcome> outcome = outcome_of(run);
+    if (!outcome) return end_by(static_cast<int>(fail(outcome.error())));
+    // One of the queue that has died goes on.
+    if (!waited.goes_on && outcome->stage == RunOutcome::Stage::NotBegun) {
+      return end_by(static_cast<int>(
+          fail(fmt::format("{} has not started", name_of_run(run)), ExitCode::NotDone)));
+    }
+    if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
+      RunEnd end = end_by(static_cast<int>(outcome->code));
+      if (outcome->task_code) end = {.code = *outcome->task_code, .task_failed = true};
+      if (end.code != 0) fail(fmt::format("{} ended: {}", name_of_run(run), outcome->why));
+      return end;
+    }
+    sys::let_pass(kWaitedEvery);
+  }
+}
+
+int code_of_several(const std::vector<RunEnd>& ends) {
+  if (ends.size() == 1) return ends.front().code;
+  ExitCode code = ExitCode::Success;
+  for (const RunEnd& end : ends) {
+    if (end.task_failed) return static_cast<int>(ExitCode::TaskFailed);
+    if (end.code != 0) code = ExitCode::NotDone;
+  }
+  return static_cast<int>(code);
+}
+
+/// Each once. A task that waits does not wait for its own run.
+Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
+  std::vector<std::string> runs;
+  if (options.all) {
+    for (LivingRun& run : living_runs()) runs.push_back(std::move(run.directory));
+  } else if (options.runs.empty()) {
+    Result<std::vector<std::string>> here = newest_and_unended_runs();
+    if (!here) return here;
+    runs = std::move(*here);
+  }
+  if (const auto own = sys::variable("TRAINYARD_RUN_DIR")) {
+    std::erase_if(runs, [real = run::real_directory(*own)](const std::string& run) {
+      return run::real_directory(run) == real;
+    });
+  }
+  for (const std::string& named : options.runs) {
+    Result<std::string> run = find_run(named, WhenSeveral::TakeNewest);
+    if (!run) return std::unexpected(std::move(run.error()));
+    const bool again = std::ranges::any_of(runs, [&run](const std::string& other) {
+      return run::real_directory(other) == run::real_directory(*run);
+    });
+    if (!again) runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
 }  // namespace
 
 ExitCode up_command(const UpOptions& options) {
@@ -137,27 +216,17 @@ ExitCode down_command(const DownOptions& options) {
 }
 
 int wait_command(const WaitOptions& options) {
-  const Result<std::string> run = find_run(options.run);
-  if (!run) return static_cast<int>(fail(run.error()));
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  Result<std::vector<std::string>> runs = runs_to_wait_for(options);
+  if (!runs) return static_cast<int>(fail(runs.error()));
+  if (runs->empty()) return static_cast<int>(answer(living_text({})));
   SuspendedQueue suspended;
-  while (true) {
-    const Waited waited = files ? look_in_queue(*files, *run) : Waited{};
-    if (waited.goes_on && !sys::RunLock::holder(*run)) suspended.look(*files);
-    if (waited.code) return *waited.code;
-    const Result<RunOutcome> outcome = outcome_of(*run);
-    if (!outcome) return static_cast<int>(fail(outcome.error()));
-    // One of the queue that has died goes on.
-    if (!waited.goes_on && outcome->stage == RunOutcome::Stage::NotBegun) {
-      return static_cast<int>(fail("the run has not started", ExitCode::NotDone));
-    }
-    if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
-      const int code = outcome->task_code.value_or(static_cast<int>(outcome->code));
-      if (code != 0) fail(fmt::format("{} ended: {}", name_of_run(*run), outcome->why));
-      return code;
-    }
-    sys::let_pass(kWaitedEvery);
-  }
+  std::vector<RunEnd> ends;
+  ends.reserve(runs->size());
+  for (const std::string& run : *runs) ends.push_back(wait_for_run(run, suspended));
+  const bool names_none = options.runs.empty() && !options.all;
+  const bool others_succeeded = std::ranges::all_of(ends | std::views::drop(1),
+                                                    [](const RunEnd& it) { return it.code == 0; });
+  return names_none && others_succeeded ? ends.front().code : code_of_several(ends);
 }
 
 }  // namespace trainyard::cli

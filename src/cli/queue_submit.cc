@@ -80,7 +80,7 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
       return wrong(no_run_of_number(*number).message);
     }
     if (!number) {
-      const Result<std::string> directory = find_run(said, WhenSeveral::Refuse);
+      const Result<std::string> directory = find_run(said, WhenSeveral::TakeNewest);
       if (!directory) return wrong(directory.error().message);
       number = number_of_run(*directory);
       if (!number) return wrong("it has no number");
@@ -117,7 +117,11 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   if (const Result<void> taken = take_order(options, submission); !taken) {
     return std::unexpected(taken.error());
   }
-  Result<std::string> reserved = reserve_new_directory(job.first, run::submission_path, "");
+  const run::SubmissionMark mark{.name = std::filesystem::path(job.first).filename().string(),
+                                 .directory = run::real_directory(job.directory),
+                                 .submitted_unix_ms = submission.submitted_unix_ms};
+  Result<std::string> reserved =
+      reserve_new_directory(job.first, run::submission_path, run::to_text(mark));
   if (!reserved) return std::unexpected(reserved.error());
   submission.run_directory = run::real_directory(*reserved);
   const std::string kept = run::kept_job_path(submission.run_directory);

@@ -8,20 +8,34 @@
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 
 namespace trainyard::cli {
 
 QueueWords::QueueWords(CLI::App& app) {
-  wait_ = app.add_subcommand("wait", "Wait until a run has ended");
+  wait_ = app.add_subcommand("wait", "Wait until runs have ended");
   wait_->group(command_groups::kRun);
-  add_run_name(*wait_, wait_options_.run);
+  CLI::Option* const runs =
+      wait_
+          ->add_option("run,--run-dir", wait_options_.runs,
+                       "Run numbers, names, directories or job files\n"
+                       "(default: the newest here, and others here that have not ended)")
+          ->type_name(value_kinds::kRun)
+          ->check(why_no_run_name);
+  wait_->add_flag("--all,-a", wait_options_.all, "Wait for all your runs on this host")
+      ->excludes(runs);
   wait_->footer(
       "Examples:\n"
+      "  trainyard wait\n"
       "  trainyard wait 46\n"
-      "  trainyard wait runs/sweep\n"
+      "  trainyard wait 46 47 runs/sweep\n"
+      "  trainyard wait --all\n"
       "\n"
-      "Exit code: that of the run (see 'trainyard run --help'); for a run of one task, the task's\n"
-      "own. 75 if the run waits in a queue that is not up.");
+      "A name is the newest run of that name, also one that has not started.\n"
+      "Exit code of one run: that of 'trainyard run', see its help. One task: the task's own.\n"
+      "75 if the run waits in a queue that is not up.\n"
+      "Exit code of several runs: 1 a task failed, 75 no task failed and not all is done, 0 all\n"
+      "succeeded. Without a run: the newest run's own code if all older runs succeeded.");
   up_ = app.add_subcommand("up", "Start the queue on this host");
   up_->group(command_groups::kMachine);
   add_configuration(*up_, up_options_.config_file, up_options_.settings);

@@ -127,8 +127,12 @@ bool waits_in_queue(const std::string& run_directory) {
 
 bool goes_on_in_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  return number && goes_on_in_queue(run_directory, *number);
+}
+
+bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
-  const auto place = number && files ? files->place_of(*number) : std::nullopt;
+  const auto place = files ? files->place_of(number) : std::nullopt;
   if (place != Where::Begun) return place == Where::Waiting;
   const Result<RunOutcome> outcome = outcome_of(run_directory);
   return !outcome || outcome->stage != RunOutcome::Stage::Over;

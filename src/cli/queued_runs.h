@@ -24,6 +24,8 @@ bool waits_in_queue(const std::string& run_directory);
 
 /// Whether your queue has it and goes on with it, now or once it is up.
 bool goes_on_in_queue(const std::string& run_directory);
+/// The same where its number is known.
+bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number);
 
 /// Whether your queue is just beginning it.
 bool is_about_to_begin(const std::string& run_directory);

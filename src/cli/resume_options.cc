@@ -18,6 +18,7 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
+#include "cli/queued_runs.h"
 #include "job/job.h"
 #include "job/job_files.h"
 #include "journal/reader.h"
@@ -52,7 +53,9 @@ Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& r
   }
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
-  if (!exists(journal)) return std::unexpected(no_run(run_directory));
+  if (!exists(journal)) {
+    return std::unexpected(why_not_begun(run_directory).value_or(no_run(run_directory)));
+  }
   if (!*begun) return std::nullopt;
   Result<journal::JournalReader> reader = journal::JournalReader::open(journal);
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -141,9 +144,10 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   if (!options.resume.empty() && options.job_file.empty() &&
       !exists(run::journal_path(options.resume))) {
     // A directory that has runs in it, as other commands take one.
-    if (Result<std::string> run = find_run(options.resume)) {
+    if (Result<std::string> run = find_run(options.resume, WhenSeveral::RefuseLive)) {
       options.resume = std::move(*run);
-    } else if (unknown_number_in(options.resume) && !exists(options.resume)) {
+    } else if (!exists(options.resume) &&
+               (unknown_number_in(options.resume) || find_run(options.resume))) {
       return std::unexpected(std::move(run.error()));
     }
   }

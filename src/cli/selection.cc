@@ -65,7 +65,7 @@ std::optional<RunInWord> run_in(const std::string& word) {
   if (std::optional<RunInWord> path = path_in(word)) return path;
   const std::size_t slash = std::min(word.find('/'), word.size());
   const std::string name = word.substr(0, slash);
-  if (known_runs(name).empty() && !is_run_name(name)) return std::nullopt;
+  if (name != kLastRun && known_runs(name).empty() && !is_run_name(name)) return std::nullopt;
   return RunInWord{.word = word,
                    .run = name,
                    .tasks = word.substr(std::min(slash + 1, word.size())),

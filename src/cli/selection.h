@@ -1,6 +1,6 @@
 // What the words behind a command mean: which run, and which of its tasks.
 //
-//   46   digits   digits@last   runs/digits   sweep.yaml  a run
+//   46   digits   last   digits@last   runs/digits   sweep.yaml  a run
 //   46/lr=0.1   runs/digits/train/*                       tasks of that run (text/task_pattern.h)
 //   lr=0.1   train/lr=0.1   'lr=*'                        tasks of the run named elsewhere
 //   :failed   :oom                                        those of them that are in that state

@@ -21,6 +21,7 @@
 #include "journal/options.h"
 #include "model/priority.h"
 #include "model/terms.h"
+#include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
 #include "sys/files.h"
@@ -31,6 +32,8 @@ namespace {
 
 /// An environment may be 2 MiB, by the kernel.
 constexpr Bytes kFileMax = mib(8);
+/// Two paths.
+constexpr Bytes kMarkMax = kib(16);
 constexpr std::string_view kFirstLine = "trainyard submission 1";
 
 /// Lines are "name=value" and end with a NUL, which no environment and no path has.
@@ -118,6 +121,13 @@ Result<void> read_line(std::string_view name, std::string_view value, EndedSubmi
   return {};
 }
 
+Result<void> read_line(std::string_view name, std::string_view value, SubmissionMark& into) {
+  if (name == "submitted") return read_number(name, value, into.submitted_unix_ms);
+  if (name == "name") into.name = value;
+  if (name == "directory") into.directory = value;
+  return {};
+}
+
 template <class Record>
 Result<Record> record_from(std::string_view text) {
   Record record;
@@ -179,6 +189,24 @@ std::string to_text(const EndedSubmission& ended) {
 
 Result<EndedSubmission> ended_from(std::string_view text) {
   return record_from<EndedSubmission>(text);
+}
+
+std::string to_text(const SubmissionMark& mark) {
+  Lines lines;
+  lines.add("name", mark.name);
+  lines.add("directory", mark.directory);
+  lines.add_number("submitted", mark.submitted_unix_ms);
+  return std::move(lines).take();
+}
+
+SubmissionMark read_mark(const std::string& run_directory) {
+  const std::string text =
+      sys::read_plain_file(submission_path(run_directory), kMarkMax).value_or("").value_or("");
+  SubmissionMark mark;
+  const Result<void> read = each_line(text, [&mark](std::string_view name, std::string_view value) {
+    return read_line(name, value, mark);
+  });
+  return read ? mark : SubmissionMark{};
 }
 
 Result<QueueFiles> QueueFiles::of_this_user() {

@@ -54,6 +54,16 @@ struct EndedSubmission {
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };
 
+/// What is in the directory of a submission from its first moment (submission_path()), and stays
+/// when its run has begun: by it the run is found. Copied with the directory.
+struct SubmissionMark {
+  std::string name;       ///< Of its job: "eval" in runs/eval-2.
+  std::string directory;  ///< From where it was submitted, its links followed.
+  std::int64_t submitted_unix_ms = 0;
+
+  friend bool operator==(const SubmissionMark&, const SubmissionMark&) = default;
+};
+
 /// What decides when it begins.
 schedule::QueuedSubmission queued(const Submission& submission);
 
@@ -62,6 +72,9 @@ std::string to_text(const Submission& submission);
 Result<Submission> submission_from(std::string_view text);
 std::string to_text(const EndedSubmission& ended);
 Result<EndedSubmission> ended_from(std::string_view text);
+std::string to_text(const SubmissionMark& mark);
+/// Empty fields where a run directory has no mark, or one of an earlier release.
+SubmissionMark read_mark(const std::string& run_directory);
 
 class QueueFiles {
  public:

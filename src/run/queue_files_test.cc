@@ -136,6 +136,19 @@ TEST_F(Queue, LiesWhereItIsToldAndStaysThere) {
   EXPECT_TRUE(other.make(""));
 }
 
+TEST(SubmissionMarks, AreReadAsTheyWereWrittenAndAreEmptyWhereThereIsNone) {
+  const sys::TemporaryDirectory run;
+  EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
+  run.write("trainyard.submission", "");
+  EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
+  const SubmissionMark written{
+      .name = "eval", .directory = "/home/me/a\nb=c", .submitted_unix_ms = 1'700'000'000'000};
+  run.write("trainyard.submission", to_text(written));
+  EXPECT_EQ(read_mark(run / ""), written);
+  run.write("trainyard.submission", to_text(written).substr(0, 30));
+  EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
+}
+
 TEST(QueueFilesOfNobody, CannotBeMadeWhereThereIsAFile) {
   const sys::TemporaryDirectory place;
   ASSERT_TRUE(sys::replace_file(place / "state", "a file"));

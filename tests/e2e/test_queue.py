@@ -303,6 +303,88 @@ class Following(QueueTest):
         self.wait(first)
 
 
+class Waiting(QueueTest):
+    def test_wait_alone_means_the_newest_here_and_the_others_here_that_go_on(self):
+        for code in (11, 12):
+            self.command_of(f"exit {code}", "--name", "r")
+            self.trainyard("wait", expect=code)
+        held = self.holds()
+        bad = self.command_of("exit 9", "--needs", held, "--name", "bad")
+        waiting = self.start("wait")
+        self.open_gate()
+        _, told = self.end_of(waiting, expect=9)
+        self.assertEqual(told, f"trainyard: run {bad} ('runs/bad') ended: 1 of 1 task failed\n")
+        # The newest here may have its place elsewhere, where its job file is.
+        (self.directory / "jobs").mkdir()
+        self.job("groups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: exit 7}]}]", "jobs/sweep.yaml")
+        self.submit("jobs/sweep.yaml", *SETTINGS)
+        self.trainyard("wait", expect=7)
+        self.assertTrue((self.directory / "jobs/runs/sweep").exists())
+
+    def test_a_name_is_the_newest_run_of_it_also_one_that_has_not_begun(self):
+        first = self.command_of("exit 4", "--name", "eval")
+        self.trainyard("wait", "eval", expect=4)
+        # The first one of another name, which is no run of this one.
+        self.command_of("exit 8", "--name", "eval-9")
+        self.trainyard("wait", "eval-9", expect=8)
+        self.trainyard("wait", "eval", expect=4)
+        held = self.holds()
+        second = self.command_of("exit 5", "--name", "eval", "--needs", held)
+        self.assertIn(f"run {second} is in your queue", self.trainyard("status", "eval", expect=0).stdout)
+        for words in (["retry", "eval"], ["hold", "eval"], ["clean", "eval"], ["run", "--resume", "eval"]):
+            with self.subTest(words=words):
+                self.assertIn("is in your queue", self.trainyard(*words, expect=2).stderr)
+        third = self.command_of("exit 6", "--name", "eval", "--needs", held)
+        for words in (["kill", "eval"], ["clean", "eval"]):
+            with self.subTest(words=words):
+                self.assertIn("several runs are active or in your queue: ", self.trainyard(*words, expect=2).stderr)
+        last = self.command_of("true", "--needs", "eval", "--if", "failure()", "--name", "last-one")
+        self.assertIn(f"run {last} is in your queue: waits for run {third}", self.trainyard("status", "last", expect=0).stdout)
+        waits = [self.start("wait", word) for word in ("eval", second, "last")]
+        self.open_gate()
+        for waiting, code in zip(waits, (6, 5, 0)):
+            self.end_of(waiting, expect=code)
+        for word, code in (("eval", 6), ("runs/eval", 4), (first, 4), (second, 5), ("last", 0)):
+            with self.subTest(word=word):
+                self.trainyard("wait", word, expect=code)
+
+    def test_a_name_means_a_run_here_before_a_newer_one_elsewhere(self):
+        other = self.directory / "other"
+        other.mkdir()
+        self.command_of("exit 4", "--name", "eval")
+        self.trainyard("wait", "eval", cwd=other, expect=4)
+        there = self.trainyard("submit", *LIGHT, "--name", "eval", "--", "exit 5", cwd=other, expect=0).stdout.strip()
+        self.trainyard("wait", "eval", cwd=other, expect=5)
+        self.trainyard("wait", "eval", expect=4)
+        self.trainyard("wait", "last", expect=4)
+        self.trainyard("wait", there, expect=5)
+
+    def test_the_exit_code_of_several_says_whether_a_task_failed(self):
+        self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this host\n")
+        well, bad = self.command_of("true"), self.command_of("exit 9", "--name", "bad")
+        for words, code in ((["bad"], 9), ([well], 0), ([well, bad], 1), ([bad, "true"], 1), ([well, "true"], 0), ([bad, "bad"], 9)):
+            with self.subTest(words=words):
+                self.trainyard("wait", *words, expect=code)
+        self.trainyard("wait", "--all", well, expect=2)
+        held = self.holds()
+        waiting = self.start("wait", "--all")
+        self.open_gate()
+        self.end_of(waiting, expect=0)
+        self.holds("again")
+        self.assertIn("no more runs start", self.trainyard("down", "--drain", expect=0).stdout)
+        later = self.command_of("true", "--name", "later")
+        self.open_gate()
+        self.until("the end of the queue", lambda: not self.server())
+        self.trainyard("wait", held, later, expect=75)
+        self.trainyard("wait", "--all", expect=75)
+        self.trainyard("wait", later, bad, expect=1)
+
+    def test_a_task_does_not_wait_for_its_own_run(self):
+        self.submit("--cpus", "0", "--memory", "100MB", *SETTINGS, "--name", "inner", "--",
+                    f"{TRAINYARD} wait && {TRAINYARD} wait --all")
+        self.trainyard("wait", "inner", expect=0)
+
+
 class Ending(QueueTest):
     def test_down_with_tasks_at_work_ends_nothing_and_says_the_ways(self):
         self.assertEqual(self.trainyard("down", expect=0).stdout, "your queue is not up\n")

@@ -294,7 +294,7 @@ groups:
                                "unexpected argument 'other.yaml'\n'trainyard run --help' shows the usage"),
                               (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
                                "'seed=0..3' is not a job file; write --matrix before each key: --matrix seed=0..3"),
-                              (["wait", "99", "98"], "unexpected argument '98'\n'trainyard wait --help' shows the usage"),
+                              (["replay", "99", "98"], "unexpected argument '98'\n'trainyard replay --help' shows the usage"),
                               (["plan"], "no job file given: use 'trainyard plan sweep.yaml'"),
                               (["config"], "no command given: use 'trainyard config show' or 'trainyard config init'"),
                               (["update", "x", "--priority"], "--priority needs a number"),

@@ -68,17 +68,19 @@ class Selection(YardTest):
     def test_a_run_is_its_number_its_name_its_directory_or_its_job_file(self):
         self.run_sweep()
         self.run_sweep("--new")
-        for name, number in (("1", 1), ("2", 2), ("sweep", 1), ("sweep-2", 2), ("sweep@last", 2), ("@last", 2),
+        for name, number in (("1", 1), ("2", 2), ("sweep", 2), ("sweep-2", 2), ("last", 2), ("sweep@last", 2), ("@last", 2),
                              ("runs/sweep", 1), ("sweep.yaml", 2)):
             with self.subTest(name=name):
                 self.assertIn(f"\nrun {number}: ", self.trainyard("status", name, expect=0).stdout)
         self.assertIn("run 'weep@last' not found", self.trainyard("status", "weep@last", expect=2).stderr)
+        refused = self.trainyard("clean", "sweep", expect=2).stderr
+        self.assertIn("several runs found: run 2 ('runs/sweep-2'), run 1 ('runs/sweep'); name one", refused)
         # From anywhere, as only numbers and names go.
         elsewhere = self.directory / "elsewhere"
         elsewhere.mkdir()
         self.directory, here = elsewhere, self.directory
         self.assertIn("\nrun 2: ", self.trainyard("status", "2", expect=0).stdout)
-        self.assertIn("\nrun 1: ", self.trainyard("status", "sweep", expect=0).stdout)
+        self.assertIn("\nrun 2: ", self.trainyard("status", "sweep", expect=0).stdout)
         self.directory = here
 
     def test_a_run_that_is_gone_says_where_it_was(self):
