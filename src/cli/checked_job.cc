@@ -1,5 +1,6 @@
 #include "cli/checked_job.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -16,14 +17,18 @@
 #include "cli/load_options.h"
 #include "cli/run_machines.h"
 #include "hardware/capacity.h"
+#include "hardware/gpu_watch.h"
 #include "job/job.h"
 #include "job/job_files.h"
 #include "job/program_as_job.h"
+#include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "settings/machine_entries.h"
+#include "sys/environment.h"
 #include "sys/files.h"
 #include "text/mistake.h"
 #include "text/text_file.h"
@@ -40,14 +45,33 @@ model::Capacity memory_and_cpus() {
   return hardware::read_capacity({.own = {}, .raises_limits = false}).capacity;
 }
 
-/// Where the job is for other machines, what they have is asked when it begins.
-model::Capacity capacity_for(const std::string& text, const job::LoadOptions& load) {
+/// What other machines have is asked when the job begins.
+bool is_for_other_machines(const std::string& text, const job::LoadOptions& load) {
   const auto configuration = job::Job::configuration_of(text, load);
   const std::vector only_here{settings::MachineEntry{.host = std::string(kLocal)}};
-  const bool elsewhere = configuration && settings::machines(*configuration) != only_here;
-  if (!elsewhere) return memory_and_cpus();
+  return configuration && settings::machines(*configuration) != only_here;
+}
+
+model::Capacity any_capacity() {
   constexpr std::int64_t kAny = 1'000'000;
-  return {.memory = gb(kAny), .cpus = model::cpus(kAny)};
+  model::Capacity any;
+  any.memory = gb(kAny);
+  any.cpus = model::cpus(kAny);
+  return any;
+}
+
+bool needs_gpus(const job::Job& job) {
+  return std::ranges::any_of(job.plan().shapes, [](const model::Shape& shape) {
+    const model::Request request = model::request_of(shape.terms);
+    return request.gpus > 0 || !request.where.gpu.empty();
+  });
+}
+
+model::Capacity with_gpus(model::Capacity capacity) {
+  const auto watch = hardware::GpuWatch::start({.environment = sys::environment()});
+  if (watch) capacity.gpus = watch->list().gpus;
+  capacity.no_gpus_reason = watch ? watch->list().none_reason : watch.error().message;
+  return capacity;
 }
 
 }  // namespace
@@ -87,8 +111,13 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   load->only_shown = words.only_shown;
   load->line_names = checked.line_names;
   if (!is_command) load->starts_with = "submit";
-  std::expected<job::Job, text::Mistakes> job =
-      job::Job::parse(checked.text, *load, capacity_for(checked.text, *load));
+  const bool is_here = !is_for_other_machines(checked.text, *load);
+  const model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
+  std::expected<job::Job, text::Mistakes> job = job::Job::parse(checked.text, *load, capacity);
+  if (job && words.checks_gpus && is_here && needs_gpus(*job)) {
+    load->gpus_unknown = false;
+    job = job::Job::parse(checked.text, *load, with_gpus(capacity));
+  }
   if (!job) return std::unexpected(std::move(job.error()));
   checked.first = job->paths().run_directory;
   checked.files = job->files();

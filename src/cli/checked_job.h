@@ -22,6 +22,9 @@ struct JobWords {
   std::string config_file;
   std::vector<std::string> settings;
   bool only_shown = false;  ///< As job::LoadOptions has it.
+  /// Compares tasks with the GPUs of this machine, too. The driver is asked only where a task needs
+  /// a GPU, from a process that is forked for it.
+  bool checks_gpus = false;
 };
 
 struct CheckedJob {
@@ -38,8 +41,8 @@ struct CheckedJob {
 /// Why a job file cannot be read; where it may be a program, with how to type a command.
 Error unreadable_job(Error error, const std::string& job_file);
 
-/// All its mistakes. GPUs are not looked at: that none here is as large as a task wants is found
-/// when the run begins.
+/// All its mistakes, and what this machine can never run; of a job for other machines the second is
+/// found when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
 
 /// The job of a run: from its file, or of the text that stands in its place.

@@ -164,7 +164,8 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
   const auto job = check_job({.job_file = options.job_file,
                               .words = words,
                               .config_file = options.config_file,
-                              .settings = options.settings});
+                              .settings = options.settings,
+                              .checks_gpus = true});
   if (!job) return fail(job.error());
   for (const std::string& warning : job->warnings) {
     sys::write_standard_error(fmt::format("trainyard: {}\n", warning));

@@ -125,6 +125,20 @@ class Devices(GpuTest):
         nowhere = self.trainyard("devices", expect=0, env={"LD_LIBRARY_PATH": "/nowhere"})
         self.assertEqual(nowhere.stdout, "no GPU: no NVIDIA driver is installed\n")
 
+    def test_that_a_submission_could_never_have_are_named_at_once(self):
+        def refused(*words):
+            done = self.trainyard("submit", "--set", "utilization-limit.cpu=100%", *words, "--", "true", expect=2)
+            self.assertEqual(done.stdout, "")
+            return done.stderr
+        self.assertIn("can never run here: needs 3 GPUs", refused("--gpus", "3"))
+        self.assertIn("can never run here: needs ", refused("--gpu-memory", "9GB"))
+        self.assertIn("where: no machine has a GPU called 'H100'", refused("--gpus", "1", "--where", "gpu=H100"))
+        self.assertFalse((self.directory / "runs").exists())
+        self.trainyard("submit", "--cpus", "0", "--memory", "20MB", "--set", "utilization-limit.cpu=100%", "--gpus", "2",
+                       "--", "true", expect=0)
+        self.trainyard("wait", expect=0)
+        self.trainyard("down", "--now", expect=0)
+
     def test_may_be_slices_and_may_be_left_out(self):
         slices = [{"uuid": f"MIG-{n}", "name": "Fake MIG 1g.10gb", "memory": 10 * GB} for n in range(2)]
         self.show([self.card("GPU-aaaa", 1, 80, mig=slices), self.card("GPU-bbbb", 2)])

@@ -43,6 +43,13 @@ class GuideTest(BlockTest):
         (self.directory / "ran").unlink()
         return ran
 
+    def has_gpus(self, count):
+        cards = [{"uuid": f"GPU-{n}", "name": "card", "pci": f"00000000:0{n}:00.0", "memory": 24 * 10**9}
+                 for n in range(count)]
+        self.write("gpus.json", json.dumps({"devices": cards}))
+        self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.directory / "gpus.json"))
+        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+
     def run_block(self, page, number, name="sweep.yaml", changed=lambda text: text):
         """Runs a job of a page to a good end: {group/id: word}."""
         self.write(name, changed(blocks(page, "yaml")[number]))
@@ -61,11 +68,7 @@ class Guides(GuideTest):
 
     @tries(GPUS, "yaml", 0)
     def test_three_share_a_card_beside_one_that_has_its_own_and_two_ranks(self):
-        cards = [{"uuid": f"GPU-{n}", "name": "card", "pci": f"00000000:0{n}:00.0", "memory": 24 * 10**9}
-                 for n in range(4)]
-        self.write("gpus.json", json.dumps({"devices": cards}))
-        self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.directory / "gpus.json"))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+        self.has_gpus(4)
         self.write("train.py", "import json, os\n"
                    "if os.environ.get('RANK', '0') == '0':\n"
                    "    json.dump({'cards': os.environ['CUDA_VISIBLE_DEVICES']}, open(os.environ['TRAINYARD_RESULT'], 'w'))\n")
@@ -296,6 +299,7 @@ class ComingFrom(GuideTest):
 
     @tries(GFLOW, "sh", 0)
     def test_what_gflow_would_submit_is_submitted(self):
+        self.has_gpus(1)
         self.assertEqual(self.shell(blocks(GFLOW, "sh")[0]), "1\n")
         shown = self.trainyard("run", "runs/sweep/trainyard.job.yaml", "--dry-run", "--json", expect=0).stdout
         self.assertEqual({" ".join(task["command"]) for task in json.loads(shown)["tasks"]},

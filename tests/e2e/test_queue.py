@@ -58,6 +58,16 @@ class QueueTest(YardTest):
         self.until("the task", lambda: self.words_of(number) == {f"{name}/{name}": "RUNNING"})
         return number
 
+    def refused_when_it_begins(self):
+        """The number of a submission whose run is refused when it begins, and has been."""
+        held = self.holds("before")
+        number = self.command_of("true", "--name", "refused", "--needs", held)
+        settings = self.write("trainyard.yaml", "nonsense: 1\n")
+        self.open_gate()
+        self.assertIn("nonsense", self.wait(number, 2).stderr)
+        settings.unlink()
+        return number
+
     def words_of(self, number):
         done = self.trainyard("status", number, "--json", "--all")
         return {f'{task["group"]}/{task["id"]}': task["word"] for task in json.loads(done.stdout)["tasks"]} \
@@ -113,13 +123,19 @@ class Submitting(QueueTest):
 
     def test_what_can_never_fit_is_refused_or_says_why_it_has_not_begun(self):
         for words, said in ((["--memory", "900TB"], "can never run here: needs 900 TB of memory"),
-                            (["--cpus", "9999"], "can never run here: needs 9999 CPUs")):
-            self.assertIn(said, self.trainyard("submit", *SETTINGS, *words, "--", "true", expect=2).stderr)
+                            (["--cpus", "9999"], "can never run here: needs 9999 CPUs"),
+                            (["--gpus", "99"], "can never run here: needs "),
+                            (["--gpu-memory", "999TB"], "can never run here: needs ")):
+            with self.subTest(words=words):
+                self.assertIn(said, self.trainyard("submit", *SETTINGS, *words, "--", "true", expect=2).stderr)
+        self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}, {id: b, command: 'true', gpus: 99}]}]", "gpus.yaml")
+        self.assertRegex(self.trainyard("submit", "gpus.yaml", expect=2).stderr,
+                         r"gpus\.yaml:1:\d+: group 'g': task 'b' can never run here: needs ")
         self.assertFalse((self.directory / "runs").exists())
-        # The GPUs of the machine are known when the run begins.
-        number = self.submit(*LIGHT, "--gpus", "99", "--", "true")
-        self.assertIn("can never run here: needs a GPU", self.wait(number, 2).stderr)
-        said = rf"run {number} will not start: .* can never run here: needs a GPU.*, see runs/true/trainyard.run.log\n$"
+        self.assertIsNone(self.server())
+        # What the configuration says of the machine is read again when the run begins.
+        number = self.refused_when_it_begins()
+        said = rf"run {number} will not start: .*unknown key 'nonsense'.*, see runs/refused/trainyard.run.log\n$"
         self.assertRegex(self.trainyard("status", number, expect=0).stdout, said)
         self.assertRegex(self.trainyard("results", number, expect=2).stderr, said)
         failed = self.submit(*LIGHT, "--", "false")
