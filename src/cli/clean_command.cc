@@ -38,10 +38,14 @@ namespace {
 struct OldRun {
   std::string directory;
   std::int64_t ended_unix_ms = 0;  ///< Or when it last wrote anything, where it died.
+  std::string in_use = {};         ///< Why it cannot be deleted now, for users; empty: it can.
 };
 
-/// A run whose journal can be read.
+/// A run whose journal can be read, or a submission that never became one.
 Result<OldRun> look_at_old_run(const std::string& directory) {
+  if (const std::optional<std::int64_t> ended = time_of_no_start(directory)) {
+    return OldRun{.directory = directory, .ended_unix_ms = *ended};
+  }
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -59,10 +63,10 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   const Duration left{run.ended_unix_ms + time_after(execution).count() - sys::unix_milliseconds()};
   const bool has_agents = !execution.ended && !run::read_machine_keys(directory).empty();
   if (has_agents && left > Duration{0}) {
-    return std::unexpected(Error{fmt::format(
+    run.in_use = fmt::format(
         "tasks of the run in '{}' may run for another {}: nothing was deleted; 'trainyard run "
         "--resume {}' continues them",
-        directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)))});
+        directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)));
   }
   return run;
 }
@@ -110,6 +114,7 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
     }
     Result<OldRun> run = look_at_old_run(*directory);
     if (!run) return std::unexpected(std::move(run.error()));
+    if (!run->in_use.empty()) return std::unexpected(Error{run->in_use});
     const bool again = std::ranges::any_of(
         runs, [&run](const OldRun& other) { return other.directory == run->directory; });
     if (!again) runs.push_back(std::move(*run));
@@ -117,26 +122,33 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
   return runs;
 }
 
-/// Those here, without the ones at work. What cannot be read is left alone, and that is said.
-std::vector<OldRun> found_runs() {
+struct FoundRuns {
   std::vector<OldRun> runs;
+  bool some_unreadable = false;
+};
+
+/// Those here, without the ones at work. What cannot be read is left alone, and that is said.
+FoundRuns find_old_runs() {
+  FoundRuns found;
   for (const std::string& directory : runs_here()) {
     if (sys::RunLock::holder(directory) || goes_on_in_queue(directory)) continue;
     Result<OldRun> run = look_at_old_run(directory);
-    if (run) {
-      runs.push_back(std::move(*run));
-    } else {
-      fail(fmt::format("'{}' stays as it is: {}", seen_from_here(directory), run.error().message));
+    if (run && run->in_use.empty()) {
+      found.runs.push_back(std::move(*run));
+      continue;
     }
+    fail(fmt::format("'{}' stays as it is: {}", seen_from_here(directory),
+                     run ? run->in_use : run.error().message));
+    found.some_unreadable = found.some_unreadable || !run;
   }
-  return runs;
+  return found;
 }
 
 /// Tells of each run what became of it.
 class CleanReport {
  public:
-  CleanReport(const CleanWords& words, run::CleanOptions options)
-      : words_(words), options_(options) {}
+  CleanReport(const CleanWords& words, run::CleanOptions options, bool failed)
+      : words_(words), options_(options), failed_(failed) {}
 
   void add(const OldRun& run, const Result<run::Cleaned>& cleaned);
   ExitCode finish();
@@ -207,14 +219,17 @@ ExitCode CleanReport::finish() {
 ExitCode clean_command(const CleanWords& words) {
   const Result<Asked> asked = read_asked(words);
   if (!asked) return fail(asked.error());
-  Result<std::vector<OldRun>> runs =
-      words.runs.empty() ? Result<std::vector<OldRun>>(found_runs()) : named_runs(words.runs);
+  FoundRuns found;
+  if (words.runs.empty()) found = find_old_runs();
+  Result<std::vector<OldRun>> runs = words.runs.empty()
+                                         ? Result<std::vector<OldRun>>(std::move(found.runs))
+                                         : named_runs(words.runs);
   if (!runs) return fail(runs.error());
   if (const std::optional<Duration> older = asked->older) {
     const std::int64_t before = sys::unix_milliseconds() - older->count();
     std::erase_if(*runs, [before](const OldRun& run) { return run.ended_unix_ms > before; });
   }
-  CleanReport report(words, asked->options);
+  CleanReport report(words, asked->options, found.some_unreadable);
   for (const OldRun& run : *runs) report.add(run, run::clean_run(run.directory, asked->options));
   return report.finish();
 }

@@ -160,7 +160,8 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "  trainyard clean 46 --keep results,logs\n"
       "\n"
       "Deletes what the run's journal lists: task directories, reports, the journal, the copy of\n"
-      "the code. Other files stay, and so does an active run. Asks no questions.\n"
+      "the code. Other files stay, and so does an active run. A submission that never started has\n"
+      "no journal: the files that trainyard wrote are deleted. Asks no questions.\n"
       "A number or a name also finds runs elsewhere: a name means the run here, else the latest\n"
       "run of this name in any directory.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");

@@ -29,6 +29,7 @@
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
+#include "sys/clock.h"
 #include "sys/depart.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
@@ -313,8 +314,11 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
 
 void QueueServer::end(std::uint32_t number, const std::string& run_directory, int code,
                       const std::string& why) {
-  run::EndedSubmission ended{
-      .number = number, .run_directory = run_directory, .exit_code = code, .why = why};
+  run::EndedSubmission ended{.number = number,
+                             .run_directory = run_directory,
+                             .exit_code = code,
+                             .why = why,
+                             .ended_unix_ms = sys::unix_milliseconds()};
   // It never began, and never will.
   if (!why.empty() && run_directory != "/") run::drop_code_copy(run_directory);
   const Result<void> written = files_.end(ended);

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <ranges>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,16 +17,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
+#include "run/begun.h"
 #include "run/code_copy.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
+#include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "text/readable_json.h"
@@ -33,6 +38,9 @@ namespace trainyard::cli {
 namespace {
 
 using Where = run::QueueFiles::Place;
+
+/// By when a submission is in the queue whose directory is there, with a copy of the code.
+constexpr Duration kSubmittedWithin{24 * 3'600'000};
 
 /// Those that wait, in the order in which they would begin.
 std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) {
@@ -138,6 +146,29 @@ bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number) {
   return !outcome || outcome->stage != RunOutcome::Stage::Over;
 }
 
+std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
+  std::error_code ignored;
+  const auto is_there = [&ignored](const std::string& path) {
+    return std::filesystem::exists(path, ignored);
+  };
+  if (!is_there(run::submission_path(run_directory)) ||
+      is_there(run::journal_path(run_directory))) {
+    return std::nullopt;
+  }
+  const Result<bool> begun = run::has_begun(run_directory);
+  if (!begun || *begun || goes_on_in_queue(run_directory)) return std::nullopt;
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const auto ended = number && files ? files->ended(*number) : std::nullopt;
+  const std::int64_t now = sys::unix_milliseconds();
+  // An earlier release wrote down no time.
+  if (ended) return ended->ended_unix_ms != 0 ? ended->ended_unix_ms : now;
+  // The queue forgets the oldest. One that it does not have yet is being submitted.
+  const std::int64_t submitted = run::read_mark(run_directory).submitted_unix_ms;
+  const bool is_old = submitted != 0 && submitted + kSubmittedWithin.count() < now;
+  return is_old ? std::optional(submitted) : std::nullopt;
+}
+
 bool is_about_to_begin(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
@@ -160,7 +191,8 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const Result<void> ended = files->end({.number = *number,
                                          .run_directory = run_directory,
                                          .exit_code = static_cast<int>(ExitCode::Interrupted),
-                                         .why = {}});
+                                         .why = {},
+                                         .ended_unix_ms = sys::unix_milliseconds()});
   if (!ended) return std::nullopt;
   return told;
 }

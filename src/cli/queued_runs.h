@@ -27,6 +27,10 @@ bool goes_on_in_queue(const std::string& run_directory);
 /// The same where its number is known.
 bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number);
 
+/// When a submission ended, or at least was submitted, that was refused, skipped or removed before
+/// it began. Nothing for any other directory.
+std::optional<std::int64_t> time_of_no_start(const std::string& run_directory);
+
 /// Whether your queue is just beginning it.
 bool is_about_to_begin(const std::string& run_directory);
 

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "journal/reader.h"
+#include "run/begun.h"
 #include "run/code_copy.h"
 #include "run/kept_files.h"
 #include "run/run_directory.h"
@@ -32,6 +33,14 @@ namespace {
 bool stays_inside(const std::filesystem::path& path) {
   if (path.empty() || path.is_absolute()) return false;
   return std::ranges::none_of(path, [](const std::filesystem::path& part) { return part == ".."; });
+}
+
+bool is_submission_without_run(const std::string& run_directory) {
+  std::error_code ignored;
+  if (std::filesystem::exists(journal_path(run_directory), ignored)) return false;
+  if (!std::filesystem::exists(submission_path(run_directory), ignored)) return false;
+  const Result<bool> begun = has_begun(run_directory);
+  return begun && !*begun;
 }
 
 class Cleaner {
@@ -170,7 +179,9 @@ Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& 
   }
   Cleaner cleaner(run_directory, options);
   std::vector<std::string> names;
-  {
+  const bool has_begun = !is_submission_without_run(run_directory);
+  if (!has_begun && !options.keeps_some()) cleaner.clean_code();
+  if (has_begun) {
     Result<journal::JournalReader> reader =
         journal::JournalReader::open(journal_path(run_directory));
     if (!reader) return std::unexpected(std::move(reader.error()));

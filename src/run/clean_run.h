@@ -30,7 +30,9 @@ struct Cleaned {
 };
 
 /// An error, and nothing is deleted, where the run is at work or its journal cannot be read. Nobody
-/// can start it meanwhile. Follows no links below the run directory.
+/// can start it meanwhile. Follows no links below the run directory. A submission that has not begun
+/// has no journal, and only what trainyard itself has put into its directory is deleted: whether it
+/// may still begin is the caller's business.
 Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& options);
 
 }  // namespace trainyard::run

@@ -1,11 +1,13 @@
 #include "run/clean_run.h"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
@@ -22,6 +24,39 @@ TEST(CleanRun, DeletesNothingWhereNoJournalSaysWhatBelongsToTheRun) {
   ASSERT_FALSE(cleaned.has_value());
   EXPECT_THAT(cleaned.error().message, HasSubstr("journal"));
   EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST(CleanRun, DeletesASubmissionThatHasNotBegunAndNothingElseInItsDirectory) {
+  const sys::TemporaryDirectory place;
+  for (const bool has_other_file : {false, true}) {
+    const std::string run = place / (has_other_file ? "shared" : "own");
+    std::filesystem::create_directory(run);
+    for (const char* name : {"trainyard.submission", "trainyard.job.yaml", "trainyard.run.log"}) {
+      ASSERT_TRUE(sys::write_file_atomically(run + "/" + name, "four"));
+    }
+    const std::string other = run + "/precious.txt";
+    if (has_other_file) std::ofstream(other) << "mine";
+    const Result<Cleaned> would = clean_run(run, {.only_look = true});
+    ASSERT_TRUE(would.has_value()) << would.error().message;
+    EXPECT_EQ(would->bytes, Bytes{12});
+    EXPECT_TRUE(std::filesystem::exists(run + "/trainyard.submission"));
+    const Result<Cleaned> cleaned = clean_run(run, {});
+    ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
+    EXPECT_EQ(cleaned->bytes, Bytes{12});
+    EXPECT_EQ(cleaned->is_gone, !has_other_file);
+    EXPECT_EQ(std::filesystem::exists(other), has_other_file);
+    EXPECT_FALSE(std::filesystem::exists(run + "/trainyard.submission"));
+  }
+}
+
+TEST(CleanRun, DeletesNothingOfASubmissionWhoseJournalIsGone) {
+  const sys::TemporaryDirectory run;
+  run.write("trainyard.submission", "");
+  run.write("trainyard.job.yaml", "");
+  std::filesystem::create_directories(run / "g/a");
+  run.write("g/a/stdout.log", "epoch 1");
+  EXPECT_FALSE(clean_run(run.path(), {}).has_value());
+  EXPECT_TRUE(std::filesystem::exists(run / "g/a/stdout.log"));
 }
 
 TEST(CleanRun, DeletesNothingOfARunThatIsAtWork) {

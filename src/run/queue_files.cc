@@ -24,6 +24,7 @@
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
+#include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/private_directory.h"
 
@@ -116,6 +117,7 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
 Result<void> read_line(std::string_view name, std::string_view value, EndedSubmission& into) {
   if (name == "number") return read_number(name, value, into.number);
   if (name == "code") return read_number(name, value, into.exit_code);
+  if (name == "ended") return read_number(name, value, into.ended_unix_ms);
   if (name == "run") into.run_directory = value;
   if (name == "why") into.why = value;
   return {};
@@ -183,6 +185,7 @@ std::string to_text(const EndedSubmission& ended) {
   lines.add_number("number", ended.number);
   lines.add("run", ended.run_directory);
   lines.add_number("code", ended.exit_code);
+  lines.add_number("ended", ended.ended_unix_ms);
   lines.add("why", ended.why);
   return std::move(lines).take();
 }
@@ -352,7 +355,8 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
               .exit_code = 1,
-              .why = "was removed from the queue"})
+              .why = "was removed from the queue",
+              .ended_unix_ms = sys::unix_milliseconds()})
       .has_value();
 }
 

@@ -50,6 +50,7 @@ struct EndedSubmission {
   std::string run_directory;
   int exit_code = 0;  ///< As `trainyard run` ended.
   std::string why;    ///< Where it never began.
+  std::int64_t ended_unix_ms = 0;
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };

@@ -51,8 +51,11 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
   const auto read = submission_from(to_text(written));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, written);
-  const EndedSubmission ended{
-      .number = 46, .run_directory = "/r", .exit_code = 2, .why = "no such directory"};
+  const EndedSubmission ended{.number = 46,
+                              .run_directory = "/r",
+                              .exit_code = 2,
+                              .why = "no such directory",
+                              .ended_unix_ms = 1'700'000'000'001};
   EXPECT_EQ(ended_from(to_text(ended)), ended);
 }
 

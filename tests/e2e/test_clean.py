@@ -141,7 +141,8 @@ class Clean(YardTest):
     def test_what_cannot_be_read_or_deleted_stays_and_is_told(self):
         self.run_job(days_ago=40)
         self.write("runs/broken/journal.db", "nonsense")
-        done = self.clean("--older", "30d", "--dry-run")
+        done = self.clean("--older", "30d", "--dry-run", expect=1)
+        self.assertIn("would delete run 1", done.stdout)
         self.assertIn("'runs/broken' stays as it is: ", done.stderr)
         os.chmod(self.directory / "runs/job/g/a", 0o500)
         # Root may delete anything, unless it goes without that.

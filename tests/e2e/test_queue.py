@@ -319,6 +319,30 @@ class Following(QueueTest):
         self.wait(first)
 
 
+    def test_what_never_began_can_be_cleaned(self):
+        refused = self.refused_when_it_begins()
+        done = self.trainyard("clean", refused, expect=0)
+        self.assertRegex(done.stdout, rf"^deleted run {refused} \('runs/refused'\), ended .* ago: .* B\n1 run, ")
+        self.assertFalse((self.directory / "runs/refused").exists())
+        held = self.holds()
+        skipped = self.command_of("true", "--needs", held, "--if", "failure()", "--name", "skipped")
+        removed = self.command_of("true", "--needs", held, "--name", "removed")
+        waits = self.command_of("true", "--needs", skipped, "--name", "waits")
+        self.trainyard("kill", removed, expect=0)
+        self.write("runs/removed/notes.txt", "mine")
+        # What still waits is left alone.
+        self.assertIn(f"deleted run {removed} ('runs/removed')", self.trainyard("clean", "--older", "0s", expect=0).stdout)
+        self.assertEqual(sorted(path.name for path in (self.directory / "runs").iterdir()), ["holds", "removed", "skipped", "waits"])
+        self.assertEqual(self.text("runs/removed/notes.txt"), "mine")
+        self.open_gate()
+        self.wait(waits)
+        done = self.trainyard("clean", "--older", "0s", expect=0)
+        self.assertEqual(done.stderr, "")
+        for number, name in ((held, "holds"), (skipped, "skipped"), (waits, "waits")):
+            self.assertIn(f"deleted run {number} ('runs/{name}')", done.stdout)
+        self.assertEqual([path.name for path in (self.directory / "runs").iterdir()], ["removed"])
+
+
 class Waiting(QueueTest):
     def test_wait_alone_means_the_newest_here_and_the_others_here_that_go_on(self):
         for code in (11, 12):
