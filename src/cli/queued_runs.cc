@@ -39,6 +39,9 @@ namespace {
 
 using Where = run::QueueFiles::Place;
 
+/// How long a submission is told of that did not start, and how many are shown.
+constexpr Duration kToldFor{24 * 3'600'000};
+constexpr std::ptrdiff_t kEndedShown = 20;
 /// By when a submission is in the queue whose directory is there, with a copy of the code.
 constexpr Duration kSubmittedWithin{24 * 3'600'000};
 
@@ -83,8 +86,15 @@ LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
 }
 
 std::string state_of(const LivingRun& run) {
+  if (!run.ended_as.empty()) return run.ended_as;
   if (run.is_queued) return "QUEUED";
   return run.running > 0 ? "RUNNING" : "WAITING";
+}
+
+/// "REFUSED" by the exit code of a submission that never began.
+std::string word_of_end(int exit_code) {
+  if (exit_code == static_cast<int>(ExitCode::Success)) return "NOT_NEEDED";
+  return exit_code == static_cast<int>(ExitCode::TaskFailed) ? "SKIPPED" : "REFUSED";
 }
 
 std::string done_of(const LivingRun& run) {
@@ -229,7 +239,37 @@ std::vector<LivingRun> living_runs() {
   return living;
 }
 
-std::string living_text(const std::vector<LivingRun>& runs) {
+std::vector<LivingRun> runs_without_start() {
+  std::vector<LivingRun> runs;
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return runs;
+  const std::int64_t since = sys::unix_milliseconds() - kToldFor.count();
+  for (const std::uint32_t number : files->numbers(Where::Ended)) {
+    const std::optional<run::EndedSubmission> ended = files->ended(number);
+    if (!ended || ended->why.empty() || ended->why == run::kRemovedByUser) continue;
+    if (ended->ended_unix_ms <= since) continue;
+    // It has been cleaned, or has been run since.
+    std::error_code ignored;
+    if (!std::filesystem::exists(run::submission_path(ended->run_directory), ignored)) continue;
+    if (std::filesystem::exists(run::journal_path(ended->run_directory), ignored)) continue;
+    runs.push_back({.number = number,
+                    .directory = ended->run_directory,
+                    .is_queued = true,
+                    .reason = ended->why,
+                    .ended_as = word_of_end(ended->exit_code)});
+  }
+  return runs;
+}
+
+std::string living_text(const std::vector<LivingRun>& all) {
+  const auto has_ended = [](const LivingRun& run) { return !run.ended_as.empty(); };
+  auto not_shown = std::max<std::ptrdiff_t>(0, std::ranges::count_if(all, has_ended) - kEndedShown);
+  std::vector<LivingRun> runs;
+  const std::ptrdiff_t more = not_shown;
+  for (const LivingRun& run : all) {
+    if (has_ended(run) && not_shown-- > 0) continue;
+    runs.push_back(run);
+  }
   if (runs.empty()) return "you have no active runs on this host\n";
   std::size_t state = 0;
   std::size_t done = 0;
@@ -245,6 +285,7 @@ std::string living_text(const std::vector<LivingRun>& runs) {
     text += fmt::format("{:>{}}  {:>{}}  {:<{}}  {}\n", run.number, number, state_of(run), state,
                         done_of(run), done, seen_from_here(run.directory));
   }
+  if (more > 0) text += fmt::format("and {} more that did not start\n", more);
   return text;
 }
 

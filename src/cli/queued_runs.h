@@ -38,12 +38,13 @@ bool is_about_to_begin(const std::string& run_directory);
 /// not up; what was done, for people. Nothing where there is none for this directory.
 std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 
-/// A run at work, or a submission that waits.
+/// A run at work, a submission that waits, or one that ended before it began.
 struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
-  bool is_queued = false;  ///< It has not begun,
-  std::string reason;      ///< and why.
+  bool is_queued = false;     ///< It has not begun,
+  std::string reason;         ///< and why.
+  std::string ended_as = {};  ///< REFUSED, SKIPPED or NOT_NEEDED: it never will; else empty.
   int tasks = 0;
   int finished = 0;
   int failed = 0;
@@ -53,7 +54,12 @@ struct LivingRun {
 /// By number. Reads the journal of each that is at work.
 std::vector<LivingRun> living_runs();
 
-/// A line for each, below a heading; says so where there is none.
+/// Submissions that ended before they began, within the last day: refused when they began, or
+/// skipped; those alone of which the directory is still there. By number.
+std::vector<LivingRun> runs_without_start();
+
+/// A line for each, below a heading; says so where there is none. Of those that have ended the last
+/// 20, and how many more there are.
 std::string living_text(const std::vector<LivingRun>& runs);
 std::string living_json(const std::vector<LivingRun>& runs);
 

@@ -1,7 +1,9 @@
 // `trainyard status`: a look at the journal, from any shell.
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <expected>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -56,17 +58,19 @@ void pass_time(sys::EventLoop& loop, const bool& watching) {
   while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
 }
 
-/// What of this user is at work on this host, wherever it is.
+/// What of this user is at work on this host, wherever it is, and what lately did not start.
 ExitCode show_living(const StatusOptions& options) {
   sys::EventLoop loop;
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   while (true) {
-    const std::vector<LivingRun> runs = living_runs();
+    std::vector<LivingRun> runs = living_runs();
+    const bool some_live = !runs.empty();
+    std::ranges::move(runs_without_start(), std::back_inserter(runs));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
     const std::string text = options.json ? living_json(runs) : living_text(runs);
     if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
-    if (!watching || runs.empty()) return ExitCode::Success;
+    if (!watching || !some_live) return ExitCode::Success;
     pass_time(loop, watching);
   }
 }
@@ -74,6 +78,7 @@ ExitCode show_living(const StatusOptions& options) {
 /// Beside the run that is shown where nobody named one.
 std::string also_living(const std::string& shown) {
   std::vector<LivingRun> runs = living_runs();
+  std::ranges::move(runs_without_start(), std::back_inserter(runs));
   std::erase_if(runs, [real = run::real_directory(shown)](const LivingRun& it) {
     return it.directory == real;
   });

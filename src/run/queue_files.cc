@@ -355,7 +355,7 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
               .exit_code = 1,
-              .why = "was removed from the queue",
+              .why = std::string(kRemovedByUser),
               .ended_unix_ms = sys::unix_milliseconds()})
       .has_value();
 }

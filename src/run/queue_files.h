@@ -77,6 +77,9 @@ std::string to_text(const SubmissionMark& mark);
 /// Empty fields where a run directory has no mark, or one of an earlier release.
 SubmissionMark read_mark(const std::string& run_directory);
 
+/// Why one has ended that its user removed.
+constexpr std::string_view kRemovedByUser = "was removed from the queue";
+
 class QueueFiles {
  public:
   /// So many may wait.

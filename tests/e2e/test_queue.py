@@ -319,6 +319,37 @@ class Following(QueueTest):
         self.wait(first)
 
 
+    def test_what_did_not_begin_is_in_status_for_a_day(self):
+        refused = self.refused_when_it_begins()
+        failed = self.command_of("exit 3", "--name", "failed")
+        skipped = self.command_of("true", "--needs", failed, "--name", "skipped")
+        idle = self.command_of("true", "--needs", failed, "--name", "idle")
+        self.wait(skipped, 1)
+        self.wait(idle, 1)
+        unneeded = self.command_of("true", "--needs", refused, "--needs", failed, "--if", "failure()", "--name", "unneeded")
+        self.wait(unneeded)
+        well = self.command_of("true", "--name", "well")
+        self.wait(well)
+        unneeded = self.command_of("true", "--needs", well, "--if", "failure()", "--name", "not-needed")
+        self.wait(unneeded)
+        rows = self.living()
+        self.assertEqual({number: row["word"] for number, row in rows.items()},
+                         {int(refused): "REFUSED", int(skipped): "SKIPPED", int(idle): "SKIPPED", int(unneeded): "NOT_NEEDED"})
+        self.assertIn("unknown key 'nonsense'", rows[int(refused)]["reason"])
+        self.assertEqual(rows[int(skipped)]["reason"], f"needs run {failed}, which did not succeed")
+        text = subprocess.run([TRAINYARD, "status", "--watch"], cwd="/", env=self.environment, capture_output=True, text=True,
+                              timeout=PATIENCE_S).stdout
+        self.assertRegex(text, rf"(?m)^ *{skipped}  +SKIPPED  needs run {failed}, which did not succeed  ")
+        # Below the run that is shown, and of one that is removed or cleaned nothing.
+        self.assertRegex(self.trainyard("status", expect=0).stdout, rf"(?m)^your other runs:\n(.*\n)* *{refused}  +REFUSED  ")
+        self.trainyard("clean", idle, expect=0)
+        entry = self.queue / "ended" / skipped
+        old = entry.read_bytes()
+        ended = int(old.split(b"\0ended=")[1].split(b"\0")[0])
+        entry.write_bytes(old.replace(b"ended=%d" % ended, b"ended=%d" % (ended - 86_400_000)))
+        self.assertEqual(sorted(self.living()), [int(refused), int(unneeded)])
+        self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this host\n")
+
     def test_what_never_began_can_be_cleaned(self):
         refused = self.refused_when_it_begins()
         done = self.trainyard("clean", refused, expect=0)
