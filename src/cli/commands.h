@@ -32,6 +32,7 @@ struct RunOptions {
   bool detach = false;       ///< Goes on when the terminal is gone.
   bool snapshot = false;     ///< In a copy of the work tree.
   bool queued = false;       ///< Begun by the queue, which hears of it through descriptor 3.
+  std::string not_started;   ///< Why it is not to start (kNotStarted): users are notified of that.
   std::string job_text;      ///< What the job file says, whatever stands there now; empty: that.
   job::JobFiles job_files;   ///< And the files that it names, of which some may stand there.
   CommandWords words;        ///< A command in the place of a job file.
@@ -76,6 +77,8 @@ ExitCode logs_command(const LogsOptions& options);
 
 /// By which variable a run is told that a queue has begun it.
 constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
+/// And by which it is told that it will not start, and why: it notifies of that and ends.
+constexpr const char* kNotStarted = "TRAINYARD_NOT_STARTED";
 
 struct SubmitOptions {
   std::string job_file;

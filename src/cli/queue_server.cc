@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -47,6 +48,8 @@ using SpoolPlace = run::QueueFiles::Place;
 
 /// So often a run goes on whose yard is killed.
 constexpr int kDeathsMax = 3;
+/// A longer job file notifies nobody of a run that does not start.
+constexpr Bytes kJobTextMax = mib(8);
 /// A journal of nothing needs so much, and logs.
 constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
@@ -319,13 +322,34 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory, in
                              .exit_code = code,
                              .why = why,
                              .ended_unix_ms = sys::unix_milliseconds()};
-  // It never began, and never will.
+  // It never began, and never will. One that was not needed is no trouble.
+  if (!why.empty() && code != static_cast<int>(ExitCode::Success)) tell_of_no_start(number, why);
   if (!why.empty() && run_directory != "/") run::drop_code_copy(run_directory);
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
   if (is_new) note(fmt::format("{}; it is tried again", written.error().message));
   look_often();
+}
+
+/// While its file has what it was submitted with. Most jobs notify nobody, and cost nothing.
+void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why) {
+  const std::optional<SpoolPlace> place = files_.place_of(number);
+  if (!place || *place == SpoolPlace::Ended || unwritten_ends_.contains(number)) return;
+  Result<run::Submission> submission = files_.read(*place, number);
+  if (!submission) return;
+  const std::string& directory = submission->run_directory;
+  const auto text = sys::read_plain_file(run::kept_job_path(directory), kJobTextMax);
+  if (!text || !*text || !(*text)->contains("notify")) return;
+  std::vector<std::string> environment = std::move(submission->environment);
+  environment.push_back(fmt::format("{}=1", kFromQueue));
+  environment.push_back(fmt::format("{}={}", kNotStarted, why));
+  const bool posted = news_.post({.arguments = arguments_of(*submission, /*goes_on=*/false),
+                                  .environment = std::move(environment),
+                                  .directory = submission->directory,
+                                  .umask = submission->umask},
+                                 run::run_log_path(directory));
+  if (!posted) note(fmt::format("run {}: too many notifications wait, nobody is notified", number));
 }
 
 void QueueServer::write_ends() {

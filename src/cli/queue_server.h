@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "cli/no_start_news.h"
 #include "run/queue_files.h"
 #include "schedule/queue_choice.h"
 #include "sys/descriptor.h"
@@ -69,6 +70,7 @@ class QueueServer {
   void judge(std::uint32_t number, const AtWork& run);
   void end(std::uint32_t number, const std::string& run_directory, int code,
            const std::string& why = {});
+  void tell_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
   void look_at_unwatched();
   void look_often();
@@ -79,6 +81,7 @@ class QueueServer {
   sys::RunLock lock_;
   sys::Descriptor words_;
   sys::EventLoop loop_;
+  NoStartNews news_{loop_};
   std::map<std::uint32_t, AtWork> at_work_;
   /// What waits, as it was read once.
   std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;

@@ -147,6 +147,8 @@ Result<void> take_from_queue(RunOptions& options) {
   // Its tasks are not of the queue.
   sys::set_variable(std::string(kFromQueue) + "=");
   options.queued = true;
+  options.not_started = sys::variable(kNotStarted).value_or("");
+  sys::set_variable(std::string(kNotStarted) + "=");
   const std::string& directory = options.resume.empty() ? options.run_directory : options.resume;
   Result<job::JobFiles> files = kept_files_of(directory);
   if (!files) return std::unexpected(std::move(files.error()));

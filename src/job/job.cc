@@ -307,6 +307,17 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   return JobRuns{.job_name = std::move(spec.name), .job_file = path, .first = std::move(first)};
 }
 
+JobNotify Job::notify_of(std::string_view text, const LoadOptions& options) {
+  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  const text::YamlDocument document(text, options.job_file);
+  if (document.root() == nullptr) return {.job_name = name_of_file(path), .addresses = {}};
+  text::MistakeList whatever;
+  JobSpec spec = read_job(document, {.directory = directory, .files = options.files}, whatever);
+  return {.job_name = spec.name.empty() ? name_of_file(path) : std::move(spec.name),
+          .addresses = addresses_of(spec.telling, options.environment).addresses};
+}
+
 const std::string& Job::name() const { return state_->name; }
 const std::string& Job::text() const { return state_->text; }
 const JobFiles& Job::files() const { return state_->spec.files; }

@@ -51,6 +51,12 @@ struct JobRuns {
   std::string first;     ///< The directory of the first; those of the next ones are numbered.
 };
 
+/// Who is notified of the run of a job.
+struct JobNotify {
+  std::string job_name;
+  std::vector<text::WebAddress> addresses;
+};
+
 struct LoadOptions {
   std::string job_file;
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
@@ -123,6 +129,9 @@ class Job {
   /// Where the job file's runs go, whatever else may be wrong with it. An error where it cannot be
   /// read.
   static Result<JobRuns> runs_of(const LoadOptions& options);
+
+  /// Who is notified of its run, whatever else may be wrong with the text or the configuration.
+  static JobNotify notify_of(std::string_view text, const LoadOptions& options);
 
   Job(Job&&) noexcept;
   Job& operator=(Job&&) noexcept;

@@ -64,6 +64,22 @@ TEST(TellingKeys, AreMistakesWithTheirPlaceAndWithoutTheirSecret) {
               ElementsAre("sweep.yaml:1:1: unknown key 'on-finsh' (did you mean 'on-finish'?)"));
 }
 
+TEST(TellingKeys, AreFoundInAJobThatCannotRun) {
+  const LoadOptions options{.job_file = "sweep.yaml",
+                            .config_file = {},
+                            .settings = {"nonsense=1"},
+                            .run_directory = {},
+                            .current_directory = "/nowhere",
+                            .environment = {"HOOK=https://a.example/x"},
+                            .host = {}};
+  const JobNotify found =
+      Job::notify_of("name: digits\nnotify: $HOOK\ngroups: [{tasks: [{comand: x}]}]\n", options);
+  EXPECT_EQ(found.job_name, "digits");
+  ASSERT_EQ(found.addresses.size(), 1U);
+  EXPECT_EQ(found.addresses[0].url, "https://a.example/x");
+  EXPECT_THAT(Job::notify_of("groups: [", options).addresses, IsEmpty());
+}
+
 TEST(TellingKeys, HaveABound) {
   std::string list = "notify: [";
   for (std::size_t i = 0; i < kAddressesMax; ++i) list += "https://a.example/x, ";

@@ -88,7 +88,8 @@ std::string what_happened(const Occasion& occasion) {
         return fmt::format("nothing has run for {}{}{}", to_text(it.since),
                            it.reason.empty() ? "" : ": ", it.reason);
       },
-      [](const Ended& it) { return std::string(ended_words(it.outcome)); });
+      [](const Ended& it) { return std::string(ended_words(it.outcome)); },
+      [](const NotStarted& it) { return "did not start: " + it.reason; });
 }
 
 bool goes_on_by_resume(const Occasion& occasion) {
@@ -100,7 +101,8 @@ bool goes_on_by_resume(const Occasion& occasion) {
 std::string_view event_of(const Occasion& occasion) {
   return match(
       occasion, [](const FirstFailure&) { return "first-failure"; },
-      [](const NothingRuns&) { return "nothing-runs"; }, [](const Ended&) { return "end"; });
+      [](const NothingRuns&) { return "nothing-runs"; }, [](const Ended&) { return "end"; },
+      [](const NotStarted&) { return "not-started"; });
 }
 
 }  // namespace
@@ -115,14 +117,16 @@ std::string title_of(const Notice& notice) {
   const std::string what = match(
       notice.occasion, [](const FirstFailure& it) { return ": " + it.task + " failed"; },
       [](const NothingRuns& it) { return ": nothing has run for " + to_text(it.since); },
-      [](const Ended& it) { return " " + std::string(ended_words(it.outcome)); });
+      [](const Ended& it) { return " " + std::string(ended_words(it.outcome)); },
+      [](const NotStarted&) { return std::string(" did not start"); });
   return calling_nobody(short_text(name_of(notice.run) + what));
 }
 
 std::string text_of(const Notice& notice) {
-  const bool ended = std::holds_alternative<Ended>(notice.occasion);
+  const bool is_of_run = std::holds_alternative<Ended>(notice.occasion) ||
+                         std::holds_alternative<NotStarted>(notice.occasion);
   std::string text =
-      fmt::format("{} on {}{}{}{}", name_of(notice.run), notice.run.host, ended ? " " : ": ",
+      fmt::format("{} on {}{}{}{}", name_of(notice.run), notice.run.host, is_of_run ? " " : ": ",
                   short_text(what_happened(notice.occasion)),
                   notice.counts ? "\n" + counts_text(*notice.counts) : std::string());
   if (goes_on_by_resume(notice.occasion)) {
@@ -159,7 +163,8 @@ std::string json_of(const Notice& notice) {
         json["outcome"] = word_of(it.outcome);
         json["exit_code"] = nullptr;
         if (it.exit_code) json["exit_code"] = *it.exit_code;
-      });
+      },
+      [&json](const NotStarted& it) { json["reason"] = short_text(it.reason); });
   return json.dump();
 }
 

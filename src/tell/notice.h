@@ -73,7 +73,14 @@ struct Ended {
   friend bool operator==(const Ended&, const Ended&) = default;
 };
 
-using Occasion = std::variant<FirstFailure, NothingRuns, Ended>;
+/// A submission that was refused when it began, or skipped: it never became a run.
+struct NotStarted {
+  std::string reason;
+
+  friend bool operator==(const NotStarted&, const NotStarted&) = default;
+};
+
+using Occasion = std::variant<FirstFailure, NothingRuns, Ended, NotStarted>;
 
 struct Notice {
   RunName run;

@@ -90,6 +90,18 @@ TEST(Notices, AreJsonForChatsAndForPrograms) {
   EXPECT_EQ(idle["reason"], "r");
 }
 
+TEST(Notices, SayWhyASubmissionDidNotStart) {
+  Notice notice = notice_of(NotStarted{.reason = "needs run 45, which did not succeed"});
+  notice.counts.reset();
+  EXPECT_EQ(title_of(notice), "digits (run 46) did not start");
+  EXPECT_EQ(text_of(notice),
+            "digits (run 46) on gpu1 did not start: needs run 45, which did not succeed");
+  const auto json = nlohmann::json::parse(json_of(notice));
+  EXPECT_EQ(json["event"], "not-started");
+  EXPECT_EQ(json["reason"], "needs run 45, which did not succeed");
+  EXPECT_EQ(json["tasks"], nullptr);
+}
+
 TEST(Notices, CallNobodyInAChatAndHaveABound) {
   const std::string text = text_of(notice_of(
       FirstFailure{.task = "t/a", .how = "EXIT 1", .message = "<!channel> <@U1> <#C1> a<b"}));

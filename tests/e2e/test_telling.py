@@ -12,7 +12,8 @@ import tempfile
 
 from servers import (Authority, BadServer, HOST, MailServer, WebServer, drop_in_mid_mail, free_port, refuse_receiver,
                      say_nothing)
-from yard import YardTest, unittest
+from test_queue import QueueTest
+from yard import SETTINGS, YardTest, unittest
 
 SECRET = "T0-B0-verysecret"
 
@@ -37,7 +38,7 @@ class TellingTest(YardTest):
         self.addCleanup(server.stop)
         return server
 
-    def told(self):
+    def log_of_notices(self):
         return self.text("runs/job/trainyard.telling.log")
 
     def assert_nowhere(self, secret, *outputs):
@@ -106,7 +107,7 @@ groups: [{tasks: [{command: touch there; sleep 1000}]}]
             (self.directory / "there").unlink()
 
 
-class Notify(TellingTest):
+class NotifyTest(TellingTest):
     def url(self, server, number, scheme="http"):
         return f"{scheme}://{HOST}:{server.port}/{SECRET}/{number}"
 
@@ -116,6 +117,34 @@ class Notify(TellingTest):
         addresses = ", ".join([*urls, *variables])
         return self.job(f"name: job\nnotify: [{addresses}]\n{more}\ngroups:\n- name: g\n  tasks: {tasks}\n")
 
+
+class NotifyOfSubmissions(NotifyTest, QueueTest):
+    def test_tells_of_one_that_is_skipped_or_refused_when_it_begins(self):
+        server = self.serve(WebServer())
+        self.notify(variables=["$HOOK"], tasks="[{id: a, cpus: 0, memory: 1MB, command: 'true'}]")
+        hook = {"HOOK": self.url(server, 0)}
+        failed = self.command_of("exit 3", "--name", "failed")
+        skipped = self.submit("job.yaml", "--needs", failed, *SETTINGS, env=hook)
+        self.wait(skipped, 1)
+        self.until("the first post", lambda: len(server.posts) == 1)
+        held = self.holds()
+        refused = self.submit("job.yaml", "--needs", held, *SETTINGS, env=hook)
+        self.write("trainyard.yaml", "nonsense: 1\n")
+        self.open_gate()
+        self.wait(refused, 2)
+        self.until("the second post", lambda: len(server.posts) == 2)
+        first, second = (post["json"] for post in server.posts)
+        self.assertEqual((first["event"], first["job"], first["run"], first["run_dir"], first["tasks"], first["reason"]),
+                         ("not-started", "job", int(skipped), str(self.directory / "runs/job"), None,
+                          f"needs run {failed}, which did not succeed"))
+        self.assertIn(f"did not start: needs run {failed}, which did not succeed", first["text"])
+        self.assertEqual((second["event"], second["run"]), ("not-started", int(refused)))
+        self.assertIn("unknown key 'nonsense'", second["reason"])
+        self.until_file("runs/job/trainyard.telling.log")
+        self.until("its line", lambda: ": told\n" in self.log_of_notices())
+
+
+class Notify(NotifyTest):
     def test_tells_of_the_first_failure_and_of_the_end(self):
         servers = [self.serve(WebServer()), self.serve(WebServer())]
         self.notify(servers[0], variables=["$HOOK", "$NONE"])
@@ -135,7 +164,7 @@ class Notify(TellingTest):
             self.assertEqual(end["json"]["tasks"], {"total": 3, "finished": 1, "failed": 2, "skipped": 0, "stopped": 0,
                                                     "running": 0, "waiting": 0})
             self.assertIn("1 of 3 tasks finished, 2 failed", end["json"]["text"])
-        self.assertEqual(self.told().count(": told\n"), 4)
+        self.assertEqual(self.log_of_notices().count(": told\n"), 4)
         self.assertEqual(done.stderr.count("notify: $NONE is not set, so nothing is sent to it"), 1)
         self.assertEqual(done.stderr.count("notify"), 1, done.stderr)
         self.assert_nowhere(SECRET, done.stdout, done.stderr)
@@ -247,10 +276,10 @@ class Notify(TellingTest):
                           (f"mail: {HOST}:{silent_mail.port}: a report", "given up: it was not taken in time")):
             with self.subTest(who=who):
                 self.assertIn(f"{who}: {what}", done.stderr)
-        self.assertIn(f"notify: {HOST}:{broken.port}: the first failure: not sent", self.told())
+        self.assertIn(f"notify: {HOST}:{broken.port}: the first failure: not sent", self.log_of_notices())
         for server, posts in ((good, 2), (shaky, 4), (missing, 2), (moved, 2), (elsewhere, 0)):
             self.assertEqual(len(server.posts), posts, done.stderr)
-        self.assertEqual(self.told().count(f"notify: {HOST}:{shaky.port}: the end: told\n"), 1)
+        self.assertEqual(self.log_of_notices().count(f"notify: {HOST}:{shaky.port}: the end: told\n"), 1)
         self.assertEqual((silent.connections, silent_mail.connections), (2, 1))
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "EXIT 3", "g/c": "EXIT 4"})
         self.assert_nowhere(SECRET, done.stdout, done.stderr)

@@ -1,0 +1,50 @@
+// Notifies of submissions that were refused when they began, or skipped: posts to the `notify` of
+// their job files. The queue has each posted by a process of its own, so that no server holds it
+// up: `trainyard run` once more, with a variable (kNotStarted) by which it posts and runs nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "sys/descriptor.h"
+#include "sys/event_loop.h"
+#include "sys/start_program.h"
+
+namespace trainyard::cli {
+
+/// In the process that was started for it: posts `options.not_started`, and returns when that is
+/// done or given up.
+ExitCode tell_of_no_start(const RunOptions& options);
+
+/// The queue's side. Belongs to the thread of its loop.
+class NoStartNews {
+ public:
+  /// How many processes post at a time, and how many wait for that.
+  static constexpr std::size_t kPostingMax = 8;
+  static constexpr std::size_t kWaitingMax = 100;
+
+  /// `loop` must outlive it.
+  explicit NoStartNews(sys::EventLoop& loop) : loop_(loop) {}
+
+  /// False where too many wait: nobody is notified of this one. What it prints goes to `log`.
+  [[nodiscard]] bool post(sys::ProgramToStart program, std::string log);
+
+ private:
+  struct Waiting {
+    sys::ProgramToStart program;
+    std::string log;
+  };
+  void start_next();
+  void see_end(std::int64_t pid);
+
+  sys::EventLoop& loop_;
+  std::deque<Waiting> waiting_;
+  std::map<std::int64_t, sys::StartedProgram> posting_;  ///< By process id.
+};
+
+}  // namespace trainyard::cli
