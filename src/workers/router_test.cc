@@ -35,7 +35,7 @@ std::string frame_text(const wire::Frame& frame) {
 }
 
 /// Of 1,000 bytes.
-wire::Frame event(int node, std::uint64_t number) {
+wire::Frame event_of(int node, std::uint64_t number) {
   return {.kind = wire::FrameKind::Event,
           .topic = wire::topic_of("n"),
           .origin = wire::origin_of(node, 1),
@@ -117,7 +117,7 @@ struct RoutedRun {
   }
   void emit(int node, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t number = from; number <= to; ++number) {
-      connections.at(node).send(event(node, number));
+      connections.at(node).send(event_of(node, number));
     }
   }
 
@@ -228,7 +228,7 @@ TEST(Router, ReleasesTheMemoryOfDroppedEventsAndBringsThatOfTheOthers) {
   std::uint64_t number = 600;
   for (int i = 0; i < kEach; ++i) {
     for (const std::uint64_t arena : {1, 2}) {
-      wire::Frame frame = event(0, ++number);
+      wire::Frame frame = event_of(0, ++number);
       frame.shared = {{.arena = arena, .offset = 0, .bytes = 5}};
       sender.send(frame, i == 0 ? std::vector<int>{memory.get()} : std::vector<int>{});
     }
@@ -273,9 +273,9 @@ TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
 
 TEST(Router, ReportsEventsDroppedOnAnotherMachineBeforeWhatComesAfterThem) {
   RunOfTwoMachines run({.when_full = WhenFull::DropOldest});
-  run.takes(event(2, 1));
+  run.takes(event_of(2, 1));
   run.says(wire::WorkerOrder(wire::LostWord{.name = "n", .node = 2, .count = 5}));
-  run.takes(event(2, 7));
+  run.takes(event_of(2, 7));
   const Received received(run.connections.at(0).all());
   EXPECT_EQ(received.events, 2U);
   EXPECT_EQ(received.dropped, 5U);
