@@ -132,7 +132,7 @@ class Devices(GpuTest):
             return done.stderr
         self.assertIn("can never run here: needs 3 GPUs", refused("--gpus", "3"))
         self.assertIn("can never run here: needs ", refused("--gpu-memory", "9GB"))
-        self.assertIn("where: no machine has a GPU called 'H100'", refused("--gpus", "1", "--where", "gpu=H100"))
+        self.assertIn("--where: group 'true': task 'true' can never run here: needs a GPU named 'H100', this machine has none", refused("--gpus", "1", "--where", "gpu=H100"))
         self.assertFalse((self.directory / "runs").exists())
         self.trainyard("submit", "--cpus", "0", "--memory", "20MB", "--set", "utilization-limit.cpu=100%", "--gpus", "2",
                        "--", "true", expect=0)
