@@ -28,6 +28,7 @@
 #include "settings/setting_value.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/tail.h"
 #include "sys/terminal.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
@@ -161,6 +162,10 @@ std::string what_ran_out() {
   const int rank = number("TRAINYARD_RANK").value_or(0);
   Result<std::string> end = read(rank > 0 ? fmt::format("rank-{}", rank) : "stderr");
   if (!end && rank > 0) end = read("stderr");
+  if (rank == 0 && end && end->empty()) {
+    end = read("stdout");
+    if (end) *end = std::string(sys::last_lines(*end, wire::kOutputTailLines));
+  }
   const std::optional<std::string> line =
       end ? wire::out_of_memory_line(*end) : std::optional<std::string>();
   return line.value_or(std::string(wire::kOfSomeMemory));

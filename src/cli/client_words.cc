@@ -37,8 +37,8 @@ ClientWords::ClientWords(CLI::App& app) {
       "  trainyard client wait-device\n"
       "\n"
       "Prints the device: cpu, cuda:0. Which memory ran out, and how much was requested, is read\n"
-      "from the task's standard error; without a message there: GPU memory, if the task has a "
-      "GPU.\n"
+      "from the task's standard error, or from its standard output if that is empty; without a\n"
+      "message there: GPU memory, if the task has a GPU.\n"
       "Exit codes: 0 train now, 1 the run has ended, or refuses.");
   progress_ = client->add_subcommand("progress", "Report the progress of the training");
   progress_->add_option("fraction", progress_options_.fraction, "Fraction done, from 0 to 1")

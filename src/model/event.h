@@ -87,7 +87,8 @@ struct AttemptEnded {
   /// What it said of having run out of memory, when it ended badly; empty when it said nothing.
   std::string out_of_memory;
   bool of_gpu = false;  ///< That was memory of a GPU.
-  /// The last thing on its standard error, when it ended badly; empty when there was nothing.
+  /// The last thing on its standard error, or where that is empty on its standard output, when it
+  /// ended badly; empty when there was nothing.
   std::string last_words;
   RanksAtEnd ranks;
   /// When whoever watches the attempt saw the last process that it had started end; as `began` of

@@ -54,14 +54,35 @@ void write_at_end(const std::string& path, std::string_view text) {
   static_cast<void>(sys::write_text(file.get(), text));
 }
 
-void tell_of_rank(const EndReader::Question& question, std::string_view errors) {
+std::string end_of_log(const std::string& path) {
+  return sys::read_end_of_file(path, wire::kErrorTailBytes, sys::Links::Refuse)
+      .value_or(std::string());
+}
+
+/// The end of what an attempt printed, and the log that it is from.
+struct Printed {
+  std::string text;
+  std::string path;
+};
+
+Printed read_printed(const EndReader::Question& question) {
+  Printed printed{.text = end_of_log(question.errors_path), .path = question.errors_path};
+  if (!printed.text.empty() || question.output_path.empty()) return printed;
+  // A program whose errors go to its standard output, as with 2>&1. Most of an output is not about
+  // its end, so that only the last lines count.
+  const std::string output = end_of_log(question.output_path);
+  return {.text = std::string(sys::last_lines(output, wire::kOutputTailLines)),
+          .path = question.output_path};
+}
+
+void tell_of_rank(const EndReader::Question& question, const Printed& printed) {
   constexpr std::size_t kLines = 10;
   std::string text = fmt::format("trainyard ranks: {}\n", question.told);
-  if (question.told_path != question.errors_path && !errors.empty()) {
-    const std::size_t name = question.errors_path.rfind('/') + 1;
+  if (question.told_path != printed.path && !printed.text.empty()) {
+    const std::size_t name = printed.path.rfind('/') + 1;
     text += fmt::format("trainyard ranks: the end of {}:\n{}",
-                        std::string_view(question.errors_path).substr(name),
-                        sys::last_lines(errors, kLines));
+                        std::string_view(printed.path).substr(name),
+                        sys::last_lines(printed.text, kLines));
     if (!text.ends_with('\n')) text += '\n';
   }
   write_at_end(question.told_path, text);
@@ -98,12 +119,10 @@ EndReader::Answer read_what_is_left(const EndReader::Question& question) {
       static_cast<void>(sys::replace_file(question.result_copy_path, *left.result));
     }
   }
-  if (!question.errors_path.empty()) {
-    left.errors =
-        sys::read_end_of_file(question.errors_path, wire::kErrorTailBytes, sys::Links::Refuse)
-            .value_or(std::string());
-  }
-  if (!question.told.empty()) tell_of_rank(question, left.errors);
+  Printed printed;
+  if (!question.errors_path.empty()) printed = read_printed(question);
+  if (!question.told.empty()) tell_of_rank(question, printed);
+  left.errors = std::move(printed.text);
   if (!question.note.empty()) {
     add_end_note(question.note_path, end_note_record(question.note, left));
   }
@@ -148,6 +167,7 @@ void answer_questions(int socket) {
     question.result_path = packed.text();
     question.result_copy_path = packed.text();
     question.errors_path = packed.text();
+    question.output_path = packed.text();
     question.told = packed.text();
     question.told_path = packed.text();
     question.note = packed.text();
@@ -215,6 +235,7 @@ void EndReader::ask_next() {
     piece.add(question.result_path);
     piece.add(question.result_copy_path);
     piece.add(question.errors_path);
+    piece.add(question.output_path);
     piece.add(question.told);
     piece.add(question.told_path);
     piece.add(question.note);

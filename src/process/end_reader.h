@@ -55,6 +55,9 @@ class EndReader {
     std::string result_path;
     std::string result_copy_path;  ///< What was read is written here as well. Empty: nowhere.
     std::string errors_path;       ///< Empty: not asked for.
+    /// The standard output, whose last wire::kOutputTailLines count as errors where `errors_path`
+    /// is empty. Empty: nothing is read instead.
+    std::string output_path;
     /// Of a rank that failed: a line for people, written at the end of `told_path`, with the end of
     /// its own log after it where that is another file. Empty: nothing is written.
     std::string told;

@@ -48,7 +48,8 @@ class Reading {
     const std::string path = place_.path() + "/" + name;
     ASSERT_TRUE(sys::write_file_atomically(path, text));
     reader_.ask(
-        {.result_path = path, .errors_path = {}}, [this, name](const EndReader::Answer& answer) {
+        {.result_path = path, .errors_path = {}, .output_path = {}},
+        [this, name](const EndReader::Answer& answer) {
           const LeftBehind& left = answer.left;
           answers.push_back(name + ": " + (left.result ? *left.result : tail_of(left.trouble)));
         });

@@ -116,6 +116,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .files = {.result_path = launch.result_path,
                                 .result_copy_path = launch.result_copy_path,
                                 .errors_path = launch.stderr_path,
+                                .output_path = launch.stdout_path,
                                 .told = {},
                                 .told_path = launch.stderr_path,
                                 .note = {},
@@ -151,8 +152,10 @@ void KeeperAttempts::add_leader(Number attempt, std::optional<int> rank, Spawned
                 .signal = {},
                 .not_started = {},
                 .errors_path = {},
+                .output_path = {},
                 .pidfd = std::move(spawned.pidfd)};
   leader.errors_path = leader.start->launch().stderr_path;
+  leader.output_path = leader.start->launch().stdout_path;
   by_pid_.insert_or_assign(pid, number);
   on_their_way_.insert(number);
   leaders_.try_emplace(number, std::move(leader));
@@ -311,6 +314,7 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
   if (well || !first) return std::nullopt;
   attempt.ended.end = std::move(end);
   attempt.files.errors_path = leader.errors_path;
+  attempt.files.output_path = leader.output_path;
   if (attempt.told_to_end || !attempt.not_started.empty()) return std::nullopt;
   ranks.failed = leader.rank;
   attempt.files.told = model::to_text(*leader.rank, attempt.ended.end) + "; the others are ended";

@@ -148,6 +148,7 @@ class KeeperAttempts {
     std::optional<int> signal;  ///< That it gets when its program runs.
     std::string not_started;    ///< Why it never runs.
     std::string errors_path;    ///< Where it prints its errors.
+    std::string output_path;    ///< Its standard output.
     sys::Descriptor pidfd;
   };
 

@@ -126,6 +126,19 @@ TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
   EXPECT_EQ(yard.wait_for_end(2).left, LeftBehind{});
 }
 
+TEST(KeeperDisk, TakesTheLastLinesOfTheOutputWhereTheStandardErrorIsEmpty) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.shell("seq 30; exit 3"));
+  std::string last;
+  for (int line = 11; line <= 30; ++line) last += fmt::format("{}\n", line);
+  EXPECT_EQ(yard.wait_for_end().left, (LeftBehind{.result = {}, .trouble = {}, .errors = last}));
+  // A standard error with text is all that counts, and nothing does after success.
+  yard.keeper.start(TestYard::key(1), yard.shell("echo output; echo trouble >&2; exit 3", 1));
+  EXPECT_EQ(yard.wait_for_end(1).left.errors, "trouble\n");
+  yard.keeper.start(TestYard::key(2), yard.shell("echo output; : > task2/result.json", 2));
+  EXPECT_EQ(yard.wait_for_end(2).left.errors, "");
+}
+
 TEST(KeeperDisk, PutsACopyOfTheResultThatItHasReadWhereThatOfTheLastAttemptIs) {
   TestYard yard;
   model::Launch first = yard.shell("echo '{\"a\": 1}' > task0/result.1.json; exit 3");

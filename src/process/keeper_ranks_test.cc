@@ -113,6 +113,18 @@ TEST(KeeperRanks, EndWithTheFirstThatFailsWhichIsNamed) {
             "no such data\n");
 }
 
+TEST(KeeperRanks, ShowTheOutputOfTheFirstRankWhereItPrintedNoErrors) {
+  TestYard yard;
+  yard.keeper.start(
+      TestYard::key(0),
+      ranks_of(yard, 2, "[ $RANK = 0 ] || exec sleep 1000; echo no such data; exit 7"));
+  EXPECT_EQ(yard.wait_for_end().left.errors, "no such data\n");
+  EXPECT_EQ(written(yard, "stderr.log"),
+            "trainyard ranks: rank 0 exited with code 7; the others are ended\n"
+            "trainyard ranks: the end of stdout.log:\n"
+            "no such data\n");
+}
+
 TEST(KeeperRanks, AreKnownByTheKernelsFigureWhereNobodySampledThem) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0), ranks_of(yard, 3,

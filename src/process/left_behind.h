@@ -10,7 +10,9 @@ namespace trainyard::process {
 struct LeftBehind {
   std::optional<std::string> result;  ///< The whole file; nothing when there is none.
   std::string trouble;                ///< Why it could not be read, for people.
-  std::string errors;                 ///< The end of its standard error, when it ended badly.
+  /// The end of its standard error when it ended badly; where that is empty, the last lines of its
+  /// standard output.
+  std::string errors;
 
   friend bool operator==(const LeftBehind&, const LeftBehind&) = default;
 };

@@ -306,8 +306,8 @@ void ProgressLine::tell_trouble(const model::TaskChanged& change, std::optional<
   if (took) text += " after " + to_text(*took);
   if (!change.message.empty()) text += ": " + change.message;
   if (change.verdict == model::Verdict::Failed && took &&
-      change.failure != model::Failure::CannotStart && options_.stderr_of) {
-    text += ", see " + options_.stderr_of(change.key);
+      change.failure != model::Failure::CannotStart && options_.log_of) {
+    text += ", see " + options_.log_of(change.key);
   }
   lasting(text);
 }

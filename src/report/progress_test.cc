@@ -62,7 +62,7 @@ class Line {
   explicit Line(const std::vector<TestGroup>& groups, bool terminal = false, int width = 200)
       : first_(batch(1, groups)),
         line_({.name_of = [](model::TaskIndex task) { return fmt::format("train/{}", task.value); },
-               .stderr_of =
+               .log_of =
                    [](model::AttemptKey key) {
                      return fmt::format("runs/x/train/{}/stderr.log", key.task.value);
                    },

@@ -29,6 +29,7 @@
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
+#include "sys/files.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
@@ -316,8 +317,12 @@ std::string failed_text(const StatusView& view) {
     if (!row.message.empty()) text += ": " + plain(row.message);
     text += '\n';
     if (row.attempt == 0) continue;
-    text += fmt::format("    {}/{}/{}\n", plain(view.run_directory), plain(row.directory),
-                        run::log_name("stderr", row.attempt));
+    const std::string directory = view.run_directory + "/" + row.directory + "/";
+    const std::string log =
+        run::log_with_text({.stdout_path = directory + run::log_name("stdout", row.attempt),
+                            .stderr_path = directory + run::log_name("stderr", row.attempt)},
+                           sys::size_of_file);
+    text += fmt::format("    {}\n", plain(log));
   }
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.failed;

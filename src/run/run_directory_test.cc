@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "sys/files.h"
 
 namespace trainyard::run {
@@ -70,6 +73,22 @@ TEST(RunDirectory, KeepsTheNamesOfItsOwnFilesToItself) {
   }
   EXPECT_FALSE(taken_in_run_directory("train"));
   EXPECT_FALSE(taken_in_run_directory("report"));
+}
+
+TEST(RunDirectory, NamesTheLogThatHasText) {
+  const auto size_of = [](const std::string& path) -> std::optional<Bytes> {
+    if (path.starts_with("empty")) return Bytes{0};
+    if (path.starts_with("text")) return Bytes{5};
+    return std::nullopt;
+  };
+  const auto named = [&](std::string out, std::string err) {
+    return log_with_text({.stdout_path = std::move(out), .stderr_path = std::move(err)}, size_of);
+  };
+  EXPECT_EQ(named("text.out", "empty.err"), "text.out");
+  EXPECT_EQ(named("text.out", "text.err"), "text.err");
+  EXPECT_EQ(named("empty.out", "empty.err"), "empty.err");
+  EXPECT_EQ(named("gone.out", "empty.err"), "empty.err");
+  EXPECT_EQ(named("text.out", "gone.err"), "gone.err");
 }
 
 TEST(RunDirectory, NamesTheFilesOfAnAttemptByItsNumber) {

@@ -68,6 +68,24 @@ Result<void> sync_directory_of(const std::string& path) {
   return {};
 }
 
+/// A handle on what the kernel finds at a path without asking a disk; errno says why there is none.
+Descriptor open_cached(const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_CACHED;
+  return Descriptor(
+      static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how))));
+}
+
+std::optional<Bytes> size_if_plain(int directory, const std::string& path, int flags) {
+  struct statx about{};
+  if (::statx(directory, path.c_str(), flags, STATX_TYPE | STATX_SIZE, &about) != 0 ||
+      !S_ISREG(about.stx_mode)) {
+    return std::nullopt;
+  }
+  return Bytes{static_cast<std::int64_t>(about.stx_size)};
+}
+
 std::string lock_path(const std::string& directory, const char* name) {
   return directory + "/" + name;
 }
@@ -177,13 +195,19 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
 }
 
 bool is_known_to_be_absent(const std::string& path) {
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_CACHED;
-  const long file = ::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how));
-  const int error = errno;
-  if (file >= 0) ::close(static_cast<int>(file));
-  return file < 0 && error == ENOENT;
+  const Descriptor file = open_cached(path);
+  return !file.is_open() && errno == ENOENT;
+}
+
+std::optional<Bytes> known_size(const std::string& path) {
+  const Descriptor file = open_cached(path);
+  if (!file.is_open()) return std::nullopt;
+  // A file system over a network answers from what it has kept.
+  return size_if_plain(file.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC);
+}
+
+std::optional<Bytes> size_of_file(const std::string& path) {
+  return size_if_plain(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
 }
 
 Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links) {

@@ -37,6 +37,12 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
 /// false where it would have to, and before Linux 5.12.
 bool is_known_to_be_absent(const std::string& path);
 
+/// The size of a plain file as the kernel has it at hand. Never waits for a disk; nothing where it
+/// would have to, where the path is not that of a plain file, and before Linux 5.12.
+std::optional<Bytes> known_size(const std::string& path);
+/// The same, and waits for a disk where that is necessary.
+std::optional<Bytes> size_of_file(const std::string& path);
+
 /// Writes all of it where the file stands. `path` is for the error.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
 

@@ -179,6 +179,23 @@ TEST(Files, KnowsWithoutTheDiskThatAFileIsAbsentOnlyIfItWasLookedFor) {
   EXPECT_TRUE(is_known_to_be_absent(place / "there"));
 }
 
+TEST(Files, KnowsTheSizeOfPlainFilesAlone) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "text", "12345"));
+  ASSERT_TRUE(write_file_atomically(place / "empty", ""));
+  ASSERT_EQ(::symlink("text", (place / "link").c_str()), 0);
+  ASSERT_EQ(::mkfifo((place / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(size_of_file(place / "text"), Bytes{5});
+  EXPECT_EQ(size_of_file(place / "empty"), Bytes{0});
+  for (const std::string name : {"link", "pipe", "gone"}) {
+    EXPECT_EQ(size_of_file(place / name), std::nullopt) << name;
+    EXPECT_EQ(known_size(place / name), std::nullopt) << name;
+  }
+  // Where the kernel has nothing at hand, no size is known.
+  EXPECT_EQ(known_size(place / "text").value_or(Bytes{5}), Bytes{5});
+  EXPECT_EQ(known_size(place / "empty").value_or(Bytes{0}), Bytes{0});
+}
+
 TEST(Files, NamesWhatIsInADirectoryAsFarAsItCanBeRead) {
   const TemporaryDirectory place;
   EXPECT_THAT(names_in(place.path()), IsEmpty());

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "wire/metric_line.h"
 #include "wire/traceback.h"
 
 namespace trainyard::wire {
@@ -69,7 +70,8 @@ std::string last_words(std::string_view errors) {
   if (const auto traceback = last_traceback(errors)) return readable(traceback->exception);
   while (!errors.empty()) {
     std::string line = readable(take_last_line(errors));
-    if (says_something(line)) return line;
+    // A metric says how far the program came.
+    if (says_something(line) && !line.starts_with(kMetricBegins)) return line;
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// What a program that failed says of it at the end of its standard error: what people would look
-// for there first. Pure; any thread.
+// What a program that failed says of it at the end of its standard error, or of its standard output
+// where that is empty: what people would look for there first. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@ namespace trainyard::wire {
 
 /// Which worker of a parallel run has failed and how, as `trainyard parallel` says it: tracebacks
 /// may be those of the others, which it ended. Else the exception of the last Python traceback in
-/// the text; without one, the last line that has a letter or a digit. Empty when there is none. At
-/// most 300 bytes of valid UTF-8 in one line, without colours; of a line that was written over, as
-/// a progress bar is, what was last to be seen.
+/// the text; without one, the last line that has a letter or a digit and is no metric
+/// (wire/metric_line.h). Empty when there is none. At most 300 bytes of valid UTF-8 in one line,
+/// without colours; of a line that was written over, as a progress bar is, what was last to be
+/// seen.
 std::string last_words(std::string_view errors);
 
 }  // namespace trainyard::wire

@@ -12,6 +12,8 @@ TEST(LastWords, AreTheLastLineThatSaysSomething) {
   EXPECT_EQ(last_words("starting\nsh: 1: train: not found\n"), "sh: 1: train: not found");
   EXPECT_EQ(last_words("error: no data\n\n=====\n  \n"), "error: no data");
   EXPECT_EQ(last_words("no end of line"), "no end of line");
+  EXPECT_EQ(last_words("no data\n::metric loss=0.3\n"), "no data");
+  EXPECT_EQ(last_words("::metric loss=0.3\n"), "");
   EXPECT_EQ(last_words(""), "");
   EXPECT_EQ(last_words("\n---\n"), "");
 }

@@ -1,4 +1,4 @@
-// Whether what a program left on its standard error says that it ran out of memory: the host's, a
+// Whether what a program printed at its end, as a rule on its standard error, says that it ran out of memory: the host's, a
 // GPU's, or that of /dev/shm. Pure; any thread.
 #pragma once
 
@@ -11,6 +11,8 @@ namespace trainyard::wire {
 
 /// So much of the end of a standard error is worth reading.
 constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
+/// Lines of the end of a standard output that count where the standard error is empty.
+constexpr std::size_t kOutputTailLines = 20;
 
 /// What a script says whose training printed nothing of it: of whichever memory.
 constexpr std::string_view kOfSomeMemory = "the script ran out of memory";

@@ -20,7 +20,6 @@
 namespace trainyard::wire {
 namespace {
 
-constexpr std::string_view kBegins = "::metric";
 constexpr std::string_view kBetween = " \t,;";
 
 bool begins_a_name(char byte) {
@@ -82,8 +81,8 @@ std::vector<Metric> read_metric_line(std::string_view line) {
   std::vector<Metric> metrics;
   if (line.size() > kMetricLineMax) return metrics;
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  if (!line.starts_with(kBegins)) return metrics;
-  line.remove_prefix(kBegins.size());
+  if (!line.starts_with(kMetricBegins)) return metrics;
+  line.remove_prefix(kMetricBegins.size());
   if (!line.empty() && !kBetween.contains(line.front())) return metrics;
   while (metrics.size() < kMetricsOfLineMax) {
     line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));

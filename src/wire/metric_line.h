@@ -17,6 +17,9 @@
 
 namespace trainyard::wire {
 
+/// How a line with metrics begins.
+constexpr std::string_view kMetricBegins = "::metric";
+
 /// A line that is longer says nothing.
 constexpr std::size_t kMetricLineMax = 4'096;
 /// A name that is longer is none.

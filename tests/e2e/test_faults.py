@@ -58,6 +58,18 @@ class Fault(YardTest):
         row = self.faulty("[sh, -c, 'exit 7']")
         self.assertEqual((row["word"], row["exit_code"], row["message"]), ("EXIT 7", 7, "exited with code 7"))
 
+    def test_words_on_standard_output_count_where_standard_error_is_empty(self):
+        self.write("oom.sh", "[ $TRAINYARD_ATTEMPT = 2 ] || { echo MemoryError; exit 1; }\n")
+        self.job("name: job\ngroups:\n  - name: g\n    memory: 50MB\n    tasks:\n"
+                 "      - {id: merged, command: [sh, -c, 'python3 -c \"import nosuch\" 2>&1']}\n"
+                 "      - {id: oom, command: [sh, oom.sh]}\n")
+        done = self.trainyard("run", "job.yaml", expect=1)
+        said = "ModuleNotFoundError: No module named 'nosuch'"
+        self.assertRegex(done.stderr, f"g/merged: FAILED EXIT 1 after .*: {said}, see runs/job/g/merged/stdout.log")
+        rows = {row["id"]: row for row in self.status()["tasks"]}
+        self.assertEqual((rows["merged"]["message"], rows["oom"]["word"], rows["oom"]["attempt"]), (said, "FINISHED", 2))
+        self.assertIn("    runs/job/g/merged/stdout.log\n", self.trainyard("status", "runs/job", expect=0).stdout)
+
     def test_what_a_task_said_last_is_what_it_failed_of(self):
         self.write("bad.py", "import sys\nprint('loading', file=sys.stderr)\nimport nothing_of_that_name\n")
         self.job("name: job\ngroups: [{name: g, tasks: [{id: bad, command: python3 bad.py}]}]\n")
