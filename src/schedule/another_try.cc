@@ -10,6 +10,7 @@
 
 #include "base/duration_text.h"
 #include "base/time.h"
+#include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
 #include "model/terms.h"
@@ -35,6 +36,15 @@ std::optional<AnotherTry> one_of(int more, int gone, Duration delay = Duration{0
   const int most = std::min(more, kRetriesMax) + 1;
   if (gone >= most) return std::nullopt;
   return AnotherTry{.delay = delay, .number = gone + 1, .most = most};
+}
+
+/// From 0 to `most`, by SplitMix64: the same on every machine.
+Duration draw(model::AttemptKey of, Duration most) {
+  std::uint64_t z = (std::uint64_t{of.task.value} << 32U | of.attempt) + 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+  z ^= z >> 31U;
+  return Duration{static_cast<std::int64_t>(z % (static_cast<std::uint64_t>(most.count()) + 1))};
 }
 
 }  // namespace
@@ -125,6 +135,12 @@ std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries&
   }
   return std::nullopt;
 }
+
+Duration drawn_delay(Duration delay, model::AttemptKey failed) {
+  return delay + draw(failed, delay / 2);
+}
+
+Duration spread_delay(model::AttemptKey failed) { return draw(failed, kRetrySpread); }
 
 std::string delay_text(Duration delay) {
   const std::int64_t milliseconds = delay.count();

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/time.h"
+#include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
 #include "model/terms.h"
@@ -27,6 +29,28 @@ std::optional<AnotherTry> after(Setback setback, const Tries& tries, const model
 
 std::optional<AnotherTry> of(int number, int most, Duration delay = Duration{0}) {
   return AnotherTry{.delay = delay, .number = number, .most = most};
+}
+
+TEST(RetryDelay, IsDrawnBetweenOneAndOneAndAHalfOfItForEachAttempt) {
+  const Duration delay{30'000};
+  std::set<Duration> drawn;
+  std::set<Duration> spread;
+  for (std::uint32_t task = 0; task < 16; ++task) {
+    const model::AttemptKey failed{.task = {task}, .attempt = 1};
+    drawn.insert(drawn_delay(delay, failed));
+    spread.insert(spread_delay(failed));
+    EXPECT_EQ(drawn_delay(delay, failed), drawn_delay(delay, failed));
+  }
+  EXPECT_GT(drawn.size(), 12U);
+  EXPECT_GE(*drawn.begin(), delay);
+  EXPECT_LE(*drawn.rbegin(), Duration{45'000});
+  EXPECT_GT(*drawn.rbegin() - *drawn.begin(), Duration{7'500});
+  EXPECT_GT(spread.size(), 12U);
+  EXPECT_GE(*spread.begin(), Duration{0});
+  EXPECT_LE(*spread.rbegin(), kRetrySpread);
+  EXPECT_GT(*spread.rbegin() - *spread.begin(), kRetrySpread / 2);
+  const model::AttemptKey second{.task = {0}, .attempt = 2};
+  EXPECT_NE(drawn_delay(delay, second), drawn_delay(delay, {.task = {0}, .attempt = 1}));
 }
 
 TEST(AnotherTry, IsNoneAfterAFailureUnlessRetriesSaySo) {

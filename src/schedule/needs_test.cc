@@ -14,6 +14,7 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/terms.h"
+#include "schedule/another_try.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -174,7 +175,8 @@ TEST(Hold, IsTheReasonWhereAllThatWouldWaitForOthersAreOnHold) {
 TEST(Hold, KeepsWhatATaskHadComeToAskFor) {
   Yard yard(PlanBuilder().tasks(1, gb(2)).retries({.failures = 3, .delay = Duration{5'000}}));
   static_cast<void>(yard.ran(0, at(1), kFails));
-  EXPECT_EQ(yard.wakeup(), at(6)) << "the time of its next try";
+  const Duration delay = drawn_delay(Duration{5'000}, {.task = {0}, .attempt = 1});
+  EXPECT_EQ(yard.wakeup(), at(1) + delay) << "the time of its next try";
   static_cast<void>(yard.on(at(2), hold(0)));
   EXPECT_EQ(yard.wakeup(), std::nullopt);
   EXPECT_THAT(commands(yard.on(at(10), hold(0, false))),

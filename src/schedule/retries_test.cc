@@ -10,7 +10,9 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/terms.h"
+#include "schedule/another_try.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -73,23 +75,40 @@ TEST(Retries, AreForWhatATwoPhaseTaskSaysOfItself) {
 
 TEST(Retries, WaitTheirDelayTwiceAsLongEachTimeAndAskForNothingMeanwhile) {
   Yard yard(tasks_with({.failures = 2, .delay = Duration{30'000}}));
+  const Duration first = drawn_delay(Duration{30'000}, {.task = {0}, .attempt = 1});
   EXPECT_THAT(changes(fails(yard, 0, at(10), 1)),
-              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3 in 30 s: exited with code 3"));
-  EXPECT_EQ(yard.wakeup(), at(40));
+              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3 in " + delay_text(first) +
+                          ": exited with code 3"));
+  EXPECT_EQ(yard.wakeup(), at(10) + first);
   EXPECT_THAT(commands(yard.on(at(39), model::TimePassed{})), IsEmpty());
-  EXPECT_THAT(commands(yard.on(at(40), model::TimePassed{})), ElementsAre("start 0#2 with 1 GB"));
-  static_cast<void>(fails(yard, 0, at(50), 2));
-  EXPECT_EQ(yard.wakeup(), at(110));
+  EXPECT_THAT(commands(yard.on(at(10) + first, model::TimePassed{})),
+              ElementsAre("start 0#2 with 1 GB"));
+  static_cast<void>(fails(yard, 0, at(60), 2));
+  EXPECT_EQ(yard.wakeup(), at(60) + drawn_delay(Duration{60'000}, {.task = {0}, .attempt = 2}));
   EXPECT_FALSE(yard.over());
+}
+
+TEST(Retries, WithoutDelayOfTasksThatFailedInTheSameSecondSpreadOverOne) {
+  Yard yard(tasks_with({.failures = 2}, 3));
+  EXPECT_THAT(commands(fails(yard, 0, at(1), 1)), ElementsAre("start 0#2 with 1 GB"));
+  const Duration second = spread_delay({.task = {1}, .attempt = 1});
+  EXPECT_THAT(changes(fails(yard, 1, at(1), 1)),
+              ElementsAre("1#1 INTERRUPT EXIT: try 2 of 3 in " + delay_text(second) +
+                          ": exited with code 3"));
+  EXPECT_EQ(yard.wakeup(), at(1) + second);
+  EXPECT_THAT(commands(yard.on(at(2), model::TimePassed{})), ElementsAre("start 1#2 with 1 GB"));
+  // A second later nothing is left of what they shared, and a task does not collide with itself.
+  EXPECT_THAT(commands(fails(yard, 2, at(2), 1)), ElementsAre("start 2#2 with 1 GB"));
+  EXPECT_THAT(commands(fails(yard, 2, at(2), 2)), ElementsAre("start 2#3 with 1 GB"));
 }
 
 TEST(Retries, ThatWaitLetOthersRunInTheirPlace) {
   Yard yard(PlanBuilder().tasks(2, gb(8)).retries({.failures = 1, .delay = Duration{60'000}}));
   EXPECT_THAT(commands(fails(yard, 0, at(1), 1)), ElementsAre("start 1#1 with 8 GB"));
   // It waits for room like others when its time has come.
-  EXPECT_THAT(changes(yard.on(at(61), model::TimePassed{})),
+  EXPECT_THAT(changes(yard.on(at(91), model::TimePassed{})),
               Contains(::testing::HasSubstr("shape 0")));
-  EXPECT_THAT(commands(yard.ran(1, at(70))), ElementsAre("start 0#2 with 8 GB"));
+  EXPECT_THAT(commands(yard.ran(1, at(100))), ElementsAre("start 0#2 with 8 GB"));
 }
 
 TEST(Retries, ThatWaitAreStoppedByAnInterruptAndEndedByAKill) {

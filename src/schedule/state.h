@@ -305,8 +305,9 @@ struct Scheduler::State {
   std::pair<Bytes, std::string> grow(const Running& running, Setback setback,
                                      const AnotherTry& next);
   void tell_reached(model::TaskIndex task, Bytes memory, model::Decision& out) const;
-  void retry(const Running& running, Setback setback, Ending ending, const AnotherTry& next,
-             Instant at, model::Decision& out);
+  Duration delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay, Instant at);
+  void retry(const Running& running, Setback setback, Ending ending, AnotherTry next, Instant at,
+             model::Decision& out);
   void wait_for_room(model::TaskIndex task, Bytes memory);
   /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
   std::vector<model::TaskIndex> take_waiting(model::GroupIndex group);
@@ -462,7 +463,12 @@ struct Scheduler::State {
   std::map<model::TaskIndex, Running> running_;
   int ahead_ = 0;  ///< How many attempts are started and do not train yet.
   DelayedTries delayed_;
-  std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
+  struct FailedAt {
+    model::TaskIndex task;
+    Instant at;
+  };
+  std::optional<FailedAt> last_without_delay_;  ///< The last to be retried without a delay.
+  std::vector<Instant> since_;                  ///< By group: since when its `start_after` counts.
   /// How many tasks of a shape are in delayed_ for their first try.
   std::map<model::ShapeIndex, int> not_yet_in_;
   TaskNeeds needs_;

@@ -191,8 +191,19 @@ void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
                                           .tries = tasks[task].tries.of_memory()});
 }
 
+/// Tasks that failed together, as by a database that was locked, are not retried together.
+Duration Scheduler::State::delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay,
+                                          Instant at) {
+  if (setback != Setback::Failed && setback != Setback::TimeLimit) return delay;
+  if (delay > Duration{0}) return drawn_delay(delay, failed);
+  const auto before = std::exchange(last_without_delay_, FailedAt{.task = failed.task, .at = at});
+  const bool together = before && before->task != failed.task && at - before->at < kRetrySpread;
+  return together ? spread_delay(failed) : Duration{0};
+}
+
 void Scheduler::State::retry(const Running& running, Setback setback, Ending ending,
-                             const AnotherTry& next, Instant at, model::Decision& out) {
+                             AnotherTry next, Instant at, model::Decision& out) {
+  next.delay = delay_of_retry(running.key, setback, next.delay, at);
   const model::TaskIndex task = running.key.task;
   const bool out_of_memory = ending.failure == model::Failure::OutOfMemory;
   // One that was interrupted for want of memory is given what it took, however it ended then.

@@ -12,6 +12,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
+#include "schedule/another_try.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -122,10 +123,11 @@ TEST(TriedFirst, OthersAreNotStartedWhenItFails) {
 TEST(TriedFirst, ItIsTriedAgainWhileTheOthersWait) {
   Yard yard(tries_first().tasks(2, gb(2)).retries({.failures = 1, .delay = Duration{5'000}}));
   EXPECT_THAT(commands(yard.ran(0, at(1), model::ExitedWith{2})), IsEmpty());
-  EXPECT_EQ(commands(yard.on(at(6), model::TimePassed{})), Words{"start 0#2 with 2 GB"});
-  static_cast<void>(yard.started(0, at(6), 2));
-  EXPECT_EQ(yard.wakeup(), at(126)) << "its life begins anew";
-  EXPECT_EQ(commands(yard.ended(0, at(7), model::ExitedWith{0}, {}, 2)),
+  const Instant again = at(1) + drawn_delay(Duration{5'000}, {.task = {0}, .attempt = 1});
+  EXPECT_EQ(commands(yard.on(again, model::TimePassed{})), Words{"start 0#2 with 2 GB"});
+  static_cast<void>(yard.started(0, again, 2));
+  EXPECT_EQ(yard.wakeup(), again + Duration{120'000}) << "its life begins anew";
+  EXPECT_EQ(commands(yard.ended(0, again + Duration{1'000}, model::ExitedWith{0}, {}, 2)),
             Words{"start 1#1 with 2 GB"});
 }
 

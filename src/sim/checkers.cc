@@ -198,7 +198,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   } else if (for_memory && !preempted) {
     ++(attempt.stage == Stage::Load ? task.load_failures : task.train_failures);
   }
-  const Duration delay = try_again(attempt, task);
+  const Duration delay = try_again(attempt, task, at);
   if (unheard_of) expected_.statuses.insert(expected_.statuses.begin(), Status::Training);
   // It died before it could say that it loads.
   if (two_phase && for_memory && task.status == Status::Available) {

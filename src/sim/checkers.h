@@ -82,7 +82,7 @@ class Checkers final : public Watcher {
   Expected judge_word(const SeenAttempt& attempt, const SeenTask& task,
                       const model::End& end) const;
   Expected judge_out_of_memory(const SeenAttempt& attempt, const SeenTask& task) const;
-  Duration try_again(const SeenAttempt& attempt, SeenTask& task);
+  Duration try_again(const SeenAttempt& attempt, SeenTask& task, Instant at);
   void look_at_delays();
   void kill_asked(const model::KillAsked& news);
   void retry_asked(const model::RetryAsked& news);
@@ -166,7 +166,9 @@ class Checkers final : public Watcher {
   std::size_t looked_at_ = 0;  ///< Events of the turn that is offered now.
   Instant now_;
   const model::Event* event_ = nullptr;  ///< The one that is looked at.
-  bool begun_ = false;                   ///< The machine was looked at.
+  /// The last task that failed and is retried without a delay, and when it failed.
+  std::optional<std::pair<model::TaskIndex, Instant>> last_without_delay_;
+  bool begun_ = false;  ///< The machine was looked at.
 
   // Of the event that is looked at.
   std::optional<model::TaskIndex> about_;  ///< The task of an attempt that began or ended.

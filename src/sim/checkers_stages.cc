@@ -20,6 +20,7 @@
 #include "sim/faults.h"
 #include "sim/outside.h"
 #include "sim/outside_gpus.h"
+#include "sim/random.h"
 #include "sim/workload.h"
 
 namespace trainyard::sim {
@@ -386,7 +387,7 @@ void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& requ
 }
 
 /// What failed for another reason than memory may be tried again, too. Returns how long it waits.
-Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task) {
+Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant at) {
   const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
   if (expected_.verdict != model::Verdict::Failed || for_memory) return Duration{0};
   const bool somebodys_will =
@@ -415,7 +416,12 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task) {
   if (lost) return Duration{0};
   Duration delay = retries.delay;
   for (int i = 1; i < gone; ++i) delay = std::min(2 * delay, Duration{3'600'000});
-  return delay;
+  Random random(std::uint64_t{attempt.key.task.value} << 32U | attempt.key.attempt);
+  if (delay > Duration{0}) return delay + random.between(Duration{0}, delay / 2);
+  const auto before = std::exchange(last_without_delay_, std::pair(attempt.key.task, at));
+  const bool together =
+      before && before->first != attempt.key.task && at - before->second < Duration{1'000};
+  return together ? random.between(Duration{0}, Duration{1'000}) : Duration{0};
 }
 
 /// Those whose time has come wait for room like others.
