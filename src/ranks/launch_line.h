@@ -12,7 +12,7 @@ namespace trainyard::ranks {
 
 /// What is run as a rank.
 struct RankCommand {
-  std::vector<std::string> line;
+  std::vector<std::string> line;  ///< Empty: this program.
   /// Of one in Python, where no other launcher starts it: it is a fork of a process that has
   /// imported these.
   model::Preload preload;

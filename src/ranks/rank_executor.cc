@@ -35,7 +35,6 @@
 #include "ranks/rank_group.h"
 #include "ranks/reduce.h"
 #include "sys/files.h"
-#include "sys/this_process.h"
 #include "text/text_file.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
@@ -162,9 +161,6 @@ Result<ranks::RankCommand> RankExecutor::State::command(const ranks::CheckedComp
   if (checked.in_python) {
     return ranks::python_rank(checked.json, options.executor, directory, options.environment);
   }
-  Result<std::string> self = sys::own_program();
-  if (!self) return std::unexpected(std::move(self.error()));
-  rank.line = {*std::move(self)};
   return rank;
 }
 

@@ -45,6 +45,7 @@
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
+#include "sys/this_process.h"
 #include "sys/token.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -301,8 +302,9 @@ void RankGroup::State::start_processes() {
   const int ranks = options.group.ranks;
   auto lease = process::PortLease::take();
   if (!lease) note(lease.error().message + ": there is no MASTER_PORT");
-  const RankPlan plan{
-      .ranks = ranks, .port = lease ? lease->port() : 0, .command = options.command.line};
+  RankPlan plan{.ranks = ranks, .port = lease ? lease->port() : 0, .command = options.command.line};
+  // Determined at each launch, as the program's file may have been replaced since the last one.
+  if (plan.command.empty()) plan.command = {sys::own_program().value_or("/proc/self/exe")};
   if (lease) machinery_->lease.emplace(std::move(*lease));
   std::vector<std::string> environment = model::common_rank_environment(ranks, plan.port);
   std::ranges::copy(options.environment, std::back_inserter(environment));

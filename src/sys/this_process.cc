@@ -59,10 +59,16 @@ std::span<char> command_line() {
 }  // namespace
 
 Result<std::string> own_program() {
+  constexpr const char* kLink = "/proc/self/exe";
   std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path self = std::filesystem::read_symlink(kLink, error);
   if (error) {
     return std::unexpected(Error{"cannot find out which program this is: " + error.message()});
+  }
+  // An update has removed the file or put another one in its place. The kernel still finds the
+  // program by the process that runs it.
+  if (!std::filesystem::equivalent(self, kLink, error)) {
+    return fmt::format("/proc/{}/exe", own_pid());
   }
   return self.string();
 }

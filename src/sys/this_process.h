@@ -15,7 +15,8 @@ namespace trainyard::sys {
 
 std::int64_t own_pid();
 
-/// The path of the program that runs, for starting it again as something else.
+/// The path of the program that runs, for starting it again as something else. If its file has been
+/// replaced or removed, the path is /proc/<own pid>/exe, which works while this process runs.
 Result<std::string> own_program();
 
 /// Puts `name` (at most 15 bytes) in the place of the program's name and of its whole command line,

@@ -1,12 +1,18 @@
 // What a process that becomes another one does first. Becoming one is tested by `trainyard rank`.
 #include "sys/this_process.h"
 
+#include <filesystem>
+#include <string>
+
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sys/descriptor.h"
+#include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
@@ -61,6 +67,43 @@ TEST(ThisProcess, AllowsMoreOpenFilesUpToWhatTheAdministratorAllows) {
                           before.rlim_max + 1, before.rlim_max));
   }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/// Exits with 0 if the path that own_program() returns still leads to this program once another file
+/// has its name (`replace`) or none has.
+int remove_own_file(bool replace) {
+  const auto before = own_program();
+  if (!before || !std::filesystem::remove(*before)) return 2;
+  if (replace && !write_file_atomically(*before, "another program")) return 3;
+  const auto after = own_program();
+  return after && std::filesystem::equivalent(*after, "/proc/self/exe") ? 0 : 4;
+}
+
+/// The exit code of remove_own_file() in a copy of this program. The copy runs the test that is
+/// running here and finds in its environment what it is to do.
+int exit_code_of_copy(const std::string& what) {
+  const TemporaryDirectory place;
+  const std::string copy = place / "copy";
+  std::filesystem::copy_file("/proc/self/exe", copy);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    set_variable("TRAINYARD_TEST_OWN_FILE=" + what);
+    [[maybe_unused]] const Error failure =
+        become({copy, "--gtest_filter=ThisProcess.FindsItsProgramThoughItsFileIsReplaced"});
+    ::_exit(5);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(ThisProcess, FindsItsProgramThoughItsFileIsReplaced) {
+  if (const auto what = variable("TRAINYARD_TEST_OWN_FILE")) {
+    ::_exit(remove_own_file(*what == "replace"));
+  }
+  EXPECT_EQ(*own_program(), std::filesystem::canonical("/proc/self/exe"));
+  EXPECT_EQ(exit_code_of_copy("remove"), 0);
+  EXPECT_EQ(exit_code_of_copy("replace"), 0);
 }
 
 TEST(ThisProcess, SaysWhichProgramItCannotBecome) {
