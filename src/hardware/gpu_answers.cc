@@ -24,6 +24,7 @@ void pack(sys::Packing& packing, const model::Gpu& gpu) {
   packing.add(gpu.maker == model::GpuMaker::Amd);
   packing.add(gpu.slice.value_or(-1));
   packing.add(gpu.late);
+  packing.add(gpu.cuda_number.value_or(-1));
 }
 
 model::Gpu unpack_gpu(sys::Unpacking& packed) {
@@ -35,6 +36,7 @@ model::Gpu unpack_gpu(sys::Unpacking& packed) {
   gpu.maker = packed.number<bool>() ? model::GpuMaker::Amd : model::GpuMaker::Nvidia;
   if (const int slice = packed.number<int>(); slice >= 0) gpu.slice = slice;
   gpu.late = packed.number<bool>();
+  if (const int number = packed.number<int>(); number >= 0) gpu.cuda_number = number;
   return gpu;
 }
 

@@ -55,7 +55,8 @@ TEST_F(GpuWatchTest, ListsWhatTheDriverShows) {
                             .name = "Fake B",
                             .pci = "00000000:02:00.0",
                             .memory = gb(8),
-                            .speed = 3'000'000};
+                            .speed = 3'000'000,
+                            .cuda_number = 1};
   EXPECT_EQ(watch->list().gpus[1], expected);
 }
 
@@ -122,6 +123,26 @@ TEST_F(GpuWatchTest, ListsSlicesInThePlaceOfTheirCard) {
   EXPECT_EQ(watch->list().gpus[1].memory, gb(20));
   EXPECT_EQ(watch->list().gpus[1].number, 0);
   EXPECT_EQ(watch->look_now().size(), 2U);
+}
+
+TEST_F(GpuWatchTest, KnowsTheNumbersOfCudaWhereAllAnswerAndNoneIsSplit) {
+  const auto numbers = [](std::vector<std::string> environment = {}) {
+    const auto watch = GpuWatch::start(fake(std::move(environment)));
+    std::vector<std::optional<int>> found;
+    for (const model::Gpu& gpu : watch->list().gpus) found.push_back(gpu.cuda_number);
+    return found;
+  };
+  using Numbers = std::vector<std::optional<int>>;
+  gpus_.show_two();
+  EXPECT_EQ(numbers(), (Numbers{0, 1}));
+  EXPECT_EQ(numbers({"CUDA_VISIBLE_DEVICES=1,0"}), (Numbers{1, 0}));
+  EXPECT_EQ(numbers({"CUDA_VISIBLE_DEVICES=1"}), (Numbers{1})) << "those of the whole machine";
+  gpus_.show_two(R"(, "lost": true)");
+  EXPECT_EQ(numbers(), (Numbers{std::nullopt, std::nullopt}));
+  gpus_.show_two(R"(, "mig": [{"uuid": "MIG-1111", "name": "Fake MIG", "memory": 4000000000}])");
+  EXPECT_EQ(numbers(), (Numbers{std::nullopt, std::nullopt}));
+  EXPECT_EQ(numbers({"CUDA_VISIBLE_DEVICES=GPU-bbbb"}), (Numbers{std::nullopt}))
+      << "the split one is hidden from tasks alone";
 }
 
 TEST_F(GpuWatchTest, SeesWhoHasWhat) {

@@ -150,6 +150,7 @@ class Nvml final : public GpuDriver {
                                                    std::optional<int> slice) const;
   bool add(Handle handle, int number, std::optional<int> slice);
   bool add_slices(Handle card, int number);
+  void number_for_cuda(unsigned count);
   void begin_again();
   [[nodiscard]] bool knows(const std::string& uuid) const;
   void find_late_ones();
@@ -249,7 +250,18 @@ Result<void> Nvml::list() {
     handles_.push_back(nullptr);
   }
   found_.resize(gpus_.size());
+  number_for_cuda(count);
   return {};
+}
+
+/// The driver counts in the order of the bus, and so does CUDA when it is told to. CUDA leaves out a
+/// GPU that does not answer and shows at most one instance of split ones.
+void Nvml::number_for_cuda(unsigned count) {
+  const bool differs = std::ranges::any_of(
+      gpus_, [](const model::Gpu& gpu) { return gpu.late || gpu.slice.has_value(); });
+  // A split GPU without an instance is not in the list.
+  if (differs || gpus_.size() != count) return;
+  for (model::Gpu& gpu : gpus_) gpu.cuda_number = gpu.number;
 }
 
 /// A card that fell off the bus answers a driver that begins anew, if it does at all, and may have

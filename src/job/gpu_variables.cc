@@ -11,16 +11,38 @@
 
 namespace trainyard::job {
 
+namespace {
+
+constexpr const char* kDevices = "CUDA_VISIBLE_DEVICES";
+constexpr const char* kOrder = "CUDA_DEVICE_ORDER";
+constexpr const char* kBusOrder = "PCI_BUS_ID";
+
+}  // namespace
+
+GpuNaming naming_of_gpus(const Variables& said, bool is_renumbered) {
+  const std::string* const order = find_variable(said, kOrder);
+  const bool counts_otherwise = order != nullptr && *order != kBusOrder;
+  // Numbers that a task sets itself count in the order that it expects, which must not change.
+  const bool sets_devices = find_variable(said, kDevices) != nullptr;
+  return is_renumbered || counts_otherwise || sets_devices ? GpuNaming::ByUuid
+                                                           : GpuNaming::ByNumber;
+}
+
 std::vector<std::pair<std::string, std::string>> gpu_variables(
     const std::vector<model::Gpu>& of_machine, const model::Shape& shape,
-    const std::vector<model::Gpu>& gpus) {
+    const std::vector<model::Gpu>& gpus, GpuNaming naming) {
   std::vector<std::pair<std::string, std::string>> variables;
   if (of_machine.empty()) return variables;
   const bool wants_some = shape.terms.request.gpus > 0;
   const bool amd = of_machine.front().maker == model::GpuMaker::Amd;
+  const bool by_number =
+      naming == GpuNaming::ByNumber && !amd &&
+      std::ranges::all_of(of_machine, &std::optional<int>::has_value, &model::Gpu::cuda_number) &&
+      std::ranges::all_of(gpus, &std::optional<int>::has_value, &model::Gpu::cuda_number);
   std::string value;
-  const auto add = [&value](const model::Gpu& gpu) {
-    value += (value.empty() ? "" : ",") + gpu.uuid;
+  const auto add = [&value, by_number](const model::Gpu& gpu) {
+    value += value.empty() ? "" : ",";
+    value += by_number ? std::to_string(*gpu.cuda_number) : gpu.uuid;
   };
   if (wants_some && shape.terms.two_phase) {
     // It is given no other, as it counts those that it sees when it begins.
@@ -34,7 +56,8 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(
   } else {
     value = "-1";
   }
-  variables.emplace_back(amd ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES", value);
+  if (by_number && wants_some) variables.emplace_back(kOrder, kBusOrder);
+  variables.emplace_back(amd ? "HIP_VISIBLE_DEVICES" : kDevices, value);
   return variables;
 }
 

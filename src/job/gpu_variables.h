@@ -1,12 +1,14 @@
 // The environment variables by which a task knows which GPUs are its own. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "job/task_environment.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -16,13 +18,25 @@ namespace trainyard::job {
 /// What stands for a value in the places where one is only looked at.
 constexpr std::string_view kChosenLater = "<chosen when it starts>";
 
-/// CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES on AMD's, by UUID; nothing on a machine without
+/// How CUDA_VISIBLE_DEVICES names GPUs. Programs call int() on it, but a number means another GPU
+/// where CUDA counts other GPUs than the driver does.
+enum class GpuNaming : std::uint8_t {
+  ByNumber,  ///< By model::Gpu::cuda_number, with CUDA_DEVICE_ORDER; by UUID where one has none.
+  ByUuid
+};
+
+/// `said` are the variables that a task sets itself. `is_renumbered`: a GPU has failed since the
+/// driver counted them, or an MPS daemon counts for CUDA. By UUID in both cases, and for a task that
+/// sets CUDA_VISIBLE_DEVICES or another CUDA_DEVICE_ORDER.
+GpuNaming naming_of_gpus(const Variables& said, bool is_renumbered);
+
+/// CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES with UUIDs on AMD's; nothing on a machine without
 /// GPUs, where `of_machine` is empty. `gpus` are those of an attempt; empty for one that is only
 /// looked at. One of two phases gets its GPU when all is loaded, and sees all of them; one that
 /// wants none sees none.
 std::vector<std::pair<std::string, std::string>> gpu_variables(
     const std::vector<model::Gpu>& of_machine, const model::Shape& shape,
-    const std::vector<model::Gpu>& gpus);
+    const std::vector<model::Gpu>& gpus, GpuNaming naming);
 
 /// Why a task of two phases cannot be told its GPU here; nothing when it can. It would have to see
 /// all of them, and programs see one MIG slice and nothing beside it.

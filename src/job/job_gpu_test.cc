@@ -36,10 +36,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+constexpr std::string_view kBusOrder = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
+
 model::Capacity with_two_gpus() {
   model::Capacity machine = small_machine();
-  machine.gpus = {{.number = 0, .uuid = "GPU-a", .memory = gb(8)},
-                  {.number = 1, .uuid = "GPU-b", .memory = gb(8)}};
+  machine.gpus = {{.number = 0, .uuid = "GPU-a", .memory = gb(8), .cuda_number = 0},
+                  {.number = 1, .uuid = "GPU-b", .memory = gb(8), .cuda_number = 1}};
   return machine;
 }
 
@@ -176,19 +178,43 @@ TEST(JobGpus, AreWhatATaskSeesInItsEnvironment) {
     for (const std::size_t place : places) gpus.push_back(with_two_gpus().gpus.at(place));
     return job.launch({.task = {0}}, {.gpus = gpus}).environment;
   };
-  EXPECT_THAT(environment("gpus: 1", {1}), Contains("CUDA_VISIBLE_DEVICES=GPU-b"));
-  EXPECT_THAT(environment("gpus: 2", {0, 1}), Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  EXPECT_THAT(environment("gpus: 1", {1}),
+              AllOf(Contains("CUDA_VISIBLE_DEVICES=1"), Contains(kBusOrder)));
+  EXPECT_THAT(environment("gpus: 2", {0, 1}),
+              AllOf(Contains("CUDA_VISIBLE_DEVICES=0,1"), Contains(kBusOrder)));
   EXPECT_THAT(environment("cpus: 1", {}), Contains("CUDA_VISIBLE_DEVICES=-1"));
   EXPECT_THAT(environment("gpus: 1\n  two-phase: true", {}),
-              Contains("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+              AllOf(Contains("CUDA_VISIBLE_DEVICES=0,1"), Contains(kBusOrder)));
   EXPECT_THAT(environment("gpus: 1\n  env: {CUDA_VISIBLE_DEVICES: 7}", {1}),
-              Contains("CUDA_VISIBLE_DEVICES=7"));
+              AllOf(Contains("CUDA_VISIBLE_DEVICES=7"), Not(Contains(kBusOrder))));
   EXPECT_THAT(environment("gpu-memory: 2GB", {1}), Contains("TF_FORCE_GPU_ALLOW_GROWTH=true"));
   EXPECT_THAT(environment("gpus: 1", {1}), Not(Contains(HasSubstr("TF_FORCE"))));
 }
 
+TEST(JobGpus, AreNamedByUuidWhereCudaCountsOthers) {
+  const auto environment = [](std::string_view keys, const model::Capacity& machine,
+                              bool gpus_answer) {
+    const Job job = job_of(
+        fmt::format("groups:\n- name: a\n  gpus: 1\n  {}\n  tasks: [{{command: x}}]\n", keys),
+        in_job_directory(), machine);
+    return job.launch({.task = {0}}, {.gpus = {machine.gpus.at(1)}, .gpus_answer = gpus_answer})
+        .environment;
+  };
+  const auto by_uuid = AllOf(Contains("CUDA_VISIBLE_DEVICES=GPU-b"), Not(Contains(kBusOrder)));
+  EXPECT_THAT(environment("cpus: 1", with_two_gpus(), true), Contains("CUDA_VISIBLE_DEVICES=1"));
+  EXPECT_THAT(environment("cpus: 1", with_two_gpus(), false), by_uuid) << "one has failed since";
+  model::Capacity unnumbered = with_two_gpus();
+  for (model::Gpu& gpu : unnumbered.gpus) gpu.cuda_number.reset();
+  EXPECT_THAT(environment("cpus: 1", unnumbered, true), by_uuid);
+  EXPECT_THAT(environment("env: {CUDA_DEVICE_ORDER: FASTEST_FIRST}", with_two_gpus(), true),
+              AllOf(by_uuid, Contains("CUDA_DEVICE_ORDER=FASTEST_FIRST")));
+  EXPECT_THAT(environment("env: {CUDA_DEVICE_ORDER: PCI_BUS_ID}", with_two_gpus(), true),
+              Contains("CUDA_VISIBLE_DEVICES=1"));
+}
+
 TEST(JobGpus, ThatAreLateAreSeenByWhoGetsThemAndNotByTwoPhaseTasks) {
   model::Capacity machine = with_two_gpus();
+  machine.gpus[0].cuda_number.reset();
   machine.gpus[1] = {.number = 1, .late = true};
   const auto environment = [&](std::string_view wants, const std::vector<model::Gpu>& gpus) {
     const Job job = job_of(

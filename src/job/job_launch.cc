@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/fingerprint.h"
 #include "base/result.h"
+#include "hardware/mps.h"
 #include "job/gpu_caps.h"
 #include "job/gpu_variables.h"
 #include "job/job.h"
@@ -284,7 +285,14 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
   add_unless_set("PYTHONUNBUFFERED", "1");
   const std::vector<model::Gpu>& of_machine =
       grant.of_machine.empty() ? state_->capacity.gpus : grant.of_machine;
-  for (const auto& [name, value] : gpu_variables(of_machine, shape, grant.gpus)) {
+  const std::string* pipes = find_variable(said, hardware::kMpsPipes);
+  if (pipes == nullptr) pipes = find_variable(state_->environment, hardware::kMpsPipes);
+  const bool is_renumbered =
+      !grant.gpus_answer ||
+      (shape.terms.request.gpus > 0 &&
+       hardware::find_mps(pipes == nullptr ? hardware::kMpsDirectory : *pipes).has_value());
+  for (const auto& [name, value] :
+       gpu_variables(of_machine, shape, grant.gpus, naming_of_gpus(said, is_renumbered))) {
     if (!find_variable(said, name)) add(name, value);
   }
   if (shape.terms.request.gpu_memory > Bytes{} || shape.terms.learns_gpu_memory) {

@@ -272,13 +272,14 @@ std::string GroupRun::directory_of(model::TaskIndex index) const {
                      run::task_directory(group.directory, task(index).id()));
 }
 
-model::Launch GroupRun::launch(model::AttemptKey key, const model::Grant& /*grant*/) {
+model::Launch GroupRun::launch(model::AttemptKey key, const model::Grant& grant) {
   return launch_of({.task = task(key.task),
                     .group = group_,
                     .run_directory = where_.directory(),
                     .task_directory = directory_of(key.task),
                     .shape = plan_.shape_of(key.task),
-                    .capacity = capacity_},
+                    .capacity = capacity_,
+                    .gpus_answer = grant.gpus_answer},
                    key.attempt);
 }
 

@@ -1,13 +1,16 @@
 #include "library/task_launch.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "hardware/mps.h"
 #include "job/gpu_variables.h"
 #include "job/task_environment.h"
 #include "library/task_state.h"
@@ -42,9 +45,14 @@ model::Launch launch_of(const Launched& what, std::uint32_t attempt) {
     if (!sys::variable(variable.first.c_str())) add({variable});
   }
   // The GPUs of an attempt are told when it trains: it sees all of them.
-  add(job::gpu_variables(what.capacity.gpus, what.shape, {}));
-  // The last word of a name counts.
   const TaskOptions& own = TaskAccess::state(what.task).options;
+  job::Variables said = own.environment;
+  std::ranges::copy(what.group.defaults().environment, std::back_inserter(said));
+  const std::string pipes = sys::variable(hardware::kMpsPipes).value_or(hardware::kMpsDirectory);
+  const bool is_renumbered = !what.gpus_answer || hardware::find_mps(pipes).has_value();
+  add(job::gpu_variables(what.capacity.gpus, what.shape, {},
+                         job::naming_of_gpus(said, is_renumbered)));
+  // The last word of a name counts.
   for (const TaskOptions* const options : std::array{&what.group.defaults(), &own}) {
     add(options->environment);
   }

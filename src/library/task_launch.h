@@ -20,6 +20,7 @@ struct Launched {
   std::string task_directory;  ///< Absolute.
   const model::Shape& shape;
   const model::Capacity& capacity;
+  bool gpus_answer = true;  ///< All its GPUs answered when they were last sampled.
 };
 
 model::Launch launch_of(const Launched& what, std::uint32_t attempt);

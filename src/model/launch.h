@@ -53,6 +53,7 @@ struct Grant {
   /// All GPUs that tasks may have of that machine, as they are known by now.
   std::vector<Gpu> of_machine;
   std::string program = {};  ///< Where trainyard is there; empty: as here.
+  bool gpus_answer = true;   ///< All of of_machine answered when they were last sampled.
   /// Where its directories are there, on a machine that does not have those of the yard.
   Elsewhere elsewhere = {};
 };

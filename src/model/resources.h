@@ -80,6 +80,9 @@ struct Gpu {
   /// It did not answer when the run began, and nothing but its number was known of it then. Such
   /// are behind the others.
   bool late = false;
+  /// What CUDA calls it with CUDA_DEVICE_ORDER=PCI_BUS_ID. Nothing where CUDA may count other GPUs
+  /// than the driver does: one does not answer, or one is split (MIG).
+  std::optional<int> cuda_number = std::nullopt;
 
   /// What people call it: "0", and "0:1" for a slice.
   [[nodiscard]] std::string label() const {

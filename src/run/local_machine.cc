@@ -176,6 +176,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
     return;
   }
   model::Grant given{.gpus = {}, .memory_max = command.gpu_memory_max, .of_machine = gpus_};
+  given.gpus_answer = gpus_answer_;
   given.gpus.reserve(command.site.gpus.size());
   for (const model::GpuIndex gpu : command.site.gpus) given.gpus.push_back(gpus_.at(gpu.value));
   model::Launch launch = options_.launch(command.key, given);
@@ -305,6 +306,7 @@ void LocalMachine::tell_of_silence(std::size_t index, bool present) {
 model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>& states) {
   model::GpusSampled seen;
   std::map<std::pair<model::TaskIndex, model::GpuIndex>, Bytes> uses;
+  gpus_answer_ = std::ranges::all_of(states, &hardware::GpuState::present);
   for (std::uint32_t index = 0; index < states.size(); ++index) {
     const hardware::GpuState& state = states[index];
     tell_of_silence(index, state.present);

@@ -209,6 +209,7 @@ class LocalMachine final : public Machine {
     std::optional<Instant> told;
   };
   std::vector<Silence> silences_;  ///< Of each of them.
+  bool gpus_answer_ = true;        ///< All of them, when they were last sampled.
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
   int looks_to_come_ = 0;          ///< Before they are told.

@@ -53,23 +53,25 @@ class LocalMachineTest : public ::testing::Test {
  protected:
   LocalMachine machine(std::string command, Duration sample_every,
                        hardware::GpuWatch* gpus = nullptr) {
-    return {loop_, keeper_,
-            LocalMachine::Options{
-                .begins = {Duration{5'000}},
-                .sample_every = sample_every,
-                .joins = model::MachineJoined{.machine = {}, .name = "lab1", .capacity = kCapacity},
-                .launch =
-                    [this, command = std::move(command)](model::AttemptKey, const model::Grant&) {
-                      return model::Launch{
-                          .arguments = {"/bin/sh", "-c", command},
-                          .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
-                          .working_directory = place_,
-                          .task_directory = place_ + "/task",
-                          .stdout_path = place_ + "/task/stdout.log",
-                          .stderr_path = place_ + "/task/stderr.log",
-                          .result_path = place_ + "/task/result.json"};
-                    },
-                .gpus = gpus}};
+    return {
+        loop_, keeper_,
+        LocalMachine::Options{
+            .begins = {Duration{5'000}},
+            .sample_every = sample_every,
+            .joins = model::MachineJoined{.machine = {}, .name = "lab1", .capacity = kCapacity},
+            .launch =
+                [this, command = std::move(command)](model::AttemptKey, const model::Grant& grant) {
+                  gpus_answer_ = grant.gpus_answer;
+                  return model::Launch{
+                      .arguments = {"/bin/sh", "-c", command},
+                      .environment = {fmt::format("TRAINYARD_ATTEMPT={}", attempt_)},
+                      .working_directory = place_,
+                      .task_directory = place_ + "/task",
+                      .stdout_path = place_ + "/task/stdout.log",
+                      .stderr_path = place_ + "/task/stderr.log",
+                      .result_path = place_ + "/task/result.json"};
+                },
+            .gpus = gpus}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.
@@ -89,7 +91,8 @@ class LocalMachineTest : public ::testing::Test {
   process::Keeper keeper_ = process::Keeper::fork({}).value();
   sys::TemporaryDirectory directory_;
   const std::string& place_ = directory_.path();
-  int attempt_ = 1;  ///< As the launches say it.
+  int attempt_ = 1;           ///< As the launches say it.
+  bool gpus_answer_ = false;  ///< As the last grant says it.
 };
 
 TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
@@ -366,6 +369,33 @@ TEST_F(LocalMachineTest, ReportsAFailureOnAGpuAfterASampleHoweverLateTheDriverAn
   const auto* const seen = std::get_if<model::GpusSampled>(&events.at(events.size() - 2).what);
   ASSERT_NE(seen, nullptr);
   EXPECT_TRUE(seen->ends_follow);
+}
+
+TEST_F(LocalMachineTest, StartsTasksWithWhetherAllGpusAnswer) {
+  const hardware::FakeGpus driver;
+  driver.show_two();
+  auto watch = hardware::GpuWatch::start({.nvml = TRAINYARD_FAKE_NVML_LIBRARY, .sys = "/none"});
+  ASSERT_TRUE(watch);
+  LocalMachine yard = machine("exit 0", Duration{50}, &*watch);
+  const auto start = [&yard](std::uint32_t attempt) {
+    yard.carry_out(model::StartAttempt{
+        .key = {.task = {0}, .attempt = attempt}, .promise = {}, .site = {.gpus = {{0}}}});
+    return !until_the_end(yard).empty();
+  };
+  const auto is_lost = [](const model::Event& event) {
+    const auto* const seen = std::get_if<model::GpusSampled>(&event.what);
+    return seen != nullptr && !seen->gpus.at(1).present;
+  };
+  static_cast<void>(yard.wait(std::nullopt));
+  EXPECT_TRUE(start(1));
+  EXPECT_TRUE(gpus_answer_);
+  driver.show_two({}, R"(, "lost": true)");
+  const Duration end = sys::EventLoop::now() + kLongEnough;
+  while (std::ranges::none_of(yard.wait(std::nullopt), is_lost)) {
+    ASSERT_LT(sys::EventLoop::now(), end);
+  }
+  EXPECT_TRUE(start(2));
+  EXPECT_FALSE(gpus_answer_) << "the number of GPU 0 may be that of another one for CUDA";
 }
 
 TEST_F(LocalMachineTest, LooksOnceAfterALongPause) {

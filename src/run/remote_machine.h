@@ -239,6 +239,7 @@ class RemoteMachine {
   std::set<model::AttemptKey> started_before_;  ///< Of these, until their starts are asked for.
   EventCheck check_;
   std::vector<model::Gpu> gpus_;
+  bool gpus_answer_ = true;               ///< All of them, when they were last sampled.
   std::set<model::AttemptKey> attempts_;  ///< That run there, as far as is known.
   std::unique_ptr<UnsharedFiles> files_;  ///< Where they are not the same there.
   /// What is to be done with attempts whose files are on their way there.

@@ -26,6 +26,7 @@ namespace trainyard::run {
 
 model::Grant RemoteMachine::grant() const {
   model::Grant grant{.gpus = {}, .memory_max = {}, .of_machine = gpus_, .program = hello_.path};
+  grant.gpus_answer = gpus_answer_;
   if (files_) grant.elsewhere = files_->elsewhere();
   return grant;
 }
@@ -162,6 +163,7 @@ bool RemoteMachine::take_in(model::What& what) {
         it.machine = machine_;
         std::erase_if(it.uses, [&](const model::GpuUse& each) { return !runs(each.key); });
         for (const model::GpuFound& each : it.found) gpus_[each.gpu.value] = each.what;
+        gpus_answer_ = std::ranges::all_of(it.gpus, &model::GpuReading::present);
         return true;
       },
       [&](model::KeeperSilent& it) {

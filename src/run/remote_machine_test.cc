@@ -117,6 +117,18 @@ TEST_F(RemoteMachines, TellNothingOfAttemptsThatAreNotTheirs) {
   EXPECT_EQ(count<model::AttemptEnded>(), 1U);
 }
 
+TEST_F(RemoteMachines, GrantWithWhetherAllGpusAnswer) {
+  hello_->capacity.gpus = {{.number = 0, .uuid = "GPU-a"}, {.number = 1, .uuid = "GPU-b"}};
+  join();
+  EXPECT_TRUE(machine_->grant().gpus_answer);
+  tell(model::GpusSampled{.gpus = {{}, {.present = false}}, .uses = {}, .found = {}});
+  wait_until([this] { return count<model::GpusSampled>() == 1; });
+  EXPECT_FALSE(machine_->grant().gpus_answer);
+  tell(model::GpusSampled{.gpus = {{}, {}}, .uses = {}, .found = {}});
+  wait_until([this] { return count<model::GpusSampled>() == 2; });
+  EXPECT_TRUE(machine_->grant().gpus_answer);
+}
+
 TEST_F(RemoteMachines, SayWhatWasNotHeardAgainWhenTheStreamWasCut) {
   join();
   start(kOne);

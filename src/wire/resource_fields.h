@@ -70,7 +70,7 @@ inline constexpr auto kFields<model::Gpu> =
                field("name", &model::Gpu::name), field("pci", &model::Gpu::pci),
                field("memory", &model::Gpu::memory), field("speed", &model::Gpu::speed),
                field("maker", &model::Gpu::maker), field("slice", &model::Gpu::slice),
-               field("late", &model::Gpu::late));
+               field("late", &model::Gpu::late), field("cuda_number", &model::Gpu::cuda_number));
 
 template <>
 inline constexpr auto kFields<model::Capacity> =

@@ -141,8 +141,8 @@ inline void make_up(model::Request& it) {
   make_up_all(memory, cpus, gpus, gpu_memory, gpu, largest, listed_only, sharing, disk, where);
 }
 inline void make_up(model::Gpu& it) {
-  auto& [number, uuid, name, pci, memory, speed, maker, slice, late] = it;
-  make_up_all(number, uuid, name, pci, memory, speed, maker, slice, late);
+  auto& [number, uuid, name, pci, memory, speed, maker, slice, late, cuda_number] = it;
+  make_up_all(number, uuid, name, pci, memory, speed, maker, slice, late, cuda_number);
 }
 inline void make_up(model::Capacity& it) {
   auto& [memory, cpus, processes_max, processes_max_reason, gpus, no_gpus_reason] = it;

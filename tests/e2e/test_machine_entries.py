@@ -40,7 +40,7 @@ class Limits(Entries):
     def test_leave_cards_out_that_nobody_is_given_or_told_of(self):
         self.show_two_cards()
         self.run_job("  - {ssh: lab1, gpus: 1}\n", JOB % ("0\n        gpus: 1", ASKS))
-        self.assertEqual(set(self.machines_of_tasks()), {"lab1 GPU-bbbb"})
+        self.assertEqual(set(self.machines_of_tasks()), {"lab1 1"})
         self.assertEqual(self.ask("SELECT uuid FROM gpus"), [("GPU-bbbb",)])
         told = self.run_job("  - {ssh: lab1, gpus: none}\n", JOB % ("0\n        gpus: 1", ASKS), "--new", expect=2).stderr
         self.assertIn("'machines' leaves none of them", told)

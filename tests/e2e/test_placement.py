@@ -90,7 +90,7 @@ class Cards(test_gpus.GpuTest):
     def test_are_given_by_their_names(self):
         self.sweep("gpus: 1\n    where: {gpu: 'fake b'}", 2, "/usr/bin/python3 task.py 0")
         self.trainyard("run", "job.yaml", expect=0)
-        self.assertEqual({path.read_text().strip() for path in self.directory.glob("runs/job/g/*/stdout*.log")}, {"GPU-bbbb"})
+        self.assertEqual({path.read_text().strip() for path in self.directory.glob("runs/job/g/*/stdout*.log")}, {"1"})
 
     def test_are_named_as_on_the_page(self):
         self.write("train", "#!/bin/sh\n", mode=0o755)

@@ -37,7 +37,13 @@ def _alive(pid):
 
 def visible():
     """The UUIDs of the GPUs that this process may use, as CUDA reads them."""
-    return [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word not in ("", "-1")]
+    words = [word for word in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if word not in ("", "-1")]
+    if not any(word.isdecimal() for word in words):
+        return words
+    if os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
+        raise RuntimeError("CUDA counts the fastest GPU first: a number may be another GPU than is meant")
+    devices = json.loads(_file().read_text())["devices"]
+    return [devices[int(word)]["uuid"] if word.isdecimal() else word for word in words]
 
 
 def take(memory, index=0):
