@@ -20,6 +20,7 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/job_tasks.h"
+#include "cli/known_runs.h"
 #include "cli/look_ahead.h"
 #include "cli/retry_needs.h"
 #include "cli/run_machines.h"
@@ -85,9 +86,40 @@ std::string count_of(std::size_t tasks) {
   return report::counted(static_cast<std::int64_t>(tasks), "task");
 }
 
+/// "2 tasks failed: train/lr=1 (EXIT 3), train/lr=2 (TIMEOUT)", of all tasks of the run.
+std::string what_failed(journal::JournalReader& reader, const TasksOfRun& selection) {
+  constexpr std::size_t kNamedMax = 3;
+  const auto failed = selected_tasks(
+      reader, {.run = selection.run, .patterns = {}, .states = {report::TaskState::Failed}},
+      SameName::MeansAll);
+  if (!failed) return failed.error().message;
+  if (failed->empty()) return "no task failed";
+  std::string text = count_of(failed->size()) + " failed: ";
+  for (std::size_t i = 0; i < std::min(failed->size(), kNamedMax); ++i) {
+    const journal::TaskRow& task = failed->at(i);
+    text += fmt::format("{}{} ({})", i == 0 ? "" : ", ", report::plain(shown_name(task)),
+                        model::word_for(task.standing));
+  }
+  if (failed->size() > kNamedMax) text += fmt::format(" and {} more", failed->size() - kNamedMax);
+  return text;
+}
+
+/// Says that no selected task is in the requested state, and which tasks of the run failed.
+Error no_task_in_state(journal::JournalReader& reader, const TasksOfRun& selection) {
+  const bool only_failed = selection.patterns.empty() && selection.states.size() == 1 &&
+                           selection.states.front() == report::TaskState::Failed;
+  if (only_failed) {
+    return {fmt::format("nothing to retry: no task of {} failed", name_of_run(selection.run))};
+  }
+  const std::optional<std::uint32_t> number = number_of_run(selection.run);
+  return {fmt::format("nothing to retry{}: {}; {}",
+                      number ? fmt::format(" in run {}", *number) : std::string(),
+                      none_in_state(selection), what_failed(reader, selection))};
+}
+
 /// Says why nothing is retried, and how tasks that Ctrl-C stopped run.
 Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection) {
-  std::string text = "nothing to retry: " + none_in_state(selection);
+  std::string text = no_task_in_state(reader, selection).message;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return Error{std::move(text)};
   std::size_t left = 0;
@@ -261,9 +293,8 @@ Result<Wanted> look_up(const RetryOptions& options) {
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   if (tasks->empty()) {
-    return std::unexpected(all_failed && !wanted.lives
-                               ? no_failed_task(*reader, *selection)
-                               : Error{"nothing to retry: " + none_in_state(*selection)});
+    return std::unexpected(all_failed && !wanted.lives ? no_failed_task(*reader, *selection)
+                                                       : no_task_in_state(*reader, *selection));
   }
   wanted.tasks = std::move(*tasks);
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {

@@ -78,7 +78,13 @@ class Retry(YardTest):
         self.assertEqual({word for word, _ in self.attempts().values()}, {"FINISHED"})
         self.assertEqual(self.attempts()["train/lr=2"], ("FINISHED", 2))
         self.assertEqual(self.attempts()["eval/all"], ("FINISHED", 1))
-        self.assertIn("nothing to retry: no task of 'runs/job' is :failed", self.retry(expect=2).stderr)
+        self.assertEqual(self.retry(expect=2).stderr, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed\n")
+
+    def test_of_nothing_names_the_run_and_what_failed_in_it(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.retry("1", ":oom", expect=2).stderr,
+                         "trainyard: nothing to retry in run 1: no task of 'runs/job' is :oom; 2 tasks failed: "
+                         "train/lr=1 (EXIT 3), train/lr=2 (EXIT 4)\n")
 
     def test_of_a_run_at_work_is_taken_in(self):
         os.mkfifo(self.directory / "gate")
@@ -211,7 +217,7 @@ groups:
         os.kill(yard.pid, signal.SIGINT)
         self.end_of(yard, expect=130)
         refused = self.retry(expect=2).stderr
-        self.assertEqual(refused, "trainyard: nothing to retry: no task of 'runs/job' is :failed; 5 tasks are STOPPED "
+        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED "
                                   "or SKIPPED: 'trainyard run --resume runs/job' runs them\n")
         waited = self.trainyard("wait", "1", expect=130).stderr
         self.assertEqual(waited, "trainyard: run 1 ('runs/job') ended: interrupted; "
