@@ -87,6 +87,38 @@ TEST(JobCommand, TakesNoValueThatIsLongerThanAVariableMayBe) {
                   "can have at most 131054; write it to a file and use the name of the file here"));
 }
 
+TEST(JobCommand, HasNoWordThatIsLongerThanTheKernelTakes) {
+  const std::string longest((std::size_t{128} << 10U) - 1, 'a');
+  constexpr std::string_view kWhy =
+      "has 131072 bytes, but a program can be given at most 131071 (128 KiB); write it to a file "
+      "and use the name of the file here";
+  EXPECT_THAT(of_task(fmt::format("id: y, command: [x, {}]", longest)), IsEmpty());
+  EXPECT_THAT(of_task(fmt::format("id: y, command: [x, {}b]", longest)),
+              ElementsAre(fmt::format("sweep.yaml:5:22: group 'g': command: word 2 "
+                                      "('aaaaaaaaaaaaaaaaaaaa...') {}",
+                                      kWhy)));
+  const std::string half(std::size_t{64} << 10U, 'a');
+  EXPECT_THAT(of_task("id: '{n}', command: [x, y, 'b{v}{v}']",
+                      fmt::format("{{n: [1, 2], v: [{}]}}", half.substr(1))),
+              IsEmpty())
+      << "131072 bytes with the NUL at its end";
+  EXPECT_THAT(
+      of_task("id: '{n}', command: [x, y, '{v}{v}']", fmt::format("{{n: [1, 2], v: [{}]}}", half)),
+      ElementsAre(fmt::format("sweep.yaml:5:26: group 'g': command: word 3 "
+                              "('aaaaaaaaaaaaaaaaaaaa...') {}",
+                              kWhy)))
+      << "once for all combinations";
+  EXPECT_THAT(of_task(fmt::format("id: y, command: 'x {}'", longest.substr(2))), IsEmpty());
+  EXPECT_THAT(of_task(fmt::format("id: y, command: 'x {}'", longest.substr(1))),
+              ElementsAre(fmt::format("sweep.yaml:5:22: group 'g': command: the text {}", kWhy)));
+  EXPECT_THAT(of_task(fmt::format("id: y, command: x, env: {{A: {}}}", longest.substr(2))),
+              IsEmpty());
+  EXPECT_THAT(of_task(fmt::format("id: y, command: x, env: {{A: {}}}", longest.substr(1))),
+              ElementsAre("sweep.yaml:5:34: group 'g': env: A has 131070 bytes, but a program can "
+                          "be given at most 131069 (128 KiB); write it to a file and use the name "
+                          "of the file here"));
+}
+
 TEST(JobCommand, HasNoNulNorHasWhatItIsGiven) {
   EXPECT_THAT(of_task(R"(command: [echo, "a\0b"], env: {X: "a\0b"}, working-directory: "x\0y")"),
               ElementsAre("sweep.yaml:5:22: group 'g': task 1: command: has the character \\0, "

@@ -33,6 +33,7 @@
 #include "job/process_keys.h"
 #include "job/raised_numbers.h"
 #include "job/repeat_check.h"
+#include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/written_and_taken.h"
@@ -54,6 +55,25 @@ namespace {
 
 /// So many tasks without room are named where a job is only looked at.
 constexpr std::size_t kWithoutRoomShown = 10;
+/// A text for the shell that is shorter is short enough with the names of its variables.
+constexpr std::size_t kLongText = kVariableMax / 4;
+
+/// What of a long word people need to find it, as in " ('--data=0,1,2...')"; nothing where that
+/// would not be readable.
+std::string beginning_of(std::string_view word) {
+  constexpr std::ptrdiff_t kShown = 20;
+  const auto unreadable = [](char byte) { return byte < ' ' || byte > '~'; };
+  const auto end = std::find_if(word.begin(), word.begin() + kShown, unreadable);
+  if (end == word.begin()) return "";
+  return fmt::format(" ('{}...')", std::string_view(word.begin(), end));
+}
+
+std::string size_mistake(std::size_t size, std::size_t max) {
+  return fmt::format(
+      "has {} bytes, but a program can be given at most {} (128 KiB); write it to a file and use "
+      "the name of the file here",
+      size, max);
+}
 
 class PlanMaker {
  public:
@@ -184,8 +204,50 @@ class PlanMaker {
     return has_all;
   }
 
+  /// The kernel starts no program with a longer argument or variable. The task's directories and
+  /// values of needed tasks are not known yet and do not count.
+  void check_sizes(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    if (task.in_shell) {
+      check_shell_size(group, origin);
+    } else {
+      for (std::size_t i = 0; i < task.arguments.size(); ++i) {
+        const std::size_t size = task.arguments[i].filled_size(bindings_);
+        if (size < kVariableMax || !first_time(origin.task, fmt::format("size of {}", i))) continue;
+        complain(task.command_place, group,
+                 fmt::format("command: word {}{} {}", i + 1,
+                             beginning_of(task.arguments[i].fill(bindings_)),
+                             size_mistake(size, kVariableMax - 1)));
+      }
+    }
+    for (const Wants* const wants : {&group.wants, &task.wants}) {
+      for (const auto& [name, text] : wants->environment) {
+        const std::size_t size = text.text.filled_size(bindings_);
+        if (name.size() + size + 2 <= kVariableMax) continue;
+        if (!first_time(origin.task, "size of env " + name)) continue;
+        complain(text.place, group,
+                 fmt::format(
+                     "env: {} {}", name,
+                     size_mistake(size, kVariableMax - std::min(kVariableMax, name.size() + 2))));
+      }
+    }
+  }
+
+  /// The shell gets values as variables, so that its text is the same in all combinations.
+  void check_shell_size(const GroupSpec& group, TaskOrigin origin) {
+    const TaskSpec& task = group.tasks[origin.task];
+    if (task.arguments.empty()) return;
+    const text::Template& text = task.arguments.front();
+    if (text.text().size() < kLongText || !first_time(origin.task, "size of text")) return;
+    const std::size_t size = text.command(bindings_).text.size();
+    if (size < kVariableMax) return;
+    complain(task.command_place, group,
+             fmt::format("command: the text {}", size_mistake(size, kVariableMax - 1)));
+  }
+
   void add_task(const GroupSpec& group, TaskOrigin origin) {
     const TaskSpec& task = group.tasks[origin.task];
+    check_sizes(group, origin);
     const std::string id = make_id(group, origin, bindings_);
     bindings_[kTaskIdSlot] = id;
     check_id(group, origin, id);

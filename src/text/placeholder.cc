@@ -170,6 +170,14 @@ Template Template::plain(std::string text) {
   return made;
 }
 
+std::size_t Template::filled_size(const Bindings& bindings) const {
+  std::size_t size = literal_.size();
+  for (const Part& part : parts_) {
+    if (const std::optional<std::string>& value = bindings[part.slot]) size += value->size();
+  }
+  return size;
+}
+
 std::string Template::fill(const Bindings& bindings) const {
   std::string filled;
   filled.reserve(literal_.size() + (parts_.size() * 16));

@@ -56,6 +56,9 @@ class Template {
   /// is what people are shown and what fingerprints are of, never what runs.
   [[nodiscard]] std::string fill(const Bindings& bindings) const;
 
+  /// The number of bytes of fill(), where the text is no command for the shell.
+  [[nodiscard]] std::size_t filled_size(const Bindings& bindings) const;
+
   /// What runs of a command for the shell. A slot of `lists` has several values: where it stands as
   /// a word of its own, the words are the command's positional parameters, "$@".
   struct Command;
