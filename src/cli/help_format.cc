@@ -1,6 +1,5 @@
 #include "cli/help_format.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -103,7 +102,7 @@ std::vector<std::string> option_groups_of(const CLI::App& app) {
     const bool is_hidden = group.starts_with(kTaskPrefix) && app.get_name() != kTaskOptionsTopic;
     if (!group.empty() && !is_hidden) groups.push_back(group);
   }
-  std::ranges::stable_partition(groups, [](const auto& group) { return group != kOptions; });
+  if (std::erase(groups, kOptions) > 0) groups.emplace_back(kOptions);
   return groups;
 }
 

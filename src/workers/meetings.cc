@@ -220,11 +220,12 @@ std::vector<int> Meetings::missing_at(const Barrier& barrier) const {
 }
 
 std::string Meetings::late_text(const std::string& name, std::vector<int> missing) const {
-  const auto left = std::ranges::stable_partition(missing, [&](int node) {
-    return std::ranges::find(left_, std::pair(name, node)) == left_.end();
-  });
-  const std::vector<int> nodes_left(left.begin(), left.end());
-  missing.erase(left.begin(), left.end());
+  const auto has_left = [&](int node) {
+    return std::ranges::find(left_, std::pair(name, node)) != left_.end();
+  };
+  std::vector<int> nodes_left;
+  std::ranges::copy_if(missing, std::back_inserter(nodes_left), has_left);
+  std::erase_if(missing, has_left);
   const std::vector<std::string> absent = missing_names(missing);
   std::string text = fmt::format("barrier '{}'", name);
   if (!absent.empty()) text += fmt::format(" waits for {}", fmt::join(absent, ", "));
