@@ -50,7 +50,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   // The usage says what it is.
   run->add_option("job", options.job_file, "")->type_name(value_kinds::kJobFile);
   add_command_words(*run, options.words);
-  const auto add_here = [run](CLI::Option* option) { return option->group("This run"); };
+  const auto add_here = [](CLI::Option* option) { return option->group("This run"); };
   add_here(run->add_option("--resume", options.resume, "Continue the job file's last run, or RUN"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
@@ -71,7 +71,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
                          "Accept submissions until standard input closes"));
-  const auto add_machines = [run](CLI::Option* option) {
+  const auto add_machines = [](CLI::Option* option) {
     return option->group(option_groups::kMachines);
   };
   add_machines(run->add_option("--on", options.machines,

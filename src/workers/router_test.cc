@@ -227,7 +227,7 @@ TEST(Router, ReleasesTheMemoryOfDroppedEventsAndBringsThatOfTheOthers) {
   const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
   std::uint64_t number = 600;
   for (int i = 0; i < kEach; ++i) {
-    for (const std::uint64_t arena : {1, 2}) {
+    for (const std::uint64_t arena : {std::uint64_t{1}, std::uint64_t{2}}) {
       wire::Frame frame = event_of(0, ++number);
       frame.shared = {{.arena = arena, .offset = 0, .bytes = 5}};
       sender.send(frame, i == 0 ? std::vector<int>{memory.get()} : std::vector<int>{});
