@@ -45,6 +45,9 @@ constexpr int kPingsOut = 2;
 /// Read at once: the largest record of TLS and more, as what is left of one in its buffer is not
 /// told.
 constexpr int kReadBytes = 256 << 10;
+/// libnats 3.4 signs about one of 256 challenges wrongly, so that a server refuses an nkey that it
+/// knows: another connection has another challenge.
+constexpr int kSignatures = 4;
 
 struct WentDown {};
 struct CameBack {};
@@ -223,7 +226,10 @@ Error NatsBridge::error_of(natsStatus status) const {
   std::string text = library_.text(status);
   if (!more.empty() && text != more) text += fmt::format(" ({})", more);
   if (status == NATS_CONNECTION_AUTH_FAILED || more.contains("Authorization")) {
-    text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
+    text += options_.nats.nkey.empty()
+                ? "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD"
+                : "; the server must know the nkey (--nats-nkey), and the seed must be its own "
+                  "(--nats-seed)";
   }
   return {fmt::format("NATS: {}: {}", name(), text)};
 }
@@ -285,7 +291,12 @@ std::expected<void, NoNats> NatsBridge::connect() {
   }
   const Options options(made, library_.options_destroy);
   if (Result<void> done = set(made); !done) return failed(std::move(done.error()));
-  if (const natsStatus status = library_.connect(&connection_, made); status != NATS_OK) {
+  natsStatus status = library_.connect(&connection_, made);
+  const int tries = options_.nats.nkey.empty() ? 1 : kSignatures;
+  for (int i = 1; i < tries && status == NATS_CONNECTION_AUTH_FAILED; ++i) {
+    status = library_.connect(&connection_, made);
+  }
+  if (status != NATS_OK) {
     connection_ = nullptr;
     return failed(error_of(status), status == NATS_NO_SERVER || status == NATS_TIMEOUT);
   }

@@ -528,6 +528,28 @@ P
   sys::TemporaryDirectory directory_;
 };
 
+// Its library signs one of 256 challenges wrongly.
+TEST(Nats, IsAskedAgainWhenItRefusesAnNkeyAndNotWhenItRefusesAToken) {
+  const Secrets secrets;
+  const auto refused = [](NatsOptions nats) {
+    const RefusingServer server;
+    ParallelOptions options{.workers = 1,
+                            .attach_to = {server.address()},
+                            .run = "test",
+                            .workers_elsewhere = 1,
+                            .nats = std::move(nats)};
+    MachineProcess machine(std::move(options), [](Worker&) {});
+    std::string why = machine.result();
+    return std::pair(std::move(why), server.refused());
+  };
+  const auto [by_key, tries] =
+      refused({.nkey = secrets.key(), .nkey_seed_file = secrets.path("user.nk")});
+  EXPECT_EQ(tries, 4);
+  EXPECT_THAT(by_key, AllOf(HasSubstr("Authorization Violation"),
+                            HasSubstr("; the server must know the nkey (--nats-nkey)")));
+  EXPECT_EQ(refused({.token = "guess"}).second, 1);
+}
+
 TEST(Nats, SpeaksThroughTlsWithAnNkey) {
   const Secrets secrets;
   const NatsServer server("tls { cert_file: \"" + secrets.path("server.pem") + "\", key_file: \"" +

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -105,6 +107,50 @@ class NatsServer {
   std::string configuration_;
   int port_;
   pid_t pid_ = 0;
+};
+
+/// Refuses whoever connects, as a server does that does not know them, and counts them.
+class RefusingServer {
+ public:
+  RefusingServer() {
+    sockaddr_in address = on_loopback(port_);
+    check(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+              ::listen(socket_.get(), 16) == 0,
+          "a port");
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      while (!stop.stop_requested()) refuse_next();
+    });
+  }
+
+  [[nodiscard]] std::string address() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] int refused() const { return refused_; }
+
+ private:
+  void refuse_next() {
+    pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&ready, 1, 10) != 1) return;
+    const sys::Descriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    say(client, R"(INFO {"server_id":"x","version":"2.9.0","proto":1,"max_payload":65536,)"
+                R"("auth_required":true,"nonce":"bm9uY2Vub25jZQ"})"
+                "\r\n");
+    std::string heard;
+    std::array<char, 4096> bytes{};
+    while (heard.find("PING") == std::string::npos) {
+      const ssize_t count = ::recv(client.get(), bytes.data(), bytes.size(), 0);
+      if (count <= 0) return;
+      heard.append(bytes.data(), static_cast<std::size_t>(count));
+    }
+    ++refused_;
+    say(client, "-ERR 'Authorization Violation'\r\n");
+  }
+  static void say(const sys::Descriptor& client, std::string_view text) {
+    static_cast<void>(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL));
+  }
+
+  int port_ = free_port();
+  sys::Descriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::atomic<int> refused_ = 0;
+  std::jthread thread_;
 };
 
 /// A process that has a part of a run, with directories of its own.
