@@ -15,6 +15,7 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +44,8 @@ constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
 constexpr Duration kRemainsMax{5'000};
 /// And in the end, when nothing else is to be done.
 constexpr Duration kForEver{std::numeric_limits<std::int64_t>::max() / 2};
+/// The longest time that poll(2) is given.
+constexpr Duration kPollMax{3'600'000};
 /// A keeper that has lived for so many looks did not end at once.
 constexpr int kSettled = 10;
 
@@ -81,6 +84,7 @@ class Guard {
   bool end_what_is_left();
   void end_what_is_left(Duration most);
   void count_what_died();
+  void wait_for_the_end_of_the_yard();
 
   GuardOptions options_;
   const KeeperBody& body_;
@@ -251,6 +255,20 @@ void Guard::count_what_died() {
   ended_in_a_row_ = at_once ? ended_in_a_row_ + 1 : 1;
 }
 
+/// A process that is killed closes what it has open a moment before it has ended. One that lives
+/// says that it wants no more.
+void Guard::wait_for_the_end_of_the_yard() {
+  const Duration end = sys::EventLoop::now() + options_.yard_dies_within;
+  for (hear(); !yard_.is_empty() && !no_more_ && !yard_.yard_has_ended(); hear()) {
+    const Duration left = end - sys::EventLoop::now();
+    if (left <= Duration{0}) return;
+    std::array<pollfd, 2> ends{{{.fd = words_.get(), .events = POLLIN, .revents = 0},
+                                {.fd = yard_.yard(), .events = POLLIN, .revents = 0}}};
+    static_cast<void>(
+        ::poll(ends.data(), ends.size(), static_cast<int>(std::min(left, kPollMax).count())));
+  }
+}
+
 void Guard::run() {
   std::optional<int> died;
   for (;;) {
@@ -277,13 +295,13 @@ void Guard::run() {
       break;
     }
   }
-  // Nothing that anybody could wait for the end of is kept while something is left.
-  words_.close();
+  // Nothing that anybody could wait for the end of is kept while something is left. What the yard
+  // says is heard still.
+  ::shutdown(words_.get(), SHUT_WR);
   let_go_of_streams();
   end_what_is_left(kForEver);
-  // A process that is killed closes what it has open a moment before it has ended. One that lives
-  // has said that it wants no more.
-  yard_.remove(no_more_ ? Duration{0} : SocketRemains::kDying);
+  wait_for_the_end_of_the_yard();
+  yard_.remove();
 }
 
 [[noreturn]] void become_guard(const GuardOptions& options, const KeeperBody& body,

@@ -26,6 +26,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "process/socket_remains.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
@@ -44,6 +45,9 @@ struct GuardOptions {
   int replacements_max = 5;
   /// It looks so often at a keeper that is silent, or that should end.
   Duration look_every{1'000};
+  /// How long it waits for the end of a yard that has not said whether it lives, to remove the
+  /// sockets of one that was killed.
+  Duration yard_dies_within = SocketRemains::kDying;
 };
 
 struct Guarded {

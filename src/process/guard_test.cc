@@ -418,6 +418,25 @@ class GuardedBody {
   pid_t last_ = *line_.first.keeper;
 };
 
+TEST(Guard, WaitsNoMoreForTheEndOfAYardThatSaysThatItLives) {
+  const sys::TemporaryDirectory place;
+  const std::string made = place / "trainyard-abcdef";
+  std::filesystem::create_directory(made);
+  {
+    GuardedBody guarded({.yard_dies_within = Duration(3'600'000)},
+                        [](sys::Descriptor socket, pid_t) {
+                          char none = 0;
+                          static_cast<void>(::read(socket.get(), &none, 1));
+                        });
+    guarded.line().remove_at_end(made);
+    guarded.close_first();
+    EXPECT_TRUE(
+        sys::eventually([&] { return !guarded.line().hear() && guarded.line().is_closed(); }));
+    // That it ends now, long before the hour is over, is what ~GuardedBody() expects.
+  }
+  EXPECT_TRUE(std::filesystem::exists(made));
+}
+
 TEST(Guard, ReplacesAKeeperThatStopsAgainHoweverOftenItIsWoken) {
   GuardedBody guarded({.patience = Duration(5'000), .look_every = Duration(5)},
                       [](sys::Descriptor, pid_t) {

@@ -136,6 +136,8 @@ void Keeper::State::hear_guard() {
   }
   if (guard.is_closed() && !gone) {
     if (!dead) static_cast<void>(read_what_is_there(news));
+    // Without that word it would wait for our end, to remove what we leave.
+    guard.tell(ToGuard::Kind::NoMore);
     be_gone(news, how_guard_ended());
   }
   tell(std::move(news));

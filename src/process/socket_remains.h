@@ -24,6 +24,7 @@ class SocketRemains {
   /// `yard` is readable when that has ended, or closed when it has already.
   void watch(sys::Descriptor yard) { yard_ = std::move(yard); }
   void add(std::string directory);
+  [[nodiscard]] bool is_empty() const { return directories_.empty(); }
 
   /// Waits for that so long.
   [[nodiscard]] bool yard_has_ended(Duration within = Duration{0}) const;
