@@ -1,6 +1,7 @@
 #include "workers/parallel_look.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <optional>
@@ -28,12 +29,19 @@ namespace {
 constexpr const char* kDirectoryPrefix = "trainyard-";
 constexpr const char* kSocketName = "control";
 
+/// Such a process cannot answer, and is not waited for.
+bool is_suspended(std::int64_t process) {
+  const auto stat = sys::ProcessScan().read(process);
+  return stat && stat->state == 'T';
+}
+
 /// Adds what it says.
 void ask(const std::string& socket, Duration within, ParallelLook& look) {
   link::Conversation conversation(
       {.with = "the parallel run", .within = within, .limits = wire::FrameLimits{}});
   if (!conversation.connect(socket)) return;
   const auto process = conversation.other_process();
+  if (process && is_suspended(*process)) return look.silent.push_back(*process);
   const auto answer = [&]() -> Result<wire::Frame> {
     if (Result<void> there = conversation.greet(
             {.role = wire::Role::Control, .version = 1, .program = "trainyard parallel"});
@@ -45,8 +53,7 @@ void ask(const std::string& socket, Duration within, ParallelLook& look) {
         wire::FrameKind::Reply);
   }();
   if (!answer) {
-    const auto stat = process ? sys::ProcessScan().read(*process) : std::nullopt;
-    if (stat && stat->state == 'T') look.silent.push_back(*process);
+    if (process && is_suspended(*process)) look.silent.push_back(*process);
     return;
   }
   // A yard of another kind does not know the request.

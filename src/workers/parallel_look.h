@@ -13,10 +13,11 @@ namespace trainyard::workers {
 struct ParallelLook {
   /// What each of them says, as JSON: {"process", "command", "retries", "parallel": {...}}.
   std::vector<std::string> answers;
-  /// Processes that are asked and do not answer, as they are suspended: runs of some kind.
+  /// Processes that cannot answer, as they are suspended: runs of some kind.
   std::vector<std::int64_t> silent;
 };
-/// Each is asked over its socket, and has so long to answer.
+/// Each is asked over its socket, and has so long to answer; one that is suspended is not waited
+/// for.
 ParallelLook look_at_parallel_runs(Duration within);
 
 }  // namespace trainyard::workers

@@ -134,9 +134,7 @@ worker.barrier("end")
         self.assertIn("up", self.next_line(process.stderr))
         process.send_signal(signal.SIGSTOP)
         self.until("it to be suspended", lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
-        # Each waits for an answer that does not come.
-        looks = [self.start("--status", *words) for words in (["--json"], [])]
-        look, shown = (self.end_of(each, expect=0)[0] for each in looks)
+        look, shown = (self.parallel("--status", *words).stdout for words in (["--json"], []))
         directory = str(self.directory.resolve())
         self.assertIn({"process": process.pid, "suspended": True, "directory": directory}, json.loads(look))
         self.assertIn(f"process {process.pid}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT {process.pid}' lets it go on\ndirectory: {directory}\n",
