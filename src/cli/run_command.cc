@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "cli/checked_job.h"
 #include "cli/code_snapshot.h"
 #include "cli/command_words.h"
@@ -316,8 +317,10 @@ void Session::keep_what_was_learned() {
     if (!each.configuration().flag(settings::Setting::SchedulerAutoAdjust)) continue;
     batches[job::learned_path(each.paths().file)].insert(batch + 1);
   }
+  const Duration trained_least =
+      tasks_.jobs().first().configuration().period(settings::kTrainedLeast, job::kTrainedLeast);
   for (const auto& [path, of_it] : batches) {
-    const Result<void> kept = job::keep_learned(directory(), of_it, path);
+    const Result<void> kept = job::keep_learned(directory(), of_it, path, trained_least);
     if (!kept) fail(fmt::format("cannot save the learned estimates: {}", kept.error().message));
   }
 }

@@ -29,8 +29,6 @@
 namespace trainyard::job {
 namespace {
 
-/// A task that trains for less says nothing of the next one.
-constexpr Duration kWorthIt{1'000};
 constexpr Bytes kFileMax = mib(16);
 
 /// What a peak says that was capped is what the cap was.
@@ -205,7 +203,7 @@ Result<void> save_learned(const Learned& learned, const std::string& path) {
 }
 
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
-                          const std::string& path) {
+                          const std::string& path, Duration trained_least) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -222,7 +220,7 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
     const bool counts = row.standing.verdict == model::Verdict::Finished && !row.edited;
     if (!counts || !batches.contains(row.batch)) return true;
     LearnedTask task = learned_from(row);
-    worth_it = worth_it || task.train >= kWorthIt;
+    worth_it = worth_it || task.train >= trained_least;
     // One that was too quick to be seen says nothing.
     if (task.memory == Bytes{}) return true;
     const LearnedFrom from = sources->of(row);

@@ -6,9 +6,13 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "job/learned.h"
 
 namespace trainyard::job {
+
+/// A task that trains for less says nothing of the next one.
+inline constexpr Duration kTrainedLeast{1'000};
 
 /// What is kept at `path`; nothing is known where there is no file. An error where it cannot be
 /// read or believed, for a note: it is learned anew then.
@@ -18,11 +22,11 @@ Result<Learned> load_learned(const std::string& path);
 Result<void> save_learned(const Learned& learned, const std::string& path);
 
 /// Adds what the finished tasks of these batches of a run took to what is kept at `path`
-/// (learned_path()), and on which machine. Runs of a moment leave nothing: there is nothing to be
-/// learned from them; nor do tasks that were edited after they had finished. What is there and
+/// (learned_path()), and on which machine. Runs in which no task trained for `trained_least` leave
+/// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had finished. What is there and
 /// cannot be read is renamed to "<path>.unreadable", in the place of what had this name before.
 /// Each task of the run is read once, of however many batches.
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
-                          const std::string& path);
+                          const std::string& path, Duration trained_least);
 
 }  // namespace trainyard::job

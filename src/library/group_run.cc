@@ -248,7 +248,8 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     std::set<std::uint32_t> batches;
     for (const Part& part : parts_) batches.insert(part.batch);
-    const Result<void> kept = job::keep_learned(where_.directory(), batches, options_.learned_path);
+    const Result<void> kept =
+        job::keep_learned(where_.directory(), batches, options_.learned_path, job::kTrainedLeast);
     if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
   }
   if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);

@@ -21,6 +21,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/promises.h"
 #include "model/resources.h"
 #include "schedule/gpu_room.h"
@@ -54,10 +55,8 @@ class NeighbourBook {
   static constexpr Duration kLongWait{600'000};
   /// Nobody gives way to the same wait for longer than this.
   static constexpr Duration kPatience{900'000};
-  /// Who waits for less than this may have been told of room already.
-  static constexpr Duration kFreshWait{1'000};
 
-  explicit NeighbourBook(const model::Capacity& capacity);
+  NeighbourBook(const model::Policy& policy, const model::Capacity& capacity);
 
   void learn(model::GpuIndex gpu, const model::Gpu& what);
   /// All that there are.
@@ -96,6 +95,7 @@ class NeighbourBook {
   [[nodiscard]] bool could_use(const model::Want& want, const Starter& starter) const;
   void add_up();
 
+  Duration fresh_wait_max_;
   model::Capacity capacity_;
   std::vector<model::Neighbour> all_;
   HostNeighbours host_;

@@ -18,6 +18,7 @@ struct PolicyPeriod {
 };
 
 inline constexpr std::array kPolicyPeriods{
+    PolicyPeriod{.key = "period.fresh-wait", .member = &model::Policy::fresh_wait_max},
     PolicyPeriod{.key = "period.gpu-gone", .member = &model::Policy::gpu_gone_max},
     PolicyPeriod{.key = "period.gpu-linger", .member = &model::Policy::gpu_linger_max},
     PolicyPeriod{.key = "period.gpu-steady", .member = &model::Policy::gpu_steady_after},
@@ -37,8 +38,12 @@ inline constexpr std::string_view kMachineEnd = "period.machine-end";
 /// How long notifications may take to be sent when the run is over.
 inline constexpr std::string_view kNotifyEnd = "period.notify-end";
 
+/// How long one of its tasks must have trained for a run to keep what it has learned.
+inline constexpr std::string_view kTrainedLeast = "period.trained-least";
+
 /// The periods whose defaults are with what they are periods of: see Configuration::period().
-inline constexpr std::array kOtherPeriods{kAllocationIdle, kKeeperSilence, kMachineEnd, kNotifyEnd};
+inline constexpr std::array kOtherPeriods{kAllocationIdle, kKeeperSilence, kMachineEnd, kNotifyEnd,
+                                          kTrainedLeast};
 
 #ifdef TRAINYARD_PERIODS
 inline constexpr bool kTakesPeriods = true;
