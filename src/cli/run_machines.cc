@@ -102,7 +102,9 @@ run::RemoteMachine::Options way_to(const std::string& name, const JobGround& gro
       .command = {},
       .program = kProgram,
       .lease = ground.configuration.duration(settings::Setting::AgentLease),
-      .end_max = ground.configuration.period(settings::kMachineEnd, run::RemoteMachine::kEndMax)};
+      .end_max = ground.configuration.period(settings::kMachineEnd, run::RemoteMachine::kEndMax),
+      .silence_max =
+          ground.configuration.period(settings::kMachineSilence, run::RemoteMachine::kSilenceMax)};
 }
 
 run::RemoteMachine::Options way_by_ssh(const settings::MachineEntry& machine,

@@ -73,15 +73,17 @@ void Telling::start_teller() {
   tell::MailWish mail = tell::mail_wish(job.configuration());
   if (!mail.why_not.empty()) notes_.push_back(std::move(mail.why_not));
   if (job.notify().empty() && !mail.server) return;
-  Result<tell::Teller> teller =
-      tell::Teller::start({.notify = job.notify(),
-                           .mail = std::move(mail.server),
-                           .mail_limits = mail.limits,
-                           .run_directory = run_.directory,
-                           .job = run_.job,
-                           .host = run_.host,
-                           .patience_at_end = job.configuration().period(
-                               settings::kNotifyEnd, tell::TellerOptions().patience_at_end)});
+  Result<tell::Teller> teller = tell::Teller::start(
+      {.notify = job.notify(),
+       .mail = std::move(mail.server),
+       .mail_limits = mail.limits,
+       .run_directory = run_.directory,
+       .job = run_.job,
+       .host = run_.host,
+       .patience_at_end =
+           job.configuration().period(settings::kNotifyEnd, tell::TellerOptions().patience_at_end),
+       .pause_at_end =
+           job.configuration().period(settings::kNotifyAgain, tell::TellerOptions().pause_at_end)});
   if (teller) {
     teller_.emplace(std::move(*teller));
   } else {

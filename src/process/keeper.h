@@ -122,6 +122,8 @@ struct KeeperOptions {
   int held = -1;
   /// When people are told of a process that is still on its way to its program.
   Duration late_after{5'000};
+  /// How old the count of the kernel's OOM kills may be that a new attempt starts from.
+  Duration oom_count_age{1'000};
   /// How long a disk may take to give what an attempt has left: its result, the end of its errors.
   Duration result_answer_max{5'000};
   /// So many keepers in a row may die soon after they were forked, and others take their places.

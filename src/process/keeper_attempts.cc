@@ -40,8 +40,6 @@ namespace {
 
 /// How long the end of an attempt waits for its last processes to die of SIGKILL, at most.
 constexpr Duration kClearingMax{2000};
-/// How old the count of OOM kills may be that a new attempt starts from.
-constexpr Duration kOomCountAge{1000};
 
 /// The two variables that tell an attempt from all others, in the order of their names.
 std::string mark_from(std::span<const std::string_view> environment) {
@@ -90,7 +88,7 @@ Bytes own_mark() {
 }  // namespace
 
 void KeeperAttempts::prepare(Clock::time_point now) {
-  if (now - oom_read_at_ < kOomCountAge) return;
+  if (now - oom_read_at_ < options_.oom_count_age) return;
   oom_kills_ = oom_.kills();
   oom_read_at_ = now;
 }

@@ -59,8 +59,9 @@ class KeeperAttempts {
   };
 
   struct Options {
-    Duration grace;       ///< What ranks have between TERM and KILL when one of them has failed.
-    Duration late_after;  ///< When late_starts() tells of one that is on its way.
+    Duration grace;          ///< What ranks have between TERM and KILL when one of them has failed.
+    Duration late_after;     ///< When late_starts() tells of one that is on its way.
+    Duration oom_count_age;  ///< As KeeperOptions has it.
   };
   explicit KeeperAttempts(Options options) : options_(options) {}
 

@@ -95,7 +95,9 @@ KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, Keep
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       child_signals_(watch_signal(SIGCHLD)),
       continued_(watch_signal(SIGCONT)),
-      attempts_({.grace = options_.stop_grace, .late_after = options_.late_after}),
+      attempts_({.grace = options_.stop_grace,
+                 .late_after = options_.late_after,
+                 .oom_count_age = options_.oom_count_age}),
       preloads_(spawner_, preload_options()),
       reader_of_ends_(reader_options()),
       presence_(Clock::now()) {

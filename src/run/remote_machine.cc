@@ -32,10 +32,8 @@ namespace {
 constexpr std::size_t kGreetingMax = std::size_t{256} << 10;
 /// How long one try to reach it may take.
 constexpr Duration kReachMax{30'000};
-constexpr Duration kPulseMax{4'000};
 /// It answers each pulse.
-constexpr Duration kSilenceMax{12'000};
-constexpr int kPulsesOfALease = 6;
+constexpr int kPulsesOfASilence = 3;
 constexpr Duration kAgainMax{15'000};
 
 std::string all_lines(std::string_view text) {
@@ -381,12 +379,12 @@ void RemoteMachine::lose(const std::string& why) {
 
 Duration RemoteMachine::silence_max() const {
   constexpr Duration kLeast{500};
-  return std::clamp(options_.lease / 2, kLeast, kSilenceMax);
+  return std::min(std::max(options_.lease / 2, kLeast), options_.silence_max);
 }
 
 void RemoteMachine::plan_pulse() {
   if (pulse_timer_) loop_.cancel(*pulse_timer_);
-  const Duration every = std::min(kPulseMax, options_.lease / kPulsesOfALease);
+  const Duration every = std::min(silence_max(), options_.lease / 2) / kPulsesOfASilence;
   pulse_timer_ = loop_.after(std::max(every, Duration{50}), [this] {
     pulse_timer_.reset();
     pulse();

@@ -51,6 +51,8 @@ class RemoteMachine {
   /// How long what runs there may take to end when the lease is over: the keeper's grace, and what
   /// it takes to kill.
   static constexpr Duration kEndMax{25'000};
+  /// When one that says nothing does not answer, where half of the lease is not less.
+  static constexpr Duration kSilenceMax{12'000};
 
   /// By which the command that leads there says that what is to be done there first has failed.
   static constexpr int kSetupFailed = 97;
@@ -64,6 +66,7 @@ class RemoteMachine {
     std::string program;               ///< Who asks: "trainyard 0.1.0".
     Duration lease{60'000};            ///< How long its tasks run on when nothing is heard of us.
     Duration end_max = kEndMax;
+    Duration silence_max = kSilenceMax;
     /// When it is taken away, on the clock of sys::EventLoop::now(); nothing: nobody knows.
     std::optional<Duration> until = std::nullopt;
     /// Between two tries to reach it again, at first; twice as long each time, up to 15 s.

@@ -35,6 +35,12 @@ inline constexpr std::string_view kKeeperSilence = "period.keeper-silence";
 /// How long what runs on another machine may take to end when its lease is over.
 inline constexpr std::string_view kMachineEnd = "period.machine-end";
 
+/// How long another machine may take to answer before it is silent.
+inline constexpr std::string_view kMachineSilence = "period.machine-silence";
+
+/// The pause between two tries of a notification when the run is over.
+inline constexpr std::string_view kNotifyAgain = "period.notify-again";
+
 /// How long notifications may take to be sent when the run is over.
 inline constexpr std::string_view kNotifyEnd = "period.notify-end";
 
@@ -42,7 +48,8 @@ inline constexpr std::string_view kNotifyEnd = "period.notify-end";
 inline constexpr std::string_view kTrainedLeast = "period.trained-least";
 
 /// The periods whose defaults are with what they are periods of: see Configuration::period().
-inline constexpr std::array kOtherPeriods{kAllocationIdle, kKeeperSilence, kMachineEnd, kNotifyEnd,
+inline constexpr std::array kOtherPeriods{kAllocationIdle, kKeeperSilence, kMachineEnd,
+                                          kMachineSilence, kNotifyAgain,   kNotifyEnd,
                                           kTrainedLeast};
 
 #ifdef TRAINYARD_PERIODS

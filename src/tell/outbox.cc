@@ -56,7 +56,7 @@ void Outbox::answer(const Answered& answered, Instant now) {
     return;
   }
   const Duration pause =
-      hurried_ ? kPauseAtEnd : kPauses.at(static_cast<std::size_t>(entry->tries - 1));
+      hurried_ ? pause_at_end_ : kPauses.at(static_cast<std::size_t>(entry->tries - 1));
   entry->due = now + pause;
   // Who reads it needs to know it once.
   say(entry->letter,

@@ -43,6 +43,8 @@ class Outbox {
   static constexpr Duration kPauseAtEnd{1'000};
   static constexpr int kTriesMax = static_cast<int>(kPauses.size()) + 1;
 
+  explicit Outbox(Duration pause_at_end = kPauseAtEnd) : pause_at_end_(pause_at_end) {}
+
   void add(Letter letter, Instant now);
 
   struct Due {
@@ -87,6 +89,7 @@ class Outbox {
   using Place = std::deque<Entry>::iterator;
   void say(const Letter& letter, std::string text, bool trouble);
 
+  Duration pause_at_end_;
   std::deque<Entry> letters_;
   std::vector<Line> lines_;
   std::uint64_t next_id_ = 1;

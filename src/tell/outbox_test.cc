@@ -99,7 +99,7 @@ TEST(Outbox, HoldsNoLetterUpBecauseOfAnother) {
 }
 
 TEST(Outbox, TriesAtOnceAndOftenWhenTheRunIsOver) {
-  Outbox outbox;
+  Outbox outbox(Duration{1'000});
   outbox.add(letter("a"), at(0));
   std::vector<std::uint64_t> ids;
   tried(outbox, at(0), &ids);

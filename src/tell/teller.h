@@ -20,6 +20,7 @@
 #include "tell/mail_plan.h"
 #include "tell/mail_text.h"
 #include "tell/notice.h"
+#include "tell/outbox.h"
 #include "tell/sender.h"
 #include "text/web_address.h"
 
@@ -33,7 +34,8 @@ struct TellerOptions {
   std::string job;
   std::string host;
   SenderLimits limits;
-  Duration patience_at_end{10'000};  ///< How long it goes on when the run is over.
+  Duration patience_at_end{10'000};             ///< How long it goes on when the run is over, and
+  Duration pause_at_end = Outbox::kPauseAtEnd;  ///< between two tries then.
 };
 
 class Teller {

@@ -48,6 +48,7 @@ class TellerProcess {
   TellerProcess(TellerOptions options, Sender sender)
       : options_(std::move(options)),
         sender_(std::move(sender)),
+        outbox_(options_.pause_at_end),
         mails_(options_.mail_limits),
         mail_server_(options_.mail.value_or(MailServer{})),
         run_{.job = options_.job, .directory = options_.run_directory, .host = options_.host} {}

@@ -142,13 +142,12 @@ groups:
         self.install("2.10.0")
         # With what it has beside its allocator: 2.8 of 3 GB, and 0.5.
         self.tasks("gpu-memory: 3GB\n    gpu-memory-limit: hard", full=25, little=2)
-        yard = self.start("run", "job.yaml")
+        yard = self.start("run", "job.yaml", "--set", "period.trained-least=1ms")
         self.until("both", lambda: self.has("full") and self.has("little"))
         self.until("a sample of them", lambda: {name: row["gpu_memory_peak_bytes"] for name, row in self.rows().items()} == {
             "full": 2_800_000_000, "little": 500_000_000})
-        # Nothing is learned of a run whose tasks all take less than a second, or whose memory was never sampled.
-        self.until("a second", lambda: all(row["duration_ms"] > 1_000 and row["memory_now_bytes"] > 0
-                                           for row in self.rows().values()))
+        # Nothing is learned of a task whose memory was never sampled.
+        self.until("a sample of the host", lambda: all(row["memory_now_bytes"] > 0 for row in self.rows().values()))
         self.go()
         self.end_of(yard, expect=0)
         journal = sqlite3.connect(self.directory / "runs/job/journal.db")

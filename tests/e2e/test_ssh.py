@@ -124,7 +124,7 @@ class Cable(SshTest):
         self.network()
         self.cpus /= 2
         self.sweep(NOTES_ITSELF + WAITS)
-        yard = self.start(*self.words(on="lab1", **options))
+        yard = self.start(*self.words("--set", "period.machine-silence=3s", on="lab1", **options))
         self.until_all_run()
         self.before = {pid for pid, _ in self.tasks()}
         self.ip("link", "set", self.cable, "down")
@@ -132,7 +132,7 @@ class Cable(SshTest):
         return yard
 
     def test_that_is_plugged_in_again_costs_no_task(self):
-        yard = self.begin(lease="20s")
+        yard = self.begin()
         self.ip("link", "set", self.cable, "up")
         self.until("it to answer again", lambda: self.ask("SELECT count(*) FROM events WHERE kind = 'keeper'") == [(2,)])
         self.keep_opening_gate(yard)

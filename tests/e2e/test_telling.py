@@ -267,9 +267,10 @@ class Notify(NotifyTest):
         self.notify(Down, silent, broken, missing, moved, shaky, good)
         mail = ["smtp.enable=true", f"smtp.server-host={HOST}", f"smtp.server-port={silent_mail.port}",
                 "smtp.user=me@example.com", "smtp.receiver=you@example.com"]
-        done = self.trainyard("run", "job.yaml", "--set=period.notify-end=3s", *(f"--set={word}" for word in mail), expect=1)
+        done = self.trainyard("run", "job.yaml", "--set=period.notify-end=2s", "--set=period.notify-again=100ms",
+                              *(f"--set={word}" for word in mail), expect=1)
         for who, what in ((f"notify: {HOST}:{Down.port}: the end", "not sent yet: Couldn't connect to server"),
-                          (f"notify: {HOST}:{broken.port}: the end", "not sent yet: answers 500; tried again in 1.0 s"),
+                          (f"notify: {HOST}:{broken.port}: the end", "not sent yet: answers 500; tried again in 0.1 s"),
                           (f"notify: {HOST}:{missing.port}: the end", "not sent: answers 404"),
                           (f"notify: {HOST}:{moved.port}: the end", "not sent: answers 302: it is elsewhere now"),
                           (f"notify: {HOST}:{silent.port}: the end", "given up: it was not taken in time"),
@@ -394,7 +395,7 @@ class Mail(TellingTest):
     def test_is_harmed_by_no_server_that_hangs_up_in_mid_mail_or_refuses(self):
         acts = [drop_in_mid_mail, refuse_receiver]
         server = self.serve(BadServer(lambda talk: acts.pop(0)(talk)))
-        done = self.run_with(server.port)
+        done = self.run_with(server.port, "period.notify-again=100ms")
         self.assertRegex(done.stderr, rf"mail: {HOST}:\d+: a report: not sent yet: ")
         self.assertRegex(done.stderr, rf"mail: {HOST}:\d+: a report: not sent after 2 tries: the server answers 550")
         self.assertEqual(server.connections, 2)
