@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
+#include "base/split_mix64.h"
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -38,13 +39,11 @@ std::optional<AnotherTry> one_of(int more, int gone, Duration delay = Duration{0
   return AnotherTry{.delay = delay, .number = gone + 1, .most = most};
 }
 
-/// From 0 to `most`, by SplitMix64: the same on every machine.
+/// From 0 to `most`: the same on every machine.
 Duration draw(model::AttemptKey of, Duration most) {
-  std::uint64_t z = (std::uint64_t{of.task.value} << 32U | of.attempt) + 0x9e3779b97f4a7c15U;
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-  z ^= z >> 31U;
-  return Duration{static_cast<std::int64_t>(z % (static_cast<std::uint64_t>(most.count()) + 1))};
+  const std::uint64_t drawn = SplitMix64(std::uint64_t{of.task.value} << 32U | of.attempt).next();
+  return Duration{
+      static_cast<std::int64_t>(drawn % (static_cast<std::uint64_t>(most.count()) + 1))};
 }
 
 }  // namespace

@@ -1,20 +1,21 @@
-// Numbers that look random and are not: the same seed gives the same ones on every machine, which
+// What is made up of numbers that look random: the same seed gives the same on every machine, which
 // the standard distributions do not promise.
 #pragma once
 
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "base/split_mix64.h"
 #include "base/time.h"
 
 namespace trainyard::sim {
 
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit Random(std::uint64_t seed) : numbers_(seed) {}
 
   /// A number from 0 up to and without `limit`.
-  std::uint64_t below(std::uint64_t limit) { return next() % limit; }
+  std::uint64_t below(std::uint64_t limit) { return numbers_.next() % limit; }
 
   /// A number from `low` up to and with `high`.
   std::int64_t between(std::int64_t low, std::int64_t high) {
@@ -31,18 +32,10 @@ class Random {
   bool per_mille(std::uint64_t n) { return below(1000) < n; }
 
   /// A new source of its own, so that what one part draws does not move what another draws.
-  Random split() { return Random(next()); }
+  Random split() { return Random(numbers_.next()); }
 
  private:
-  // SplitMix64: tiny, and good enough to make up a workload.
-  std::uint64_t next() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-  }
-
-  std::uint64_t state_;
+  SplitMix64 numbers_;
 };
 
 }  // namespace trainyard::sim
