@@ -32,7 +32,6 @@ struct RunOptions {
   bool detach = false;       ///< Goes on when the terminal is gone.
   bool snapshot = false;     ///< In a copy of the work tree.
   bool queued = false;       ///< Begun by the queue, which hears of it through descriptor 3.
-  std::string not_started;   ///< Why it is not to start (kNotStarted): users are notified of that.
   std::string job_text;      ///< What the job file says, whatever stands there now; empty: that.
   job::JobFiles job_files;   ///< And the files that it names, of which some may stand there.
   CommandWords words;        ///< A command in the place of a job file.
@@ -77,8 +76,9 @@ ExitCode logs_command(const LogsOptions& options);
 
 /// By which variable a run is told that a queue has begun it.
 constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
-/// And by which it is told that it will not start, and why: it notifies of that and ends.
-constexpr const char* kNotStarted = "TRAINYARD_NOT_STARTED";
+/// The hidden command by which a queue posts that a submission did not start: post-not-started
+/// --reason=WHY, and then what `run` would have had.
+constexpr const char* kPostNotStarted = "post-not-started";
 
 struct SubmitOptions {
   std::string job_file;

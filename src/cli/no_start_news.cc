@@ -19,7 +19,7 @@
 
 namespace trainyard::cli {
 
-ExitCode tell_of_no_start(const RunOptions& options) {
+ExitCode post_not_started(const RunOptions& options, const std::string& reason) {
   const Result<job::LoadOptions> load = load_options_of(options);
   if (!load) return fail(load.error());
   const Result<std::string> text =
@@ -38,10 +38,8 @@ ExitCode tell_of_no_start(const RunOptions& options) {
                                                      .job = run.job,
                                                      .host = run.host});
   if (!teller) return fail(teller.error());
-  const std::string body =
-      tell::json_of({.run = run,
-                     .occasion = tell::NotStarted{.reason = options.not_started},
-                     .counts = std::nullopt});
+  const std::string body = tell::json_of(
+      {.run = run, .occasion = tell::NotStarted{.reason = reason}, .counts = std::nullopt});
   teller->begin(run, body);
   teller->finish("that it did not start", body);
   for (const std::string& line : teller->wait()) fail(line);

@@ -1,6 +1,6 @@
 // Notifies of submissions that were refused when they began, or skipped: posts to the `notify` of
 // their job files. The queue has each posted by a process of its own, so that no server holds it
-// up: `trainyard run` once more, with a variable (kNotStarted) by which it posts and runs nothing.
+// up: `trainyard post-not-started`.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@
 
 namespace trainyard::cli {
 
-/// In the process that was started for it: posts `options.not_started`, and returns when that is
-/// done or given up.
-ExitCode tell_of_no_start(const RunOptions& options);
+/// In the process that was started for it: posts why the run of these options did not start, and
+/// returns when that is done or given up.
+ExitCode post_not_started(const RunOptions& options, const std::string& reason);
 
 /// The queue's side. Belongs to the thread of its loop.
 class NoStartNews {

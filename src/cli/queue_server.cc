@@ -63,9 +63,11 @@ void note(const std::string& text) {
   sys::write_standard_error(fmt::format("trainyard queue: {}\n", text));
 }
 
-std::vector<std::string> arguments_of(const run::Submission& submission, bool goes_on) {
-  std::vector<std::string> arguments{"run", submission.job_file, goes_on ? "--resume" : "--run-dir",
-                                     submission.run_directory};
+/// Of a command for a submission, which has its directory by this option.
+std::vector<std::string> arguments_of(const run::Submission& submission, std::string command,
+                                      std::string directory_option) {
+  std::vector<std::string> arguments{std::move(command), submission.job_file,
+                                     std::move(directory_option), submission.run_directory};
   if (!submission.config_file.empty()) {
     arguments.insert(arguments.end(), {"--config", submission.config_file});
   }
@@ -240,12 +242,12 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   const bool goes_on = how == How::GoOn && begun && *begun;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
-  Result<sys::StartedProgram> started =
-      sys::start_program({.arguments = arguments_of(*submission, goes_on),
-                          .environment = std::move(environment),
-                          .directory = submission->directory,
-                          .umask = submission->umask},
-                         *log);
+  Result<sys::StartedProgram> started = sys::start_program(
+      {.arguments = arguments_of(*submission, "run", goes_on ? "--resume" : "--run-dir"),
+       .environment = std::move(environment),
+       .directory = submission->directory,
+       .umask = submission->umask},
+      *log);
   if (!started) {
     return end(number, directory, static_cast<int>(ExitCode::Usage), started.error().message);
   }
@@ -343,8 +345,9 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
   if (!text || !*text || !(*text)->contains("notify")) return;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
-  environment.push_back(fmt::format("{}={}", kNotStarted, why));
-  const bool posted = news_.post({.arguments = arguments_of(*submission, /*goes_on=*/false),
+  std::vector<std::string> arguments = arguments_of(*submission, kPostNotStarted, "--run-dir");
+  arguments.push_back(fmt::format("--reason={}", why));
+  const bool posted = news_.post({.arguments = std::move(arguments),
                                   .environment = std::move(environment),
                                   .directory = submission->directory,
                                   .umask = submission->umask},

@@ -31,7 +31,6 @@
 #include "cli/job_tasks.h"
 #include "cli/load_options.h"
 #include "cli/look_ahead.h"
-#include "cli/no_start_news.h"
 #include "cli/queue_news.h"
 #include "cli/run_machines.h"
 #include "cli/run_view.h"
@@ -507,7 +506,6 @@ void explain_number(const std::string& word) {
 }  // namespace
 
 ExitCode run_command(const RunOptions& said) {
-  if (!said.not_started.empty()) return tell_of_no_start(said);
   const auto made = said.words.is_command() ? with_command_job(said) : said;
   if (!made) return fail(made.error());
   const RunOptions& typed = *made;

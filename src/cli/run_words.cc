@@ -18,6 +18,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
+#include "cli/no_start_news.h"
 #include "cli/shared_words.h"
 #include "cli/slurm_nodes.h"
 #include "cli/value_kinds.h"
@@ -93,6 +94,15 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+CLI::App* add_post_not_started(CLI::App& app, RunOptions& options, std::string& reason) {
+  CLI::App* post = app.add_subcommand(kPostNotStarted, "")->group("");
+  post->add_option("--reason", reason)->required();
+  post->add_option("job", options.job_file)->required();
+  post->add_option("--run-dir", options.run_directory)->required();
+  add_configuration(*post, options.config_file, options.settings);
+  return post;
+}
+
 /// What does not go together, for people; empty when all does.
 std::string wrong_with_run(const RunOptions& options) {
   if (options.resumes && options.next) {
@@ -147,8 +157,6 @@ Result<void> take_from_queue(RunOptions& options) {
   // Its tasks are not of the queue.
   sys::set_variable(std::string(kFromQueue) + "=");
   options.queued = true;
-  options.not_started = sys::variable(kNotStarted).value_or("");
-  sys::set_variable(std::string(kNotStarted) + "=");
   const std::string& directory = options.resume.empty() ? options.run_directory : options.resume;
   Result<job::JobFiles> files = kept_files_of(directory);
   if (!files) return std::unexpected(std::move(files.error()));
@@ -179,10 +187,15 @@ std::string wrong_with_command(const CommandWords& words, const std::string& job
 
 RunWords::RunWords(CLI::App& app, const std::string& command_line) {
   run_ = add_run(app, options_);
+  post_not_started_ = add_post_not_started(app, options_, reason_);
   options_.command_line = command_line;
 }
 
 std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
+  if (post_not_started_->parsed()) {
+    if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
+    return post_not_started(options_, reason_);
+  }
   if (!run_->parsed()) return std::nullopt;
   options_.words.command = std::move(command);
   if (run_->count("--slurm") > 0) {

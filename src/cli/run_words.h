@@ -22,12 +22,14 @@ class RunWords {
   /// Adds it to `app`, which must outlive this. `command_line` is for the journal.
   RunWords(CLI::App& app, const std::string& command_line);
 
-  /// Does what was asked for, with the command behind `--`; nothing when that was another command.
+  /// Runs what was typed, or posts that it did not start; with the command behind `--`; nothing when that was another command.
   std::optional<ExitCode> run(std::vector<std::string> command);
 
  private:
   CLI::App* run_;
+  CLI::App* post_not_started_;
   RunOptions options_;
+  std::string reason_;  ///< Why it did not start.
 };
 
 /// What does not go together of a command and a job file, for people; empty when all does.
