@@ -22,7 +22,8 @@ class RunWords {
   /// Adds it to `app`, which must outlive this. `command_line` is for the journal.
   RunWords(CLI::App& app, const std::string& command_line);
 
-  /// Runs what was typed, or posts that it did not start; with the command behind `--`; nothing when that was another command.
+  /// Does what was asked for, with the command behind `--`; nothing when that was another command.
+  /// Of a submission that did not start the queue asks to post that.
   std::optional<ExitCode> run(std::vector<std::string> command);
 
  private:

@@ -9,10 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "job/job.h"
 #include "job/test_job.h"
 #include "model/resources.h"
-#include "text/mistake.h"
 
 namespace trainyard::job {
 namespace {
@@ -24,11 +22,7 @@ using testing::IsEmpty;
 std::vector<std::string> mistakes_on_gpus(std::string_view text) {
   model::Capacity machine = small_machine();
   machine.gpus = {{.number = 0, .memory = gb(8)}, {.number = 1, .memory = gb(8)}};
-  std::vector<std::string> lines;
-  const auto job = Job::parse(text, in_job_directory(), machine);
-  if (job) return lines;
-  for (const text::Mistake& mistake : job.error()) lines.push_back(text::to_text(mistake));
-  return lines;
+  return mistakes_of(text, in_job_directory(), machine);
 }
 
 /// Of a group of one task, with these lines in the group.

@@ -31,9 +31,10 @@ inline LoadOptions in_job_directory() {
 
 /// What is wrong with a job file, as people read it.
 inline std::vector<std::string> mistakes_of(std::string_view text,
-                                            const LoadOptions& options = in_job_directory()) {
+                                            const LoadOptions& options = in_job_directory(),
+                                            const model::Capacity& machine = small_machine()) {
   std::vector<std::string> lines;
-  const auto job = Job::parse(text, options, small_machine());
+  const auto job = Job::parse(text, options, machine);
   if (job) return lines;
   lines.reserve(job.error().size());
   for (const text::Mistake& mistake : job.error()) lines.push_back(text::to_text(mistake));

@@ -16,7 +16,6 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
-#include "text/mistake.h"
 
 namespace trainyard::job {
 namespace {
@@ -41,11 +40,7 @@ std::vector<std::string> mistakes_where(std::string_view text,
                                         std::vector<model::NamedMachine> machines) {
   LoadOptions options = in_job_directory();
   options.machines = std::move(machines);
-  const auto job = Job::parse(text, options, examples_machine());
-  std::vector<std::string> texts;
-  if (job) return texts;
-  for (const text::Mistake& mistake : job.error()) texts.push_back(text::to_text(mistake));
-  return texts;
+  return mistakes_of(text, options, examples_machine());
 }
 
 model::NamedMachine machine_called(std::string name) {

@@ -31,11 +31,22 @@ class Machines(YardTest):
         while part not in (line := self.next_line(process.stderr)):
             self.assertTrue(line, f"it ended without {part!r}")
 
-    def pair(self, first, second, server, **options):
-        """Two machines of one run, here on one: the first begins it."""
-        attach = ["--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair"]
-        return (self.start("-n", "1", *attach, "--elsewhere", "1", "--", *first, logs="a", **options),
-                self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *second, logs="b", **options))
+    def pair(self, *words):
+        """Two machines of one run, here on one, whose workers are up: the first begins it."""
+        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", *words]
+        up = ["--", "sh", "-c", "echo up; exec sleep 1000"]
+        both = (self.start("-n", "1", *attach, "--elsewhere", "1", *up, logs="a"),
+                self.start("-n", "1", *attach, "--join", "--node-ids", "1", *up, logs="b"))
+        for process in both:
+            self.assertIn("up", self.next_line(process.stderr))
+        return both
+
+    def pair_that_ends_without_the_second(self):
+        """The first is interrupted, long before the grace of its workers is over, and the second is suspended."""
+        first, second = self.pair("--grace", "600")
+        second.send_signal(signal.SIGSTOP)
+        first.send_signal(signal.SIGINT)
+        return first, second
 
     def test_of_two_networks_learn_what_one_learns(self):
         try:
@@ -77,23 +88,13 @@ class Machines(YardTest):
         self.assertNotIn("worker 0 failed", told)
 
     def test_end_all_by_ctrl_c_on_one_of_them(self):
-        first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
-        for process in (first, second):
-            self.assertIn("up", self.next_line(process.stderr))
+        first, second = self.pair()
         second.send_signal(signal.SIGINT)
         self.end_of(second, expect=130)
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(first, expect=130))
 
     def test_are_waited_for_no_more_after_a_second_ctrl_c(self):
-        server = self.server()
-        attach = ["--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--grace", "600"]
-        up = ["sh", "-c", "echo up; exec sleep 1000"]
-        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", *up, logs="a")
-        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
-        for process in (first, second):
-            self.assertIn("up", self.next_line(process.stderr))
-        second.send_signal(signal.SIGSTOP)
-        first.send_signal(signal.SIGINT)
+        first, second = self.pair_that_ends_without_the_second()
         self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
         first.send_signal(signal.SIGINT)
         self.end_of(first, expect=130)
@@ -102,15 +103,7 @@ class Machines(YardTest):
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(second, expect=130))
 
     def test_are_not_waited_for_where_they_do_not_answer(self):
-        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600"]
-        up = ["sh", "-c", "echo up; exec sleep 1000"]
-        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", *up, logs="a")
-        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
-        for process in (first, second):
-            self.assertIn("up", self.next_line(process.stderr))
-        second.send_signal(signal.SIGSTOP)
-        first.send_signal(signal.SIGINT)
-        # Long before the grace of its workers is over.
+        first, second = self.pair_that_ends_without_the_second()
         self.assertIn("the other machines do not answer, and are not waited for", self.end_of(first, expect=130))
         second.send_signal(signal.SIGCONT)
         self.end_of(second, expect=130)
@@ -131,9 +124,7 @@ class Machines(YardTest):
         self.end_of(second, expect=130)
 
     def test_are_shown_with_what_they_have_of_each_other(self):
-        first, second = self.pair(["sh", "-c", "echo up; exec sleep 1000"], ["sh", "-c", "echo up; exec sleep 1000"], self.server())
-        for process in (first, second):
-            self.assertIn("up", self.next_line(process.stderr))
+        first, second = self.pair()
         shown = subprocess.run([TRAINYARD, "parallel", "--status"], env=self.environment, capture_output=True, text=True,
                                timeout=PATIENCE_S, check=True).stdout
         self.assertIn(f"logs: {self.directory}/a\nrun: pair\n", shown)
