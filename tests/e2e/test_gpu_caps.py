@@ -99,35 +99,6 @@ groups:
         self.assertEqual({row["gpu_capped_by"] for row in kept}, {"torch 2.10.0"})
         self.assertTrue(all(row["gpu_memory_max_bytes"] >= row["gpu_memory_requested_bytes"] for row in kept))
 
-    def test_are_not_told_to_one_that_begins_where_another_has_just_failed(self):
-        self.install("2.10.0")
-        self.write("large.py", "import fake_gpu, pathlib, os, time\nfake_gpu.take(6_000_000_000)\n"
-                   "pathlib.Path(os.environ['TRAINYARD_TASK_DIR'], 'has').touch()\n"
-                   "while not pathlib.Path('fail').exists():\n    time.sleep(0.01)\nraise SystemExit(3)\n")
-        self.environment["PYTHONPATH"] = str(HERE)
-        self.job("""
-name: job
-config: {scheduler.settle-time: 600}
-groups:
-  - name: g
-    memory: 20MB
-    cpus: 0
-    gpu-memory: 3GB
-    oom-retries: 0
-    tasks:
-      - {id: large, preemptible: false, command: /usr/bin/python3 large.py}
-      - {id: next, command: venv/bin/python task.py 50}
-""")
-        yard = self.start("run", "job.yaml")
-        self.until("the large one", lambda: self.rows().get("large", {}).get("gpu_memory_now_bytes") == 6_000_000_000)
-        self.write("fail", "")
-        self.until("the next", lambda: self.has("next"))
-        self.go()
-        self.end_of(yard, expect=1)
-        rows = self.rows()
-        self.assertEqual([rows["large"]["word"], rows["next"]["word"], rows["next"]["gpu_memory_max_bytes"]],
-                         ["EXIT 3", "FINISHED", 0])
-
     def test_are_ended_for_good_where_they_are_hard(self):
         self.install("2.10.0")
         self.tasks("gpu-memory: 800MB\n    gpu-memory-limit: hard", a=3, greedy=21)

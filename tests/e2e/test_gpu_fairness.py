@@ -139,15 +139,3 @@ groups:
         self.assertIn("CUDA error: out of memory; try 3 of 3, alone on the largest GPU", errors)
         small = self.rows()["small"]
         self.assertEqual((small["word"], small["attempt"], small["gpu_memory_requested_bytes"]), ("FINISHED", 3, 0))
-
-    def test_asks_for_what_the_framework_printed(self):
-        self.tasks(neighbour=("gpu-memory: 3GB", "quiet 3: 0:go"), small=("gpu-memory: 2GB", "numbers 6:has"))
-        yard = self.start("run", "job.yaml")
-        self.until("the neighbour", lambda: self.memory_of("neighbour") == 3 * GB)
-        self.write("has", "")
-        self.until("the first try", lambda: self.rows()["small"]["status"] == "INTERRUPT")
-        self.go()
-        self.end_of(yard, expect=0)
-        small = self.rows()["small"]
-        self.assertEqual((small["word"], small["attempt"]), ("FINISHED", 2))
-        self.assertAlmostEqual(small["gpu_memory_requested_bytes"], 6 * GB, delta=0.01 * GB)

@@ -62,11 +62,10 @@ groups:
         self.assertRegex(again, r"group 'train': .*at most \d per GPU.*, as learned from runs/job of ")
         self.assertNotIn("assumed not to slow them down", again)
 
-    def test_goes_by_memory_and_written_numbers_where_no_utilization_is_told(self):
+    def test_goes_by_written_numbers_where_no_utilization_is_told(self):
         self.show([self.card("GPU-aaaa", 1, hides_utilization=True, utilization=100),
                    self.card("GPU-bbbb", 2, mig=[{"uuid": "MIG-1", "name": "Fake MIG", "memory": 8 * GB}])])
-        for wants, together in (("gpu-memory: 3GB", 2), ("gpu-memory: 1GB, gpu-utilization: 30%", 3),
-                                ("gpu-memory: 1GB, max-per-gpu: 1", 1)):
+        for wants, together in (("gpu-memory: 1GB, gpu-utilization: 30%", 3), ("gpu-memory: 1GB, max-per-gpu: 1", 1)):
             with self.subTest(wants):
                 subprocess.run(["rm", "-rf", self.directory / "runs", self.directory / "go"], check=True)
                 self.job(f"""

@@ -230,39 +230,6 @@ class Admission(GpuTest):
         self.go()
         self.end_of(yard, expect=0)
 
-    def test_a_card_of_which_the_driver_hides_who_has_how_much_is_left_to_another_user(self):
-        other = self.other_user()
-        self.show([{**self.card("GPU-aaaa", 1, processes=[{"pid": other.pid, "memory": 2 * GB}]), "hides_memory": True}])
-        self.sweep("gpus: 1", 1, "/usr/bin/python3 task.py 1")
-        yard = self.start("run", "job.yaml")
-        self.until("the run", self.rows)
-        self.until("the reason", lambda: any(f"user {NOBODY} is using GPU 0" in reason for reason in self.reasons()))
-        other.kill()
-        other.wait()
-        self.end_of(yard, expect=0)
-        self.assertEqual(self.rows()["t0"]["gpus"], ["0"])
-
-    def test_the_memory_of_an_ended_task_is_free_when_the_driver_shows_it(self):
-        self.sweep("gpus: 2", 2, "/usr/bin/python3 task.py 3 go")
-        yard = self.start("run", "job.yaml")
-        self.until("the first", lambda: self.has("t0"))
-        self.until("what it has", lambda: self.rows()["t0"]["gpu_memory_now_bytes"] == 3 * GB)
-        with fake_gpu.changed() as shown:
-            shown["devices"][0]["processes"][0]["stays"] = True
-        self.go()
-        # The run waits for the driver for ten seconds at most: the journal keeps the reason.
-        self.until("the reason", lambda: self.place_of('"gpus-linger"'))
-        with fake_gpu.changed() as shown:
-            shown["devices"][0]["processes"] = []
-        self.end_of(yard, expect=0)
-        self.assertEqual({row["attempt"] for row in self.rows().values()}, {1})
-        self.assertLess(self.place_of('"gpus-linger"'), self.place_of('"start":1'))
-
-    def place_of(self, text):
-        """The first event of the journal that has it."""
-        with closing(sqlite3.connect(f"file:{self.directory}/runs/job/journal.db?mode=ro", uri=True)) as journal:
-            return journal.execute("SELECT min(seq) FROM events WHERE instr(data, ?)", (text,)).fetchone()[0]
-
     def test_what_is_set_for_shared_cards_is_shown_beforehand(self):
         self.sweep("gpu-memory: 2GB", 1)
         text = self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout

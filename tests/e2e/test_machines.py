@@ -134,17 +134,6 @@ class Machines(YardTest):
         self.end_of(first, expect=143)
         self.end_of(second, expect=130)
 
-    def test_do_not_begin_a_run_that_has_begun(self):
-        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--elsewhere", "1"]
-        first = self.start("-n", "1", *attach, "--", "sh", "-c", "echo up; exec sleep 1000", logs="a")
-        self.read_until(first, "up")
-        errors = self.end_of(self.start("-n", "1", *attach, "--", "echo", "up", logs="b"), expect=2)
-        self.assertIn("the run 'pair' cannot be begun: ", errors)
-        self.assertIn(" has begun it already: give this one another name, or join it", errors)
-        self.assertNotIn("[0] up", errors)
-        first.send_signal(signal.SIGINT)
-        self.end_of(first, expect=130)
-
     def test_are_not_attached_with_another_token_and_it_is_not_quoted(self):
         server = self.server()
         errors = self.end_of(self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "1", "--",
@@ -157,7 +146,6 @@ class Machines(YardTest):
                             (["--attach", "nats://h"], "no run given: use '--run NAME'"),
                             (["--attach", "nats://h", "--run", "a"], "or '--join' on the others"),
                             (["--attach", "nats://h", "--run", "a", "--join", "--elsewhere", "1"], "or '--join' on the others"),
-                            (["--attach", "http://h", "--run", "a", "--join"], "an address of a server of NATS is nats://"),
                             (["--attach", "nats://h", "--run", "a b", "--join"], "has a name"),
                             (["--attach", "nats://h", "--run", "a", "--join", "--nats-nkey", "U"], "with the file that has its seed")):
             with self.subTest(words=words):

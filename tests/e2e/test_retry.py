@@ -138,26 +138,6 @@ groups:
                             (["--time-limit", "0s"], "'0s' must be more than 0"), (["--time-limit", "soon"], "soon")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
 
-    def test_of_a_group_that_failed_fast_is_one_of_all_its_tasks(self):
-        self.job("""
-name: job
-groups:
-  - {name: g, cpus: 0, memory: 10MB, fail-fast: true,
-     tasks: [{id: a, command: 'until test -d $TRAINYARD_RUN_DIR/g/b; do sleep 0.01; done; test -f ok'},
-             {id: b, command: 'test -f ok || sleep 1000'}]}
-  - {name: h, needs: g, cpus: 0, memory: 10MB, tasks: [{id: c, command: 'true'}]}
-""")
-        self.trainyard("run", "job.yaml", expect=1)
-        self.assertEqual(self.words(), {"g/a": "EXIT 1", "g/b": "KILLED", "h/c": "SKIPPED"})
-        for more in ([], ["--dry-run"]):
-            refused = self.retry("1/h/c", *more, expect=2).stderr
-            self.assertIn("h/c would only be skipped again: it needs group 'g'; name that as well", refused)
-        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
-            self.assertEqual(journal.execute("SELECT count(*) FROM executions").fetchone(), (1,), "nothing was done")
-        self.write("ok", "")
-        self.retry("--cascade", expect=0)
-        self.assertEqual(self.attempts(), {"g/a": ("FINISHED", 2), "g/b": ("FINISHED", 2), "h/c": ("FINISHED", 1)})
-
     def test_of_the_task_that_ended_its_group_takes_along_what_was_skipped_for_it(self):
         self.job("""
 name: job
@@ -180,23 +160,6 @@ groups:
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "SKIPPED", "g/c": "SKIPPED", "h/d": "SKIPPED"})
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(set(self.words().values()), {"FINISHED"})
-
-    def test_says_of_a_skipped_group_that_what_it_needs_has_finished_since(self):
-        self.job("""
-name: job
-groups:
-  - {name: a, cpus: 0, memory: 10MB, tasks: [{id: x, command: 'test -f ok'}]}
-  - {name: b, needs: a, cpus: 0, memory: 10MB, tasks: [{id: y, command: 'true'}]}
-""")
-        self.assertIn("b: 1 task, 1 skipped: needs group 'a', where a task failed\n",
-                      self.trainyard("run", "job.yaml", expect=1).stdout)
-        self.write("ok", "")
-        done = self.retry(expect=0)
-        since = "needs group 'a', where a task failed; it has finished since, and 'trainyard run --resume' runs what was skipped\n"
-        self.assertIn("b: 1 task, 1 skipped: " + since, done.stdout)
-        self.assertIn("trainyard: 1 task is still SKIPPED: 'trainyard run --resume runs/job' runs all", done.stderr)
-        self.assertIn("\nb: " + since, self.trainyard("status", expect=0).stdout)
-        self.assertNotIn("SKIPPED", self.retry("y", expect=0).stderr.split("run 1:")[1])
 
     def test_never_guesses_between_two_runs(self):
         self.trainyard("run", "job.yaml", expect=1)

@@ -51,7 +51,7 @@ def take(memory, index=0):
     uuid = visible()[index]
     with changed() as shown:
         device = next(each for each in shown["devices"] if each["uuid"] == uuid)
-        device["processes"] = [p for p in device.get("processes", []) if _alive(p["pid"]) or p.get("stays")]
+        device["processes"] = [p for p in device.get("processes", []) if _alive(p["pid"])]
         used = device.get("reserved", 0) + sum(p["memory"] for p in device["processes"])
         if used + memory > device["memory"]:
             raise RuntimeError("CUDA out of memory. Tried to allocate %.2f GiB" % (memory / 2**30))

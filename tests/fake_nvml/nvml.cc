@@ -102,7 +102,7 @@ int ready(void* handle) {
 std::uint64_t used(const Json& device) {
   std::uint64_t sum = device.value("reserved", std::uint64_t{0});
   for (const Json& process : device.value("processes", Json::array())) {
-    if (lives(process.at("pid").get<std::int64_t>()) || process.value("stays", false)) {
+    if (lives(process.at("pid").get<std::int64_t>())) {
       sum += process.at("memory").get<std::uint64_t>();
     }
   }
