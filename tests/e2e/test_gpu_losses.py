@@ -1,7 +1,11 @@
 """What becomes of tasks when a GPU does not answer, or its driver crashes."""
 import sqlite3
+import sys
 
-from test_gpus import GB, HERE, GpuTest, fake_gpu
+from test_gpus import GB, HERE, GpuTest
+
+sys.path.insert(0, str(HERE))
+import fake_gpu  # noqa: E402
 
 # Fails when its GPU does, as CUDA does, and not before.
 FALLS = f'''

@@ -4,15 +4,12 @@ import pathlib
 import pwd
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 
 from yard import CLIENT, YardTest, json
 
 FAKE = pathlib.Path(os.environ["TRAINYARD_FAKE_NVML_DIR"])
 HERE = pathlib.Path(__file__).resolve().parent.parent / "fake_nvml"
-sys.path.insert(0, str(HERE))
-import fake_gpu  # noqa: E402
 
 GB = 1_000_000_000
 NOBODY = 65534
