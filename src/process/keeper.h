@@ -112,8 +112,10 @@ struct KeeperOptions {
   /// How long a process that has imported for tasks stays when none of them is left.
   Duration preload_idle_max{30'000};
   /// Between TERM and KILL for the ranks of an attempt of which one has failed, and when the yard
-  /// is gone; half a second at most when the guard is.
+  /// is gone.
   Duration stop_grace{10'000};
+  /// The most of that when nobody stands behind the keeper any more: it could be killed, too.
+  Duration unguarded_grace{500};
   /// The keeper keeps this program's standard input and output, for launches that print nowhere
   /// else.
   bool keeps_streams = false;

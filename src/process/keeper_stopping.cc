@@ -17,9 +17,6 @@
 namespace trainyard::process {
 namespace {
 
-/// How long tasks have after SIGTERM when nobody stands behind us any more: we could be killed,
-/// too.
-constexpr Duration kUnguardedGrace{500};
 /// How long tasks have after SIGKILL when the yard is gone.
 constexpr Duration kGiveUpAfterKill{4000};
 
@@ -74,7 +71,7 @@ void KeeperProcess::guard_has_gone() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, guard_.get(), nullptr);
   guard_.close();
   hear_what_was_said();
-  options_.stop_grace = std::min(options_.stop_grace, kUnguardedGrace);
+  options_.stop_grace = std::min(options_.stop_grace, options_.unguarded_grace);
   if (!yard_gone_) yard_has_gone();
   kill_at_ = std::min(kill_at_, Clock::now() + options_.stop_grace);
   // The yard is told at once, so that it takes no task for one that failed.
