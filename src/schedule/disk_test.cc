@@ -1,5 +1,8 @@
 // What of the disk is promised to whom.
 
+#include <cstdint>
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,6 +49,15 @@ TEST(Disk, IsPromisedOnceUntilATaskEndsWhateverItHasWritten) {
 TEST(Disk, IsLeftAloneWhereNobodyLooked) {
   Yard yard{PlanBuilder().tasks(3, gb(1)).disk(gb(20))};
   EXPECT_EQ(commands(yard.first).size(), 3U);
+}
+
+TEST(Disk, OfAnySizeIsPromisedWhereNobodyLookedAndCountsAsAllOfItAfterALook) {
+  constexpr Bytes kMost{std::numeric_limits<std::int64_t>::max()};
+  Yard yard{PlanBuilder().tasks(3, gb(1)).disk(kMost)};
+  EXPECT_EQ(commands(yard.first).size(), 3U);
+  static_cast<void>(yard.on(at(1), disk_of(gb(40), gb(100))));
+  EXPECT_EQ(changes(yard.add(PlanBuilder().tasks(1, gb(1)).disk(gb(20)).build())).back(),
+            "shape 3: needs 20 GB of disk, 40 GB free, 3 running tasks have reserved 300 GB of it");
 }
 
 TEST(Disk, HoldsBackNobodyWhoAsksForNone) {

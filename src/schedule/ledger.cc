@@ -32,6 +32,7 @@ void Ledger::see(const model::Sampled& reading) {
   cpu_used_by_others_ = reading.cpu_used_by_others;
   disk_ = reading.disk;
   disk_of_ended_ = {};
+  disk_promised_ = {};
   // What the reading does not mention had no memory then: it is just being started, or gone and its
   // end is still to be heard of. Both lists are in order of task.
   auto sample = reading.tasks.begin();
@@ -41,6 +42,7 @@ void Ledger::see(const model::Sampled& reading) {
     take_out(holding);
     holding.measured = seen ? sample->memory : Bytes{};
     put_in(holding);
+    disk_promised_ += disk_of(holding.promise);
   }
   show();
 }
@@ -65,7 +67,7 @@ void Ledger::promise(model::TaskIndex task, const model::Request& request) {
   check(fresh, "a task is promised something once at a time");
   put_in(it->second);
   cpus_promised_ = cpus_promised_ + request.cpus;
-  disk_promised_ += request.disk;
+  disk_promised_ += disk_of(request);
   show();
 }
 
@@ -84,7 +86,7 @@ void Ledger::change(model::TaskIndex task, const model::Request& by) {
 void Ledger::release(model::TaskIndex task) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only what was promised is released");
-  disk_of_ended_ += found->second.promise.disk;
+  disk_of_ended_ += disk_of(found->second.promise);
   take_back(task);
 }
 
@@ -93,7 +95,7 @@ void Ledger::take_back(model::TaskIndex task) {
   check(found != holdings_.end(), "only what was promised is taken back");
   take_out(found->second);
   cpus_promised_ = cpus_promised_ - found->second.promise.cpus;
-  disk_promised_ -= found->second.promise.disk;
+  disk_promised_ -= disk_of(found->second.promise);
   // The last reading counted what it had then as taken; it is gone now.
   available_ += found->second.measured;
   holdings_.erase(found);
@@ -137,6 +139,10 @@ int Ledger::tasks_with_cpus() const {
 int Ledger::tasks_with_disk() const {
   return static_cast<int>(std::ranges::count_if(
       holdings_, [](const auto& it) { return it.second.promise.disk > Bytes{}; }));
+}
+
+Bytes Ledger::disk_of(const model::Request& request) const {
+  return disk_ ? std::min(request.disk, disk_->total) : Bytes{};
 }
 
 std::optional<Bytes> Ledger::disk_free() const {

@@ -105,6 +105,9 @@ class Ledger {
 
   void take_out(const Holding& holding);
   void put_in(const Holding& holding);
+  /// How much of the disk a promise counts as: no more than there is, so that no sum overflows, and
+  /// nothing while nobody has looked.
+  [[nodiscard]] Bytes disk_of(const model::Request& request) const;
   void show();
 
   model::Capacity capacity_;
@@ -118,7 +121,7 @@ class Ledger {
   model::Cpus cpus_promised_;
   double cpu_used_by_others_ = 0;
   std::optional<model::DiskRoom> disk_;
-  Bytes disk_promised_;
+  Bytes disk_promised_;  ///< The sum of disk_of() over holdings_.
   Bytes disk_of_ended_;  ///< What was promised to those that have ended since the last reading.
   HostNeighbours neighbours_;
   std::map<model::TaskIndex, Holding> holdings_;
