@@ -215,9 +215,6 @@ struct Policy {
   Duration gpu_steady_after{10'000};
   /// scheduler.try-first-time: how long one that is tried first has to live.
   Duration try_first_time{120'000};
-  /// We do not give way to another run that has waited for less: it may have been told of room
-  /// already.
-  Duration fresh_wait_max{1'000};
 };
 
 }  // namespace trainyard::model

@@ -32,7 +32,7 @@ MachineBook::MachineBook(const model::MachineJoined& machine, const model::Polic
       ledger(policy, capacity),
       gpus(policy, capacity),
       chooser(policy, capacity),
-      neighbours(policy, capacity),
+      neighbours(capacity),
       time(at, machine.until, policy.stop_grace),
       overfull(capacity.gpus.size()),
       gate_(capacity.gpus.size()) {}

@@ -38,8 +38,8 @@ bool wants_of(const model::Promises& its, bool on_gpus) {
 
 }  // namespace
 
-NeighbourBook::NeighbourBook(const model::Policy& policy, const model::Capacity& capacity)
-    : fresh_wait_max_(policy.fresh_wait_max), capacity_(capacity), cards_(capacity.gpus.size()) {}
+NeighbourBook::NeighbourBook(const model::Capacity& capacity)
+    : capacity_(capacity), cards_(capacity.gpus.size()) {}
 
 void NeighbourBook::learn(model::GpuIndex gpu, const model::Gpu& what) {
   capacity_.gpus[gpu.value] = what;
@@ -172,7 +172,7 @@ bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
   const bool too_much =
       thousandths(starter.has + size_of(starter.request, starter.gpus)) > thousandths(share);
   for (const model::Neighbour& it : all_) {
-    if (!wants_of(it.its, on_gpus) || it.waits < fresh_wait_max_) continue;
+    if (!wants_of(it.its, on_gpus) || it.waits < kFreshWait) continue;
     const auto& want = it.its.want;
     if (!want || !could_use(*want, starter)) continue;
     const bool waits_long = it.waits >= kLongWait && it.goes_first;

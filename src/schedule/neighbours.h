@@ -51,12 +51,14 @@ struct HostNeighbours {
 
 class NeighbourBook {
  public:
+  /// Nobody gives way to a wait that is younger: whoever waits may have been told of room already.
+  static constexpr Duration kFreshWait{1'000};
   /// Who has waited for so long is let through, whatever its share is.
   static constexpr Duration kLongWait{600'000};
   /// Nobody gives way to the same wait for longer than this.
   static constexpr Duration kPatience{900'000};
 
-  NeighbourBook(const model::Policy& policy, const model::Capacity& capacity);
+  explicit NeighbourBook(const model::Capacity& capacity);
 
   void learn(model::GpuIndex gpu, const model::Gpu& what);
   /// All that there are.
@@ -95,7 +97,6 @@ class NeighbourBook {
   [[nodiscard]] bool could_use(const model::Want& want, const Starter& starter) const;
   void add_up();
 
-  Duration fresh_wait_max_;
   model::Capacity capacity_;
   std::vector<model::Neighbour> all_;
   HostNeighbours host_;

@@ -48,7 +48,7 @@ NeighbourBook::Starter starter(double has) {
 constexpr Duration kMinute{60'000};
 
 TEST(NeighbourBook, AddsUpWhatAllHoldAndAreAboutToHold) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   model::Neighbour one{.its = {.ticket = "1",
                                .held = {.memory = gb(3), .unused = gb(1), .cpus = model::cpus(2)},
                                .claimed = {.memory = gb(2), .unused = gb(2)}}};
@@ -62,7 +62,7 @@ TEST(NeighbourBook, AddsUpWhatAllHoldAndAreAboutToHold) {
 }
 
 TEST(NeighbourBook, WhatIsSaidToBeTakenCountsAsUntakenUntilTheMachineWasLookedAt) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   model::Neighbour one{.its = {.ticket = "1", .held = {.memory = gb(8), .unused = gb(8)}}};
   book.see({one});
   book.host_was_read();
@@ -77,7 +77,7 @@ TEST(NeighbourBook, WhatIsSaidToBeTakenCountsAsUntakenUntilTheMachineWasLookedAt
 }
 
 TEST(NeighbourBook, TheSameOfGpus) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   model::Neighbour one{.its = {.ticket = "1"}};
   one.its.held.cards = {{.uuid = "GPU-2", .memory = gb(8), .unused = gb(8), .tasks = 1}};
   book.see({one});
@@ -90,7 +90,7 @@ TEST(NeighbourBook, TheSameOfGpus) {
 }
 
 TEST(NeighbourBook, WhoMayHaveMoreThanWeIsNotCountedInWhatWeMayHave) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   book.see({{.its = {.ticket = "1",
                      .memory_total = gb(65),
                      .cpus_total = model::cpus(8),
@@ -99,7 +99,7 @@ TEST(NeighbourBook, WhoMayHaveMoreThanWeIsNotCountedInWhatWeMayHave) {
 }
 
 TEST(Fairness, WhoHasMoreThanItsShareGivesWayToWhoWaitsWithLess) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   EXPECT_FALSE(book.gives_way(starter(3), at(0))) << "nobody is there";
   book.see({waiting(with_cards("9", 7, {}), kMinute, false)});
   EXPECT_TRUE(book.gives_way(starter(2), at(0))) << "two users, two cards each";
@@ -109,7 +109,7 @@ TEST(Fairness, WhoHasMoreThanItsShareGivesWayToWhoWaitsWithLess) {
 }
 
 TEST(Fairness, AUserHasTheSameShareWithTwoRunsAsWithOne) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   // Two runs of another user beside ours, who has one each of its two cards.
   book.see({with_cards("1", 7, {"GPU-0"}), waiting(with_cards("2", 7, {"GPU-1"}), kMinute, true)});
   EXPECT_FALSE(book.gives_way(starter(1), at(0))) << "two of four are ours";
@@ -121,7 +121,7 @@ TEST(Fairness, AUserHasTheSameShareWithTwoRunsAsWithOne) {
 TEST(Fairness, OfTwoWithAsMuchTheOneGoesFirstThatHasWaitedLonger) {
   const model::Capacity one_card{
       .memory = gb(64), .cpus = model::cpus(8), .gpus = {{.uuid = "GPU-0", .memory = gb(10)}}};
-  NeighbourBook book({}, one_card);
+  NeighbourBook book(one_card);
   const NeighbourBook::Starter we{.request = {.gpus = 1}, .gpus = {{0}}, .has = 0};
   book.see({waiting(with_cards("9", 7, {}), kMinute, true)});
   EXPECT_TRUE(book.gives_way(we, at(0)));
@@ -130,15 +130,15 @@ TEST(Fairness, OfTwoWithAsMuchTheOneGoesFirstThatHasWaitedLonger) {
 }
 
 TEST(Fairness, WhoHasOnlyJustBegunToWaitMayBeStartingItself) {
-  NeighbourBook book({.fresh_wait_max = Duration{500}}, kFourCards);
-  book.see({waiting(with_cards("9", 7, {}), Duration{499}, true)});
+  NeighbourBook book(kFourCards);
+  book.see({waiting(with_cards("9", 7, {}), NeighbourBook::kFreshWait - Duration{1}, true)});
   EXPECT_FALSE(book.gives_way(starter(3), at(0)));
-  book.see({waiting(with_cards("9", 7, {}), Duration{500}, true)});
+  book.see({waiting(with_cards("9", 7, {}), NeighbourBook::kFreshWait, true)});
   EXPECT_TRUE(book.gives_way(starter(3), at(0)));
 }
 
 TEST(Fairness, WhoWaitsForWhatWouldNotDoIsNotInTheWay) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   model::Neighbour large = waiting(with_cards("9", 7, {}), kMinute, true);
   large.its.want->gpu_memory = gb(11);
   model::Neighbour of_cpus = waiting(with_cards("8", 7, {}), kMinute, true);
@@ -148,7 +148,7 @@ TEST(Fairness, WhoWaitsForWhatWouldNotDoIsNotInTheWay) {
 }
 
 TEST(Fairness, WhoHasWaitedForVeryLongIsLetThroughWhateverItHas) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   const model::Neighbour much = with_cards("9", 7, {"GPU-0", "GPU-1", "GPU-2"});
   book.see({waiting(much, NeighbourBook::kLongWait - Duration{1}, true)});
   EXPECT_FALSE(book.gives_way(starter(0), at(0)));
@@ -159,7 +159,7 @@ TEST(Fairness, WhoHasWaitedForVeryLongIsLetThroughWhateverItHas) {
 }
 
 TEST(Fairness, NobodyGivesWayToTheSameWaitForEver) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   model::Neighbour other = waiting(with_cards("9", 7, {}), kMinute, true);
   book.see({other});
   EXPECT_TRUE(book.gives_way(starter(3), at(10)));
@@ -171,7 +171,7 @@ TEST(Fairness, NobodyGivesWayToTheSameWaitForEver) {
 }
 
 TEST(Fairness, OfTheHostTheLargerPartOfMemoryAndCpusCounts) {
-  NeighbourBook book({}, kFourCards);
+  NeighbourBook book(kFourCards);
   EXPECT_DOUBLE_EQ(book.size_of({.memory = gb(16), .cpus = model::cpus(1)}, {}), 0.25);
   EXPECT_DOUBLE_EQ(book.size_of({.cpus = model::cpus(4)}, {}), 0.5);
   EXPECT_DOUBLE_EQ(book.size_of({.gpus = 2, .gpu_memory = gb(5)}, {{0}, {1}}), 1.0);

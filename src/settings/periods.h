@@ -18,7 +18,6 @@ struct PolicyPeriod {
 };
 
 inline constexpr std::array kPolicyPeriods{
-    PolicyPeriod{.key = "period.fresh-wait", .member = &model::Policy::fresh_wait_max},
     PolicyPeriod{.key = "period.gpu-gone", .member = &model::Policy::gpu_gone_max},
     PolicyPeriod{.key = "period.gpu-linger", .member = &model::Policy::gpu_linger_max},
     PolicyPeriod{.key = "period.gpu-steady", .member = &model::Policy::gpu_steady_after},

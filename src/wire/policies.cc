@@ -58,8 +58,7 @@ inline constexpr auto kFields<model::Policy> =
                field("gpu_settle_max", &model::Policy::gpu_settle_max),
                field("gpu_gone_max", &model::Policy::gpu_gone_max),
                field("gpu_steady_after", &model::Policy::gpu_steady_after),
-               field("try_first_time", &model::Policy::try_first_time),
-               field("fresh_wait_max", &model::Policy::fresh_wait_max));
+               field("try_first_time", &model::Policy::try_first_time));
 
 std::string to_text(const model::Policy& policy) {
   std::string text;

@@ -38,8 +38,7 @@ TEST(Policies, AreReadAsTheyWereWrittenWhateverTheySay) {
                           .gpu_settle_max = Duration{12},
                           .gpu_gone_max = Duration{13},
                           .gpu_steady_after = Duration{14},
-                          .try_first_time = Duration{15},
-                          .fresh_wait_max = Duration{16}};
+                          .try_first_time = Duration{15}};
   const std::string text =
       R"({"cpu_utilization_max":0.1,"memory_utilization_max":0.2,"memory_remain":1,)"
       R"("gpu_strategy":"performance","gpu_reverse":true,"gpu_avoids_others":false,)"
@@ -48,7 +47,7 @@ TEST(Policies, AreReadAsTheyWereWrittenWhateverTheySay) {
       R"("train_retries":7,"auto_adjust":true,"looks_ahead":false,"stop_grace":8,"passes_max":9,)"
       R"("passed_time_max":10,"watches_memory":true,"kernel_keeps_limits":true,)"
       R"("gpu_linger_max":11,"gpu_settle_max":12,"gpu_gone_max":13,"gpu_steady_after":14,)"
-      R"("try_first_time":15,"fresh_wait_max":16})";
+      R"("try_first_time":15})";
   EXPECT_EQ(to_text(all), text);
   EXPECT_EQ(to_text(policy_from_text(text).value()), text);
   EXPECT_EQ(to_text(model::Policy{}), "{}");
