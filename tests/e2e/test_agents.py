@@ -37,7 +37,8 @@ class AgentTest(YardTest):
         for relay, agent in agents.agents(self.sockets):
             for process in (relay, agent):
                 if process:
-                    os.kill(process, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # It may just have ended.
+                        os.kill(process, signal.SIGKILL)
         super().tearDown()
 
     def words(self, *words, on="lab1,lab2", **options):
