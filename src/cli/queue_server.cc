@@ -63,7 +63,7 @@ void note(const std::string& text) {
   sys::write_standard_error(fmt::format("trainyard queue: {}\n", text));
 }
 
-/// Of a command for a submission, which has its directory by this option.
+/// The arguments of a command for a submission, which has its directory by this option.
 std::vector<std::string> arguments_of(const run::Submission& submission, std::string command,
                                       std::string directory_option) {
   std::vector<std::string> arguments{std::move(command), submission.job_file,

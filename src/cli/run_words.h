@@ -23,17 +23,17 @@ class RunWords {
   RunWords(CLI::App& app, const std::string& command_line);
 
   /// Does what was asked for, with the command behind `--`; nothing when that was another command.
-  /// Of a submission that did not start the queue asks to post that.
+  /// The queue asks it to post that a submission did not start.
   std::optional<ExitCode> run(std::vector<std::string> command);
 
  private:
   CLI::App* run_;
   CLI::App* post_not_started_;
   RunOptions options_;
-  std::string reason_;  ///< Why it did not start.
+  std::string reason_;  ///< Why a submission did not start.
 };
 
-/// What does not go together of a command and a job file, for people; empty when all does.
+/// Says which words of a command and a job file do not go together; empty when all do.
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file);
 
 }  // namespace trainyard::cli

@@ -23,9 +23,9 @@ Result<void> save_learned(const Learned& learned, const std::string& path);
 
 /// Adds what the finished tasks of these batches of a run took to what is kept at `path`
 /// (learned_path()), and on which machine. Runs in which no task trained for `trained_least` leave
-/// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had finished. What is there and
-/// cannot be read is renamed to "<path>.unreadable", in the place of what had this name before.
-/// Each task of the run is read once, of however many batches.
+/// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had
+/// finished. What is there and cannot be read is renamed to "<path>.unreadable", in the place of
+/// what had this name before. Each task of the run is read once, of however many batches.
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path, Duration trained_least);
 

@@ -88,8 +88,8 @@ class Family {
     yard_ = 0;
   }
 
-  /// Waits for the end of all but the yard, and those. Tasks have an hour after TERM: who does not
-  /// end earlier is not seen to end.
+  /// Waits for the end of all but the yard, and those. Tasks have an hour after TERM, so that
+  /// one which does not end at TERM is not seen to end.
   [[nodiscard]] bool nobody_is_left_but(const std::vector<std::int64_t>& those) const {
     return sys::eventually([&] {
       return std::ranges::none_of(pids_, [&](std::int64_t pid) {

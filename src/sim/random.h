@@ -1,5 +1,5 @@
-// What is made up of numbers that look random: the same seed gives the same on every machine, which
-// the standard distributions do not promise.
+// Values made from random-looking numbers: the same seed gives the same values on every machine,
+// which the standard distributions do not promise.
 #pragma once
 
 #include <cstdint>
