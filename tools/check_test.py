@@ -31,19 +31,15 @@ class Check(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    @staticmethod
-    def environment():
-        return {name: value for name, value in os.environ.items() if not name.startswith(("STEP", "MAKE", "GIT_"))}
-
     def run_command(self, *words, **variables):
-        return subprocess.run(words, cwd=self.place, env={**self.environment(), **variables}, capture_output=True, text=True)
+        return subprocess.run(words, cwd=self.place, env={**os.environ, **variables}, capture_output=True, text=True)
 
     def started(self, *words):
         """A command that runs the step sim; a signal that is ignored where this runs, as by nohup, is not ignored there."""
         def heed():
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
-        return subprocess.Popen(words, cwd=self.place, env={**self.environment(), "STEP": "sim"}, stdout=subprocess.PIPE,
+        return subprocess.Popen(words, cwd=self.place, env={**os.environ, "STEP": "sim"}, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT, preexec_fn=heed)
 
     def test_installs_only_what_a_step_needs(self):
@@ -95,7 +91,7 @@ class Check(unittest.TestCase):
 
     def test_formats_what_is_tracked_and_what_git_does_not_know_yet(self):
         def git(*words):
-            subprocess.run(["git", *words], cwd=self.place, env=self.environment(), check=True, capture_output=True)
+            subprocess.run(["git", *words], cwd=self.place, check=True, capture_output=True)
         self.write("scripts/setup", "")
         self.write("bin/clang-format-19", 'for word; do case $word in -*) ;; *) echo "$word" >> formatted ;; esac; done')
         git("init")

@@ -25,6 +25,9 @@ import time
 import typing
 import xml.etree.ElementTree as xml
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests/e2e"))
+from environment import clean_environment  # noqa: E402
+
 ATTEMPTS = 3
 FAILURES_MAX = 25
 REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hours.
@@ -84,10 +87,8 @@ def run(build, selection, jobs, timeout_s, within_s=None):
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
                    "--timeout", str(timeout_s), "--output-junit", report, "--output-log", log, "--test-output-truncation", "head",
                    "--test-output-size-passed", "1000000", *selection]
-        # A developer's filter, say, would leave tests out.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("GTEST_")}
         try:
-            code = call(command, dict([*environment.items(), MARK]), within_s)
+            code = call(command, dict([*os.environ.items(), MARK]), within_s)
             if code < 0:  # A test may kill its process group or its parent.
                 raise Broken(f"signal {-code} ({signal.strsignal(-code)}) ended ctest", running_in(log))
             cases = list(xml.parse(report).getroot().iter("testcase"))
@@ -242,6 +243,7 @@ def main(words=None):
     if not build.is_dir():
         sys.exit(f"run_tests: there is no directory {given.build}")
     sys.stdout.reconfigure(errors="backslashreplace")
+    clean_environment()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # As nohup does.

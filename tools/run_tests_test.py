@@ -217,10 +217,22 @@ class A(unittest.TestCase):
         self.assertEqual(self.outcome(), (1, ["skipped: process/skips", "skipped: unit/skips", "run_tests: no test has passed",
                                               "0 passed, 0 failed"]))
 
-    def test_gives_tests_no_filter_of_googletest(self):
-        self.add("unit/filter", "[ -z \"$GTEST_FILTER\" ]")
-        with unittest.mock.patch.dict(os.environ, GTEST_FILTER="None.Such"):
+    def test_gives_tests_no_settings_of_the_developer(self):
+        self.add("unit/environment", 'env > there; umask > mask; git config --list --show-origin > git')
+        home = self.build / "home"
+        home.mkdir()
+        (home / ".gitconfig").write_text("[commit]\ngpgsign = true\n")
+        own = dict.fromkeys(("OMP_NUM_THREADS", "SLURM_JOB_ID", "TRAINYARD_RESULT", "http_proxy", "NO_COLOR", "CLICOLOR_FORCE", "RANK",
+                             "CUDA_VISIBLE_DEVICES", "GIT_DIR", "GTEST_FILTER", "LC_ALL", "PYTHONPATH"), "none")
+        mask = os.umask(0o077)
+        self.addCleanup(os.umask, mask)
+        with unittest.mock.patch.dict(os.environ, own, HOME=str(home), TMPDIR=str(self.build / "not there"), CCACHE_DIR="/cache"):
             self.assertEqual(self.outcome(), (0, ["3 passed, 0 failed"]))
+        there = dict(line.split("=", 1) for line in (self.build / "there").read_text().splitlines())
+        self.assertEqual([name for name in [*own, "TMPDIR"] if name in there], [])
+        self.assertEqual([there.get(name) for name in ("PATH", "HOME", "CCACHE_DIR")], [os.environ["PATH"], str(home), "/cache"])
+        self.assertEqual((self.build / "mask").read_text(), "0022\n")
+        self.assertEqual((self.build / "git").read_text(), "")
 
     def test_names_the_tests_that_were_running_where_one_of_them_ends_ctest(self):
         for kill, why in (("kill -9 $PPID", "9 (Killed)"), ("kill 0", "15 (Terminated)")):

@@ -360,7 +360,6 @@ class Kinds(AgentTest):
     def test_cards_are_those_of_the_machine(self):
         shown = self.directory / "gpus.json"
         self.environment.update(LD_LIBRARY_PATH=os.environ["TRAINYARD_FAKE_NVML_DIR"], TRAINYARD_FAKE_NVML=str(shown))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
         for host, uuid in (("lab1", "GPU-aaaa"), ("lab2", "GPU-bbbb")):
             card = {"uuid": uuid, "name": "Fake", "pci": "00000000:01:00.0", "memory": 8_000_000_000}
             self.write(f"gpus-{host}.json", json.dumps({"devices": [card]}))

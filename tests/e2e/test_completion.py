@@ -139,8 +139,6 @@ class Shell(YardTest):
         self.write("bin/trainyard", TOLD.format(program=shlex.quote(TRAINYARD), directory=shlex.quote(str(self.directory))), 0o755)
         self.environment.update(PATH=f"{bin}:{os.environ['PATH']}", TERM="dumb", HOME=str(self.directory), PS1="ready> ",
                                 LC_ALL="C.UTF-8", XDG_CONFIG_HOME=str(self.directory), XDG_DATA_HOME=str(self.directory))
-        for name in ("INPUTRC", "ZDOTDIR"):
-            self.environment.pop(name, None)
         self.job(ODD_JOB, "odd.yaml")
         self.trainyard("run", "odd.yaml", expect=0)
 

@@ -67,7 +67,6 @@ class Readme(YardTest):
                 for n in range(count)]
         self.write("gpus.json", json.dumps({"devices": gpus}))
         self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.directory / "gpus.json"))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
 
     def shell(self, line):
         return subprocess.run(["sh", "-c", line], cwd=self.directory, env=self.environment, capture_output=True,

@@ -33,7 +33,6 @@ class GpuTest(YardTest):
         super().setUp()
         self.shown = self.directory / "gpus.json"
         self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.shown))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
         os.environ["TRAINYARD_FAKE_NVML"] = str(self.shown)
         self.addCleanup(os.environ.pop, "TRAINYARD_FAKE_NVML")
         self.show([self.card("GPU-aaaa", 1), self.card("GPU-bbbb", 2)])

@@ -48,7 +48,6 @@ class GuideTest(BlockTest):
                  for n in range(count)]
         self.write("gpus.json", json.dumps({"devices": cards}))
         self.environment.update(LD_LIBRARY_PATH=str(FAKE), TRAINYARD_FAKE_NVML=str(self.directory / "gpus.json"))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
 
     def run_block(self, page, number, name="sweep.yaml", changed=lambda text: text):
         """Runs a job of a page to a good end: {group/id: word}."""

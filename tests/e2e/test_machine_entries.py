@@ -20,7 +20,6 @@ class Entries(AgentTest):
     def show_two_cards(self):
         shown = self.directory / "gpus.json"
         self.environment.update(LD_LIBRARY_PATH=os.environ["TRAINYARD_FAKE_NVML_DIR"], TRAINYARD_FAKE_NVML=str(shown))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
         shown.write_text(json.dumps({"devices": [{"uuid": f"GPU-{name}", "name": "Fake", "pci": f"00000000:0{i}:00.0", "memory": 8_000_000_000}
                                                  for i, name in enumerate(("aaaa", "bbbb"))]}))
 

@@ -22,7 +22,7 @@ class MemoryLimit(unittest.TestCase):
         for program in ("/bin/sh", "/bin/chmod"):
             archive.program(program)
         archive.program(yard.TRAINYARD, "/usr/bin/trainyard")
-        for name in ("yard.py", "guest_memory_limit.py"):
+        for name in ("environment.py", "yard.py", "guest_memory_limit.py"):
             archive.file(HERE / name, f"/tests/{name}")
         archive.file(HERE.parents[1] / "python/trainyard/client.py", "/tests/trainyard.py")
         for place in ("proc", "sys", "dev", "tmp"):

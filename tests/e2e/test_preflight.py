@@ -65,7 +65,6 @@ class Looked(Preflight):
     def test_cards_are_named_and_a_wish_for_more_than_any_has_is_said(self):
         shown = self.directory / "gpus.json"
         self.environment.update(LD_LIBRARY_PATH=os.environ["TRAINYARD_FAKE_NVML_DIR"], TRAINYARD_FAKE_NVML=str(shown))
-        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
         shown.write_text(json.dumps({"devices": [{"uuid": "GPU-a", "name": "Fake H100", "pci": "00000000:01:00.0", "memory": 8_000_000_000}]}))
         self.job("groups: [{name: a, tasks: [{command: 'true', gpus: 1}]}]\n")
         self.assertEqual(self.checks("job.yaml", on="lab1")["lab1"]["GPUs"], ("ok", "0 Fake H100 (8 GB)"))

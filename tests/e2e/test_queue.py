@@ -13,7 +13,6 @@ LIGHT = ("--cpus", "0", "--memory", "1MB", *SETTINGS)
 class QueueTest(YardTest):
     def setUp(self):
         super().setUp()
-        self.environment.pop("SLURM_JOB_ID", None)
         os.mkfifo(self.directory / "gate")
 
     def tearDown(self):

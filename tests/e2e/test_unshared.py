@@ -268,7 +268,6 @@ class Program(UnsharedTest):
     def test_is_brought_where_it_is_not_installed_and_once(self):
         self.sweep_of("  - {name: train, memory: 10MB, tasks: [{id: one, command: 'true'}]}\n")
         cached = self.home("lab1") / ".cache/trainyard"
-        self.environment.pop("XDG_CACHE_HOME", None)
         self.trainyard("run", "job.yaml", *self.settings(program="/nowhere/trainyard"), expect=2)
         self.trainyard("run", "job.yaml", *self.settings(program="/nowhere/trainyard"), "--set", "agent.copy=true", expect=0)
         copy, = cached.iterdir()
@@ -280,7 +279,6 @@ class Program(UnsharedTest):
 
     def test_that_cannot_be_brought_is_told_with_its_machine(self):
         self.sweep_of("  - {name: train, tasks: [{command: 'true'}]}\n")
-        self.environment.pop("XDG_CACHE_HOME", None)
         (self.home("lab1") / ".cache").write_text("a file in the way")
         words = ["--set", "agent.copy=true", *self.settings(program="/nowhere/trainyard")]
         told = self.trainyard("run", "job.yaml", *words, expect=2).stderr

@@ -14,6 +14,9 @@ import tempfile
 import time
 import unittest
 
+from environment import clean_environment
+
+clean_environment()
 TRAINYARD = os.environ.get("TRAINYARD", "trainyard")
 # The folder of the Python client.
 CLIENT = pathlib.Path(__file__).resolve().parent.parent.parent / "python"
