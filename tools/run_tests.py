@@ -165,11 +165,7 @@ def repeat(build, outcomes, timeout_s, before, flaky, killed):
         names = failed_in(outcomes)
         if not names:
             return
-        for pid, process in left_behind(build, before).items():
-            if process.is_marked:  # What others have started is theirs.
-                with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
-                    os.kill(pid, signal.SIGKILL)
-                killed[pid] = process
+        killed.update(kill_marked(build, before))
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
         again = run(build, by_name(names), 1, timeout_s, until - time.monotonic())
         if set(again) != set(names):
@@ -199,6 +195,22 @@ def left_behind(build, before):
         if (marked or program.startswith(f"{build}/")) and int(process.name) not in before:
             found[int(process.name)] = Process(" ".join(words.split())[:WORDS_MAX] or program, marked)
     return found
+
+
+def kill_marked(build, before):
+    """Kills what tests have started, and returns it by pid. What others have started is theirs."""
+    found = {pid: process for pid, process in left_behind(build, before).items() if process.is_marked}
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
+            os.kill(pid, signal.SIGKILL)
+    return found
+
+
+def kill_all_marked(build, before):
+    """Kills until none is left: what has died makes others start, as a guard does."""
+    deadline = time.monotonic() + LEFT_BEHIND_PATIENCE_S
+    while kill_marked(build, before) and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def wait_until_none_is_left(build, before):
@@ -253,7 +265,12 @@ def main(words=None):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             sys.exit(f"run_tests: another run of the tests uses {given.build}")
-        return run_and_report(build, given)
+        before = left_behind(build, ()).keys()
+        try:
+            return run_and_report(build, given, before)
+        except SystemExit:  # Tests start processes in sessions of their own, which no signal to ctest reaches.
+            kill_all_marked(build, before)
+            raise
 
 
 def name_some(what, names):
@@ -263,9 +280,9 @@ def name_some(what, names):
         print(f"{what}: {name}")
 
 
-def run_and_report(build, given):
+def run_and_report(build, given, before):
     """Runs the tests and prints their outcome. Returns the exit code."""
-    before, outcomes, flaky, killed, broken = left_behind(build, ()).keys(), {}, {}, {}, None
+    outcomes, flaky, killed, broken = {}, {}, {}, None
     try:
         run_all(build, given, before, outcomes, flaky, killed)
     except Broken as error:

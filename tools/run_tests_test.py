@@ -257,13 +257,14 @@ class A(unittest.TestCase):
 
     def test_leaves_no_test_running_when_it_is_told_to_end(self):
         pid = self.build / "pid"
-        self.add("unit/waits", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
+        self.add("unit/waits", f"setsid sleep 1000 > /dev/null 2>&1 & echo $$ $! > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
         (self.build / "CTestTestfile.cmake").write_text(self.tests)
         run = subprocess.Popen([run_tests.__file__, self.build], stdout=subprocess.DEVNULL)
         wait_until("the test", pid.exists)
         run.terminate()
         self.assertEqual(run.wait(60), 143)
-        wait_until("its end", lambda: not pathlib.Path(f"/proc/{pid.read_text().strip()}").exists())
+        for each in pid.read_text().split():
+            wait_until("its end", lambda: not pathlib.Path(f"/proc/{each}").exists())
 
     def test_fails_where_a_process_of_the_build_is_left_and_names_it(self):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
