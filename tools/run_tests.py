@@ -34,6 +34,7 @@ REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hour
 NAMED_MAX = 8  # The names of failed tests must be within the last ten lines.
 WORDS_MAX = 200  # Of a command line that is shown.
 LEFT_BEHIND_PATIENCE_S = 10
+CTEST_MEMORY_MAX = 2**30  # Of ctest itself, which keeps all output of a test until its end.
 # A variable that tests have, and all that they start. What an earlier run has left may still start processes: it has
 # another value.
 MARK = "RUN_TESTS", f"{os.getpid()}.{time.time_ns()}"
@@ -42,7 +43,7 @@ MISSING = "ctest is missing: install the package cmake"
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
 # What ctest prints as a test starts and ends.
 STARTED = re.compile(r"^ +Start +(\d+): (.*)$", re.MULTILINE)
-ENDED = re.compile(r"^ *\d+/\d+ Test +#(\d+): ", re.MULTILINE)
+ENDED = re.compile(r"^ *\d+/\d+ Test +#(\d+): .*?(?:(Passed|\*\*\*Skipped|\*\*\*Not Run \(Disabled\)) +[\d.]+ sec)?$", re.MULTILINE)
 RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
 
 # A test without a label is a unit test, so that a new one cannot drop out.
@@ -50,11 +51,10 @@ LABELS = ("process", "e2e", "examples", "slow", "bench")
 
 
 class Broken(Exception):
-    """The tests could not be run as they should be; not that one of them failed. May name tests that were running."""
+    """The tests could not be run as they should be; not that one of them failed. Has what ctest printed until then."""
 
-    def __init__(self, why, running=()):
-        super().__init__(why)
-        self.running = running
+    running = ()
+    outcomes = {}
 
 
 def labels(*names):
@@ -89,9 +89,10 @@ def run(build, selection, jobs, timeout_s, within_s=None):
                    "--test-output-size-passed", "1000000", *selection]
         try:
             code = call(command, dict([*os.environ.items(), MARK]), within_s)
-            if code < 0:  # A test may kill its process group or its parent.
-                raise Broken(f"signal {-code} ({signal.strsignal(-code)}) ended ctest", running_in(log))
             cases = list(xml.parse(report).getroot().iter("testcase"))
+        except Broken as error:
+            error.running, error.outcomes = read_log(log)
+            raise
         except FileNotFoundError as error:
             raise Broken(MISSING if error.filename == "ctest" else "ctest has written no report") from error
         except xml.ParseError as error:
@@ -110,12 +111,20 @@ def run(build, selection, jobs, timeout_s, within_s=None):
 
 
 def call(command, environment, within_s):
-    """The exit code of a command that leaves nothing running when this process is told to end."""
+    """The exit code of ctest. Leaves nothing of its session running when it, or this process, is told to end."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+    until = time.monotonic() + (float("inf") if within_s is None else within_s)
     try:
-        return process.wait(timeout=within_s)
-    except subprocess.TimeoutExpired as error:
-        raise Broken(f"the repeats took more than {REPEATS_MAX_S} s") from error
+        while not (end := os.waitid(os.P_PID, process.pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)):
+            if time.monotonic() > until:
+                raise Broken(f"the repeats took more than {REPEATS_MAX_S} s")
+            if memory_of(process.pid) > CTEST_MEMORY_MAX:
+                raise Broken(f"the output of a test fills the memory of ctest: {loudest_child_of(process.pid)}")
+            time.sleep(0.05)
+        if end.si_code != os.CLD_EXITED:  # A test may kill or stop its process group or its parent.
+            raise Broken(f"signal {end.si_status} ({signal.strsignal(end.si_status)}) "
+                         f"{'stopped' if end.si_code == os.CLD_STOPPED else 'ended'} ctest")
+        return end.si_status
     finally:
         if process.poll() is None or process.returncode < 0:  # A ctest that a signal ended leaves its tests.
             with contextlib.suppress(ProcessLookupError):
@@ -123,11 +132,42 @@ def call(command, environment, within_s):
             process.wait()
 
 
-def running_in(log):
-    """The names of the tests that have started and not ended, by a log that ctest had no time to rename."""
+def memory_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def loudest_child_of(pid):
+    """The command of the child that has written most, with what it has started."""
+    with contextlib.suppress(OSError, ValueError):
+        return words_of(max(children_of(pid), key=written_by))
+    return "it has exited"
+
+
+def written_by(pid):
+    with contextlib.suppress(OSError):
+        written = int(re.search(r"^wchar: (\d+)$", pathlib.Path(f"/proc/{pid}/io").read_text(), re.MULTILINE)[1])
+        return written + sum(map(written_by, children_of(pid)))
+    return 0  # It has exited, or belongs to another user.
+
+
+def children_of(pid):
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def words_of(pid):
+    """The beginning of the command line of a process."""
+    return " ".join(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").split())[:WORDS_MAX]
+
+
+def read_log(log):
+    """The names of the tests that were running, and the outcomes of those that had ended.
+
+    By a log that ctest had no time to rename."""
     text = max((path.read_text(errors="replace") for path in log.parent.glob(f"{log.name}*")), key=len, default="")
-    ended = set(ENDED.findall(text))
-    return sorted({name for number, name in STARTED.findall(text) if number not in ended})
+    names = dict(STARTED.findall(text))
+    outcomes = {names.pop(number): {"Passed": "passed", "": "failed"}.get(what, "skipped")
+                for number, what in ENDED.findall(text) if number in names}
+    return sorted(names.values()), outcomes
 
 
 def outcome(case):
@@ -189,11 +229,11 @@ def left_behind(build, before):
         try:
             program = os.readlink(process / "exe")
             marked = "=".join(MARK).encode() in (process / "environ").read_bytes().split(b"\0")
-            words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            words = words_of(process.name)
         except OSError:
             continue  # It has exited, or belongs to another user.
         if (marked or program.startswith(f"{build}/")) and int(process.name) not in before:
-            found[int(process.name)] = Process(" ".join(words.split())[:WORDS_MAX] or program, marked)
+            found[int(process.name)] = Process(words or program, marked)
     return found
 
 
@@ -287,6 +327,7 @@ def run_and_report(build, given, before):
         run_all(build, given, before, outcomes, flaky, killed)
     except Broken as error:
         broken = error
+        outcomes.update(error.outcomes)
     failed = failed_in(outcomes)
     empty = [name for name, what in outcomes.items() if what == "empty"]
     left = wait_until_none_is_left(build, before)

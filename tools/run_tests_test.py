@@ -234,21 +234,31 @@ class A(unittest.TestCase):
         self.assertEqual((self.build / "mask").read_text(), "0022\n")
         self.assertEqual((self.build / "git").read_text(), "")
 
-    def test_names_the_tests_that_were_running_where_one_of_them_ends_ctest(self):
-        for kill, why in (("kill -9 $PPID", "9 (Killed)"), ("kill 0", "15 (Terminated)")):
+    def test_names_the_tests_that_failed_or_were_running_where_one_of_them_ends_or_stops_ctest(self):
+        for kill, why in (("kill -9 $PPID", "9 (Killed) ended"), ("kill 0", "15 (Terminated) ended"),
+                          ("kill -STOP $PPID", "19 (Stopped (signal)) stopped")):
             with self.subTest(kill):
-                for file in ("there", "process+passes"):
+                for file in ("there", "process+passes", "process+fails"):
                     (self.build / file).unlink(missing_ok=True)
                 self.tests = ""
                 self.add("unit/passes", "true")
                 self.add("process/passes", "true", labels="process")
+                self.add("process/fails", "exit 3", labels="process", keys="COST 3")
+                self.add("process/skips", "exit 77", labels="process", keys="SKIP_RETURN_CODE 77 COST 2")
                 self.add("process/waits", f"touch {self.build}/there; exec sleep 1000", labels="process")
-                self.add("process/kills", f"until test -e {self.build}/there && test -e {self.build}/process+passes; do sleep 0.01; done; {kill}",
-                         labels="process")
-                code, lines = self.outcome("--jobs", "3")
-                self.assertEqual((code, [line for line in lines if line != "was running: process/passes"]),
-                                 (1, ["was running: process/kills", "was running: process/waits",
-                                      f"run_tests: signal {why} ended ctest", "1 passed, 0 failed"]))
+                # It starts when all but the one before it have ended, as there are two at once.
+                self.add("process/kills", f"until test -e {self.build}/there; do sleep 0.01; done; {kill}; exec sleep 1000", labels="process")
+                code, lines = self.outcome("--jobs", "2")
+                self.assertEqual((code, lines), (1, ["skipped: process/skips", "failed: process/fails", "was running: process/kills",
+                                                     "was running: process/waits", f"run_tests: signal {why} ctest", "2 passed, 1 failed"]))
+
+    def test_names_the_test_whose_output_has_no_end(self):
+        self.addCleanup(setattr, run_tests, "CTEST_MEMORY_MAX", run_tests.CTEST_MEMORY_MAX)
+        run_tests.CTEST_MEMORY_MAX = 2**26
+        self.add("unit/endless", "yes $(printf %010000d 0); true")
+        self.assertEqual(self.outcome("--jobs", "1"), (1, [
+            "was running: unit/endless", f"run_tests: the output of a test fills the memory of ctest: /bin/sh {self.build}/unit+endless.sh",
+            "1 passed, 0 failed"]))
 
     def test_is_alone_in_its_directory(self):
         with open(self.build / ".run_tests.lock", "w") as lock:
