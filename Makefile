@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SEEDS ?= 20000
 GROUP ?= all
-# Also what is not committed yet.
-SOURCES = git ls-files -z --cached --others --exclude-standard '*.h' '*.cc'
+# Also what is not committed yet, and not what is deleted.
+SOURCES = git ls-files -z --cached --others --exclude-standard '*.h' '*.cc' | sort -zu | comm -z -23 - <(git ls-files -z --deleted | sort -zu)
 
 demo:         ; scripts/setup build && scripts/demo                          # the main job, on real data
 test:         ; scripts/setup test && cmake --workflow --preset dev && tools/run_tests.py build/dev  # as CI does

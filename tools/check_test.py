@@ -89,7 +89,7 @@ class Check(unittest.TestCase):
         self.assertEqual(check.returncode, 143)
         wait_until("the end of the step", lambda: not pathlib.Path(f"/proc/{(self.place / 'pid').read_text().strip()}").exists())
 
-    def test_formats_what_is_tracked_and_what_git_does_not_know_yet(self):
+    def test_formats_what_is_tracked_and_what_git_does_not_know_yet_but_not_what_is_deleted(self):
         def git(*words):
             subprocess.run(["git", *words], cwd=self.place, check=True, capture_output=True)
         self.write("scripts/setup", "")
@@ -99,7 +99,9 @@ class Check(unittest.TestCase):
         for name in ("src/tracked.h", "src/new one.cc", "src/new.h", "src/new.py", "build/made.cc"):
             (self.place / name).parent.mkdir(exist_ok=True)
             (self.place / name).touch()
-        git("add", "src/tracked.h")
+        (self.place / "src/deleted.h").touch()
+        git("add", "src/tracked.h", "src/deleted.h")
+        (self.place / "src/deleted.h").unlink()
         for verb in ("fmt", "fmt-check"):
             with self.subTest(verb):
                 done = self.run_command("make", verb, PATH=f"{self.place}/bin:{os.environ['PATH']}")

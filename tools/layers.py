@@ -133,7 +133,7 @@ def faults(path):
         yield f"{path}:1: the folder {folder}/ has no place in the order of the layers"
     lines = path.read_text().splitlines()
     is_public = any(line.startswith('#include "trainyard/') for line in lines)
-    if path.suffix == ".h" and not lines[0].startswith("// "):
+    if path.suffix == ".h" and not (lines and lines[0].startswith("// ")):
         yield f"{path}:1: a header starts with what it is for"
     for number, line in enumerate(lines, 1):
         if "TODO(now)" in line:
@@ -231,13 +231,26 @@ def lost(path):
         yield f"{path}:1: {'no test runs' if is_meant_as_test else 'nobody builds it'}: {lists} has no '{name}'"
 
 
+def unreadable(path):
+    """Why a file cannot be read as a source."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".py":
+            ast.parse(text)
+    except (OSError, SyntaxError, ValueError) as error:
+        yield f"{path}:{getattr(error, 'lineno', None) or 1}: cannot be read: {error}"
+
+
 def main():
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
     all_files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*"))]
     files = [p for p in all_files if p.suffix in (".h", ".cc")]
     scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"), *pathlib.Path("src").rglob("*test*.py"),
                *(p for top in ("examples", "tools", "bench") for p in pathlib.Path(top).rglob("*_test.py"))]
-    found = [f"{path}:1: sources are .cc and .h" for path in all_files if path.suffix in (".cpp", ".cxx", ".hpp")]
+    broken = {path: list(unreadable(path)) for path in [*files, *scripts]}
+    files, scripts = ([path for path in paths if not broken[path]] for paths in (files, scripts))
+    found = [fault for path in broken for fault in broken[path]]
+    found += [f"{path}:1: sources are .cc and .h" for path in all_files if path.suffix in (".cpp", ".cxx", ".hpp")]
     found += [f"tools/layers.py: TIMED names {name}, which is not there" for name in TIMED if not pathlib.Path(name).exists()]
     found += [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
     found += [fault for path in [*files, *sorted(scripts)] for fault in [*sleeps(path), *lost(path)]]

@@ -20,6 +20,20 @@ class Layers(unittest.TestCase):
         return path
 
 
+class Unreadable(Layers):
+    def test_names_a_file_that_cannot_be_read_and_the_cause(self):
+        path = self.place / "a.cc"
+        path.write_bytes(b"// caf\xe9\n")
+        self.assertRegex("".join(layers.unreadable(path)), rf"^{path}:1: cannot be read: 'utf-8' codec can't decode byte 0xe9 ")
+        self.assertRegex("".join(layers.unreadable(self.place / "none.cc")), "^.*/none.cc:1: cannot be read: .*No such file or directory")
+        self.assertRegex("".join(layers.unreadable(self.write("test_a.py", "a = 1\nb = (\n"))), "^.*/test_a.py:2: cannot be read: ")
+        self.assertRegex("".join(layers.unreadable(self.write("test_a.py", "a\0"))), "^.*/test_a.py:1: cannot be read: ")
+
+    def test_takes_an_empty_file(self):
+        for name in ("a.cc", "a.h", "test_a.py"):
+            self.assertEqual(list(layers.unreadable(self.write(name, ""))), [])
+
+
 class Includes(Layers):
     def setUp(self):
         super().setUp()
@@ -39,6 +53,12 @@ class Includes(Layers):
             with self.subTest(line):
                 self.assertEqual(self.faults("src/journal/a.cc", line), ["journal/ may not use run/, which comes after it"])
                 self.assertEqual(self.faults("src/run/a.cc", line), [])
+
+    def test_finds_a_header_that_is_empty_or_does_not_say_what_it_is_for(self):
+        pathlib.Path("src/run/a.h").touch()
+        self.assertEqual(list(layers.faults(pathlib.Path("src/run/a.h"))), ["src/run/a.h:1: a header starts with what it is for"])
+        self.assertEqual(self.faults("src/run/a.h", "#pragma once"), ["a header starts with what it is for"])
+        self.assertEqual(self.faults("src/run/a.h", "// A thing."), [])
 
     def test_tells_headers_of_the_system_from_those_of_the_folder_sys(self):
         self.assertEqual(self.faults("src/schedule/a.cc", "#include <sys/there.h>"), ["schedule/ may not use sys/, which comes after it"])
