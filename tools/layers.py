@@ -214,6 +214,10 @@ def sleeps(path):
                 yield f"{path}:{number}: a test waits for what happens, and does not sleep"
 
 
+def is_named(name, text):
+    return re.search(rf"(?<!\w){re.escape(name)}\b", text)
+
+
 def lost(path):
     """A file of tests that has none, and a source that the CMakeLists.txt of its folder does not name."""
     text = path.read_text()
@@ -221,13 +225,20 @@ def lost(path):
         name = path.name
     elif path.stem.startswith("test_") and path.parent.name == "e2e":
         name = f"trainyard_e2e({path.stem.removeprefix('test_')}"
+    elif path.suffix == ".py" and (path.stem.endswith("_test") or path.stem.startswith("test_") and TEST_CASE.search(text)):
+        name = path.name
     else:
         return
     is_meant_as_test = path.stem.endswith("_test") or path.suffix == ".py"
-    if is_meant_as_test and not TEST_CASE.search(SAID.sub("", text) if path.suffix == ".cc" else text):
+    is_script = path.suffix == ".py" and name == path.name  # Some test without a framework.
+    if is_meant_as_test and not is_script and not TEST_CASE.search(SAID.sub("", text) if path.suffix == ".cc" else text):
         yield f"{path}:1: has no test"
     lists = next(there for folder in path.parents if (there := folder / "CMakeLists.txt").exists())
-    if not re.search(rf"(?<!\w){re.escape(name)}\b", re.sub(r"#.*", "", lists.read_text())):
+    said = re.sub(r"#.*", "", lists.read_text())
+    # A script is named as a file or a module, and a foreach() has its folder, or its name without the ending.
+    names = [name, path.stem, path.stem.removesuffix("_test")] if is_script else [name]
+    folders = path.parent.relative_to(lists.parent).parts if is_script else ()
+    if not (any(is_named(each, said) for each in names) and all(is_named(each, said) for each in folders)):
         yield f"{path}:1: {'no test runs' if is_meant_as_test else 'nobody builds it'}: {lists} has no '{name}'"
 
 
@@ -245,15 +256,15 @@ def main():
     os.chdir(pathlib.Path(__file__).resolve().parent.parent)
     all_files = [p for top in SOURCES for p in sorted(pathlib.Path(top).rglob("*.[hc]*"))]
     files = [p for p in all_files if p.suffix in (".h", ".cc")]
-    scripts = [*pathlib.Path("tests").rglob("*.py"), *pathlib.Path("python").glob("test_*.py"), *pathlib.Path("src").rglob("*test*.py"),
-               *(p for top in ("examples", "tools", "bench") for p in pathlib.Path(top).rglob("*_test.py"))]
+    scripts = sorted({*pathlib.Path("tests").rglob("*.py"), *(p for top in (*SOURCES, "python", "tools", "scripts")
+                                                              for name in ("test_*.py", "*_test.py") for p in pathlib.Path(top).rglob(name))})
     broken = {path: list(unreadable(path)) for path in [*files, *scripts]}
     files, scripts = ([path for path in paths if not broken[path]] for paths in (files, scripts))
     found = [fault for path in broken for fault in broken[path]]
     found += [f"{path}:1: sources are .cc and .h" for path in all_files if path.suffix in (".cpp", ".cxx", ".hpp")]
     found += [f"tools/layers.py: TIMED names {name}, which is not there" for name in TIMED if not pathlib.Path(name).exists()]
     found += [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
-    found += [fault for path in [*files, *sorted(scripts)] for fault in [*sleeps(path), *lost(path)]]
+    found += [fault for path in [*files, *scripts] for fault in [*sleeps(path), *lost(path)]]
     print("\n".join(found) if found else f"layers: ok, {len(files)} files")
     return 1 if found else 0
 

@@ -124,7 +124,18 @@ class Lost(Layers):
         self.assertEqual(self.faults("e2e/test_a.py", case, "trainyard_e2e(a_b)"),
                          [f"no test runs: {self.place}/e2e/CMakeLists.txt has no 'trainyard_e2e(a'"])
 
+    def test_finds_a_python_test_that_nobody_runs(self):
+        case = "class A(TestCase):\n    def test_b(self):\n        pass\n"
+        (self.place / "sweep").mkdir()
+        for name, lists in (("a_test.py", "COMMAND python3 a_test.py)"), ("test_a.py", "COMMAND python3 -m unittest test_a)"),
+                            ("a_test.py", "foreach(tool b a)\n  COMMAND python3 ${tool}_test.py)"),
+                            ("sweep/a_test.py", "foreach(example sweep)\n  COMMAND python3 ${example}/a_test.py)")):
+            self.assertEqual(self.faults(name, case, lists), [], lists)
+            for none in ("", "COMMAND python3 of_a_test.py)", f"# {lists}", "COMMAND python3 other/a_test.py)" if "/" in name else ""):
+                self.assertEqual(self.faults(name, case, none), [f"no test runs: {self.place}/CMakeLists.txt has no '{pathlib.Path(name).name}'"])
+
     def test_asks_nothing_of_what_is_no_test_file(self):
+        self.assertEqual(self.faults("test_rank.py", "def method():\n    pass\n", ""), [])
         self.assertEqual(self.faults("test_yard.h", "// Helps tests.\n", ""), [])
         self.assertEqual(self.faults("e2e/yard.py", "", ""), [])
 
