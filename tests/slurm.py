@@ -111,7 +111,8 @@ def configure(place, port):
 def start(place, running):
     def run(*command):
         with open(place / (os.path.basename(command[0]) + ".out"), "ab") as log:
-            running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+            # Where this is killed, as when a test takes too long, nobody else ends them.
+            running.append(subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log))
     run("munged", "--force", "--foreground", "--key-file=%s/munge.key" % place,
         "--socket=%s/munge.socket" % place, "--pid-file=%s/munge.pid" % place,
         "--log-file=%s/munged.log" % place, "--seed-file=%s/munge.seed" % place)
