@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/check and the verbs of its steps, with stand-ins of scripts/setup and of the programs of steps."""
+"""scripts/check, scripts/ci and the verbs of their steps, with stand-ins of scripts/setup and of the programs of steps."""
 import os
 import pathlib
 import re
@@ -21,7 +21,8 @@ class Check(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.place)
         (self.place / "scripts").mkdir()
         shutil.copy(ROOT / "Makefile", self.place)
-        shutil.copy(ROOT / "scripts/check", self.place / "scripts")
+        for script in ("check", "ci", "in_group"):
+            shutil.copy(ROOT / "scripts" / script, self.place / "scripts")
         self.log = self.place / "scripts/setup.log"
         self.write("scripts/setup", 'echo "$*" >> "$0.log"\nexit 1')
 
@@ -66,10 +67,14 @@ class Check(unittest.TestCase):
         self.assertIn("check: 'asna' is not a step (layers format ", self.run_command("scripts/check", STEP="lint asna").stderr)
 
     def test_ends_the_process_group_of_its_step_when_it_is_ended(self):
-        for number, words in ((signal.SIGTERM, ["make", "check"]), (signal.SIGHUP, ["scripts/check"]), (signal.SIGINT, ["scripts/check"])):
+        for number, words in ((signal.SIGTERM, ["make", "check"]), (signal.SIGHUP, ["scripts/check"]), (signal.SIGINT, ["scripts/check"]),
+                              (signal.SIGTERM, ["scripts/ci"])):
             with self.subTest(number=number, words=words):
                 self.write("scripts/setup", "")
-                self.write("scripts/sim", "sleep 1000 &\necho $$ $! > pids.new\nmv pids.new pids\nwait")
+                waits = "sleep 1000 &\necho $$ $! > pids.new\nmv pids.new pids\nwait"
+                self.write("scripts/sim", waits)  # The step of scripts/check.
+                (self.place / "tools").mkdir(exist_ok=True)
+                (self.place / "tools/layers.py").write_text(f"import os\nos.execv('/bin/sh', ['sh', '-c', {waits!r}])\n")  # And of scripts/ci.
                 check = self.started(*words)
                 wait_until("the step", (self.place / "pids").exists)
                 os.kill(check.pid, number)
