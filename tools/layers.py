@@ -70,12 +70,15 @@ TIMED = {
     "src/sys/test_wait.h": "the one place where C++ tests wait",
     "src/workers/parallel_queues_test.cc": "emits one event a millisecond, as the socket of one that does not read holds more",
 }
-SLEEP = re.compile(r"\b(?:sleep|sleep_for|sleep_until|usleep|(?:clock_)?nanosleep|thrd_sleep)\b|"
+SLEEP = re.compile(r"\b(?:sleep|sleep_for|sleep_until|usleep|(?:clock_)?nanosleep|thrd_sleep|sigtimedwait)\b|"
                    r"\bp?poll\((?:nullptr|NULL|\{\}), 0,|\bp?select\(0, (?:nullptr|NULL|0), (?:nullptr|NULL|0), (?:nullptr|NULL|0),")
 # Texts and comments of C++, in which tests have the scripts of their tasks.
 SAID = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 PYTHON_CLOCK = {"sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time_ns", "clock_gettime"}
-PYTHON_WAIT = re.compile(r"time\.time\(|(?:\w+\.)?Event\(\)\.wait\(|select\.select\((?:\[\]|\(\)), (?:\[\]|\(\)), (?:\[\]|\(\)),|select\.poll\(\)\.poll\(")
+PYTHON_WAIT = re.compile(
+    r"time\.time\(|(?:\w+\.)?(?:Event|Condition)\(\)\.wait\(|select\.select\((?:\[\]|\(\)), (?:\[\]|\(\)), (?:\[\]|\(\)),|"
+    r"select\.e?poll\(\)\.poll\(|(?:\w+\.)?sigtimedwait\(|(?:\w+\.)?Queue\(\)\.get\(|"
+    r"(?:(?:subprocess\.)?(?:run|call|check_call|check_output)|os\.system)\(\[?['\"](?:/\w+)*/?sleep\b")
 TEST_CASE = re.compile(r"^(?:(?:TYPED_)?TEST(?:_F|_P)?|RC_GTEST_\w+)\(|^    def test_", re.MULTILINE)
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
 

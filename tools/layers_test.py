@@ -73,7 +73,7 @@ class Sleeps(Layers):
     def test_finds_each_way_in_which_a_cpp_test_sleeps(self):
         for line in ("std::this_thread::sleep_for(1s);", "namespace own = std::this_thread; own::sleep_until(then);",
                      "const auto nap = &std::this_thread::sleep_for<int, std::milli>;", "::usleep(1);", "::sleep(1);",
-                     "sleep (1);", "using ::sleep;", "const auto nap = &::sleep;", "::thrd_sleep(&time, nullptr);", "::poll({}, 0, 10);",
+                     "sleep (1);", "using ::sleep;", "const auto nap = &::sleep;", "::thrd_sleep(&time, nullptr);", "::sigtimedwait(&none, nullptr, &time);", "::poll({}, 0, 10);",
                      "::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);", "::poll(nullptr, 0, 10);",
                      "::ppoll(nullptr, 0, &time, nullptr);", "::pselect(0, nullptr, NULL, 0, &time, nullptr);", "::select(0, nullptr, nullptr, nullptr, &time);"):
             with self.subTest(line):
@@ -92,7 +92,9 @@ class Sleeps(Layers):
     def test_finds_each_way_in_which_a_python_test_sleeps(self):
         for line in ("time.sleep(1)", "while time.monotonic() < 3: pass", "threading.Event().wait(1)", "Event().wait(timeout=1)",
                      "select.select([], [], [], 1)", "nap = time.sleep", "yard.time.sleep(1)", "await asyncio.sleep(1)",
-                     "time.monotonic_ns()", "time.perf_counter()", "time.time()", "select.select((), (), (), 1)", "select.poll().poll(1)"):
+                     "time.monotonic_ns()", "time.perf_counter()", "time.time()", "select.select((), (), (), 1)", "select.poll().poll(1)",
+                     "subprocess.run(['sleep', '1'])", "subprocess.check_call(['/bin/sleep', '1'])", "os.system('sleep 1')",
+                     "subprocess.run('sleep 1', shell=True)", "queue.Queue().get(timeout=1)", "signal.sigtimedwait([], 1)", "Condition().wait(1)"):
             with self.subTest(line):
                 self.assertRegex("".join(self.faults("test_a.py", line)), r"^a test waits for what happens, not for .*$")
         for line in ("from time import sleep", "import time as t", "import os, time as t"):
@@ -100,6 +102,7 @@ class Sleeps(Layers):
 
     def test_finds_no_sleep_in_what_waits_for_somebody_in_python_or_is_the_text_of_a_task(self):
         self.assertEqual(self.faults("test_a.py", "done.wait(1); select.select([pipe], [], [], 1); script = 'time.sleep(1)'"), [])
+        self.assertEqual(self.faults("test_a.py", "other = subprocess.Popen(['sleep', '1000']); subprocess.run(['sh', '-c', 'sleepy'])"), [])
 
 
 class Lost(Layers):
