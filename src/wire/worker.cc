@@ -121,6 +121,7 @@ std::string to_fields(const WorkerReport& report) {
         return json{{"word", it.wanted ? "want" : "want-not"}, {"name", it.name}};
       },
       [](const SettledWord&) { return json{{"word", "settled"}}; },
+      [](const BeginWord&) { return json{{"word", "begin"}}; },
       [](const FinishWord& it) {
         return json{{"word", "finish"}, {"outcome", it.outcome}, {"why", it.why}};
       },
@@ -139,12 +140,14 @@ Result<WorkerReport> read_worker_report(std::string_view fields) {
     report = read_topic(from);
   } else if (word == "want" || word == "want-not") {
     report = WantWord{.name = from.event_name(), .wanted = word == "want"};
+  } else if (word == "begin") {
+    report = BeginWord{};
   } else if (word == "finish") {
     report = FinishWord{.outcome = text_of(from, "outcome"), .why = text_of(from, "why")};
   } else if (word == "waited") {
     report = read_waited(from);
   } else if (word != "settled") {
-    from.fail_unknown("word", "topic, want, want-not, settled, finish or waited", word);
+    from.fail_unknown("word", "topic, want, want-not, settled, begin, finish or waited", word);
   }
   return std::move(from).give(std::move(report), "report");
 }

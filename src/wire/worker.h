@@ -75,6 +75,11 @@ struct WantWord {
 struct SettledWord {
   friend bool operator==(const SettledWord&, const SettledWord&) = default;
 };
+/// A pipeline begins to run. A process that exits before the FinishWord has failed, whatever its exit
+/// code is.
+struct BeginWord {
+  friend bool operator==(const BeginWord&, const BeginWord&) = default;
+};
 /// What it does has ended. Nothing is wanted any more.
 struct FinishWord {
   std::string outcome;  ///< "max steps", "finished", "stopped", "failed".
@@ -92,7 +97,8 @@ struct WaitedWord {
 };
 /// Shorter waits are not worth a word.
 constexpr std::chrono::milliseconds kWaitedLeast{1};
-using WorkerReport = std::variant<TopicWord, WantWord, SettledWord, FinishWord, WaitedWord>;
+using WorkerReport =
+    std::variant<TopicWord, WantWord, SettledWord, BeginWord, FinishWord, WaitedWord>;
 
 /// Answered when so many have settled.
 struct ReadyRequest {

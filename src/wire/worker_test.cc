@@ -13,7 +13,7 @@ TEST(WorkerReport, IsReadAsItWasWritten) {
        {WorkerReport(TopicWord{.name = "a \"b\" ::*", .type = "json"}),
         WorkerReport(WantWord{.name = "metrics.*", .wanted = true}),
         WorkerReport(WantWord{.name = "x", .wanted = false}), WorkerReport(SettledWord{}),
-        WorkerReport(FinishWord{.outcome = "failed", .why = "boom"}),
+        WorkerReport(BeginWord{}), WorkerReport(FinishWord{.outcome = "failed", .why = "boom"}),
         WorkerReport(WaitedWord{.name = "exchange.collector", .ms = 12, .from = 0}),
         WorkerReport(WaitedWord{.name = "go", .ms = 60'000})}) {
     EXPECT_EQ(read_worker_report(to_fields(report)).value(), report);
@@ -56,8 +56,9 @@ TEST(WorkerOrder, IsReadAsItWasWritten) {
 
 TEST(WorkerWord, ThatIsWrongIsNamed) {
   const auto fault = [](const char* fields) { return read_worker_report(fields).error().message; };
-  EXPECT_EQ(fault(R"({"word":"sing"})"),
-            "report: 'word' must be topic, want, want-not, settled, finish or waited, not 'sing'");
+  EXPECT_EQ(
+      fault(R"({"word":"sing"})"),
+      "report: 'word' must be topic, want, want-not, settled, begin, finish or waited, not 'sing'");
   EXPECT_EQ(fault(R"({"word":"want"})"), "report: 'name' must be the name of an event");
   EXPECT_EQ(fault(R"({"word":"want","name":7})"), "report: 'name' must be text");
   EXPECT_EQ(read_worker_request(R"({"word":"ready","workers":-1})").error().message,

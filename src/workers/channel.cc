@@ -95,7 +95,7 @@ Channel::~Channel() { close(); }
 
 void Channel::close() {
   // What was emitted last is to arrive; where nobody is there it is seen at once.
-  if (!over_) static_cast<void>(sender_.flush());
+  flush();
   socket_.shut_down();
   if (reader_.joinable() && reader_.get_id() != std::this_thread::get_id()) reader_.join();
 }
@@ -124,6 +124,11 @@ void Channel::report(const wire::WorkerReport& report) {
   // Where nobody is there any more, the reading thread finds it out.
   [[maybe_unused]] const Result<void> said =
       say(wire::FrameKind::Report, 0, wire::to_fields(report));
+}
+
+void Channel::flush() {
+  // Where nobody is there any more, the reading thread finds it out.
+  if (!over_) static_cast<void>(sender_.flush());
 }
 
 void Channel::settle() {

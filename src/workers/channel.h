@@ -67,6 +67,8 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   /// An error in a listener: the answer would wait for it to return.
   Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, const std::stop_token& stop);
   void report(const wire::WorkerReport& report);
+  /// Waits until all that was said before has gone, so that it comes although the process exits.
+  void flush();
 
   /// In memory that others can map: it goes to them without a copy.
   ranks::SharedArenas& arenas() { return *arenas_; }

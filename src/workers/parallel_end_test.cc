@@ -88,6 +88,34 @@ TEST(ParallelEnd, TellsHowAWorkerThatWasKilledEnded) {
   EXPECT_THAT(result.failures[0].what, HasSubstr("was killed by signal 9"));
 }
 
+TEST(ParallelEnd, CountsAWorkerAsFailedThatExitsWithZeroInAStep) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop);
+    loop.use("step", [&](Train& it) {
+      if (worker.node() == 1 && ++it.count == 10) std::_Exit(0);
+    });
+    const std::string why = "worker 1 failed: ended while its pipeline ran";
+    const RunResult ended = loop.run();
+    need(ended.why == why, why + ", and not " + ended.why);
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_EQ(result.failures[0].what, "ended while its pipeline ran");
+}
+
+TEST(ParallelEnd, CountsAWorkerAsFinishedThatExitsWithZeroBehindItsPipelines) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop, follow_nobody);
+    loop.use("step", [](Train&) {});
+    need(static_cast<bool>(loop.run({.max_steps = 3})), "a run");
+    need(static_cast<bool>(loop.run({.max_steps = 3})), "another run");
+    std::_Exit(0);
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(ParallelEnd, LetsAWorkerThatFailsBeginAgainAndRejoin) {
   ParallelOptions options = quiet(2);
   options.auto_recover = true;

@@ -138,9 +138,19 @@ void ParallelRun::make_router(std::unique_ptr<const Router::Options::Elsewhere> 
           .topology = options_.topology,
           .queue = options_.queue,
           .nodes = std::move(nodes),
+          .on_begin =
+              [this](int node) {
+                Life* const life = life_of_node(node);
+                if (life == nullptr) return;
+                life->in_pipeline = true;
+                life->finish.reset();
+              },
           .on_finish =
               [this](int node, const wire::FinishWord& word) {
-                if (Life* const life = life_of_node(node)) life->finish = word;
+                Life* const life = life_of_node(node);
+                if (life == nullptr) return;
+                life->in_pipeline = false;
+                life->finish = word;
               },
           .on_refused = [this](int node, const std::string& why) { cut_off_worker(node, why); },
           .note = [this](const std::string& what) { note(what); },

@@ -256,6 +256,7 @@ void ParallelRun::start(Life& life) {
   life.running = true;
   life.listens = false;
   life.refused.clear();
+  life.in_pipeline = false;
   life.finish.reset();
   life.printed.reset();  // Until it has begun there may be the log of another run.
   waits_.begins(life.plan.node, life.number, sys::EventLoop::now());
@@ -348,9 +349,12 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
   // What it said last is in its socket.
   router_->catch_up(life.plan.node);
   const auto* const exit = std::get_if<model::ExitedWith>(&end);
-  const bool well = exit != nullptr && exit->code == 0;
-  const wire::FinishWord finish = life.finish.value_or(wire::FinishWord{
-      .outcome = well ? "finished" : "failed", .why = well ? "" : ranks::end_text(end)});
+  const bool is_zero = exit != nullptr && exit->code == 0;
+  // A step that calls exit(0) ends nothing well.
+  const bool well = is_zero && !life.in_pipeline;
+  const std::string how = is_zero ? "ended while its pipeline ran" : ranks::end_text(end);
+  const wire::FinishWord finish = life.finish.value_or(
+      wire::FinishWord{.outcome = well ? "finished" : "failed", .why = well ? "" : how});
   const bool was_told = result_.stopped || !result_.failures.empty() || !cut_off_.empty();
   if (!life.refused.empty() && !was_told) {
     return has_failed(life, "it was cut off: " + life.refused);
@@ -360,12 +364,12 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
     // A crash is reported as failed, also while all workers are ending.
     if (!well) {
       return router_->has_ended(life.plan.node, Presence::Failed, "failed",
-                                life.finish ? finish.why : ranks::end_text(end));
+                                life.finish ? finish.why : how);
     }
     return router_->has_ended(life.plan.node, Presence::Finished, finish.outcome, finish.why);
   }
   const bool threw = exit != nullptr && finish.outcome == "failed" && !finish.why.empty();
-  has_failed(life, threw ? finish.why : ranks::end_text(end));
+  has_failed(life, threw ? finish.why : how);
 }
 
 void ParallelRun::has_lived(const Life& life, const std::string& outcome) {

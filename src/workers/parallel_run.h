@@ -70,8 +70,9 @@ class ParallelRun {
     std::uint32_t number = 0;  ///< 1, 2, ...: which life it is.
     std::string token;         ///< Of this life; good for one connection.
     bool running = false;
-    bool listens = false;  ///< It has joined: it hears that it is to end.
-    std::string refused;   ///< Why it was cut off, whatever it does since.
+    bool listens = false;      ///< It has joined: it hears that it is to end.
+    std::string refused;       ///< Why it was cut off, whatever it does since.
+    bool in_pipeline = false;  ///< The pipeline that it began last has not finished.
     std::optional<wire::FinishWord> finish;
     std::optional<sys::EventLoop::TimerId> timer;
     std::unique_ptr<sys::Tail> printed;

@@ -238,6 +238,10 @@ Result<void> Router::take_report(RouterPeer& peer, const wire::WorkerReport& rep
         open_if_all_are_settled();
         return {};
       },
+      [&](const wire::BeginWord&) -> Result<void> {
+        options_.on_begin(peer.node);
+        return {};
+      },
       [&](const wire::FinishWord& it) -> Result<void> {
         options_.on_finish(peer.node, it);
         return {};

@@ -49,6 +49,8 @@ class Router {
     Topology topology = Topology::Mesh;
     QueueLimits queue;
     std::map<int, std::vector<std::string>> nodes;  ///< And their roles.
+    /// A pipeline of the worker begins to run.
+    std::function<void(int node)> on_begin;
     /// The worker says that what it does has ended.
     std::function<void(int node, const wire::FinishWord&)> on_finish;
     /// It does not speak the protocol, or reads nothing of what it asked for: it is cut off.
@@ -79,7 +81,8 @@ class Router {
 
   /// A worker in one of its lives, which has been welcomed.
   void admit(int node, std::uint32_t life, sys::Descriptor socket);
-  /// Takes what it has said and was not looked at yet.
+  /// Takes what it has said and was not looked at yet. Where events of it wait for room, on_begin and
+  /// on_finish are called for the words behind them, and once more when these are taken.
   void catch_up(int node);
   /// Takes the outcome of a worker whose process has ended; Awaited when it starts again.
   void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
@@ -135,6 +138,8 @@ class Router {
   Result<void> take(RouterPeer& peer, const wire::FramePrefix& prefix, std::string_view frame);
   Result<void> take_event(RouterPeer& peer, const wire::FramePrefix& prefix,
                           std::string_view frame);
+  /// Calls on_begin and on_finish for what has come of it and is not taken.
+  void look_ahead(const RouterPeer& peer);
   /// Nothing is read of it for now.
   void pause(RouterPeer& peer);
   Result<void> take_report(RouterPeer& peer, const wire::WorkerReport& report);

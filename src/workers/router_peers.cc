@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <sys/socket.h>
@@ -263,7 +264,26 @@ void Router::catch_up(int node) {
     const std::uint64_t before = peer->reads;
     read(*peer);
     const RouterPeer* const still = find(node);
-    if (still != nullptr && (still->waits || still->reads == before)) return;
+    if (still != nullptr && still->reads == before) return look_ahead(*still);
+  }
+}
+
+void Router::look_ahead(const RouterPeer& peer) {
+  std::string_view rest = peer.bytes;
+  while (true) {
+    const auto prefix = wire::read_prefix(rest, wire::kWorkerLimits);
+    // A violation of the protocol is found when it is taken.
+    if (!prefix || !*prefix || rest.size() < (*prefix)->bytes()) return;
+    const std::string_view frame = rest.substr(0, (*prefix)->bytes());
+    rest.remove_prefix(frame.size());
+    if ((*prefix)->kind != wire::FrameKind::Report) continue;
+    const auto whole = wire::read_frame(**prefix, frame);
+    if (!whole) return;
+    const auto report = wire::read_worker_report(whole->fields);
+    if (!report) return;
+    if (std::holds_alternative<wire::BeginWord>(*report)) options_.on_begin(peer.node);
+    const auto* const finish = std::get_if<wire::FinishWord>(&*report);
+    if (finish != nullptr) options_.on_finish(peer.node, *finish);
   }
 }
 

@@ -252,6 +252,26 @@ TEST(Router, ReleasesTheMemoryOfDroppedEventsAndBringsThatOfTheOthers) {
   EXPECT_EQ(released[1] + released[2], (2U * kEach) - received);
 }
 
+/// The process has exited: whether its pipeline had ended is known before its events have gone.
+TEST(Router, ReportsAnEndOfAPipelineThatIsBehindEventsWhichWaitForRoom) {
+  std::vector<std::string> reported;
+  Router::Options options{.queue = {.events_max = 4}, .nodes = {{0, {}}, {1, {}}}};
+  options.on_begin = [&](int node) { reported.push_back("begin " + std::to_string(node)); };
+  options.on_finish = [&](int node, const wire::FinishWord& it) {
+    reported.push_back("finish " + std::to_string(node) + ": " + it.outcome);
+  };
+  RoutedRun run;
+  run.start(std::move(options));
+  run.connections.at(0).report(wire::BeginWord{});
+  for (std::uint64_t number = 1; run.router->open_waits().empty(); ++number) {
+    run.emit(0, number, number);
+  }
+  run.connections.at(0).report(wire::FinishWord{.outcome = "max steps"});
+  EXPECT_EQ(reported, (std::vector<std::string>{"begin 0"}));
+  run.router->catch_up(0);
+  EXPECT_EQ(reported, (std::vector<std::string>{"begin 0", "finish 0: max steps"}));
+}
+
 TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
   RunOfTwoMachines run({.events_max = 4, .when_full = WhenFull::Fail});
   run.says(NeedWord{.node = 2, .name = "n"});

@@ -142,6 +142,7 @@ void WorkerState::finish(const wire::FinishWord& word) {
   const std::string why = valid_utf8(word.why);
   channel->report(wire::FinishWord{.outcome = word.outcome,
                                    .why = std::string(utf8_prefix(why, wire::kFinishWhyBytesMax))});
+  channel->flush();
 }
 
 template <class P>
@@ -225,6 +226,8 @@ void WorkerState::follow(const Connected& connected, const wire::PeerWord& word)
 
 void WorkerState::run_begins(const PipelineBase& loop) {
   channel->settle();
+  channel->report(wire::BeginWord{});
+  channel->flush();
   // What came before this run ends it, too: that all workers end, and one that has ended, of which
   // nothing will come.
   const std::scoped_lock lock(mutex_);
