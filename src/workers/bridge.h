@@ -17,6 +17,8 @@ class Bridge {
  public:
   struct Listener {
     std::function<void(std::string_view message)> on_message;
+    /// No machine that has begun the run has received what was sent to it.
+    std::function<void()> on_no_hub;
     /// Nothing goes through now; or it does again, and what was sent may be lost.
     std::function<void(bool is_up)> on_change;
     /// It will not come back: why.
@@ -32,7 +34,7 @@ class Bridge {
 
   virtual void start(Listener listener) = 0;
   virtual void send(MachineId to, std::string_view message) = 0;
-  /// To the machine that has begun the run, whoever that is.
+  /// To the machine that has begun the run, whoever that is; this machine itself does not count.
   virtual void send_to_hub(std::string_view message) = 0;
   [[nodiscard]] virtual std::size_t message_bytes_max() const = 0;
   /// "127.0.0.1:4222"

@@ -54,6 +54,7 @@ Duration Machines::show_every() const {
 void Machines::start() {
   bridge_->start(
       {.on_message = [this](std::string_view message) { take(message); },
+       .on_no_hub = [this] { is_alone_ = true; },
        .on_change = [this](bool is_up) { change(is_up); },
        .on_end = [this](const std::string& why) { broken("NATS: " + why); },
        .on_trouble = [this](const std::string& what) { options_.note("NATS: " + what); }});

@@ -55,6 +55,8 @@ class Machines {
   void came(const CameWord& word);
   void left(int number, const std::string& why);
 
+  /// No other machine had begun the run when this one did.
+  [[nodiscard]] bool is_alone() const { return is_alone_; }
   /// Whether a machine whose workers have not all ended was heard in the last `within`. True while no
   /// server can be reached.
   [[nodiscard]] bool is_any_heard(Duration within) const;
@@ -85,6 +87,7 @@ class Machines {
   std::map<MachineId, std::unique_ptr<Machine>> machines_;
   int last_number_ = 0;
   bool joined_ = false;
+  bool is_alone_ = false;
   bool leaves_ = false;
   bool is_broken_ = false;
   int strays_ = 0;

@@ -175,7 +175,12 @@ class NatsBridge final : public Bridge {
     publish(subject_of_machine(options_.run, to), message);
   }
   void send_to_hub(std::string_view message) override {
-    publish(subject_of_hub(options_.run), message);
+    // The server answers for a subject to which nobody subscribes, if there is where to answer to.
+    const std::string own = subject_of_machine(options_.run, options_.own);
+    static_cast<void>(library_.publish_request(connection_, subject_of_hub(options_.run).c_str(),
+                                               own.c_str(), message.data(),
+                                               static_cast<int>(message.size())));
+    write_what_waits();
   }
   [[nodiscard]] std::size_t message_bytes_max() const override { return message_bytes_max_; }
   [[nodiscard]] std::string name() const override {
@@ -377,6 +382,10 @@ void NatsBridge::take_messages(natsSubscription* of) {
     natsMsg* message = nullptr;
     const natsStatus status = library_.next_message(&message, of, 0);
     if (status == NATS_SLOW_CONSUMER) continue;  // What was too much comes again.
+    if (status == NATS_NO_RESPONDERS) {
+      listener_.on_no_hub();
+      continue;
+    }
     if (status != NATS_OK) return;
     const std::unique_ptr<natsMsg, void (*)(natsMsg*)> own(message, library_.message_destroy);
     const char* const data = library_.data(message);

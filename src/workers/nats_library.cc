@@ -44,6 +44,7 @@ bool find_all(void* in, NatsLibrary& to) {
          find_function(in, "natsConnection_ProcessReadEvent", to.process_read) &&
          find_function(in, "natsConnection_ProcessWriteEvent", to.process_write) &&
          find_function(in, "natsConnection_Publish", to.publish) &&
+         find_function(in, "natsConnection_PublishRequest", to.publish_request) &&
          find_function(in, "natsConnection_GetMaxPayload", to.max_payload) &&
          find_function(in, "natsConnection_GetLastError", to.last_error_of) &&
          find_function(in, "natsConnection_Close", to.close) &&

@@ -39,6 +39,7 @@ struct NatsLibrary {
   decltype(&::natsConnection_ProcessReadEvent) process_read = nullptr;
   decltype(&::natsConnection_ProcessWriteEvent) process_write = nullptr;
   decltype(&::natsConnection_Publish) publish = nullptr;
+  decltype(&::natsConnection_PublishRequest) publish_request = nullptr;
   decltype(&::natsConnection_GetMaxPayload) max_payload = nullptr;
   decltype(&::natsConnection_GetLastError) last_error_of = nullptr;
   decltype(&::natsConnection_Close) close = nullptr;

@@ -19,6 +19,9 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "base/time.h"
+#include "sys/event_loop.h"
+#include "sys/test_wait.h"
 #include "trainyard/buffer.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
@@ -26,6 +29,8 @@
 #include "trainyard/worker.h"
 #include "workers/datagram.h"
 #include "workers/nats_address.h"
+#include "workers/nats_bridge.h"
+#include "workers/parallel_options.h"
 #include "workers/test_nats.h"
 #include "workers/test_workers.h"
 
@@ -302,6 +307,28 @@ TEST(Nats, WaitsForAServerThatIsNotThereYet) {
   const NatsServer server("", port);
   EXPECT_EQ(first.result(), "well") << first.notes();
   EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
+TEST(Nats, ReportsThatNobodyHasBegunTheRun) {
+  const NatsServer server;
+  sys::EventLoop loop;
+  const auto bridge = connect_nats(loop, {.servers = plan_servers(begins(server, 1, 1)).value(),
+                                          .nats = {},
+                                          .run = "test",
+                                          .own = 1,
+                                          .is_hub = true});
+  ASSERT_TRUE(bridge) << bridge.error().why;
+  bool is_reported = false;
+  (*bridge)->start({.on_message = [](std::string_view) { ADD_FAILURE() << "its own message"; },
+                    .on_no_hub = [&] { is_reported = true; },
+                    .on_change = [](bool) {},
+                    .on_end = [](const std::string& why) { ADD_FAILURE() << why; },
+                    .on_trouble = [](const std::string& what) { ADD_FAILURE() << what; }});
+  (*bridge)->send_to_hub("a greeting");
+  EXPECT_TRUE(sys::eventually([&] {
+    loop.run_once(Duration(1));
+    return is_reported;
+  }));
 }
 
 TEST(Nats, LetsNobodyBeginARunThatHasBegun) {

@@ -36,8 +36,8 @@ constexpr Duration kLeaveWithin{5'000};
 /// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
-/// Refusals of a machine that begins the run come in about the time of two messages.
-constexpr Duration kRefusedWithin{300};
+/// So long is waited for a refusal where somebody receives what is sent to the run, and says nothing.
+constexpr Duration kRefusedWithin{1'000};
 constexpr Duration kLookAtOthersEvery{500};
 
 MachineId random_id() {
@@ -90,7 +90,9 @@ Result<void> ParallelRun::attach() {
 void ParallelRun::wait_for_refusal() {
   bool is_time = false;
   const auto timer = loop_.after(kRefusedWithin, [&is_time] { is_time = true; });
-  while (!is_time && !ending_ && broken_.empty()) loop_.run_once(std::nullopt);
+  while (!is_time && !machines_->is_alone() && !ending_ && broken_.empty()) {
+    loop_.run_once(std::nullopt);
+  }
   if (!is_time) loop_.cancel(timer);
 }
 

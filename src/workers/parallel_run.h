@@ -84,8 +84,8 @@ class ParallelRun {
   /// Where servers are not there yet they are waited for.
   Result<void> attach();
   std::expected<std::unique_ptr<Bridge>, NoNats> wait_for_servers(const NatsBridgeOptions& servers);
-  /// Waits a moment for who has begun the run already, or does not let this user publish: before
-  /// anything is started. What refuses later ends what runs then.
+  /// Waits until it is known that nobody has begun the run, or who has refuses it, or this user may
+  /// not publish: before anything is started. What refuses later ends what runs then.
   void wait_for_refusal();
   /// Waits until this machine is let in; what it is told then.
   void join_others();
