@@ -62,7 +62,7 @@ Result<RunLogs> RunLogs::take(const std::string& directory) {
         lock.error().message)});
   }
   const auto stems = stems_of_former_run(directory);
-  std::vector<std::string> former;
+  std::vector<std::string> former_logs;
   for (const std::string& name : sys::names_in(directory)) {
     const bool is_record = name == wire::kRecordName;
     if (!is_record && !is_log(name)) continue;
@@ -72,11 +72,18 @@ Result<RunLogs> RunLogs::take(const std::string& directory) {
           "(--logs), or move the file",
           directory, name)});
     }
-    former.push_back(name);
+    if (!is_record) former_logs.push_back(name);
   }
-  for (const std::string& name : former) {
+  // The record goes last: a log without one is refused.
+  bool any_stays = false;
+  for (const std::string& name : former_logs) {
     std::error_code error;  // One that stays is written over.
     std::filesystem::remove(std::filesystem::path(directory) / name, error);
+    any_stays = any_stays || error;
+  }
+  std::error_code error;
+  if (!any_stays) {
+    std::filesystem::remove(std::filesystem::path(directory) / wire::kRecordName, error);
   }
   RunLogs logs(directory);
   logs.lock_ = std::move(*lock);

@@ -1,5 +1,6 @@
 #include "workers/run_logs.h"
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::UnorderedElementsAre;
 using testing::UnorderedElementsAreArray;
 
 std::string record_of(const std::vector<int>& nodes) {
@@ -54,6 +56,21 @@ TEST(RunLogs, OfTheRunBeforeGoAndNothingElse) {
   std::vector<std::string> expected = mine;
   expected.emplace_back(".workers.lock");
   EXPECT_THAT(sys::names_in(directory.path()), UnorderedElementsAreArray(expected));
+}
+
+TEST(RunLogs, KeepTheRecordAsLongAsALogOfItIsThere) {
+  const sys::TemporaryDirectory directory;
+  std::ofstream(directory / "workers.json") << record_of({0, 1});
+  std::ofstream(directory / "worker-0.log") << "old";
+  // It cannot be removed.
+  std::filesystem::create_directory(directory / "worker-1.log");
+  std::ofstream(directory / "worker-1.log/file") << "x";
+  for (int i = 0; i < 2; ++i) {
+    const auto logs = RunLogs::take(directory.path());
+    ASSERT_TRUE(logs) << logs.error().message;
+    EXPECT_THAT(sys::names_in(directory.path()),
+                UnorderedElementsAre(".workers.lock", "worker-1.log", "workers.json"));
+  }
 }
 
 TEST(RunLogs, AreNotTakenWhereAFileOfSomethingElseWouldBeLost) {
