@@ -86,8 +86,9 @@ class WorkerState;
 class Worker {
  public:
   /// A program that `trainyard parallel` or parallel() has started. Where nobody has: one worker by
-  /// itself, so that a program runs without them, too. An error: it is not let in. Takes its
-  /// variables out of the environment; once a process, while it has one thread.
+  /// itself, so that a program runs without them, too. Takes its variables out of the environment;
+  /// once a process, while it has one thread. An error: it is not let in, or this process is a
+  /// worker already, as in what parallel() calls.
   static Result<Worker> from_environment();
   /// One by itself, for what works with and without others.
   static Worker alone();

@@ -71,6 +71,16 @@ TEST(Parallel, RunsAsManyAsAreAskedForAndTheyKnowWhoTheyAre) {
   EXPECT_EQ(text("2"), "9 3 50517 distributed node.9 gpu 11");
 }
 
+TEST(Parallel, LetsAProcessBeNoSecondWorker) {
+  const auto result = parallel(quiet(2), [](Worker&) {
+    const auto again = Worker::from_environment();
+    need(!again, "an error");
+    const std::string why = "Worker::from_environment() was called already in this process";
+    need(again.error().message.starts_with(why), why + ", and not " + again.error().message);
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(Parallel, RunsOneAloneInThisProcess) {
   int here = 0;
   const auto result = parallel(quiet(1), [&](Worker& worker) {

@@ -1,7 +1,9 @@
 #include "trainyard/worker.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <memory>
@@ -24,6 +26,7 @@
 #include "link/greeting.h"
 #include "pipeline/bus_remote.h"
 #include "sys/environment.h"
+#include "sys/this_process.h"
 #include "trainyard/buffer.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
@@ -302,7 +305,16 @@ namespace trainyard {
 Result<Worker> Worker::from_environment() {
   const auto text = sys::variable(workers::kPlaceVariable);
   const auto token = sys::variable(workers::kTokenVariable);
+  // A fact of the process, as its environment is. A fork of it is another process.
+  static std::atomic<std::int64_t> worker_process = 0;
+  const std::int64_t process = sys::own_pid();
+  if (!text && worker_process == process) {
+    return std::unexpected(
+        Error{"Worker::from_environment() was called already in this process, which is one worker: "
+              "keep what it returned, or use Worker::alone()"});
+  }
   if (!text) return workers::WorkerState::join({});
+  worker_process = process;
   // What this process starts is no worker.
   for (const char* const name : {workers::kPlaceVariable, workers::kTokenVariable}) {
     sys::set_variable(std::string(name) + "=");
