@@ -250,6 +250,10 @@ std::size_t BusState::emit(const Emission& emission, Reach reach) {
   return emit_here(emission);
 }
 
+void BusState::notify(const Emission& emission) {
+  if (!stopped_.load(std::memory_order_acquire)) emit_here(emission);
+}
+
 std::size_t BusState::emit_here(const Emission& emission) {
   if (any_patterns_.load(std::memory_order_relaxed)) [[unlikely]]
     emit_to_patterns(emission);

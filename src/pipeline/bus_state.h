@@ -64,6 +64,9 @@ class BusState {
     const void* payload;
   };
   std::size_t emit(const Emission& emission, Reach reach);
+  /// Calls the listeners here for an event that no code of the user emits. Unlike emit(), no error
+  /// after the bus has stopped.
+  void notify(const Emission& emission);
   /// What came from another process. Of a name that nobody here listens to: nothing, but that it is
   /// kept if it is retained.
   void deliver_remote(std::string_view name, std::string_view type, const RemotePayload& payload,

@@ -18,6 +18,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/bus_remote.h"
+#include "pipeline/bus_state.h"
 #include "trainyard/event.h"
 
 namespace trainyard::pipeline {
@@ -469,6 +471,23 @@ TEST(EventBusStop, TellsWhatIsEmittedAfterwards) {
   EXPECT_EQ(it.bus.emit(kNumber, 1), 0U);
   EXPECT_EQ(calls, 0);
   EXPECT_THAT(it.errors, ElementsAre("number: was emitted after the bus had stopped"));
+}
+
+TEST(EventBusStop, IsNoErrorForAnEventThatTheUserDoesNotEmit) {
+  Bus it;
+  int calls = 0;
+  const Subscription heard = it.bus.on(kNumber, [&](int) { ++calls; });
+  const auto state = detail::BusAccess::state_of(it.bus);
+  const int payload = 1;
+  const detail::BusState::Emission emission{.name = kNumber.name,
+                                            .type = detail::kPayloadType<int>,
+                                            .codec = nullptr,
+                                            .payload = &payload};
+  state->notify(emission);
+  it.bus.stop();
+  state->notify(emission);
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(it.errors, ElementsAre());
 }
 
 TEST(EventBusStop, MayBeDoneByAListener) {

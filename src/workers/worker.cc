@@ -155,11 +155,10 @@ void WorkerState::tell(const Event<P>& event, const P& payload) {
     return connected_;
   };
   for (const Connected& each : connected()) {
-    each.bus->emit({.name = event.name,
-                    .type = detail::kPayloadType<P>,
-                    .codec = nullptr,
-                    .payload = &payload},
-                   {.others = false});
+    each.bus->notify({.name = event.name,
+                      .type = detail::kPayloadType<P>,
+                      .codec = nullptr,
+                      .payload = &payload});
   }
 }
 
