@@ -294,8 +294,9 @@ void Machines::tick() {
 }
 
 bool Machines::is_any_heard(Duration within) const {
-  if (down_since_ || router_ == nullptr) return true;
+  if (router_ == nullptr) return true;
   const Duration now = sys::EventLoop::now();
+  if (down_since_) return now - *down_since_ < within;
   return std::ranges::any_of(machines_, [&](const auto& it) {
     return router_->is_anybody_at(*it.second) && now - it.second->heard_at() < within;
   });

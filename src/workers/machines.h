@@ -57,8 +57,8 @@ class Machines {
 
   /// No other machine had begun the run when this one did.
   [[nodiscard]] bool is_alone() const { return is_alone_; }
-  /// Whether a machine whose workers have not all ended was heard in the last `within`. True while no
-  /// server can be reached.
+  /// Whether a machine whose workers have not all ended was heard in the last `within`, or the
+  /// connection to the servers was lost since then.
   [[nodiscard]] bool is_any_heard(Duration within) const;
 
   /// Says that it leaves, the first time. True when all have heard all that was sent to them.
