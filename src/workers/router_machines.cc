@@ -321,9 +321,14 @@ void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
     return say_refused(*to, {.topic = topic, .node = word.node, .only = {}, .why = word.why},
                        word.count);
   }
+  // A worker that hears none of that machine has lost nothing.
+  const auto hears_any = [&](int node) {
+    return std::ranges::any_of(peer.machine->entry().nodes,
+                               [&](const MachineNode& it) { return routes_.hears(it.node, node); });
+  };
   for (const int node : routes_.wanting(topic)) {
     RouterPeer* const to = find(node);
-    if (to == nullptr || to->machine != nullptr) continue;
+    if (to == nullptr || to->machine != nullptr || !hears_any(node)) continue;
     to->outbox.add_lost(topic, word.count);
     dirty_.insert(node);
   }

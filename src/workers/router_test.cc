@@ -136,11 +136,12 @@ class Silence final : public Bridge {
   [[nodiscard]] std::string name() const override { return "nowhere"; }
 };
 
-/// One worker here, and three of another machine, to which nothing goes: what it says is taken as
-/// if it had come.
+/// Worker 0 here, and three of another machine, to which nothing goes: what it says is taken as if
+/// it had come. In a star worker 1 is here, too, and worker 0 in the middle.
 struct RunOfTwoMachines : RoutedRun {
-  explicit RunOfTwoMachines(const QueueLimits& queue) {
-    Router::Options options{.queue = queue, .nodes = {{0, {}}}};
+  explicit RunOfTwoMachines(const QueueLimits& queue, Topology topology = Topology::Mesh) {
+    Router::Options options{.topology = topology, .queue = queue, .nodes = {{0, {}}}};
+    if (topology == Topology::Star) options.nodes[1] = {};
     options.elsewhere = std::make_unique<const Router::Options::Elsewhere>();
     start(std::move(options));
     other.set_up(false, Duration(0));
@@ -300,6 +301,16 @@ TEST(Router, ReportsEventsDroppedOnAnotherMachineBeforeWhatComesAfterThem) {
   EXPECT_EQ(received.events, 2U);
   EXPECT_EQ(received.dropped, 5U);
   EXPECT_TRUE(received.in_order);
+}
+
+TEST(Router, ReportsEventsDroppedOnAnotherMachineToTheWorkersThatHearIt) {
+  RunOfTwoMachines run({.when_full = WhenFull::DropOldest}, Topology::Star);
+  run.says(wire::WorkerOrder(wire::LostWord{.name = "n", .node = 2, .count = 5}));
+  run.emit(0, 1, 1);
+  EXPECT_EQ(Received(run.connections.at(0).all()).dropped, 5U);
+  const Received beside(run.connections.at(1).all());
+  EXPECT_EQ(beside.events, 1U) << "of worker 0";
+  EXPECT_EQ(beside.dropped, 0U);
 }
 
 }  // namespace
