@@ -173,27 +173,40 @@ std::vector<json> looks_with_rates() {
   return now;
 }
 
-std::string worker_line(const json& worker) {
+std::string roles_of(const json& worker) {
   const auto roles = worker.value("roles", std::vector<std::string>());
+  if (roles.empty()) return "-";
+  return report::plain(fmt::format("{}", fmt::join(roles, ",")));
+}
+
+/// Neither before they were ready for the first time, nor while one is to begin again.
+bool are_all_ready(const json& parallel) {
+  return parallel.value("open", false) &&
+         std::ranges::none_of(parallel["workers"], [](const json& worker) {
+           const std::string presence = worker.value("presence", "");
+           return presence == "awaited" || presence == "joined";
+         });
+}
+
+std::string worker_line(const json& worker) {
   const auto waits = worker.value("waits_for", std::vector<int>());
   if (!worker.contains("events_in")) {
-    return fmt::format("{:>6}  {:<12} {}\n", worker.value("node", 0),
-                       roles.empty() ? "-" : fmt::format("{}", fmt::join(roles, ",")),
+    return fmt::format("{:>6}  {:<12} {}\n", worker.value("node", 0), roles_of(worker),
                        worker.value("presence", ""));
   }
-  std::string line = fmt::format(
-      "{:>6}  {:<12} {:<9} {:>4}  {:>10.0f}/s {:>10.0f}/s  {:>7}  {:>8} {:>8}",
-      worker.value("node", 0), roles.empty() ? "-" : fmt::format("{}", fmt::join(roles, ",")),
-      worker.value("presence", ""), worker.value("life", 0), worker.value("events_in_per_s", 0.0),
-      worker.value("events_out_per_s", 0.0), worker.value("queued_events", 0U),
-      worker.value("dropped", 0U), worker.value("refused", 0U));
+  std::string line =
+      fmt::format("{:>6}  {:<12} {:<9} {:>4}  {:>10.0f}/s {:>10.0f}/s  {:>7}  {:>8} {:>8}",
+                  worker.value("node", 0), roles_of(worker), worker.value("presence", ""),
+                  worker.value("life", 0), worker.value("events_in_per_s", 0.0),
+                  worker.value("events_out_per_s", 0.0), worker.value("queued_events", 0U),
+                  worker.value("dropped", 0U), worker.value("refused", 0U));
   if (!waits.empty()) line += fmt::format("  waits for {}", fmt::join(waits, ", "));
   return line + "\n";
 }
 
 std::string machine_line(const json& machine) {
   return fmt::format("machine {}: workers {}, heard of {} ms ago, {} events queued\n",
-                     machine.value("host", ""),
+                     report::plain(machine.value("host", "")),
                      fmt::join(machine.value("nodes", std::vector<int>()), ", "),
                      machine.value("heard_ms", 0), machine.value("queued_events", 0U));
 }
@@ -226,14 +239,14 @@ std::string table_of(const json& run) {
   const json& parallel = run["parallel"];
   std::string text =
       fmt::format("process {}: {}, {}\n", run.value("process", 0), parallel.value("topology", ""),
-                  parallel.value("open", false) ? "all are ready" : "not all are ready yet");
+                  are_all_ready(parallel) ? "all are ready" : "not all are ready yet");
   text += origin_of(run);
   text += fmt::format("{:>6}  {:<12} {:<9} {:>4}  {:>12} {:>12}  {:>7}  {:>8} {:>8}\n", "worker",
                       "roles", "presence", "life", "sends", "gets", "queued", "dropped", "refused");
   for (const json& worker : parallel["workers"]) text += worker_line(worker);
   for (const json& machine : parallel["machines"]) text += machine_line(machine);
   for (const json& barrier : parallel["barriers"]) {
-    text += fmt::format("barrier '{}': {} wait for {}\n", barrier.value("name", ""),
+    text += fmt::format("barrier '{}': {} wait for {}\n", report::plain(barrier.value("name", "")),
                         fmt::join(barrier.value("arrived", std::vector<int>()), ", "),
                         fmt::join(barrier.value("missing", std::vector<int>()), ", "));
   }

@@ -129,6 +129,26 @@ worker.barrier("end")
         self.assertEqual(process.wait(PATIENCE_S), 143)
         self.assertEqual(self.looks(process), [])
 
+    def test_one_that_is_to_begin_again_is_not_ready_and_what_waits_for_it_is_named_without_control_characters(self):
+        self.write("worker.py", BEGIN + """
+worker.ready()
+if worker.node == 1:
+    sys.exit(3)
+worker.barrier("epoch \\x1b[31m 1", timeout=None)
+""")
+        process = self.start("-n", "2", "--retries", "1", "--retry-delay", "30", "--", PYTHON, "worker.py")
+
+        def barriers():
+            return [barrier for look in self.looks(process) if look["parallel"]["open"] and look["retries"] == 1
+                    for barrier in look["parallel"]["barriers"]]
+        barrier, = self.until("the barrier", barriers)
+        self.assertEqual((barrier["name"], barrier["missing"]), ("epoch \x1b[31m 1", [1]))
+        shown = self.parallel("--status").stdout
+        self.assertIn(f"process {process.pid}: mesh, not all are ready yet\n", shown)
+        self.assertIn("barrier 'epoch [31m 1': 0 wait for 1\n", shown)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE_S), 143)
+
     def test_one_that_is_suspended_is_shown_as_that(self):
         process = self.start("-n", "1", "--", "sh", "-c", "echo up; exec sleep 1000")
         self.assertIn("up", self.next_line(process.stderr))
