@@ -396,27 +396,30 @@ Outbox Router::outbox_for(int node) {
 void Router::refuse(RouterPeer& from, RouterPeer& to, const wire::FramePrefix& prefix,
                     const std::string& why) {
   const int emitter = wire::node_of(prefix.origin);
-  RouterPeer::Refusal refusal{.topic = prefix.topic, .why = why};
+  RouterPeer::Refusal refusal{.topic = prefix.topic, .is_full = why.empty()};
   if (from.machine != nullptr) refusal.only = emitter;
   for (const int node : workers_behind(to, prefix.topic, emitter)) {
     refusal.node = node;
-    say_refused(from, refusal, 1);
+    say_refused(from, refusal, {.count = 1, .why = why});
   }
 }
 
-void Router::say_refused(RouterPeer& to, const RouterPeer::Refusal& what, std::uint64_t count) {
-  to.refusals[what] += count;
+void Router::say_refused(RouterPeer& to, const RouterPeer::Refusal& what,
+                         const RouterPeer::RefusedEvents& events) {
+  RouterPeer::RefusedEvents& all = to.refusals[what];
+  all.count += events.count;
+  all.why = events.why;
   dirty_.insert(to.node);
 }
 
 void Router::tell_refusals(RouterPeer& to) {
-  for (const auto& [what, count] : std::exchange(to.refusals, {})) {
+  for (const auto& [what, events] : std::exchange(to.refusals, {})) {
     if (what.only) say_word(to, OnlyWord{.node = *what.only});
     say(to, wire::LostWord{.name = routes_.find(what.topic)->name,
                            .node = what.node,
-                           .count = count,
+                           .count = events.count,
                            .refused = true,
-                           .why = what.why});
+                           .why = events.why});
   }
 }
 

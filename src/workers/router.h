@@ -201,7 +201,8 @@ class Router {
 
   void say(RouterPeer& to, const wire::WorkerOrder& order);
   /// Soon, together with others of its kind.
-  void say_refused(RouterPeer& to, const RouterPeer::Refusal& what, std::uint64_t count);
+  void say_refused(RouterPeer& to, const RouterPeer::Refusal& what,
+                   const RouterPeer::RefusedEvents& events);
   /// An event of `from` was not put into the queue of `to`. `why` is empty where that was full.
   void refuse(RouterPeer& from, RouterPeer& to, const wire::FramePrefix& prefix,
               const std::string& why);

@@ -318,8 +318,9 @@ void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
   if (word.refused) {
     RouterPeer* const to = only ? find(only->node) : nullptr;
     if (to == nullptr) return;
-    return say_refused(*to, {.topic = topic, .node = word.node, .only = {}, .why = word.why},
-                       word.count);
+    return say_refused(*to,
+                       {.topic = topic, .node = word.node, .only = {}, .is_full = word.why.empty()},
+                       {.count = word.count, .why = word.why});
   }
   // A worker that hears none of that machine has lost nothing.
   const auto hears_any = [&](int node) {

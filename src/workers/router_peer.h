@@ -73,11 +73,15 @@ struct RouterPeer {
     int node = 0;  ///< The worker that they did not reach.
     /// Reported to a machine: the worker of it that emitted them.
     std::optional<int> only = {};
-    std::string why = {};  ///< Empty: the queue was full.
+    bool is_full = false;  ///< Its queue was full.
     auto operator<=>(const Refusal&) const = default;
   };
-  /// Not reported yet: how many.
-  std::map<Refusal, std::uint64_t> refusals;
+  struct RefusedEvents {
+    std::uint64_t count = 0;
+    std::string why = {};  ///< The reason of the last one; empty: the queue was full.
+  };
+  /// Not reported yet. The reason is not in the key: it may be another one for each event.
+  std::map<Refusal, RefusedEvents> refusals;
 
   struct Counts {
     std::uint64_t events_in = 0;

@@ -55,8 +55,9 @@ class Connection {
   }
   /// The descriptors go with the first byte.
   void send(const wire::Frame& frame, std::vector<int> passed = {}) {
-    const std::string bytes = frame_text(frame);
-    std::string_view rest = bytes;
+    send_bytes(frame_text(frame), std::move(passed));
+  }
+  void send_bytes(std::string_view rest, std::vector<int> passed) {
     while (!rest.empty()) {
       const ssize_t count =
           sys::send_with(socket_.get(), rest, passed, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -290,6 +291,30 @@ TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
   EXPECT_EQ(refused(20, 24), (std::map<int, std::uint64_t>{{3, 5}})) << "by the pattern";
   run.says(NeedWord{.node = 3, .name = "[n]", .wanted = false});
   EXPECT_EQ(refused(25, 29), (std::map<int, std::uint64_t>{})) << "nobody there wants it";
+}
+
+TEST(Router, CountsEventsThatAreTooLargeForAnotherMachineInOneReport) {
+  RunOfTwoMachines run({});
+  run.says(NeedWord{.node = 2, .name = "n"});
+  std::string bytes;
+  for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{2}}) {
+    const std::uint64_t size = wire::kEventBuffersBytesMax + number;
+    wire::Frame frame = event_of(0, number);
+    frame.buffers = {wire::shapes_text({{.shared = true, .shape = {0}}})};
+    frame.shared = {{.arena = 1, .offset = 0, .bytes = size}};
+    bytes += frame_text(frame);
+  }
+  const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
+  run.connections.at(0).send_bytes(bytes, {memory.get()});
+  std::vector<std::string> reports;
+  for (const wire::Frame& frame : run.connections.at(0).all()) {
+    if (frame.kind != wire::FrameKind::Order) continue;
+    const wire::WorkerOrder order = wire::read_worker_order(frame.fields).value();
+    const auto* const lost = std::get_if<wire::LostWord>(&order);
+    if (lost != nullptr) reports.push_back(std::to_string(lost->count) + ": " + lost->why);
+  }
+  EXPECT_EQ(reports, (std::vector<std::string>{"2: its buffers have 67108866 bytes, and at most "
+                                               "67108864 can go to another machine"}));
 }
 
 TEST(Router, ReportsEventsDroppedOnAnotherMachineBeforeWhatComesAfterThem) {
