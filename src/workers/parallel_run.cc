@@ -308,13 +308,15 @@ Result<void> ParallelRun::admit(link::ConnectionId connection, const wire::Hello
     return std::unexpected(Error{"it has no token of this run, or that has been used"});
   }
   life->token.clear();
-  loop_.post([this, connection, index = life->index] { take_over(connection, index); });
+  life->arriving = connection;
+  loop_.post([this, &arrived = *life] { take_over(arrived); });
   return {};
 }
 
-void ParallelRun::take_over(link::ConnectionId connection, int index) {
-  Life& life = lives_[static_cast<std::size_t>(index)];
-  auto socket = server_->hand_over(connection);
+void ParallelRun::take_over(Life& life) {
+  const auto connection = std::exchange(life.arriving, std::nullopt);
+  if (!connection) return;
+  auto socket = server_->hand_over(*connection);
   if (!socket) return note(fmt::format("worker {}: {}", life.plan.node, socket.error().message));
   waits_.comes(life.plan.node, sys::EventLoop::now());
   life.listens = true;
@@ -346,7 +348,8 @@ bool ParallelRun::comes_again(const Life& life) const {
 
 void ParallelRun::has_ended(Life& life, const model::End& end) {
   life.running = false;
-  // What it said last is in its socket.
+  // What it said last is in its socket. A process may exit before the router has that.
+  take_over(life);
   router_->catch_up(life.plan.node);
   const auto* const exit = std::get_if<model::ExitedWith>(&end);
   const bool is_zero = exit != nullptr && exit->code == 0;

@@ -67,8 +67,9 @@ class ParallelRun {
   struct Life {
     WorkerPlan plan;
     int index = 0;
-    std::uint32_t number = 0;  ///< 1, 2, ...: which life it is.
-    std::string token;         ///< Of this life; good for one connection.
+    std::uint32_t number = 0;                    ///< 1, 2, ...: which life it is.
+    std::string token;                           ///< Of this life; good for one connection.
+    std::optional<link::ConnectionId> arriving;  ///< Let in, and not with the router yet.
     bool running = false;
     bool listens = false;      ///< It has joined: it hears that it is to end.
     std::string refused;       ///< Why it was cut off, whatever it does since.
@@ -106,7 +107,8 @@ class ParallelRun {
   [[nodiscard]] model::Launch launch_of(const Life& life) const;
   [[nodiscard]] std::string log_of(const Life& life) const;
   [[nodiscard]] Result<void> admit(link::ConnectionId connection, const wire::Hello& hello);
-  void take_over(link::ConnectionId connection, int index);
+  /// Hands the connection that was let in to the router; no effect where it has it already.
+  void take_over(Life& life);
   void take_news(const process::KeeperNews& news);
   void has_ended(Life& life, const model::End& end);
   void has_lived(const Life& life, const std::string& outcome);
