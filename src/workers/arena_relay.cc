@@ -20,6 +20,10 @@
 
 namespace trainyard::workers {
 
+bool ArenaRelay::Known::is_retained() const {
+  return std::ranges::any_of(namings, [](const auto& it) { return it.contains(kRetained); });
+}
+
 Result<void> ArenaRelay::take(End sender, sys::Descriptor descriptor) {
   auto& unnamed = unnamed_[sender];
   // Frames that wait until all are settled have named nothing yet.
@@ -128,6 +132,7 @@ void ArenaRelay::released(End holder, const Arena& arena) {
       namings.erase(naming);
       releases_.push_back(arena);
     }
+    if (known->second.is_orphan && !known->second.is_retained()) known_.erase(known);
     return;
   }
 }
@@ -142,8 +147,10 @@ void ArenaRelay::forget_alias(End receiver, std::uint64_t alias) {
 void ArenaRelay::forget(End end) {
   receivers_.erase(end);
   unnamed_.erase(end);
-  std::erase_if(known_, [&](const auto& it) { return it.first.sender == end; });
+  std::erase_if(known_,
+                [&](const auto& it) { return it.first.sender == end && !it.second.is_retained(); });
   for (auto& [arena, known] : known_) {
+    known.is_orphan = known.is_orphan || arena.sender == end;
     for (auto naming = known.namings.begin(); naming != known.namings.end();) {
       naming->erase(end);
       if (!naming->empty()) {

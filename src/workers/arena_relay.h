@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,9 +29,10 @@ namespace trainyard::workers {
 
 class ArenaRelay {
  public:
-  /// An end of a connection: a worker in one of its lives. What is retained has a number of its
-  /// own.
+  /// An end of a connection: a worker in one of its lives, whose number has 32 bits.
   using End = std::uint64_t;
+  /// Holds the arenas of retained events, which outlive their sender.
+  static constexpr End kRetained = std::numeric_limits<End>::max();
   /// As whoever sends calls it.
   struct Arena {
     End sender = 0;
@@ -64,7 +66,8 @@ class ArenaRelay {
   void released(End holder, const Arena& arena);
   /// The descriptor that was to go with a frame has not gone.
   void forget_alias(End receiver, std::uint64_t alias);
-  /// It is gone: all that it has is released, and what it sent is nobody's.
+  /// The end is gone: all that it has is released, and its own arenas are closed. Those of retained
+  /// events stay until they are released.
   void forget(End end);
 
   /// What is to be told to senders since the last call: arenas that all have released.
@@ -76,6 +79,9 @@ class ArenaRelay {
     std::shared_ptr<const link::ArenaView> view;  ///< None: nobody has looked into it.
     std::deque<std::multiset<End>> namings;       ///< Who still has each of them.
     std::uint64_t named = 0;                      ///< When: a count of namings.
+    bool is_orphan = false;                       ///< Its sender is gone.
+
+    [[nodiscard]] bool is_retained() const;
   };
   struct Mapped {
     Arena arena;

@@ -69,6 +69,23 @@ TEST(ArenaRelay, ReleasesForOneThatIsGone) {
   EXPECT_THAT(relay.take_releases(), ElementsAre(kArena));
 }
 
+TEST(ArenaRelay, KeepsARetainedArenaOfASenderThatIsGone) {
+  ArenaRelay relay;
+  const ArenaRelay::Arena sent{.sender = kSender, .number = 6};
+  EXPECT_TRUE(relay.take(kSender, some_descriptor()));
+  EXPECT_TRUE(relay.take(kSender, some_descriptor()));
+  EXPECT_TRUE(relay.named(kArena, {2, ArenaRelay::kRetained}));
+  EXPECT_TRUE(relay.named(sent, {2}));
+  const auto two = relay.alias(kArena, 2);
+  relay.forget(kSender);
+  EXPECT_FALSE(relay.named(sent, {3})) << "nobody comes for what is not retained";
+  relay.released(2, two.number);
+  EXPECT_TRUE(relay.named(kArena, {3}));
+  EXPECT_NE(relay.alias(kArena, 3).descriptor, nullptr) << "one that comes later has it, too";
+  relay.released(ArenaRelay::kRetained, kArena);
+  EXPECT_FALSE(relay.named(kArena, {4})) << "closed when it is not retained any more";
+}
+
 TEST(ArenaRelay, RefusesAnArenaThatDidNotCome) {
   ArenaRelay relay;
   EXPECT_EQ(relay.named(kArena, {2}).error().message, "arena 5 was not handed over");

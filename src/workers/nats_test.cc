@@ -16,6 +16,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/result.h"
@@ -152,6 +153,32 @@ TEST(Nats, CarriesLargeBuffersAndWhatIsRetained) {
   EXPECT_EQ(first.result(), "well");
   EXPECT_EQ(second.result(), "well");
   EXPECT_EQ(third.result(), "well");
+}
+
+TEST(Nats, KeepsARetainedBufferOfAWorkerThatHasEnded) {
+  const NatsServer server;
+  const auto work = [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    need(worker.ready());
+    if (worker.node() == 0) {
+      bus.emit(kTensor, Buffer::copy_of<float>({20'000}, std::vector<float>(20'000, 3)), retained);
+      return;
+    }
+    const auto is_over = [&] {
+      const Json status = Json::parse(worker.status().value());
+      return status.at("workers")[0].at("presence") == "finished";
+    };
+    if (worker.node() == 1) need(sys::eventually(is_over), "the end of the first one");
+    need(worker.barrier("over"));
+    const auto tensor = bus.wait_for(kTensor, 30s);
+    need(tensor.has_value() && tensor->as<float>()[19'999] == 3, "what the first one has retained");
+    need(worker.barrier("end"));
+  };
+  MachineProcess first(begins(server, 2, 1), work);
+  MachineProcess second(joins(server, 1, 10), work);
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
 }
 
 TEST(Nats, GivesWhatIsRetainedOnceToAWorkerThatListensSeveralTimes) {

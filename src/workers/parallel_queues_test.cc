@@ -1,6 +1,7 @@
 // The queues of a run: who is waited for, what is dropped, and what is kept for who comes later.
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -223,17 +224,18 @@ TEST(ParallelQueues, BoundRetainedEventsWithTheirBuffersInSharedMemory) {
             "retain fewer or smaller ones");
 }
 
-/// What a worker retained in its own memory goes with it, and counts no more.
-TEST(ParallelQueues, FreeTheRoomOfRetainedBuffersOfAWorkerThatHasEnded) {
+/// Its memory counts until another event of that name replaces it.
+TEST(ParallelQueues, KeepARetainedBufferOfAWorkerThatHasEnded) {
   const auto result = parallel(quiet(2), [](Worker& worker) {
     EventBus bus;
     worker.connect(bus);
-    constexpr std::int64_t kMost = std::int64_t{12} << 30;  // Nobody writes into it.
-    const auto emit = [&](const RemoteEvent<Buffer>& event) {
-      bus.emit(event, worker.alloc(DType::UInt8, {kMost}).value(),
-               {.here = false, .retained = true});
+    constexpr std::int64_t kMost = std::int64_t{12} << 30;  // One byte of it is written.
+    const auto emit = [&] {
+      Buffer buffer = worker.alloc(DType::UInt8, {kMost}).value();
+      buffer.fill<std::uint8_t>()[kMost - 1] = 7;
+      bus.emit(kLargeOne, buffer, {.here = false, .retained = true});
     };
-    if (worker.node() == 0) emit(kLargeOne);
+    if (worker.node() == 0) emit();
     need(worker.barrier("sent"));
     if (worker.node() == 0) return;
     const auto is_over = [&] {
@@ -241,10 +243,40 @@ TEST(ParallelQueues, FreeTheRoomOfRetainedBuffersOfAWorkerThatHasEnded) {
       return status.at("workers")[0].at("presence") == "finished";
     };
     need(sys::eventually(is_over), "the end of the other one");
-    emit(kOtherOne);
-    need(worker.barrier("kept"));
+    int last = 0;
+    const Subscription heard =
+        bus.on(kLargeOne, [&](const Buffer& it) { last = it.as<std::uint8_t>()[kMost - 1]; });
+    need(worker.ready());
+    need(last == 7, "what the other one has retained");
+    emit();
+    need(worker.barrier("replaced"));
   });
   EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelQueues, KeepARetainedBufferOfAWorkerThatWasKilled) {
+  ParallelOptions options = quiet(2);
+  options.auto_recover = true;
+  options.retry_delay = 1ms;
+  const auto result = parallel(options, [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    need(worker.ready());
+    if (worker.node() == 0 && worker.life() == 1) {
+      bus.emit(kLargeOne, Buffer::copy_of<float>({20'000}, std::vector<float>(20'000, 3)),
+               retained);
+      std::raise(SIGKILL);
+    }
+    need(worker.barrier("begun again"));
+    float last = 0;
+    const Subscription heard =
+        bus.on(kLargeOne, [&](const Buffer& it) { last = it.as<float>()[19'999]; });
+    need(worker.ready());
+    need(worker.node() == 0 || last == 3, "what its first life has retained");
+    need(worker.barrier("heard"));
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 1);
 }
 
 /// More than a queue holds waits until the last one listens, which comes to the barrier at once.

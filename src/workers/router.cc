@@ -297,7 +297,7 @@ Result<void> Router::name_arenas(const RouterPeer& from, const wire::FramePrefix
     // What goes to another machine is a copy.
     if (to->machine == nullptr) ends.push_back(end_of(*to));
   }
-  if (is_retained) ends.push_back(prefix.topic);
+  if (is_retained) ends.push_back(ArenaRelay::kRetained);
   for (std::size_t i = 0; i < prefix.shared; ++i) {
     const ArenaRelay::Arena arena{.sender = end_of(from),
                                   .number = wire::arena_at(frame, prefix, i)};
@@ -314,12 +314,16 @@ void Router::relay(RouterPeer* from, const wire::FramePrefix& prefix, std::strin
         refuse(*from, *to, prefix, done.error().message);
       }
     } else {
-      for (std::size_t i = 0; i < prefix.shared; ++i) {
-        arenas_.released(
-            end_of(*to),
-            ArenaRelay::Arena{.sender = end_of(*from), .number = wire::arena_at(frame, prefix, i)});
-      }
+      release_arenas(end_of(*to), end_of(*from), prefix, frame);
     }
+  }
+}
+
+void Router::release_arenas(ArenaRelay::End holder, ArenaRelay::End sender,
+                            const wire::FramePrefix& prefix, std::string_view frame) {
+  for (std::size_t i = 0; i < prefix.shared; ++i) {
+    arenas_.released(
+        holder, ArenaRelay::Arena{.sender = sender, .number = wire::arena_at(frame, prefix, i)});
   }
 }
 

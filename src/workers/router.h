@@ -40,8 +40,9 @@ namespace trainyard::workers {
 
 class Router {
  public:
-  /// Bounds for all retained events together: in the router, and in the workers' shared memory,
-  /// where their buffers are.
+  /// Bounds for all retained events together: in the router, and in shared memory, where their
+  /// buffers are. A retained event counts until another one replaces it, also when its worker has
+  /// ended: the router keeps the arena open then.
   static constexpr std::uint64_t kRetainedBytesMax = std::uint64_t{256} << 20;
   static constexpr std::uint64_t kRetainedSharedMax = std::uint64_t{16} << 30;
 
@@ -157,8 +158,9 @@ class Router {
   /// Replaces the last one of the topic. An error: all of them would be more than the bound.
   Result<void> retain(const RouterPeer& from, const wire::FramePrefix& prefix,
                       std::string_view frame);
-  /// Removes retained events whose buffers were in the memory of this worker, which is gone.
-  void forget_retained(ArenaRelay::End sender);
+  /// The holder has released the arenas that the frame names, or will not get them.
+  void release_arenas(ArenaRelay::End holder, ArenaRelay::End sender,
+                      const wire::FramePrefix& prefix, std::string_view frame);
   void send_retained(RouterPeer& to, std::uint64_t topic);
   Result<void> name_arenas(const RouterPeer& from, const wire::FramePrefix& prefix,
                            std::string_view frame, const std::vector<RouterPeer*>& receivers,

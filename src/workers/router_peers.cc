@@ -180,7 +180,6 @@ void Router::drop(int node, const std::string& why) {
   }
   loop_.unwatch(peer.socket.get());
   arenas_.forget(end_of(peer));
-  forget_retained(end_of(peer));
   routes_.forget(node);
   forget_needs(node);
   peers_.erase(found);

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
@@ -32,17 +33,14 @@ Result<void> Router::retain(const RouterPeer& from, const wire::FramePrefix& pre
   }
   const bool is_too_much = frame.size() > kRetainedBytesMax - others;
   if (is_too_much || shared > kRetainedSharedMax - others_shared) {
+    release_arenas(ArenaRelay::kRetained, end_of(from), prefix, frame);
     return std::unexpected(Error{fmt::format(
         "event '{}': retained events would exceed {}; retain fewer or smaller ones",
         routes_.find(prefix.topic)->name, is_too_much ? "256 MiB" : "16 GiB in shared memory")});
   }
   if (replaces) {
-    for (std::size_t i = 0; i < before->second.prefix.shared; ++i) {
-      arenas_.released(prefix.topic,
-                       ArenaRelay::Arena{.sender = before->second.sender,
-                                         .number = wire::arena_at(before->second.bytes,
-                                                                  before->second.prefix, i)});
-    }
+    const Retained& last = before->second;
+    release_arenas(ArenaRelay::kRetained, last.sender, last.prefix, last.bytes);
   }
   retained_bytes_ = others + frame.size();
   retained_shared_ = others_shared + shared;
@@ -54,25 +52,14 @@ Result<void> Router::retain(const RouterPeer& from, const wire::FramePrefix& pre
   return {};
 }
 
-void Router::forget_retained(ArenaRelay::End sender) {
-  std::erase_if(retained_, [&](const auto& entry) {
-    const Retained& last = entry.second;
-    if (last.sender != sender || last.prefix.shared == 0) return false;
-    retained_bytes_ -= last.bytes.size();
-    retained_shared_ -= last.shared;
-    return true;
-  });
-}
-
 void Router::send_retained(RouterPeer& to, std::uint64_t topic) {
   const auto found = retained_.find(topic);
   if (found == retained_.end() || !routes_.hears(found->second.node, to.node)) return;
   const Retained& last = found->second;
-  // Of one that lies in the memory of a worker that is gone nothing is left.
   for (std::size_t i = 0; i < last.prefix.shared; ++i) {
     const ArenaRelay::Arena arena{.sender = last.sender,
                                   .number = wire::arena_at(last.bytes, last.prefix, i)};
-    if (!arenas_.named(arena, {end_of(to)})) return;
+    check(arenas_.named(arena, {end_of(to)}).has_value(), "arenas of retained events are kept");
   }
   static_cast<void>(put(to, last.prefix, last.bytes, last.sender));
 }
@@ -84,7 +71,15 @@ void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, const Need
   std::string frame = last.bytes;
   if (last.prefix.shared > 0) {
     auto whole = raw(last.sender, last.prefix, last.bytes);
-    if (!whole) return;  // As above: what lay there is gone.
+    if (!whole) {
+      // As with any event that cannot go there, its worker is told: or the user, when it has ended.
+      const RouterPeer::Refusal refusal{
+          .topic = topic, .node = need.node, .why = whole.error().message};
+      if (RouterPeer* const from = find(last.node)) return say_refused(*from, refusal, 1);
+      return options_.note(
+          fmt::format("the retained event '{}' of worker {} did not reach worker {}: {}",
+                      routes_.find(topic)->name, last.node, need.node, refusal.why));
+    }
     frame = *std::move(whole);
   }
   if (to.told.insert(topic).second) say(to, *routes_.find(topic));

@@ -317,6 +317,20 @@ TEST(Router, CountsEventsThatAreTooLargeForAnotherMachineInOneReport) {
                                                "67108864 can go to another machine"}));
 }
 
+TEST(Router, ReportsARetainedEventThatIsTooLargeForTheMachineThatWantsItLater) {
+  RunOfTwoMachines run({.events_max = 100});
+  constexpr std::int64_t kTooLarge = std::int64_t{65} << 20;
+  wire::Frame frame = event_of(0, 1);
+  frame.flags = wire::kRetainedFlag;
+  frame.buffers = {wire::shapes_text({{.dtype = 1, .shared = true, .shape = {kTooLarge}}})};
+  frame.shared = {{.arena = 1, .offset = 0, .bytes = kTooLarge}};
+  const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
+  run.connections.at(0).send(frame, {memory.get()});
+  EXPECT_EQ(Received(run.connections.at(0).all()).refused, (std::map<int, std::uint64_t>{}));
+  run.says(NeedWord{.node = 3, .name = "n"});
+  EXPECT_EQ(Received(run.connections.at(0).all()).refused, (std::map<int, std::uint64_t>{{3, 1}}));
+}
+
 TEST(Router, ReportsEventsDroppedOnAnotherMachineBeforeWhatComesAfterThem) {
   RunOfTwoMachines run({.when_full = WhenFull::DropOldest});
   run.takes(event_of(2, 1));

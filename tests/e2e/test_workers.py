@@ -122,6 +122,21 @@ worker.barrier("end")
         self.assertEqual(done.stderr, "")
 
     @unittest.skipUnless(numpy, "there is no NumPy")
+    def test_a_retained_array_outlives_the_worker_that_emitted_it(self):
+        done = self.run_workers(2, """
+ended = threading.Event()
+worker.on("trainyard.peer", lambda it: it["change"] == "finished" and ended.set())
+worker.ready()
+if worker.node == 0:
+    worker.emit("weights", numpy.full(100000, 7.0), retained=True)
+else:
+    need(ended.wait(60), "the end of the other one")
+    weights = worker.wait_for("weights", 60)
+    need(weights.shape == (100000,) and (weights == 7).all(), weights)
+""")
+        self.assertEqual(done.stderr, "")
+
+    @unittest.skipUnless(numpy, "there is no NumPy")
     def test_memory_is_used_again_when_the_last_view_of_it_is_gone(self):
         done = self.run_workers(2, """
 got, sums = [], []
