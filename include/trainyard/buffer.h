@@ -117,13 +117,14 @@ class Buffer {
   [[nodiscard]] std::size_t count() const { return bytes().size() / bytes_of(type_); }
   [[nodiscard]] std::span<const std::byte> bytes() const;
 
-  /// The numbers; it is a bug to ask for another type than dtype().
+  /// The numbers. Throws std::runtime_error where T is another type than dtype(): what comes from
+  /// another process has the type that was sent.
   template <class T>
   [[nodiscard]] std::span<const T> as() const {
     check_type(typed<T>());
     return {reinterpret_cast<const T*>(bytes().data()), count()};
   }
-  /// To be written; empty when it is somebody else's memory.
+  /// To be written; empty when it is somebody else's memory. Throws as as().
   template <class T>
   [[nodiscard]] std::span<T> fill() {
     check_type(typed<T>());

@@ -28,6 +28,7 @@
 
 #include "trainyard/context.h"
 #include "trainyard/pipeline.h"
+#include "trainyard/remote_event.h"
 #include "trainyard/result.h"
 
 namespace trainyard {
@@ -44,6 +45,7 @@ Result<void> check_numbers(const Json& value, std::string_view member);
 /// The object with the members, when it has these and no others.
 Result<const Json*> kept_object(const Json& saved, std::span<const std::string_view> names);
 Result<std::uint64_t> total_step_of(const Json& saved);
+std::string misfit_text(const Json& value, std::string_view why);
 std::string unlike_text(std::string_view member, const Json& value, std::string_view why);
 
 template <class Member>
@@ -57,25 +59,32 @@ Result<Json> member_to_json(std::string_view name, const Member& member) {
   }
 }
 
+/// The error says why alone.
+template <class Number>
+Result<Number> number_that_fits(const Json& value) {
+  if constexpr (kIsInteger<Number>) {
+    // The conversion would cut off what does not fit.
+    const auto number = integer_from_json<Number>(value);
+    if (!number) return std::unexpected(Error{"no integer of its size"});
+    return *number;
+  } else {
+    const auto number = number_from_json(value);
+    if (!number) return std::unexpected(Error{"no number"});
+    if (std::isfinite(*number) &&
+        std::abs(*number) > static_cast<double>(std::numeric_limits<Number>::max())) {
+      return std::unexpected(Error{"too large"});
+    }
+    return static_cast<Number>(*number);
+  }
+}
+
 template <class Member>
 Result<void> member_from_json(std::string_view name, const Json& value, Member& member) {
   try {
-    if constexpr (std::floating_point<Member>) {
-      const auto number = number_from_json(value);
-      if (!number) return std::unexpected(Error{unlike_text(name, value, "no number")});
-      if (std::isfinite(*number) &&
-          std::abs(*number) > static_cast<double>(std::numeric_limits<Member>::max())) {
-        return std::unexpected(Error{unlike_text(name, value, "too large")});
-      }
-      member = static_cast<Member>(*number);
-    } else if constexpr (std::integral<Member> && !std::same_as<Member, bool>) {
-      // The conversion would cut off what does not fit.
-      const bool negative = value.is_number_integer() && !value.is_number_unsigned();
-      const bool fits = negative ? std::in_range<Member>(value.template get<std::int64_t>())
-                                 : value.is_number_unsigned() &&
-                                       std::in_range<Member>(value.template get<std::uint64_t>());
-      if (!fits) return std::unexpected(Error{unlike_text(name, value, "no integer of its size")});
-      value.get_to(member);
+    if constexpr (std::floating_point<Member> || kIsInteger<Member>) {
+      const auto number = number_that_fits<Member>(value);
+      if (!number) return std::unexpected(Error{unlike_text(name, value, number.error().message)});
+      member = *number;
     } else {
       value.get_to(member);
     }

@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <span>
@@ -39,6 +40,7 @@
 #include "trainyard/detail/codec.h"
 #include "trainyard/detail/inbox.h"
 #include "trainyard/pipeline_base.h"
+#include "trainyard/remote_event.h"
 #include "trainyard/result.h"
 #include "trainyard/step_options.h"
 #include "trainyard/worker.h"
@@ -72,18 +74,29 @@ void put_member(std::string_view name, const T& value, nlohmann::json& object, B
   }
 }
 
+/// Throws where the bundle has no such buffer.
+inline const Buffer& buffer_at(const nlohmann::json& value, const Bundle& bundle) {
+  const auto place = integer_from_json<std::size_t>(value);
+  if (!place || *place >= bundle.buffers.size()) {
+    throw std::runtime_error(misfit_text(value, "not the index of one of the " +
+                                                    std::to_string(bundle.buffers.size()) +
+                                                    " buffers that came with it"));
+  }
+  return bundle.buffers[*place];
+}
+
+/// Throws where what came does not fit the member.
 template <class T>
 T get_member(const nlohmann::json& value, const Bundle& bundle) {
   if constexpr (std::is_same_v<T, Buffer>) {
-    return bundle.buffers.at(value.get<std::size_t>());
+    return buffer_at(value, bundle);
   } else if constexpr (kIsNumbers<T>) {
-    const auto numbers =
-        bundle.buffers.at(value.get<std::size_t>()).template as<typename T::value_type>();
+    const auto numbers = buffer_at(value, bundle).template as<typename T::value_type>();
     return T(numbers.begin(), numbers.end());
-  } else if constexpr (std::is_floating_point_v<T>) {
-    const auto number = number_from_json(value);
-    if (!number) throw std::runtime_error("what came is no number");
-    return static_cast<T>(*number);
+  } else if constexpr (std::is_floating_point_v<T> || kIsInteger<T>) {
+    const auto number = number_that_fits<T>(value);
+    if (!number) throw std::runtime_error(misfit_text(value, number.error().message));
+    return *number;
   } else {
     return value.get<T>();
   }
@@ -146,8 +159,10 @@ class Exchange {
                           static_cast<T>(now - (last.is_null() ? T{} : last.get<T>()));
                       last = now;
                     },
-                .merge = [](C& context, const nlohmann::json& value,
-                            const detail::Bundle&) { context.*Member += value.get<T>(); }},
+                .merge =
+                    [](C& context, const nlohmann::json& value, const detail::Bundle& bundle) {
+                      context.*Member += detail::get_member<T>(value, bundle);
+                    }},
                from);
     return *this;
   }
@@ -243,11 +258,21 @@ class Exchange {
     }
   }
 
-  static void merge(Side& side, C& context, const detail::Bundle& bundle) {
+  void merge(Side& side, C& context, const detail::Bundle& bundle) const {
+    const std::string event = "event '" + event_of(side.role) + "'";
     const nlohmann::json object = detail::json_of({.json = bundle.json});
+    if (!object.is_object()) {
+      throw std::runtime_error(event + ": " + detail::misfit_text(object, "no object of members"));
+    }
     for (const Member& each : side.members) {
       const auto value = object.find(std::string(each.name));
-      if (value != object.end()) each.merge(context, *value, bundle);
+      if (value == object.end()) continue;
+      try {
+        each.merge(context, *value, bundle);
+      } catch (const std::exception& error) {
+        throw std::runtime_error(event + ", member '" + std::string(each.name) +
+                                 "': " + error.what());
+      }
     }
   }
 
@@ -352,14 +377,33 @@ class UseModel {
     bool used = false;
     for (const detail::Bundle& bundle : inbox_.take()) {
       const nlohmann::json about = detail::json_of({.json = bundle.json});
-      const auto age = detail::wall_clock_ms() - about.at("made_ms").get<std::int64_t>();
-      if (options_.max_age.count() > 0 && age > options_.max_age.count()) continue;
-      use_(context, bundle.buffers.at(0));
-      version_ = about.at("version").get<std::uint64_t>();
+      const auto age =
+          static_cast<double>(detail::wall_clock_ms()) - number_of<double>(about, "made_ms");
+      if (options_.max_age.count() > 0 && age > static_cast<double>(options_.max_age.count()))
+        continue;
+      const auto version = number_of<std::uint64_t>(about, "version");
+      if (bundle.buffers.size() != 1) {
+        throw std::runtime_error("event '" + name_ + "': a model is one buffer, and " +
+                                 std::to_string(bundle.buffers.size()) + " came");
+      }
+      use_(context, bundle.buffers.front());
+      version_ = version;
       lag_ = 0;
       used = true;
     }
     return used;
+  }
+
+  /// Throws where what came is no model.
+  template <class Number>
+  [[nodiscard]] Number number_of(const nlohmann::json& about, const std::string& field) const {
+    const auto found = about.find(field);
+    const auto number = detail::number_that_fits<Number>(found == about.end() ? nullptr : *found);
+    if (!number) {
+      throw std::runtime_error("event '" + name_ + "', '" + field +
+                               "' of a model: " + number.error().message);
+    }
+    return *number;
   }
 
   Worker worker_;

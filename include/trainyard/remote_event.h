@@ -13,6 +13,10 @@
 // Includes all of nlohmann/json.
 #pragma once
 
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -35,6 +39,39 @@ void encode_payload(const void* payload, RemotePayload& to) {
   }
 }
 
+template <class T>
+inline constexpr bool kIsInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+/// Nothing where it is no integer, or one that T cannot hold: the conversion would cut that off.
+template <class T>
+std::optional<T> integer_from_json(const nlohmann::json& value) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  constexpr auto kLeast = static_cast<std::int64_t>(std::numeric_limits<T>::min());
+  if (!value.is_number_integer()) return std::nullopt;
+  const bool is_negative = !value.is_number_unsigned() && value.get<std::int64_t>() < 0;
+  const bool fits =
+      is_negative ? value.get<std::int64_t>() >= kLeast : value.get<std::uint64_t>() <= kMost;
+  return fits ? std::optional(value.get<T>()) : std::nullopt;
+}
+
+/// Throws where it does not fit.
+template <class P>
+P payload_from_json(const nlohmann::json& value) {
+  if constexpr (kIsInteger<P>) {
+    const std::optional<P> number = integer_from_json<P>(value);
+    if (!number) {
+      throw_misfit(value, "it takes an integer of " + std::to_string(8 * sizeof(P)) + " bits");
+    }
+    return *number;
+  } else {
+    try {
+      return value.get<P>();
+    } catch (const nlohmann::json::exception& error) {
+      throw_misfit(value, error.what());
+    }
+  }
+}
+
 template <class P>
 void decode_payload(const RemotePayload& from, const Deliver& deliver) {
   if constexpr (std::is_same_v<P, Buffer>) {
@@ -43,7 +80,7 @@ void decode_payload(const RemotePayload& from, const Deliver& deliver) {
     const NoPayload nothing_carried;
     deliver(&nothing_carried);
   } else {
-    const P payload = json_of(from).get<P>();
+    const P payload = payload_from_json<P>(json_of(from));
     deliver(&payload);
   }
 }

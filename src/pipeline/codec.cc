@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,11 @@ nlohmann::json json_of(const RemotePayload& payload) {
   if (!compact->mended.empty())
     throw std::runtime_error("what came is no JSON: " + compact->mended);
   return nlohmann::json::parse(compact->text);
+}
+
+void throw_misfit(const nlohmann::json& payload, std::string_view why) {
+  throw std::runtime_error(fmt::format("JSON of type {} came, which does not fit the listener: {}",
+                                       payload.type_name(), why));
 }
 
 const Buffer& the_buffer_of(const RemotePayload& payload) {

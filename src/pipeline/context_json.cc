@@ -78,8 +78,12 @@ Result<std::uint64_t> total_step_of(const Json& saved) {
   return step->get<std::uint64_t>();
 }
 
+std::string misfit_text(const Json& value, std::string_view why) {
+  return fmt::format("{} does not fit: {}", shown(value), why);
+}
+
 std::string unlike_text(std::string_view member, const Json& value, std::string_view why) {
-  return fmt::format("kept member '{}': {} does not fit: {}", member, shown(value), why);
+  return fmt::format("kept member '{}': {}", member, misfit_text(value, why));
 }
 
 }  // namespace trainyard::detail

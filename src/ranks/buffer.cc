@@ -8,9 +8,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/check.h"
 
@@ -130,7 +133,11 @@ void Buffer::copy_in(std::span<const std::byte> bytes) {
 }
 
 void Buffer::check_type(DType asked) const {
-  check(asked == type_, "the type that the buffer has");
+  if (asked == type_) return;
+  throw std::runtime_error(
+      fmt::format("the buffer contains {0}, not {1}: send it as {1} (NumPy: array.astype('{1}')), "
+                  "or read it as {0}",
+                  to_text(type_), to_text(asked)));
 }
 
 }  // namespace trainyard

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <stop_token>
 #include <string>
@@ -219,6 +220,50 @@ TEST(Exchange, GoesOnWithWhatACollectorSendsThatHasBegunAnew) {
   EXPECT_EQ(result.retries, 1);
 }
 
+TEST(Exchange, NamesTheEventAndTheMemberOfWhatDoesNotFit) {
+  struct Case {
+    detail::Bundle bundle;
+    std::string error;
+  };
+  const std::vector<Case> cases{
+      {{.json = R"({"rewards":0})", .buffers = {Buffer::copy_of<double>({1}, {1})}},
+       ", member 'rewards': the buffer contains float64, not float32: send it as float32 (NumPy: "
+       "array.astype('float32')), or read it as float64"},
+      {{.json = R"({"rewards":1})", .buffers = {Buffer::copy_of<float>({1}, {1})}},
+       ", member 'rewards': 1 does not fit: not the index of one of the 1 buffers that came with "
+       "it"},
+      {{.json = R"({"env_step":1.5})", .buffers = {}},
+       ", member 'env_step': 1.5 does not fit: no integer of its size"},
+      {{.json = R"({"episodes":{"a":1}})", .buffers = {}},
+       ", member 'episodes': [json.exception.type_error.302] type must be array, but is object"},
+      {{.json = "[1,2]", .buffers = {}}, ": [1,2] does not fit: no object of members"}};
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [&](Worker& worker) {
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+          const std::string name = "case-" + std::to_string(i);
+          Pipeline<Shared> loop(worker.pipeline());
+          Exchange<Shared> exchange(worker, loop, name);
+          exchange.append<&Shared::episodes>(role::kCollector)
+              .append<&Shared::rewards>(role::kCollector)
+              .add<&Shared::env_step>(role::kCollector)
+              .waits_for(role::kLearner, role::kCollector, 30s);
+          loop.use("exchange", std::move(exchange));
+          worker.connect(loop, follow_nobody);
+          need(worker.barrier("listens to " + name));
+          if (worker.has_role(role::kCollector)) {
+            detail::emit_bundle(loop.events(), name + ".collector", cases[i].bundle, false);
+          } else {
+            const RunResult ended = loop.run({.max_steps = 1});
+            need(ended.why == "step 'exchange': std::runtime_error: event '" + name +
+                                  ".collector'" + cases[i].error,
+                 "why and not " + ended.why);
+          }
+        }
+        need(worker.barrier("end"));
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(Exchange, DoesNotWaitInARunThatIsToEndAlready) {
   EventBus bus;
   detail::Inbox inbox;
@@ -318,6 +363,40 @@ TEST(ModelExchange, EndsItsWaitWhenTheLearnerHasEnded) {
                  "step 'use': std::runtime_error: model 'policy': nothing more comes of the role "
                  "'learner': worker 0 (learner) has ended (max steps"),
              "who has ended, and not " + ended.why);
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ModelExchange, NamesWhatAModelLacks) {
+  struct Case {
+    detail::Bundle bundle;
+    std::string error;
+  };
+  const std::vector<Buffer> one{Buffer::copy_of<float>({1}, {1})};
+  const std::vector<Case> cases{
+      {{.json = R"({"made_ms":5})", .buffers = one},
+       ", 'version' of a model: no integer of its size"},
+      {{.json = R"([1])", .buffers = one}, ", 'made_ms' of a model: no number"},
+      {{.json = R"({"version":1,"made_ms":5})", .buffers = {}},
+       ": a model is one buffer, and 0 came"}};
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [&](Worker& worker) {
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+          const std::string name = "case-" + std::to_string(i);
+          Pipeline<Shared> loop(worker.pipeline());
+          loop.use("use", UseModel<Shared>(worker, loop, name, [](Shared&, const Buffer&) {}));
+          worker.connect(loop, follow_nobody);
+          if (worker.has_role(role::kLearner)) {
+            detail::emit_bundle(loop.events(), "model." + name, cases[i].bundle, true);
+          }
+          need(worker.barrier("sent " + name));
+          if (worker.has_role(role::kLearner)) continue;
+          const RunResult ended = loop.run({.max_steps = 1});
+          need(ended.why ==
+                   "step 'use': std::runtime_error: event 'model." + name + "'" + cases[i].error,
+               "why and not " + ended.why);
+        }
+        need(worker.barrier("end"));
       });
   EXPECT_TRUE(result) << result.text();
 }

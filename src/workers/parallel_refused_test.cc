@@ -1,6 +1,7 @@
 // A worker that says what cannot be, that asks where nothing can be answered, or whose others have
 // failed: it hears why, and nothing is lost without a word.
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <ostream>
@@ -151,6 +152,41 @@ TEST(ParallelRefused, TellsAListenerThatWhatWasRetainedIsOfAnotherType) {
   EXPECT_TRUE(heard.empty()) << "it has no form in JSON";
   EXPECT_EQ(told,
             std::vector<std::string>{"score: was retained with buffer, and a listener takes json"});
+}
+
+TEST(ParallelRefused, TellsAListenerThatReadsABufferAsAnotherType) {
+  TellingBus telling;
+  const Subscription on =
+      telling.bus.on(kScore, [](const Buffer& it) { need(it.as<float>()[0] == 1, "a float"); });
+  telling.bus.emit(kScore, Buffer::copy_of<double>({1}, {1}));
+  EXPECT_EQ(telling.told, std::vector<std::string>{
+                              "score: the buffer contains float64, not float32: send it as float32 "
+                              "(NumPy: array.astype('float32')), or read it as float64"});
+}
+
+TEST(ParallelRefused, TellsAListenerThatJsonDoesNotFitWhatItTakes) {
+  constexpr RemoteEvent<std::uint8_t> kSmall{"small"};
+  constexpr RemoteEvent<std::vector<int>> kList{"list"};
+  TellingBus telling;
+  EventBus& bus = telling.bus;
+  std::vector<int> heard;
+  for (const Json& each : {Json(255), Json(256), Json(-1), Json(1.5), Json("1")}) {
+    bus.emit("small", each, retained);
+    const Subscription on = bus.on(kSmall, [&](std::uint8_t it) { heard.push_back(it); });
+  }
+  bus.emit("list", Json{{"a", 1}}, retained);
+  const Subscription on = bus.on(kList, [&](const std::vector<int>& it) { heard = it; });
+  EXPECT_EQ(heard, std::vector<int>{255});
+  const std::string number =
+      "small: JSON of type number came, which does not fit the listener: it takes an integer of 8 "
+      "bits";
+  EXPECT_EQ(telling.told,
+            (std::vector<std::string>{
+                number, number, number,
+                "small: JSON of type string came, which does not fit the listener: it takes an "
+                "integer of 8 bits",
+                "list: JSON of type object came, which does not fit the listener: "
+                "[json.exception.type_error.302] type must be array, but is object"}));
 }
 
 TEST(ParallelRefused, WakesWhoWaitsAtABarrierWhenTheRunEndsAndSaysWhoHasFailed) {

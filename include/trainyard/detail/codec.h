@@ -46,6 +46,8 @@ struct Codec {
 std::string json_text_of(const nlohmann::json& value);
 /// Throws when it is none, or of a looser kind.
 nlohmann::json json_of(const RemotePayload& payload);
+/// Throws: JSON came that does not fit what the listener takes.
+[[noreturn]] void throw_misfit(const nlohmann::json& payload, std::string_view why);
 /// Throws when there is not exactly one.
 const Buffer& the_buffer_of(const RemotePayload& payload);
 
