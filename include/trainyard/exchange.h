@@ -325,7 +325,8 @@ struct UseModelOptions {
   /// For so many iterations it goes on with the same model; 0: it waits for a new one in each but
   /// the first, and is in step with who sends.
   std::uint64_t max_lag = 0;
-  /// One that was made longer ago is not used, if it is not 0: it waits for another.
+  /// One that was made longer ago is not used, if it is not 0, and does not stay in use: the step
+  /// waits for another. Clocks of several machines are compared.
   std::chrono::milliseconds max_age{0};
   /// Before a model that it waits for fails the step.
   std::chrono::milliseconds within = std::chrono::seconds(60);
@@ -352,7 +353,7 @@ class UseModel {
     if (!detail::hears_of(worker_, options_.from)) return;
     const bool is_first = std::exchange(first_, false);
     if (take_new(context) || is_first) return;
-    if (++lag_ <= options_.max_lag) return;
+    if (++lag_ <= options_.max_lag && (version_ == 0 || !is_too_old(made_ms_))) return;
     const auto since = std::chrono::steady_clock::now();
     while (!take_new(context)) {
       const Result<bool> there = inbox_.wait(options_.within, loop_->ending(), since);
@@ -377,10 +378,8 @@ class UseModel {
     bool used = false;
     for (const detail::Bundle& bundle : inbox_.take()) {
       const nlohmann::json about = detail::json_of({.json = bundle.json});
-      const auto age =
-          static_cast<double>(detail::wall_clock_ms()) - number_of<double>(about, "made_ms");
-      if (options_.max_age.count() > 0 && age > static_cast<double>(options_.max_age.count()))
-        continue;
+      const auto made_ms = number_of<double>(about, "made_ms");
+      if (is_too_old(made_ms)) continue;
       const auto version = number_of<std::uint64_t>(about, "version");
       if (bundle.buffers.size() != 1) {
         throw std::runtime_error("event '" + name_ + "': a model is one buffer, and " +
@@ -388,10 +387,16 @@ class UseModel {
       }
       use_(context, bundle.buffers.front());
       version_ = version;
+      made_ms_ = made_ms;
       lag_ = 0;
       used = true;
     }
     return used;
+  }
+
+  [[nodiscard]] bool is_too_old(double made_ms) const {
+    const auto max_age_ms = static_cast<double>(options_.max_age.count());
+    return max_age_ms > 0 && static_cast<double>(detail::wall_clock_ms()) - made_ms > max_age_ms;
   }
 
   /// Throws where what came is no model.
@@ -412,7 +417,8 @@ class UseModel {
   Use use_;
   UseModelOptions options_;
   detail::Inbox inbox_;
-  std::uint64_t version_ = 0;
+  std::uint64_t version_ = 0;  ///< Of the model in use; 0: none.
+  double made_ms_ = 0;         ///< When that was made.
   std::uint64_t lag_ = 0;
   bool first_ = true;
 };

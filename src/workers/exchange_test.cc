@@ -1,6 +1,7 @@
 #include "trainyard/exchange.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
 #include "trainyard/pipeline.h"
+#include "trainyard/remote_event.h"
 #include "trainyard/worker.h"
 #include "workers/test_workers.h"
 
@@ -420,6 +422,41 @@ TEST(ModelExchange, UsesNoModelThatIsTooOld) {
         need(worker.barrier("sent").has_value(), "the other one");
         need(static_cast<bool>(loop.run({.max_steps = 2})), "a run");
         need(used == 0, "none");
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ModelExchange, GoesOnWithNoModelThatHasGrownTooOldInUse) {
+  constexpr RemoteEvent<> kUsed{"used"};
+  constexpr std::int64_t kMaxAgeMs = 3'600'000;
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [&](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        const auto use = [&](Shared&, const Buffer&) { loop.events().emit(kUsed, remote_only); };
+        loop.use("use", UseModel<Shared>(worker, loop, "policy", use,
+                                         {.max_lag = 1'000'000'000,
+                                          .max_age = std::chrono::milliseconds(kMaxAgeMs),
+                                          .within = 20ms}));
+        loop.use("nothing", [](Shared&) {});
+        worker.connect(loop, follow_nobody);
+        std::atomic<bool> is_used = false;
+        const Subscription heard = loop.events().on(kUsed, [&] { is_used = true; });
+        need(worker.barrier("listens"));
+        // Models that are soon too old, until the collector was fast enough to use one.
+        for (auto left = 50ms; worker.has_role(role::kLearner) && !is_used; left *= 2) {
+          const std::int64_t made_ms = detail::wall_clock_ms() - kMaxAgeMs + left.count();
+          detail::emit_bundle(loop.events(), "model.policy",
+                              {.json = R"({"version":1,"made_ms":)" + std::to_string(made_ms) + "}",
+                               .buffers = {Buffer::copy_of<float>({1}, {1})}},
+                              true);
+          static_cast<void>(loop.events().wait_for(kUsed, left));
+        }
+        if (worker.has_role(role::kCollector)) {
+          const RunResult ended = loop.run();
+          need(ended.why.starts_with("step 'use': std::runtime_error: model 'policy': nothing new"),
+               "why and not " + ended.why);
+        }
+        need(worker.barrier("end"));
       });
   EXPECT_TRUE(result) << result.text();
 }
