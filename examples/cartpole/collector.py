@@ -80,6 +80,9 @@ def main():
     worker = trainyard.Worker.from_environment()
     models = queue.Queue()
     worker.on("model.policy", models.put)
+    # A learner that has begun again has no model yet, and waits for what is collected.
+    worker.on("trainyard.peer",
+              lambda it: it["change"] == "again" and "learner" in it["roles"] and models.put(None))
     worker.follow("learner")
     worker.ready()
     dice = numpy.random.default_rng(1 + 1000 * worker.index)
@@ -88,7 +91,7 @@ def main():
         try:
             # One iteration ahead of the learner at most.
             model = models.get(timeout=0.1) if lag > 1 else models.get_nowait()
-            policy, lag = Policy(numpy.array(model.buffers[0])), 0
+            policy, lag = Policy(numpy.array(model.buffers[0])) if model else policy, 0
         except queue.Empty:
             if lag > 1:
                 continue

@@ -323,7 +323,8 @@ class SendModel {
 struct UseModelOptions {
   Role from = role::kLearner;
   /// For so many iterations it goes on with the same model; 0: it waits for a new one in each but
-  /// the first, and is in step with who sends.
+  /// the first, and is in step with who sends. Where a sender has begun again, the next iteration
+  /// is as the first: the sender has no model yet, and may wait for what this worker sends.
   std::uint64_t max_lag = 0;
   /// One that was made longer ago is not used, if it is not 0, and does not stay in use: the step
   /// waits for another. Clocks of several machines are compared.
@@ -351,19 +352,19 @@ class UseModel {
 
   void forward(C& context) {
     if (!detail::hears_of(worker_, options_.from)) return;
-    const bool is_first = std::exchange(first_, false);
-    if (take_new(context) || is_first) return;
+    if (goes_on(context)) return;
     if (++lag_ <= options_.max_lag && (version_ == 0 || !is_too_old(made_ms_))) return;
     const auto since = std::chrono::steady_clock::now();
-    while (!take_new(context)) {
+    while (!goes_on(context)) {
       const Result<bool> there = inbox_.wait(options_.within, loop_->ending(), since);
-      if (there && *there) continue;
+      // Something has come, or a sender has begun again.
+      if (there && (*there || !loop_->ending().stop_requested())) continue;
       if (loop_->ending().stop_requested()) return;
       // What is retained of one that has ended may be on its way to a worker that has begun again:
       // it comes before the answer.
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           since + options_.within - std::chrono::steady_clock::now());
-      if (left.count() > 0 && worker_.ready(1, left, loop_->ending()) && take_new(context)) return;
+      if (left.count() > 0 && worker_.ready(1, left, loop_->ending()) && goes_on(context)) return;
       if (loop_->ending().stop_requested()) return;
       throw std::runtime_error("model '" + name_.substr(6) + "': " + there.error().message);
     }
@@ -374,8 +375,13 @@ class UseModel {
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
  private:
-  bool take_new(C& context) {
-    bool used = false;
+  /// With a new model; or without one, in the first iteration and where a sender has begun again.
+  bool goes_on(C& context) {
+    bool goes_on = std::exchange(first_, false);
+    if (inbox_.take_new_sender()) {
+      lag_ = 0;
+      goes_on = true;
+    }
     for (const detail::Bundle& bundle : inbox_.take()) {
       const nlohmann::json about = detail::json_of({.json = bundle.json});
       const auto made_ms = number_of<double>(about, "made_ms");
@@ -389,9 +395,9 @@ class UseModel {
       version_ = version;
       made_ms_ = made_ms;
       lag_ = 0;
-      used = true;
+      goes_on = true;
     }
-    return used;
+    return goes_on;
   }
 
   [[nodiscard]] bool is_too_old(double made_ms) const {

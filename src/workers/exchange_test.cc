@@ -403,6 +403,38 @@ TEST(ModelExchange, NamesWhatAModelLacks) {
   EXPECT_TRUE(result) << result.text();
 }
 
+/// Each waits for the other, and what the collector has sent meanwhile came to nobody.
+TEST(ModelExchange, GoesOnWithoutANewModelWhereTheLearnerHasBegunAgain) {
+  ParallelOptions options = of_roles({{role::kLearner}, {role::kCollector}});
+  options.auto_recover = true;
+  options.retry_delay = 1ms;
+  options.note = [](std::string_view) {};
+  const auto result = parallel(options, [](Worker& worker) {
+    Pipeline<Shared> loop(worker.pipeline());
+    Exchange<Shared> exchange(worker, loop);
+    exchange.add<&Shared::env_step>(role::kCollector)
+        .waits_for(role::kLearner, role::kCollector, 30s);
+    loop.use("exchange", std::move(exchange));
+    loop.use("use", UseModel<Shared>(worker, loop, "policy", [](Shared&, const Buffer&) {},
+                                     {.within = 30s}));
+    loop.use("send", SendModel<Shared>(worker, loop, "policy",
+                                       [](Shared&) { return Buffer::copy_of<float>({1}, {1}); }));
+    loop.use("collect", [](Shared& it) { it.env_step += 5; }, {.roles = {role::kCollector}});
+    loop.use("learn",
+             [&](Shared& it) {
+               if (++it.train_iter == 3 && worker.life() == 1) std::raise(SIGKILL);
+               if (it.train_iter == 5) loop.finish("all is learned");
+             },
+             {.roles = {role::kLearner}});
+    const bool learns = worker.has_role(role::kLearner);
+    worker.connect(loop, learns ? follow_nobody : follow_role(role::kLearner));
+    const RunResult ended = loop.run();
+    need(static_cast<bool>(ended), ended.why);
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 1);
+}
+
 TEST(ModelExchange, UsesNoModelThatIsTooOld) {
   const auto result =
       parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {

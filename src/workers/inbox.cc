@@ -1,5 +1,6 @@
 #include "trainyard/detail/inbox.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -58,6 +59,8 @@ struct Inbox::State {
   std::weak_ptr<workers::WorkerState> worker;  ///< Of here; none: who sends is not known.
   Role role;                                   ///< Of those who send what comes in.
   std::uint64_t changes = 0;                   ///< How often it has changed who may send.
+  bool keeps_last = false;
+  bool has_new_sender = false;  ///< One has begun again; where the last event is kept.
   std::shared_ptr<const workers::WorkerState::Watcher> watcher;
 
   [[nodiscard]] workers::Senders senders() const {
@@ -86,6 +89,7 @@ void Inbox::listen(EventBus& bus, const std::string& event, bool keeps_last) {
   const std::weak_ptr<State> weak = state_;
   state_->bus = BusAccess::state_of(bus);
   state_->event = event;
+  state_->keeps_last = keeps_last;
   state_->subscriptions.push_back(bus.on(BundleEvent(event), [weak,
                                                               keeps_last](const Bundle& bundle) {
     const auto state = weak.lock();
@@ -102,6 +106,11 @@ void Inbox::listen(EventBus& bus, const std::string& event, bool keeps_last) {
   }));
 }
 
+bool Inbox::take_new_sender() {
+  const std::scoped_lock lock(state_->mutex);
+  return std::exchange(state_->has_new_sender, false);
+}
+
 std::vector<Bundle> Inbox::take() {
   const std::scoped_lock lock(state_->mutex);
   return std::exchange(state_->waiting, {});
@@ -112,15 +121,20 @@ void Inbox::expect_from(const Worker& worker, Role role) {
   state_->worker = here.weak_from_this();
   state_->role = role;
   const std::weak_ptr<State> weak = state_;
-  state_->watcher = std::make_shared<const workers::WorkerState::Watcher>([weak] {
+  const auto watch = [weak](const PeerChange* change) {
     const auto state = weak.lock();
     if (!state) return;
+    const bool is_new_sender =
+        state->keeps_last && change != nullptr && change->what == PeerChange::What::Again &&
+        std::ranges::find(change->roles, state->role.name) != change->roles.end();
     {
       const std::scoped_lock lock(state->mutex);
       ++state->changes;
+      state->has_new_sender = state->has_new_sender || is_new_sender;
     }
     state->changed.notify_all();
-  });
+  };
+  state_->watcher = std::make_shared<const workers::WorkerState::Watcher>(watch);
   here.watch_senders(state_->watcher);
 }
 
@@ -135,14 +149,17 @@ Result<bool> Inbox::wait(std::chrono::milliseconds within, const std::stop_token
   const auto until = since + within;
   Result<bool> outcome = false;
   std::unique_lock lock(state_->mutex);
-  while (state_->waiting.empty() && !stop.stop_requested()) {
+  const auto is_over = [&] {
+    return !state_->waiting.empty() || state_->has_new_sender || stop.stop_requested();
+  };
+  while (!is_over()) {
     const std::uint64_t seen = state_->changes;
     lock.unlock();
     // With the lock it would wait for a thread that stops this one and has that of the worker.
     const workers::Senders senders = state_->senders();
     lock.lock();
     // What they sent came before their end, and the end may be followed, which is a stop.
-    if (!state_->waiting.empty() || stop.stop_requested()) break;
+    if (is_over()) break;
     if (!senders.why_none.empty()) {
       outcome = std::unexpected(Error{senders.why_none});
       break;
@@ -151,9 +168,7 @@ Result<bool> Inbox::wait(std::chrono::milliseconds within, const std::stop_token
       outcome = std::unexpected(Error{late(senders, state_->role, within)});
       break;
     }
-    state_->changed.wait_until(lock, until, [&] {
-      return !state_->waiting.empty() || stop.stop_requested() || state_->changes != seen;
-    });
+    state_->changed.wait_until(lock, until, [&] { return is_over() || state_->changes != seen; });
   }
   const bool there = !state_->waiting.empty();
   if (there) outcome = true;

@@ -187,7 +187,7 @@ void WorkerState::peer_changed(const wire::PeerWord& word) {
     over_[word.node] = word;
     for (const Connected& each : connected_) follow(each, word);
   }
-  tell_watchers();
+  tell_watchers(&change);
   tell(kPeerChange, change);
 }
 
@@ -196,7 +196,7 @@ void WorkerState::roll_changed(const wire::RollWord& word) {
     const std::scoped_lock lock(mutex_);
     roll_ = word;
   }
-  tell_watchers();
+  tell_watchers(nullptr);
 }
 
 Senders WorkerState::senders(Role role) {
@@ -210,13 +210,13 @@ void WorkerState::watch_senders(const std::shared_ptr<const Watcher>& watcher) {
   watchers_.push_back(watcher);
 }
 
-void WorkerState::tell_watchers() {
+void WorkerState::tell_watchers(const PeerChange* change) {
   const auto watchers = [this] {
     const std::scoped_lock lock(mutex_);
     return watchers_;
   };
   for (const auto& each : watchers()) {
-    if (const auto alive = each.lock()) (*alive)();
+    if (const auto alive = each.lock()) (*alive)(change);
   }
 }
 

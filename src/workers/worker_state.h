@@ -47,8 +47,9 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   /// Who may still send to this one as that role. Before anything is known of the others nobody is
   /// named, and something may come.
   [[nodiscard]] Senders senders(Role role);
-  /// Called when that may have changed, for as long as it lives; on the thread that reads.
-  using Watcher = std::function<void()>;
+  /// Called when that may have changed, for as long as it lives; on the thread that reads. `change`
+  /// says how one worker has changed; null: others have joined the run.
+  using Watcher = std::function<void(const PeerChange* change)>;
   void watch_senders(const std::shared_ptr<const Watcher>& watcher);
 
   Place place;
@@ -65,7 +66,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   void peer_changed(const wire::PeerWord& word);
   void roll_changed(const wire::RollWord& word);
   /// Without the lock.
-  void tell_watchers();
+  void tell_watchers(const PeerChange* change);
   void run_begins(const PipelineBase& loop);
   /// With the lock.
   void follow(const Connected& connected, const wire::PeerWord& word) const;

@@ -49,8 +49,12 @@ class Inbox {
   void expect_from(const Worker& worker, Role role);
   /// All that is there, in the order in which it came.
   std::vector<Bundle> take();
-  /// Waits until something is there. False: it was told to stop. An error: nothing came in time,
-  /// which counts from `since`, or nobody is left who could send it; it names the workers.
+  /// Whether a worker that sends has begun again since the last call, where the last event is kept.
+  /// It has nothing to send yet, and may wait for this one.
+  bool take_new_sender();
+  /// Waits until something is there. False: it was told to stop, or take_new_sender() is true. An
+  /// error: nothing came in time, which counts from `since`, or nobody is left who could send it;
+  /// it names the workers.
   Result<bool> wait(std::chrono::milliseconds within, const std::stop_token& stop,
                     std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
 
