@@ -132,7 +132,8 @@ class PipelineBase {
   /// True from finish() on, and when a run has ended for whatever reason (DI-engine `task.finish`),
   /// until the next one begins.
   [[nodiscard]] bool finishing() const;
-  /// Asks to stop when the run that goes on is to end: for what a step waits for.
+  /// Asks to stop when the run that goes on is to end, also by the failure of a listener or of a
+  /// step beside: for what a step waits for.
   [[nodiscard]] std::stop_token ending();
 
   // By hand, when no run is going on: what run() does in turn.

@@ -159,7 +159,7 @@ class BarrierStep {
  private:
   void meet(const char* half) {
     const auto met = worker_.barrier(name_ + "/" + half, within_, {}, loop_->ending());
-    if (!met && !loop_->finishing()) throw std::runtime_error(met.error().message);
+    if (!met && !loop_->ending().stop_requested()) throw std::runtime_error(met.error().message);
   }
   Worker worker_;
   std::string name_;

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -236,6 +238,28 @@ TEST(Async, EndsTheWaitOfAStepWhenAnotherFails) {
   EXPECT_EQ(cut_short, 2);
   EXPECT_EQ(group.events().wait_for(kNever, std::chrono::nanoseconds(1)).error(), NoEvent::Deadline)
       << "later waits are not concerned";
+}
+
+TEST(Async, AsksAStepToStopWhenAnotherFails) {
+  Pipeline<Loop> loop({.async = true, .n_async_workers = 1});
+  std::barrier meet(2);
+  bool stopped = false;
+  const auto waits = [&](Loop&) {
+    const std::stop_token ending = loop.ending();
+    meet.arrive_and_wait();
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, ending, std::chrono::seconds(30), [] { return false; });
+    stopped = ending.stop_requested();
+  };
+  const auto fails = [&](Loop&) {
+    meet.arrive_and_wait();
+    throw std::runtime_error("boom");
+  };
+  loop.use(waits, {.writes = {nothing}}).use("fails", fails, {.writes = {nothing}});
+  EXPECT_EQ(loop.run().why, "step 'fails': std::runtime_error: boom");
+  EXPECT_TRUE(stopped);
 }
 
 TEST(Async, NestsParallelGroupsAndIsDrivenByHand) {

@@ -120,8 +120,9 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
     others->waited(state_->event, std::chrono::steady_clock::now() - since, came);
   }
   if (came) return {};
-  if (stop.stop_requested()) return std::unexpected(NoEvent::Stopped);
+  // A failure stops the pipeline's ending(), too.
   if (failed.stop_requested()) return std::unexpected(NoEvent::Failed);
+  if (stop.stop_requested()) return std::unexpected(NoEvent::Stopped);
   if (ended.stop_requested()) return std::unexpected(NoEvent::BusStopped);
   return std::unexpected(NoEvent::Deadline);
 }

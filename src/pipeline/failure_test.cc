@@ -1,9 +1,12 @@
 // What happens when a step fails: what waited is dropped, the error is told with the step's name,
 // and the pipeline can be run again.
+#include <chrono>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -136,6 +139,33 @@ TEST(PipelineFailure, OfAListenerAtTheEndOfAFinishedRunIsTold) {
   const RunResult result = loop.run();
   EXPECT_EQ(result.steps, 1U);
   EXPECT_EQ(result.why, "event 'told': std::runtime_error: cannot write");
+}
+
+TEST(PipelineFailure, OfAListenerWakesAStepThatWaits) {
+  constexpr Event<int> kNever{"never"};
+  Pipeline<Loop> loop;
+  const Subscription heard =
+      loop.events().on(kTold, [] { throw std::runtime_error("cannot write"); });
+  std::optional<NoEvent> why;
+  std::jthread emitter;
+  loop.use("waits", [&](Loop&) {
+    emitter = std::jthread([&] { loop.events().emit(kTold, 1); });
+    why = loop.events().wait_for(kNever, std::chrono::seconds(30), loop.ending()).error();
+  });
+  EXPECT_EQ(loop.run().why, "event 'told': std::runtime_error: cannot write");
+  EXPECT_EQ(why, NoEvent::Stopped);
+}
+
+TEST(PipelineFailure, OfAListenerByHandStopsNoLaterStep) {
+  Pipeline<Loop> loop;
+  const Subscription heard =
+      loop.events().on(kTold, [] { throw std::runtime_error("cannot write"); });
+  bool stopped = true;
+  loop.use([&](Loop&) { stopped = loop.ending().stop_requested(); });
+  loop.events().emit(kTold, 1);
+  EXPECT_FALSE(loop.forward());
+  EXPECT_TRUE(loop.forward());
+  EXPECT_FALSE(stopped);
 }
 
 TEST(PipelineFailure, OfAListenerMayBeToldToSomebodyElse) {

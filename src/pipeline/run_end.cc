@@ -13,6 +13,11 @@ void RunEnd::begin_run() {
   if (ending_.stop_requested()) ending_ = std::stop_source();
 }
 
+void RunEnd::forget_failure() {
+  const std::scoped_lock lock(mutex_);
+  if (!finishing_ && ending_.stop_requested()) ending_ = std::stop_source();
+}
+
 void RunEnd::finish(std::string why) {
   {
     const std::scoped_lock lock(mutex_);

@@ -12,6 +12,8 @@ class RunEnd {
  public:
   /// A run begins: what was said before does not count.
   void begin_run();
+  /// An iteration by hand begins: a failure before it has asked to stop.
+  void forget_failure();
   /// The first one counts.
   void finish(std::string why);
   /// The run is over, whatever ended it.

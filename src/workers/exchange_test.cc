@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "trainyard/buffer.h"
 #include "trainyard/detail/inbox.h"
@@ -264,6 +266,29 @@ TEST(Exchange, NamesTheEventAndTheMemberOfWhatDoesNotFit) {
         need(worker.barrier("end"));
       });
   EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Exchange, EndsItsWaitAsABarrierDoesWhenAListenerHasFailedThePipeline) {
+  for (const bool exchanges : {true, false}) {
+    const auto result =
+        parallel(of_roles({{role::kLearner}, {role::kCollector}}), [&](Worker& worker) {
+          Pipeline<Shared> loop(worker.pipeline());
+          if (exchanges) loop.use("exchange", exchange_of(worker, loop));
+          if (!exchanges) loop.use("barrier", BarrierStep<Shared>(worker, "never", loop));
+          const Subscription heard =
+              loop.events().on("bad", [](const Json&) { throw std::runtime_error("boom"); });
+          worker.connect(loop, follow_nobody);
+          if (worker.has_role(role::kLearner)) {
+            const RunResult ended = loop.run();
+            need(ended.why == "event 'bad': std::runtime_error: boom", "not " + ended.why);
+          } else {
+            need(worker.ready());
+            loop.events().emit("bad", nullptr, remote_only);
+          }
+          need(worker.barrier("end", 30s));
+        });
+    EXPECT_TRUE(result) << result.text();
+  }
 }
 
 TEST(Exchange, DoesNotWaitInARunThatIsToEndAlready) {

@@ -73,12 +73,13 @@ void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, const Need
     auto whole = raw(last.sender, last.prefix, last.bytes);
     if (!whole) {
       // As with any event that cannot go there, its worker is told: or the user, when it has ended.
-      const RouterPeer::Refusal refusal{
-          .topic = topic, .node = need.node, .why = whole.error().message};
-      if (RouterPeer* const from = find(last.node)) return say_refused(*from, refusal, 1);
+      const std::string& why = whole.error().message;
+      if (RouterPeer* const from = find(last.node)) {
+        return say_refused(*from, {.topic = topic, .node = need.node}, {.count = 1, .why = why});
+      }
       return options_.note(
           fmt::format("the retained event '{}' of worker {} did not reach worker {}: {}",
-                      routes_.find(topic)->name, last.node, need.node, refusal.why));
+                      routes_.find(topic)->name, last.node, need.node, why));
     }
     frame = *std::move(whole);
   }
