@@ -24,6 +24,7 @@
 #include <exception>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,7 @@
 #include "trainyard/context_json.h"
 #include "trainyard/detail/codec.h"
 #include "trainyard/detail/inbox.h"
+#include "trainyard/pipeline.h"
 #include "trainyard/pipeline_base.h"
 #include "trainyard/remote_event.h"
 #include "trainyard/result.h"
@@ -117,7 +119,7 @@ template <ContextType C>
 class Exchange {
  public:
   /// `name` where one pipeline has several.
-  Exchange(Worker worker, PipelineBase& loop, std::string name = "exchange")
+  Exchange(Worker worker, Pipeline<C>& loop, std::string name = "exchange")
       : worker_(std::move(worker)), loop_(&loop), name_(std::move(name)) {}
 
   /// The list of a worker of that role is appended to those of the others, and is empty in the next
@@ -141,7 +143,8 @@ class Exchange {
                from);
     return *this;
   }
-  /// By how much the number has grown is added to those of the others.
+  /// By how much the number has grown since the run began is added to those of the others. What it
+  /// was before, as of a context that has been resumed, is not sent.
   template <auto Member>
   Exchange&& add(Role from) && {
     return std::move(add<Member>(from));
@@ -150,20 +153,22 @@ class Exchange {
   Exchange& add(Role from) & {
     using T = detail::MemberOf<Member>;
     static_assert(std::is_arithmetic_v<T>, "what is added is a number");
-    add_member({.name = detail::member_name<Member>(),
-                .put =
-                    [](C& context, nlohmann::json& last, std::string_view name,
-                       nlohmann::json& object, detail::Bundle&) {
-                      const T now = context.*Member;
-                      object[std::string(name)] =
-                          static_cast<T>(now - (last.is_null() ? T{} : last.get<T>()));
-                      last = now;
-                    },
-                .merge =
-                    [](C& context, const nlohmann::json& value, const detail::Bundle& bundle) {
-                      context.*Member += detail::get_member<T>(value, bundle);
-                    }},
-               from);
+    const auto sent = std::make_shared<T>();
+    loop_->around_runs(
+        [sent, loop = loop_, is_first = true]() mutable {
+          if (std::exchange(is_first, false)) *sent = loop->context().*Member;
+        },
+        [](const RunResult&) {});
+    add_member(
+        {.name = detail::member_name<Member>(),
+         .put =
+             [sent](C& context, std::string_view name, nlohmann::json& object, detail::Bundle&) {
+               const T now = context.*Member;
+               object[std::string(name)] = static_cast<T>(now - std::exchange(*sent, now));
+             },
+         .merge = [](C& context, const nlohmann::json& value,
+                     const detail::Bundle&) { context.*Member += value.get<T>(); }},
+        from);
     return *this;
   }
   /// The last value takes the place of those of the others.
@@ -213,7 +218,7 @@ class Exchange {
       if (!detail::sends_as(worker_, side.role)) continue;
       detail::Bundle bundle;
       nlohmann::json object = nlohmann::json::object();
-      for (Member& each : side.members) each.put(context, each.last, each.name, object, bundle);
+      for (const Member& each : side.members) each.put(context, each.name, object, bundle);
       bundle.json = detail::json_text_of(object);
       detail::emit_bundle(loop_->events(), event_of(side.role), bundle, false);
     }
@@ -222,11 +227,8 @@ class Exchange {
  private:
   struct Member {
     std::string_view name;
-    std::function<void(C&, nlohmann::json& last, std::string_view name, nlohmann::json& object,
-                       detail::Bundle&)>
-        put;
+    std::function<void(C&, std::string_view name, nlohmann::json& object, detail::Bundle&)> put;
     std::function<void(C&, const nlohmann::json& value, const detail::Bundle&)> merge;
-    nlohmann::json last = nullptr;  ///< What was sent before.
   };
   /// What one role sends.
   struct Side {
@@ -241,8 +243,8 @@ class Exchange {
   }
 
   template <auto Whole>
-  static void put_whole(C& context, nlohmann::json& /*last*/, std::string_view name,
-                        nlohmann::json& object, detail::Bundle& bundle) {
+  static void put_whole(C& context, std::string_view name, nlohmann::json& object,
+                        detail::Bundle& bundle) {
     detail::put_member(name, context.*Whole, object, bundle);
   }
 
@@ -277,7 +279,7 @@ class Exchange {
   }
 
   Worker worker_;
-  PipelineBase* loop_;
+  Pipeline<C>* loop_;
   std::string name_;
   std::vector<Side> sides_;
 };

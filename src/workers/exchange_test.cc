@@ -17,6 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainyard/buffer.h"
+#include "trainyard/context_json.h"
 #include "trainyard/detail/inbox.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
@@ -42,7 +43,7 @@ ParallelOptions of_roles(std::vector<std::vector<Role>> roles) {
   return {.workers = static_cast<int>(roles.size()), .roles = std::move(roles)};
 }
 
-Exchange<Shared> exchange_of(const Worker& worker, PipelineBase& loop) {
+Exchange<Shared> exchange_of(const Worker& worker, Pipeline<Shared>& loop) {
   Exchange<Shared> exchange(worker, loop);
   exchange.append<&Shared::episodes>(role::kCollector)
       .append<&Shared::rewards>(role::kCollector)
@@ -91,6 +92,29 @@ TEST(Exchange, CarriesMembersBetweenRoles) {
         } else {
           need(loop.context().env_step == 5 * kIterations, "its own steps alone");
         }
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+/// Whatever the order of the steps.
+TEST(Exchange, AddsWhatHasGrownSinceTheRunBegan) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        loop.use("collect", [](Shared& it) { it.env_step += 5; }, {.roles = {role::kCollector}});
+        loop.use("exchange", exchange_of(worker, loop));
+        loop.use("learn",
+                 [&](Shared& it) {
+                   if (it.env_step >= 115) loop.finish("all is learned");
+                 },
+                 {.roles = {role::kLearner}});
+        need(resume(loop,
+                    Json::parse(R"({"total_step":7,"kept":{"env_step":100,"train_iter":0}})")));
+        worker.connect(loop, follow_nobody);
+        const bool learns = worker.has_role(role::kLearner);
+        const RunResult ended = learns ? loop.run() : loop.run({.max_steps = 3});
+        need(static_cast<bool>(ended), ended.why);
+        need(loop.context().env_step == 115, "both at 115");
       });
   EXPECT_TRUE(result) << result.text();
 }
