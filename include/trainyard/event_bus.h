@@ -44,6 +44,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "trainyard/event.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard {
 
@@ -106,7 +107,7 @@ class BusWaiter {
   /// What it brought is in its place.
   void came() const;
   /// Whether it came.
-  [[nodiscard]] std::expected<void, NoEvent> wait(std::chrono::nanoseconds at_most,
+  [[nodiscard]] std::expected<void, NoEvent> wait(Timeout at_most,
                                                   const std::stop_token& stop) const;
 
  private:
@@ -121,8 +122,7 @@ template <class P>
 class [[nodiscard]] Expectation {
  public:
   /// Waits until it has come, however long ago. Again, too.
-  std::expected<P, NoEvent> wait(std::chrono::nanoseconds at_most,
-                                 const std::stop_token& stop = {}) {
+  std::expected<P, NoEvent> wait(Timeout at_most, const std::stop_token& stop = {}) {
     const auto came = waiter_.wait(at_most, stop);
     if (!came) return std::unexpected(came.error());
     return value_->value();  // NOLINT(bugprone-unchecked-optional-access): it came
@@ -242,11 +242,11 @@ class EventBus {
   /// Waits for the next one: for at most so long, or until `stop`. On a worker of a pipeline
   /// another takes its place meanwhile, so that who is to emit is not waited for in vain.
   template <std::copy_constructible P>
-  std::expected<P, NoEvent> wait_for(const Event<P>& event, std::chrono::nanoseconds at_most,
+  std::expected<P, NoEvent> wait_for(const Event<P>& event, Timeout at_most,
                                      const std::stop_token& stop = {}) {
     return expect(event).wait(at_most, stop);
   }
-  std::expected<Json, NoEvent> wait_for(std::string_view event, std::chrono::nanoseconds at_most,
+  std::expected<Json, NoEvent> wait_for(std::string_view event, Timeout at_most,
                                         const std::stop_token& stop = {});
   /// Without a deadline: until it comes, `stop`, the end of the bus or the failure of a step.
   template <std::copy_constructible P>
@@ -263,7 +263,7 @@ class EventBus {
   /// No more events from now on; those that wait in queues are delivered, for at most so long. What
   /// is left then is told to on_error and counted. In a listener it does not wait for that
   /// listener's own queue. Again: no effect.
-  std::size_t stop(std::chrono::nanoseconds drain_at_most = std::chrono::seconds(5));
+  std::size_t stop(Timeout drain_at_most = std::chrono::seconds(5));
 
  private:
   using Call = std::move_only_function<void(const void*)>;

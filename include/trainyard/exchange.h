@@ -45,6 +45,7 @@
 #include "trainyard/remote_event.h"
 #include "trainyard/result.h"
 #include "trainyard/step_options.h"
+#include "trainyard/timeout.h"
 #include "trainyard/worker.h"
 
 namespace trainyard {
@@ -189,10 +190,10 @@ class Exchange {
     return *this;
   }
   /// A worker of the first role goes on when something has come of one with the other.
-  Exchange&& waits_for(Role who, Role from, std::chrono::milliseconds within) && {
+  Exchange&& waits_for(Role who, Role from, Timeout within) && {
     return std::move(waits_for(who, from, within));
   }
-  Exchange& waits_for(Role who, Role from, std::chrono::milliseconds within) & {
+  Exchange& waits_for(Role who, Role from, Timeout within) & {
     if (!detail::sends_as(worker_, who)) return *this;
     for (Side& side : sides_) {
       if (side.role == from) side.within = within;
@@ -203,7 +204,7 @@ class Exchange {
   void forward(C& context) {
     for (Side& side : sides_) {
       if (!detail::hears_of(worker_, side.role)) continue;
-      if (side.within.count() > 0) {
+      if (side.within.time().count() > 0) {
         const Result<bool> there = side.inbox.wait(side.within, loop_->ending());
         if (!there && !loop_->ending().stop_requested()) {
           throw std::runtime_error(there.error().message);
@@ -235,7 +236,7 @@ class Exchange {
     Role role;
     std::vector<Member> members = {};
     detail::Inbox inbox = {};
-    std::chrono::milliseconds within{0};
+    Timeout within = std::chrono::milliseconds(0);
   };
 
   [[nodiscard]] std::string event_of(Role role) const {
@@ -332,7 +333,7 @@ struct UseModelOptions {
   /// waits for another. Clocks of several machines are compared.
   std::chrono::milliseconds max_age{0};
   /// Before a model that it waits for fails the step.
-  std::chrono::milliseconds within = std::chrono::seconds(60);
+  Timeout within = std::chrono::seconds(60);
 };
 
 /// Uses the newest model on the way forward.
@@ -364,8 +365,7 @@ class UseModel {
       if (loop_->ending().stop_requested()) return;
       // What is retained of one that has ended may be on its way to a worker that has begun again:
       // it comes before the answer.
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-          since + options_.within - std::chrono::steady_clock::now());
+      const auto left = since + options_.within.time() - std::chrono::steady_clock::now();
       if (left.count() > 0 && worker_.ready(1, left, loop_->ending()) && goes_on(context)) return;
       if (loop_->ending().stop_requested()) return;
       throw std::runtime_error("model '" + name_.substr(6) + "': " + there.error().message);

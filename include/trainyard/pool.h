@@ -47,6 +47,7 @@
 #include "trainyard/detail/pool_values.h"
 #include "trainyard/pool_options.h"  // IWYU pragma: export
 #include "trainyard/result.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard {
 
@@ -122,8 +123,7 @@ class [[nodiscard]] PoolFuture {
  public:
   /// Waits for it, at most so long from now, and takes it: once. After that, also when it is late,
   /// nothing of the call comes any more.
-  std::expected<R, CallError> get(std::chrono::milliseconds within,
-                                  const std::stop_token& stop = {}) {
+  std::expected<R, CallError> get(Timeout within, const std::stop_token& stop = {}) {
     const detail::PoolCalls calls = std::exchange(calls_, {});
     if (calls.empty()) return std::unexpected(detail::taken_before(child_));
     return detail::read_answer<R>(std::move(detail::take_answers(calls, within, stop).at(0)),
@@ -148,8 +148,7 @@ class [[nodiscard]] PoolFutures {
  public:
   /// As PoolFuture::get(), of all together in so much time: what has come by then is there, in the
   /// order of the children, and the others are late. Again: nothing.
-  std::vector<std::expected<R, CallError>> get(std::chrono::milliseconds within,
-                                               const std::stop_token& stop = {}) {
+  std::vector<std::expected<R, CallError>> get(Timeout within, const std::stop_token& stop = {}) {
     std::vector<std::expected<R, CallError>> results;
     const detail::PoolCalls calls = std::exchange(calls_, {});
     for (detail::PoolAnswer& each : detail::take_answers(calls, within, stop)) {
@@ -229,7 +228,7 @@ class Pool {
   /// it does not do anything else about it; whoever is still there after `grace` gets SIGKILL.
   /// Threads cannot be ended: this waits for the calls that they are in, however long. Again: no
   /// effect.
-  void shutdown(std::chrono::milliseconds grace) { core_->shutdown(grace); }
+  void shutdown(Timeout grace) { core_->shutdown(grace); }
 
   /// A buffer in memory that the children can map: filled in place and sent it is not copied. Its
   /// memory is used again when no copy of it is left, here or there.

@@ -32,6 +32,7 @@
 #include "trainyard/pipeline_base.h"
 #include "trainyard/result.h"
 #include "trainyard/step_options.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard {
 
@@ -118,14 +119,13 @@ class Worker {
 
   /// Waits until so many workers listen, all when it is 0. An error names those that do not: late,
   /// or at once where one has ended that never did. Not in a listener: an error.
-  [[nodiscard]] Result<void> ready(int workers = 0,
-                                   std::chrono::milliseconds within = std::chrono::seconds(60),
+  [[nodiscard]] Result<void> ready(int workers = 0, Timeout within = std::chrono::seconds(60),
                                    const std::stop_token& stop = {}) const;
   /// Waits until all that have one of these roles (none: all workers) have come to the barrier of
   /// this name, but for those that have ended well. An error names who is missing, or has failed.
   /// The name has 1 to 256 bytes. Not in a listener: an error.
   [[nodiscard]] Result<void> barrier(std::string_view name,
-                                     std::chrono::milliseconds within = std::chrono::seconds(60),
+                                     Timeout within = std::chrono::seconds(60),
                                      const std::vector<Role>& roles = {},
                                      const std::stop_token& stop = {}) const;
 
@@ -151,7 +151,7 @@ template <class C>
 class BarrierStep {
  public:
   BarrierStep(Worker worker, std::string name, PipelineBase& loop,
-              std::chrono::milliseconds within = std::chrono::seconds(60))
+              Timeout within = std::chrono::seconds(60))
       : worker_(std::move(worker)), name_(std::move(name)), loop_(&loop), within_(within) {}
   void forward(C&) { meet("forward"); }
   void backward(C&) { meet("backward"); }
@@ -164,7 +164,7 @@ class BarrierStep {
   Worker worker_;
   std::string name_;
   PipelineBase* loop_;
-  std::chrono::milliseconds within_;
+  Timeout within_;
 };
 
 }  // namespace trainyard

@@ -359,7 +359,7 @@ void BusState::end() {
   off("*");
 }
 
-std::size_t BusState::stop(std::chrono::nanoseconds drain_at_most) {
+std::size_t BusState::stop(Timeout drain_at_most) {
   std::vector<EventQueue*> queues;
   std::shared_ptr<BusRemote> others;
   {
@@ -369,8 +369,7 @@ std::size_t BusState::stop(std::chrono::nanoseconds drain_at_most) {
     others = std::exchange(remote_, nullptr);
   }
   if (others) others->bus_stopped(*this);
-  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
-  const auto until = std::chrono::steady_clock::now() + std::min(drain_at_most, kLongest);
+  const auto until = std::chrono::steady_clock::now() + drain_at_most.time();
   std::size_t left = 0;
   for (EventQueue* queue : queues) {
     const auto rest = std::max<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now(),

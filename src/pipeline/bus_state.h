@@ -23,6 +23,7 @@
 #include "trainyard/detail/codec.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard::detail {
 
@@ -80,7 +81,7 @@ class BusState {
   void tell(std::string_view event, const std::string& text) const;
 
   EventQueue& make_queue(std::size_t events_max);
-  std::size_t stop(std::chrono::nanoseconds drain_at_most);
+  std::size_t stop(Timeout drain_at_most);
   /// The threads of its queues end, when they are out of their listeners; nobody listens any more.
   /// Not in a listener.
   void end();

@@ -1,6 +1,5 @@
 #include "trainyard/event_bus.h"
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -22,12 +21,6 @@
 #include "trainyard/event.h"
 
 namespace trainyard {
-namespace {
-
-/// A time that can be added to now.
-constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24 * 365);
-
-}  // namespace
 
 Subscription::Subscription(std::weak_ptr<detail::BusState> bus,
                            std::shared_ptr<detail::Listener> listener)
@@ -88,7 +81,7 @@ void detail::BusWaiter::came() const {
   state_->changed.notify_all();
 }
 
-std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at_most,
+std::expected<void, NoEvent> detail::BusWaiter::wait(Timeout at_most,
                                                      const std::stop_token& stop) const {
   std::unique_lock lock(state_->mutex);
   if (state_->came) return {};
@@ -108,7 +101,7 @@ std::expected<void, NoEvent> detail::BusWaiter::wait(std::chrono::nanoseconds at
   const std::stop_callback at_end(ended, wake);
   const std::stop_callback at_failure(failed, wake);
   const auto since = std::chrono::steady_clock::now();
-  const auto until = since + std::min(at_most, kLongest);
+  const auto until = since + at_most.time();
   lock.lock();
   state_->changed.wait_until(lock, until, [&] {
     return state_->came || stop.stop_requested() || ended.stop_requested() ||
@@ -194,8 +187,7 @@ Expectation<Json> EventBus::expect(std::string_view event) {
   return pending;
 }
 
-std::expected<Json, NoEvent> EventBus::wait_for(std::string_view event,
-                                                std::chrono::nanoseconds at_most,
+std::expected<Json, NoEvent> EventBus::wait_for(std::string_view event, Timeout at_most,
                                                 const std::stop_token& stop) {
   return expect(event).wait(at_most, stop);
 }
@@ -224,8 +216,6 @@ std::size_t EventBus::off(std::string_view pattern) { return state_->off(pattern
 
 EventQueue& EventBus::make_queue(std::size_t events_max) { return state_->make_queue(events_max); }
 
-std::size_t EventBus::stop(std::chrono::nanoseconds drain_at_most) {
-  return state_->stop(drain_at_most);
-}
+std::size_t EventBus::stop(Timeout drain_at_most) { return state_->stop(drain_at_most); }
 
 }  // namespace trainyard

@@ -21,6 +21,7 @@
 #include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
 #include "trainyard/event.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard::pipeline {
 namespace {
@@ -292,6 +293,21 @@ TEST(EventBus, WaitsForAnEvent) {
   ASSERT_TRUE(done);
   EXPECT_EQ(done->id, 7);
   EXPECT_EQ(pending.wait(0s)->id, 7) << "it has come";
+}
+
+TEST(Timeout, IsForEverWhereADurationIsTooLongToBeAdded) {
+  constexpr std::chrono::hours kYear(24 * 365);
+  EXPECT_EQ(Timeout(std::chrono::nanoseconds::max()).time(), kYear);
+  EXPECT_EQ(Timeout(std::chrono::milliseconds::max()).time(), kYear);
+  EXPECT_EQ(Timeout(std::chrono::hours::max()).milliseconds(), kYear);
+  EXPECT_EQ(Timeout(std::chrono::duration<double>::max()).time(), kYear);
+  EXPECT_EQ(Timeout(std::chrono::hours::min()).time(), 0s);
+  EXPECT_EQ(Timeout(1'500us).time(), 1'500us);
+  EXPECT_EQ(Timeout(1'500us).milliseconds(), 2ms) << "no less than it is";
+  EventBus bus;
+  auto pending = bus.expect(kNumber);
+  std::jthread emitter([&] { bus.emit(kNumber, 1); });
+  EXPECT_EQ(pending.wait(std::chrono::hours::max()), 1);
 }
 
 TEST(EventBus, KeepsWhatCameBeforeAnybodyWaited) {

@@ -1,7 +1,5 @@
 #include "wire/worker.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -106,10 +104,6 @@ std::uint64_t topic_of(std::string_view name) {
 
 std::uint32_t origin_of(int node, std::uint32_t life) {
   return (life << kNodeBits) | (static_cast<std::uint32_t>(node) & (kNodesMax - 1));
-}
-
-std::int64_t allowed_wait(std::chrono::milliseconds within) {
-  return std::clamp(std::int64_t{within.count()}, std::int64_t{0}, kWithinMsMax);
 }
 
 int node_of(std::uint32_t origin) { return static_cast<int>(origin & (kNodesMax - 1)); }

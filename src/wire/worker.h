@@ -49,8 +49,6 @@ std::uint64_t topic_of(std::string_view name);
 std::uint32_t origin_of(int node, std::uint32_t life);
 int node_of(std::uint32_t origin);
 constexpr int kNodesMax = 65'536;
-/// How long a request may wait: in milliseconds, at most a year, and never less than nothing.
-std::int64_t allowed_wait(std::chrono::milliseconds within);
 
 // --- both ways ---
 

@@ -315,6 +315,29 @@ TEST(Exchange, EndsItsWaitAsABarrierDoesWhenAListenerHasFailedThePipeline) {
   }
 }
 
+TEST(Exchange, WaitsForEverAsModelsAndBarriersDoWithTheLongestTime) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        need(worker.ready(0, std::chrono::hours::max()));
+        Pipeline<Shared> loop(worker.pipeline());
+        Exchange<Shared> exchange(worker, loop);
+        exchange.add<&Shared::env_step>(role::kCollector)
+            .waits_for(role::kLearner, role::kCollector, std::chrono::hours::max());
+        loop.use("exchange", std::move(exchange));
+        loop.use("use", UseModel<Shared>(worker, loop, "policy", [](Shared&, const Buffer&) {},
+                                         {.within = std::chrono::milliseconds::max()}));
+        loop.use("send", SendModel<Shared>(worker, loop, "policy", [](Shared&) {
+                   return Buffer::copy_of<float>({1}, {1});
+                 }));
+        loop.use("collect", [](Shared& it) { it.env_step += 5; }, {.roles = {role::kCollector}});
+        worker.connect(loop, follow_nobody);
+        const RunResult ended = loop.run({.max_steps = 2});
+        need(static_cast<bool>(ended), ended.why);
+        need(worker.barrier("end", std::chrono::hours::max()));
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(Exchange, DoesNotWaitInARunThatIsToEndAlready) {
   EventBus bus;
   detail::Inbox inbox;

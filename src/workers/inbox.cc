@@ -22,6 +22,7 @@
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/step_options.h"
+#include "trainyard/timeout.h"
 #include "trainyard/worker.h"
 #include "workers/senders.h"
 #include "workers/worker_state.h"
@@ -71,9 +72,9 @@ struct Inbox::State {
 
 namespace {
 
-std::string late(const workers::Senders& senders, Role role, std::chrono::milliseconds within) {
+std::string late(const workers::Senders& senders, Role role, Timeout within) {
   return fmt::format("nothing new has come in {:g} s of {}",
-                     std::chrono::duration<double>(within).count(),
+                     std::chrono::duration<double>(within.time()).count(),
                      senders.left.empty() ? fmt::format("a worker with the role '{}'", role.name)
                                           : workers::listed(senders.left));
 }
@@ -138,7 +139,7 @@ void Inbox::expect_from(const Worker& worker, Role role) {
   here.watch_senders(state_->watcher);
 }
 
-Result<bool> Inbox::wait(std::chrono::milliseconds within, const std::stop_token& stop,
+Result<bool> Inbox::wait(Timeout within, const std::stop_token& stop,
                          std::chrono::steady_clock::time_point since) {
   // Before the lock and after it: it is called at once where that was asked for before.
   const std::stop_callback at_stop(stop, [this] {
@@ -146,7 +147,7 @@ Result<bool> Inbox::wait(std::chrono::milliseconds within, const std::stop_token
     state_->changed.notify_all();
   });
   const auto began = std::chrono::steady_clock::now();
-  const auto until = since + within;
+  const auto until = since + within.time();
   Result<bool> outcome = false;
   std::unique_lock lock(state_->mutex);
   const auto is_over = [&] {

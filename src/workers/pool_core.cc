@@ -20,6 +20,7 @@
 #include "pipeline/trouble.h"
 #include "trainyard/buffer.h"
 #include "trainyard/pool_options.h"
+#include "trainyard/timeout.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
 #include "workers/pool_call.h"
@@ -30,8 +31,6 @@ namespace trainyard {
 namespace {
 
 constexpr int kChildrenMax = 1'024;
-/// Whoever gives more time gives as much as there is; a sum with it does not overflow.
-constexpr std::chrono::milliseconds kLongest = std::chrono::hours(24 * 365);
 
 }  // namespace
 
@@ -101,9 +100,9 @@ CallError taken_before(int child) {
   return {.kind = CallError::Kind::Taken, .child = child, .message = "its answer was taken before"};
 }
 
-std::vector<PoolAnswer> take_answers(const PoolCalls& calls, std::chrono::milliseconds within,
+std::vector<PoolAnswer> take_answers(const PoolCalls& calls, Timeout within,
                                      const std::stop_token& stop) {
-  const auto deadline = workers::PoolCall::Clock::now() + std::min(within, kLongest);
+  const auto deadline = workers::PoolCall::Clock::now() + within.time();
   std::vector<PoolAnswer> answers;
   answers.reserve(calls.size());
   for (const auto& call : calls) answers.push_back(call->take(deadline, stop));
@@ -125,16 +124,17 @@ Result<std::unique_ptr<PoolCore>> PoolCore::start(const PoolOptions& options, Po
   if (options.stop_grace < std::chrono::milliseconds(0)) {
     return std::unexpected(Error{"a grace before a child is killed that is negative"});
   }
+  PoolOptions bounded = options;
+  bounded.stop_grace = Timeout(options.stop_grace).milliseconds();
   auto backend = options.in == PoolIn::Processes
-                     ? workers::PoolProcesses::start(options, std::move(make))
-                     : workers::PoolThreads::start(options, std::move(make));
+                     ? workers::PoolProcesses::start(bounded, std::move(make))
+                     : workers::PoolThreads::start(bounded, std::move(make));
   if (!backend) return std::unexpected(std::move(backend.error()).in("the pool cannot be started"));
   return std::unique_ptr<PoolCore>(
       new PoolCore(options.count, options.stop_grace, std::move(*backend)));
 }
 
-PoolCore::PoolCore(int count, std::chrono::milliseconds grace,
-                   std::unique_ptr<workers::PoolBackend> backend)
+PoolCore::PoolCore(int count, Timeout grace, std::unique_ptr<workers::PoolBackend> backend)
     : count_(count), grace_(grace), backend_(std::move(backend)) {}
 
 PoolCore::~PoolCore() { shutdown(grace_); }
@@ -178,9 +178,7 @@ std::expected<void, CallError> PoolCore::restart(int child) {
                                    .message = std::string(workers::kPoolHasEnded)});
 }
 
-void PoolCore::shutdown(std::chrono::milliseconds grace) {
-  backend_->shutdown(Duration(std::clamp(grace, std::chrono::milliseconds(0), kLongest).count()));
-}
+void PoolCore::shutdown(Timeout grace) { backend_->shutdown(grace.milliseconds()); }
 
 Result<Buffer> PoolCore::alloc(DType type, Dimensions shape) {
   return backend_->alloc(type, std::move(shape));

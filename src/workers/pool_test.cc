@@ -469,6 +469,11 @@ TEST(Pool, WritesALogOfEachChildWhereItIsTold) {
   EXPECT_EQ(sys::content_of(directory / "logs/child-0.log"), "");
 }
 
+TEST_P(PoolOfBothKinds, WaitsForEverWithTheLongestTime) {
+  Envs pool = started({.count = 1, .in = GetParam()});
+  EXPECT_EQ(pool.call<&Env::add>(0, 4).get(std::chrono::hours::max()), 4);
+}
+
 constexpr auto kPlus = [](const Env& env, int more) { return env.sum() + more; };
 
 TEST(Pool, PrintsNothingAgainThatWasPrintedBefore) {

@@ -32,6 +32,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 #include "trainyard/step_options.h"
+#include "trainyard/timeout.h"
 #include "wire/hello.h"
 #include "wire/worker.h"
 #include "workers/channel.h"
@@ -351,23 +352,22 @@ void Worker::connect(EventBus& bus) const {
 }
 void Worker::connect(PipelineBase& loop, Follow follow) const { state_->connect(loop, follow); }
 
-Result<void> Worker::ready(int workers, std::chrono::milliseconds within,
-                           const std::stop_token& stop) const {
+Result<void> Worker::ready(int workers, Timeout within, const std::stop_token& stop) const {
   if (workers < 0 || workers >= wire::kNodesMax) {
     return std::unexpected(Error{fmt::format("there are no {} workers to wait for", workers)});
   }
   return state_->meet(
-      wire::ReadyRequest{.workers = workers, .within_ms = wire::allowed_wait(within)}, stop);
+      wire::ReadyRequest{.workers = workers, .within_ms = within.milliseconds().count()}, stop);
 }
 
-Result<void> Worker::barrier(std::string_view name, std::chrono::milliseconds within,
-                             const std::vector<Role>& roles, const std::stop_token& stop) const {
+Result<void> Worker::barrier(std::string_view name, Timeout within, const std::vector<Role>& roles,
+                             const std::stop_token& stop) const {
   if (name.empty() || name.size() > wire::kEventNameBytesMax) {
     return std::unexpected(Error{fmt::format("the name of a barrier has 1 to {} bytes, not {}",
                                              wire::kEventNameBytesMax, name.size())});
   }
   wire::BarrierRequest request{
-      .name = std::string(name), .roles = {}, .within_ms = wire::allowed_wait(within)};
+      .name = std::string(name), .roles = {}, .within_ms = within.milliseconds().count()};
   for (const Role role : roles) request.roles.emplace_back(role.name);
   return state_->meet(request, stop);
 }

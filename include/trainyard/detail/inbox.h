@@ -18,6 +18,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/result.h"
 #include "trainyard/step_options.h"
+#include "trainyard/timeout.h"
 #include "trainyard/worker.h"
 
 namespace trainyard::detail {
@@ -55,7 +56,7 @@ class Inbox {
   /// Waits until something is there. False: it was told to stop, or take_new_sender() is true. An
   /// error: nothing came in time, which counts from `since`, or nobody is left who could send it;
   /// it names the workers.
-  Result<bool> wait(std::chrono::milliseconds within, const std::stop_token& stop,
+  Result<bool> wait(Timeout within, const std::stop_token& stop,
                     std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
 
  private:

@@ -17,6 +17,7 @@
 #include "trainyard/detail/codec.h"
 #include "trainyard/pool_options.h"
 #include "trainyard/result.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard::workers {
 class PoolBackend;
@@ -51,7 +52,7 @@ using PoolCalls = std::vector<std::shared_ptr<workers::PoolCall>>;
 CallError taken_before(int child);
 /// Waits until all are answered, at most so long in all, and takes the answers, in their order. An
 /// answer that comes after this is dropped.
-std::vector<PoolAnswer> take_answers(const PoolCalls& calls, std::chrono::milliseconds within,
+std::vector<PoolAnswer> take_answers(const PoolCalls& calls, Timeout within,
                                      const std::stop_token& stop);
 /// Whether take_answers() would not wait.
 bool are_answered(const PoolCalls& calls);
@@ -67,16 +68,15 @@ class PoolCore {
   std::shared_ptr<workers::PoolCall> call(int child, std::size_t method, PoolAnswer arguments);
   PoolCalls call_all(std::size_t method, PoolAnswer arguments);
   std::expected<void, CallError> restart(int child);
-  void shutdown(std::chrono::milliseconds grace);
+  void shutdown(Timeout grace);
   Result<Buffer> alloc(DType type, Dimensions shape);
 
  private:
-  PoolCore(int count, std::chrono::milliseconds grace,
-           std::unique_ptr<workers::PoolBackend> backend);
+  PoolCore(int count, Timeout grace, std::unique_ptr<workers::PoolBackend> backend);
   void send(std::size_t method, PoolAnswer arguments, const PoolCalls& calls);
 
   int count_;
-  std::chrono::milliseconds grace_;
+  Timeout grace_;
   std::unique_ptr<workers::PoolBackend> backend_;
 };
 
