@@ -21,9 +21,10 @@ class CartPole(unittest.TestCase):
         directory = tempfile.TemporaryDirectory(prefix="trainyard-cartpole-")
         self.addCleanup(directory.cleanup)
         self.directory = pathlib.Path(directory.name)
+        (self.directory / "cartpole").symlink_to(CARTPOLE)  # As the pages run it: in its directory.
 
     def cartpole(self, *words, expect=0):
-        done = subprocess.run([CARTPOLE, *words], cwd=self.directory, capture_output=True, text=True,
+        done = subprocess.run(["./cartpole", *words], cwd=self.directory, capture_output=True, text=True,
                               timeout=240)
         self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
         return done.stdout
@@ -33,7 +34,7 @@ class CartPole(unittest.TestCase):
         self.assertIn("finished: it keeps the pole up", text)
         self.assertRegex(text, r"step +\d+  return +\d+\.\d  loss ")
         self.assertRegex(text, r"learn +\d+ ")
-        self.assertTrue((self.directory / "cartpole/best.json").exists())
+        self.assertTrue((self.directory / "cartpole-run/best.json").exists())
 
     def test_says_that_it_did_not_reach_what_was_asked(self):
         self.assertIn("env_step is", self.cartpole("--steps", "2000", expect=1))
@@ -53,13 +54,13 @@ class CartPole(unittest.TestCase):
         self.assertIn("finished: it keeps the pole up", text)
         self.assertRegex(text, r"exchange +\d+ ")
         self.assertRegex(text, r"\d+ steps of the environment in .* a second")
-        saved = json.loads((self.directory / "cartpole/best.json").read_text())
+        saved = json.loads((self.directory / "cartpole-run/best.json").read_text())
         self.assertGreaterEqual(saved["kept"]["mean_return"], 475)
 
     def test_has_collectors_in_python_too(self):
         here = pathlib.Path(__file__).resolve().parent
         workers = (f'case "$TRAINYARD_WORKER" in *\'"collector"\'*) exec /usr/bin/python3 {here}/collector.py;; '
-                   f'*) exec {CARTPOLE} --worker --seed 7;; esac')
+                   f'*) exec ./cartpole --worker --seed 7;; esac')
         done = subprocess.run([TRAINYARD, "parallel", "-n", "4", "--roles", "learner,collector,collector,evaluator", "--", "sh", "-c",
                                workers], cwd=self.directory, capture_output=True, text=True, timeout=240,
                               env={**os.environ, "PYTHONPATH": str(here.parent.parent / "python")})

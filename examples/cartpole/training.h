@@ -45,9 +45,9 @@ struct Train : trainyard::Context {
 struct Options {
   std::uint64_t seed = 0;
   bool async = false;
-  double enough = 475;               ///< The mean return that ends the training.
-  std::int64_t env_steps = 500'000;  ///< At most.
-  std::string directory = "cartpole";
+  double enough = 475;                     ///< The mean return that ends the training.
+  std::int64_t env_steps = 500'000;        ///< At most.
+  std::string directory = "cartpole-run";  ///< No name that the program itself has.
   std::uint64_t metrics_every = 20;
 };
 

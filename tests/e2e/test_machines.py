@@ -64,7 +64,7 @@ class Machines(YardTest):
         told = self.end_of(learns)
         self.assertIn("[0] finished: it keeps the pole up", told)
         self.assertRegex(told, r"\[0\] \d+ steps of the environment in .* a second")
-        self.assertGreaterEqual(json.loads((self.directory / "cartpole/best.json").read_text())["kept"]["mean_return"], 475)
+        self.assertGreaterEqual(json.loads((self.directory / "cartpole-run/best.json").read_text())["kept"]["mean_return"], 475)
 
     def test_are_waited_for_with_an_end(self):
         server = self.server()
