@@ -167,8 +167,10 @@ class Exchange {
                const T now = context.*Member;
                object[std::string(name)] = static_cast<T>(now - std::exchange(*sent, now));
              },
-         .merge = [](C& context, const nlohmann::json& value,
-                     const detail::Bundle&) { context.*Member += value.get<T>(); }},
+         .merge =
+             [](C& context, const nlohmann::json& value, const detail::Bundle& bundle) {
+               context.*Member += detail::get_member<T>(value, bundle);
+             }},
         from);
     return *this;
   }
