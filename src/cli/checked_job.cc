@@ -7,7 +7,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -26,8 +25,6 @@
 #include "model/terms.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
-#include "settings/configuration.h"
-#include "settings/machine_entries.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "text/mistake.h"
@@ -48,8 +45,7 @@ model::Capacity memory_and_cpus() {
 /// What other machines have is asked when the job begins.
 bool is_for_other_machines(const std::string& text, const job::LoadOptions& load) {
   const auto configuration = job::Job::configuration_of(text, load);
-  const std::vector only_here{settings::MachineEntry{.host = std::string(kLocal)}};
-  return configuration && settings::machines(*configuration) != only_here;
+  return configuration && !runs_only_here(*configuration);
 }
 
 model::Capacity any_capacity() {

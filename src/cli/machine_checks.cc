@@ -255,6 +255,21 @@ MachineCheck check_of_clock(Duration ahead) {
                                      seconds > 0 ? "before" : "behind")};
 }
 
+std::vector<std::string> missing_programs(const job::Job& job) {
+  std::vector<std::string> lines;
+  if (!runs_only_here(job.configuration())) return lines;
+  for (job::ProgramOfTasks& each : job.programs()) {
+    // Importing them may take seconds, and nothing is to be started.
+    each.program.modules.clear();
+    const wire::FoundProgram found = run::look_for_program(each.program);
+    if (found.why_not.empty()) continue;
+    lines.push_back(report::plain(
+        fmt::format("task {} in '{}': {}{}", each.first_task, each.program.directory, found.why_not,
+                    each.comes_later ? ", unless a task that it waits for makes it" : "")));
+  }
+  return lines;
+}
+
 Result<void> look_before_run(const RunMachines& machines, const job::Job& job,
                              const model::Capacity& here) {
   if (!machines.remotes) return {};

@@ -22,6 +22,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/load_options.h"
+#include "cli/machine_checks.h"
 #include "hardware/gpu_driver.h"
 #include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
@@ -367,6 +368,11 @@ Result<Place> place_of(const PlanOptions& options, const model::Capacity& here,
   return place;
 }
 
+/// Whether no GPUs or machines are made up.
+bool is_for_here(const PlanOptions& options) {
+  return options.gpus.empty() && options.machines.empty();
+}
+
 /// The machines that were asked for.
 Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMachine& machine,
                                   std::vector<std::string>& notes) {
@@ -382,7 +388,7 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
                      .options = {}});
     return {};
   };
-  if (options.gpus.empty() && options.machines.empty()) {
+  if (is_for_here(options)) {
     if (Result<void> added = add(nullptr); !added) return std::unexpected(std::move(added.error()));
     found.back().options.others = strangers_on(machine, notes);
     if (!found.back().silent.empty()) notes.push_back(found.back().silent);
@@ -401,7 +407,7 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
 /// Whether the job cannot be planned because this machine, which nobody named, has no GPU.
 bool wants_gpus_here(const PlanOptions& options, const model::Capacity& here,
                      const text::Mistakes& mistakes) {
-  return options.gpus.empty() && options.machines.empty() && here.gpus.empty() &&
+  return is_for_here(options) && here.gpus.empty() &&
          std::ranges::any_of(mistakes, [](const text::Mistake& mistake) {
            return mistake.of_machine && mistake.message.contains("GPU");
          });
@@ -440,10 +446,14 @@ ExitCode plan_command(const PlanOptions& options) {
     const Result<void> written = sys::replace_file(options.html, report::plan_html(view));
     if (!written) return fail(written.error());
   }
-  if (options.json) return answer(report::plan_json(view));
   const std::string timeline =
       options.html.empty() ? std::string() : fmt::format("timeline: {}\n", options.html);
-  return answer(report::plan_text(view) + timeline);
+  const ExitCode code =
+      answer(options.json ? report::plan_json(view) : report::plan_text(view) + timeline);
+  if (is_for_here(options)) {
+    for (const std::string& line : missing_programs(jobs.front().job)) fail(line);
+  }
+  return code;
 }
 
 }  // namespace trainyard::cli

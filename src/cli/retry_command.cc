@@ -34,8 +34,6 @@
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
-#include "settings/configuration.h"
-#include "settings/machine_entries.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
@@ -163,11 +161,6 @@ Result<EndedRun> read_ended(const std::string& run) {
   return EndedRun{.options = *std::move(options), .job = *std::move(job)};
 }
 
-bool runs_here_alone(const job::Job& job) {
-  const std::vector only_here{settings::MachineEntry{.host = std::string(kLocal)}};
-  return settings::machines(job.configuration()) == only_here;
-}
-
 /// Names each task that no machine could hold with these amounts. An active run knows its machines
 /// and answers by itself, and of other machines nothing is known before the run resumes. What else
 /// keeps it from resuming is told then.
@@ -176,7 +169,7 @@ Result<void> check_amounts(const Wanted& wanted) {
     return {};
   }
   Result<EndedRun> ended = read_ended(wanted.run);
-  if (!ended || !runs_here_alone(ended->job)) return {};
+  if (!ended || !runs_only_here(ended->job.configuration())) return {};
   JobTasks tasks(std::move(ended->job));
   if (!add_submitted(tasks, wanted.run)) return {};
   std::string text;

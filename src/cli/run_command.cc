@@ -31,6 +31,7 @@
 #include "cli/job_tasks.h"
 #include "cli/load_options.h"
 #include "cli/look_ahead.h"
+#include "cli/machine_checks.h"
 #include "cli/queue_news.h"
 #include "cli/run_machines.h"
 #include "cli/run_view.h"
@@ -386,8 +387,12 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   const report::ResumedPlan* const plan = resumed ? &*resumed : nullptr;
   const job::Job& first = tasks.jobs().first();
   const std::string command = options.words.is_command() ? options.words.shown() : "";
-  return answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan, command)
-                             : report::dry_run_text(first, kDryRunTasksMax, plan, command));
+  const ExitCode code =
+      answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan, command)
+                          : report::dry_run_text(first, kDryRunTasksMax, plan, command));
+  // The last lines are the ones that a user sees of a long output.
+  for (const std::string& line : missing_programs(first)) fail(line);
+  return code;
 }
 
 /// What must be there before there is a job.

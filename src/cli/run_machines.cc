@@ -198,6 +198,11 @@ bool runs_here(const settings::Configuration& configuration) {
   return names(configuration, kLocal) && !configuration.flag(settings::Setting::AgentLocal);
 }
 
+bool runs_only_here(const settings::Configuration& configuration) {
+  const std::vector only_here{settings::MachineEntry{.host = std::string(kLocal)}};
+  return settings::machines(configuration) == only_here;
+}
+
 Result<std::vector<NotBrought>> equip_machines(const JobGround& ground) {
   Result<std::vector<NotBrought>> not_brought = copy_agents(ground.configuration);
   if (not_brought) std::ranges::move(sync_code(ground), std::back_inserter(*not_brought));

@@ -39,6 +39,8 @@ struct RunMachines {
 
 /// Whether this machine is one of those that a configuration names.
 bool runs_here(const settings::Configuration& configuration);
+/// Whether a configuration names no machine but this one, and all of it.
+bool runs_only_here(const settings::Configuration& configuration);
 
 /// What is known of a job before there are machines to make it for.
 struct JobGround {

@@ -162,6 +162,10 @@ wire::FoundProgram look_for(const wire::SoughtProgram& sought, bool may_ask_for_
 
 }  // namespace
 
+wire::FoundProgram look_for_program(const wire::SoughtProgram& sought) {
+  return look_for(sought, true);
+}
+
 wire::AgentSeen look_at_machine(const wire::AgentLook& look) {
   const Duration begun = sys::EventLoop::now();
   wire::AgentSeen seen;

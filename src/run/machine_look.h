@@ -15,6 +15,9 @@ constexpr Duration kImportsMax{10'000};
 /// How long all of a look may take.
 constexpr Duration kLookMax{30'000};
 
+/// Looks for one program here, and asks it for its modules, of which `sought` may name none.
+wire::FoundProgram look_for_program(const wire::SoughtProgram& sought);
+
 /// Looks here, on the machine that it is called on.
 wire::AgentSeen look_at_machine(const wire::AgentLook& look);
 

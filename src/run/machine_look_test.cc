@@ -22,8 +22,7 @@ class MachineLook : public testing::Test {
  protected:
   wire::FoundProgram look_for(wire::SoughtProgram sought) const {
     if (sought.directory.empty()) sought.directory = directory_.path();
-    return look_at_machine({.directory = directory_.path(), .programs = {std::move(sought)}})
-        .programs.at(0);
+    return look_for_program(sought);
   }
   void make_program(const std::string& name, std::filesystem::perms permissions) const {
     directory_.write(name, "#!/bin/sh\n");
@@ -82,6 +81,15 @@ TEST_F(MachineLook, WritesWhereTheRunWillAndLeavesNothing) {
   directory_.write("file", "");
   EXPECT_THAT(look_at_machine({.directory = directory_ / "file"}).no_directory,
               HasSubstr("is not a directory"));
+}
+
+TEST_F(MachineLook, LooksForEachProgramInItsOrder) {
+  const wire::SoughtProgram there{.name = "sh", .directory = directory_.path()};
+  const wire::SoughtProgram gone{.name = "./gone", .directory = directory_.path()};
+  const wire::AgentSeen seen =
+      look_at_machine({.directory = directory_.path(), .programs = {gone, there}});
+  EXPECT_THAT(seen.programs, ElementsAre(look_for_program(gone), look_for_program(there)));
+  EXPECT_NE(seen.programs.at(0), seen.programs.at(1));
 }
 
 TEST_F(MachineLook, TellsTheSameFileFromAnotherOne) {

@@ -160,6 +160,35 @@ groups:
         self.assertFalse((self.directory / "runs").exists())
         json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
 
+    def test_a_dry_run_and_a_plan_warn_of_a_program_that_is_missing(self):
+        self.job("""
+name: job
+groups:
+  - name: train
+    memory: 1MB
+    cpus: 0
+    duration: 1s
+    tasks:
+      - {id: a, command: trainyard-none 1}
+      - {id: b, command: [./none, '2'], working-directory: sub}
+      - {id: c, command: ./plain.sh}
+      - {id: d, command: 'true'}
+  - {name: later, memory: 1MB, cpus: 0, duration: 1s, tasks: [{id: e, command: ./made}]}
+""")
+        (self.directory / "sub").mkdir()
+        self.write("plain.sh", "true\n")
+        here = self.directory.resolve()
+        for words in (["run", "job.yaml", "--dry-run"], ["run", "job.yaml", "--dry-run", "--json"], ["plan", "job.yaml"]):
+            self.assertEqual(self.trainyard(*words, expect=0).stderr.splitlines(), [
+                f"trainyard: task train/a in '{here}': cannot run 'trainyard-none': program not found on PATH",
+                f"trainyard: task train/b in '{here}/sub': cannot run './none': no such file or directory",
+                f"trainyard: task train/c in '{here}': cannot run './plain.sh': permission denied; is it executable? "
+                "try 'chmod +x ./plain.sh' or 'sh ./plain.sh'",
+                f"trainyard: task later/e in '{here}': cannot run './made': no such file or directory, "
+                "unless a task that it waits for makes it"], words)
+        for words in (["plan", "job.yaml", "--gpus", "0"], ["run", "job.yaml", "--dry-run", "--on", "lab1"]):
+            self.assertNotIn("cannot run", self.trainyard(*words, expect=0).stderr, "programs of this machine do not matter")
+
     def test_warns_of_a_matrix_key_that_nothing_uses_before_the_run_and_under_its_table(self):
         self.job("name: job\ngroups: [{name: g, memory: 1MB, cpus: 0, matrix: {lr: [1, 2], seed: 0..4}, tasks: [{command: ['true', '{lr}']}]}]")
         warning = "group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical\n"
