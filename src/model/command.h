@@ -92,7 +92,7 @@ enum class GroupPhase : std::uint8_t {
 struct GroupChanged {
   GroupIndex group;
   GroupPhase phase = GroupPhase::Blocked;
-  std::string message;  ///< The cause, where it was skipped.
+  std::string message;  ///< The cause, where it was skipped for what it needs.
 
   friend bool operator==(const GroupChanged&, const GroupChanged&) = default;
 };

@@ -419,6 +419,11 @@ TEST(ProgressLine, SaysWhichGroupWasSkippedAndWhy) {
                                                           .phase = model::GroupPhase::Skipped,
                                                           .message = "it needs 'train'"}}}),
             "eval: SKIPPED: it needs 'train'\n");
+  EXPECT_EQ(
+      line.turn(
+          2, {.changes = {model::GroupChanged{.group = {0}, .phase = model::GroupPhase::Skipped}}}),
+      "train: SKIPPED\n")
+      << "each of its tasks has a cause of its own";
 }
 
 TEST(ProgressLine, ForecastsAtLeastWhatIsKnown) {

@@ -18,6 +18,7 @@ namespace trainyard::schedule {
 void GroupBook::Counts::count(model::Verdict verdict, int by) {
   const auto add = [by](std::uint32_t& count) { count += static_cast<std::uint32_t>(by); };
   if (verdict == model::Verdict::None) add(open);
+  if (verdict == model::Verdict::Finished) add(finished);
   if (verdict == model::Verdict::Failed) add(failed);
   if (verdict == model::Verdict::Skipped) add(skipped);
   if (verdict == model::Verdict::Stopped) add(stopped);
@@ -100,8 +101,9 @@ model::GroupPhase GroupBook::result(model::GroupIndex group) const {
   check(state.tasks.open == 0, "a group is over when all its tasks are");
   // A group that was interrupted was not over, whatever had failed in it by then.
   if (state.tasks.stopped > 0) return model::GroupPhase::Stopped;
-  return state.tasks.failed + state.tasks.skipped > 0 ? model::GroupPhase::Failed
-                                                      : model::GroupPhase::Finished;
+  if (state.tasks.failed > 0) return model::GroupPhase::Failed;
+  if (state.tasks.skipped == 0) return model::GroupPhase::Finished;
+  return state.tasks.finished > 0 ? model::GroupPhase::Failed : model::GroupPhase::Skipped;
 }
 
 void GroupBook::enter(model::GroupIndex group, model::GroupPhase phase) {

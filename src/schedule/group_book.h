@@ -1,7 +1,7 @@
 // The groups of a run: which may run, which are over, and who is to blame when one cannot run.
 //
-// Blocked -> Running -> Finished, Failed or Stopped; Blocked -> Skipped or Stopped; back to Blocked
-// from each of these ends where a task of it begins anew. A group leaves
+// Blocked -> Running -> Finished, Failed, Skipped or Stopped; Blocked -> Skipped or Stopped; back to
+// Blocked from each of these ends where a task of it begins anew. A group leaves
 // Running in the turn in which its last task gets its verdict, never later: what needs it is looked
 // at in the same turn.
 #pragma once
@@ -22,6 +22,7 @@ class GroupBook {
   /// What has become of tasks, how many of each.
   struct Counts {
     std::uint32_t open = 0;  ///< Without a verdict.
+    std::uint32_t finished = 0;
     std::uint32_t failed = 0;
     std::uint32_t skipped = 0;
     std::uint32_t stopped = 0;
@@ -69,7 +70,8 @@ class GroupBook {
   /// began, whatever has begun anew of that since.
   [[nodiscard]] bool needs_a_bad_one(model::GroupIndex group) const;
 
-  /// What a group whose tasks have all ended has become.
+  /// What a group whose tasks have all ended has become: Skipped where some of them were, and none
+  /// of them ran.
   [[nodiscard]] model::GroupPhase result(model::GroupIndex group) const;
 
   void enter(model::GroupIndex group, model::GroupPhase phase);

@@ -66,6 +66,22 @@ TEST(TaskNeeds, SkipOnlyWhatNeedsTheOneThatFailed) {
               ElementsAre("3#1 FINISHED", "3#1 EXITED FINISHED", "group 1 failed"));
 }
 
+TEST(TaskNeeds, SkipAGroupOfWhichTheyLetNothingRun) {
+  model::Plan plan = cells();
+  plan.groups.push_back({.name = "report", .needs = {{1}}});
+  plan.shapes.push_back({.group = {2}, .terms = plan.shapes.back().terms});
+  plan.tasks.push_back({.shape = {2}});
+  Yard yard(plan);
+  static_cast<void>(yard.ran(0, at(1), kFails));
+  EXPECT_THAT(changes(yard.ran(1, at(2), kFails)),
+              ElementsAre("1#1 EXCEPTION FAILED EXIT: exited with code 3", "group 0 failed",
+                          "3#0 INIT SKIPPED: needs a task of group 'train' that failed",
+                          "shape 1: ", "group 1 skipped",
+                          "4#0 INIT SKIPPED: needs group 'eval', which was skipped",
+                          "shape 2: ", "group 2 skipped: needs group 'eval', which was skipped"));
+  EXPECT_TRUE(yard.over());
+}
+
 TEST(TaskNeeds, OfATaskThatRunsAlwaysAreOverHoweverTheyEnd) {
   Yard yard(cells(model::RunIf::Always));
   EXPECT_THAT(commands(yard.ran(0, at(1), kFails)), ElementsAre("start 2#1 with 10 GB"));

@@ -141,14 +141,17 @@ void Checkers::changed(const model::GroupChanged& change) {
                        (outside_.is_patient(change.group) && is_over(it));
               });
       break;
-    case model::GroupPhase::Skipped:
-      order = group.phase == model::GroupPhase::Blocked && !change.message.empty() &&
-              group.open == 0 && !outside_.is_patient(change.group) &&
-              std::ranges::any_of(needs, [&](model::GroupIndex it) {
-                return phase_of(it) == model::GroupPhase::Failed ||
-                       phase_of(it) == model::GroupPhase::Skipped;
-              });
+    case model::GroupPhase::Skipped: {
+      const bool for_its_needs = group.phase == model::GroupPhase::Blocked &&
+                                 !outside_.is_patient(change.group) &&
+                                 std::ranges::any_of(needs, [&](model::GroupIndex it) {
+                                   return phase_of(it) == model::GroupPhase::Failed ||
+                                          phase_of(it) == model::GroupPhase::Skipped;
+                                 });
+      order = group.open == 0 && for_its_needs != change.message.empty() &&
+              (for_its_needs || group.phase == model::GroupPhase::Running);
       break;
+    }
     case model::GroupPhase::Finished:
     case model::GroupPhase::Failed:
     case model::GroupPhase::Stopped: {
@@ -160,20 +163,28 @@ void Checkers::changed(const model::GroupChanged& change) {
   }
   expect(order, "groups run in the order of their needs, and end when their tasks have");
   group.after_failure = outside_.needs_a_bad_group(change.group);
+  const bool had_begun = group.phase == model::GroupPhase::Running;
   group.phase = change.phase;
   if (change.phase == model::GroupPhase::Running) outside_.open(change.group);
+  bool finished = false;
   bool failed = false;
+  bool skipped = false;
   bool stopped = false;
   for (const SeenTask& task : outside_.tasks) {
     if (task.group != change.group) continue;
-    failed =
-        failed || task.verdict == model::Verdict::Failed || task.verdict == model::Verdict::Skipped;
+    finished = finished || task.verdict == model::Verdict::Finished;
+    failed = failed || task.verdict == model::Verdict::Failed;
+    skipped = skipped || task.verdict == model::Verdict::Skipped;
     stopped = stopped || task.verdict == model::Verdict::Stopped;
   }
   if (change.phase == model::GroupPhase::Finished) {
-    expect(!failed && !stopped, "a group has finished when all of its tasks have");
+    expect(!failed && !skipped && !stopped, "a group has finished when all of its tasks have");
   } else if (change.phase == model::GroupPhase::Failed) {
-    expect(failed && !stopped, "a group has failed when a task of it has");
+    expect((failed || (skipped && finished)) && !stopped,
+           "a group has failed when a task of it has, or only some of them ran");
+  } else if (change.phase == model::GroupPhase::Skipped && had_begun) {
+    expect(skipped && !finished && !failed && !stopped,
+           "a group that has begun is skipped when none of its tasks ran");
   }
 }
 
