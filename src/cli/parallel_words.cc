@@ -331,6 +331,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
       "  trainyard parallel -n 4 --retries 3 -- python3 collect.py\n"
       "  trainyard parallel --status\n"
       "\n"
+      "A single word after '--' is a shell command.\n"
       "A worker joins with trainyard::Worker::from_environment() in C++ or trainyard.Worker in\n"
       "Python; other programs run without events. Output goes to the logs (worker-0.log) and, "
       "with\n"
@@ -442,7 +443,8 @@ ExitCode ParallelWords::show_status() const {
   if (!parallel_->remaining().empty()) {
     const auto command = typed_command(*parallel_);
     if (!command) return fail(command.error());
-    without_effect.push_back(fmt::format("the command '{}'", fmt::join(*command, " ")));
+    without_effect.push_back(
+        fmt::format("the command '{}'", fmt::join(parallel_->remaining(), " ")));
   }
   if (!without_effect.empty()) {
     return fail(

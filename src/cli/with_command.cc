@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cli/did_you_mean.h"
 #include "sys/environment.h"
+#include "text/python_command.h"
 
 namespace trainyard::cli {
 namespace {
@@ -60,6 +61,9 @@ Result<std::vector<std::string>> typed_command(const CLI::App& app) {
   }
   if (command.front().starts_with('-')) {
     return std::unexpected(Error{unknown_option(app, command.front())});
+  }
+  if (command.size() == 1 && text::needs_shell(command.front())) {
+    command.insert(command.begin(), {"/bin/sh", "-c"});
   }
   return command;
 }

@@ -168,7 +168,12 @@ Program program_of(const TaskTexts& texts, int ranks) {
       std::ranges::move(command.parameters, std::back_inserter(program.arguments));
     }
   } else {
-    std::ranges::move(filled_command(task, bindings, lists), std::back_inserter(program.arguments));
+    std::vector<std::string> words = filled_command(task, bindings, lists);
+    // What starts ranks and workers gives a single word to a shell, which must read no value.
+    if (!program.arguments.empty() && words.size() == 1 && text::needs_shell(words.front())) {
+      program.arguments.insert(program.arguments.end(), {"/bin/sh", "-c", "exec \"$0\""});
+    }
+    std::ranges::move(words, std::back_inserter(program.arguments));
   }
   return program;
 }

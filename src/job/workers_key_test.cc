@@ -54,6 +54,14 @@ TEST(Workers, OfANumberHaveNoRole) {
               ElementsAre("parallel", "--workers", "4", "--", "/bin/sh", "-c", "train -n 1"));
 }
 
+TEST(Workers, OfAListOfOneWordHaveItReadByNoShell) {
+  EXPECT_THAT(words_of(task_of("workers: 2, command: ['./my train; rm x']")),
+              ElementsAre("parallel", "--workers", "2", "--", "/bin/sh", "-c", "exec \"$0\"",
+                          "./my train; rm x"));
+  EXPECT_THAT(words_of(task_of("workers: 2, command: [./train]")),
+              ElementsAre("parallel", "--workers", "2", "--", "./train"));
+}
+
 TEST(Workers, MayBeAsManyAsTheMatrixSays) {
   const Job job = job_of(
       "groups: [{name: g, matrix: {n: [1, 3], team: ['a=1', 'a=2,b=1']}, tasks: [\n"

@@ -178,6 +178,8 @@ std::string program_of_command(std::string_view text) {
   return quote == 0 ? std::string(word) : std::string();
 }
 
+bool needs_shell(const std::string& word) { return program_of_command(word) != word; }
+
 bool is_python_module(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name | std::views::split('.'), [](const auto& part) {
     const std::string_view text(part.begin(), part.end());

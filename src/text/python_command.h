@@ -31,6 +31,10 @@ Result<PythonCommand> read_python_command(std::string_view text);
 /// its other words are, does not matter, nor an 'exec' before it. Empty otherwise.
 std::string program_of_command(std::string_view text);
 
+/// Whether a word is more than the plain name of a program, so that a shell has to read it to run
+/// it: "./train | tee log".
+bool needs_shell(const std::string& word);
+
 /// Whether a text is the name of a module: torch.nn.
 bool is_python_module(std::string_view name);
 

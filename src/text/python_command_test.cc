@@ -36,5 +36,15 @@ TEST(ProgramOfCommand, IsNoneWhereTheShellHasAHandInItsName) {
   }
 }
 
+TEST(NeedsShell, IsTrueOfAllButAPlainName) {
+  for (const char* const text : {"train", "./train", "/opt/my-tool/train.sh", ""}) {
+    EXPECT_FALSE(needs_shell(text)) << text;
+  }
+  for (const char* const text : {"./train --fast", "./train|tee log", "~/train", "$TRAIN", "exit 3",
+                                 "LR=1", "'train'", "train "}) {
+    EXPECT_TRUE(needs_shell(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace trainyard::text

@@ -30,6 +30,11 @@ class Parallel(YardTest):
         for n in (0, 1):
             self.assertEqual((self.directory / f"logs/worker-{n}.log").read_text(), "hello\nlast\nunended")
 
+    def test_a_single_word_is_for_a_shell(self):
+        done = self.parallel("-n", "1", "--", "echo hello | tr a-z A-Z; exit 3", expect=1)
+        self.assertIn("[0] HELLO\n", done.stderr)
+        self.assertIn("worker 0 failed: exited with code 3", done.stderr)
+
     def test_each_worker_knows_its_place(self):
         self.parallel("-n", "2", "--roles", "learner,collector+evaluator", "--label", "gpu", "--node-ids", "7", "--ports", "6000",
                       "--", "sh", "-c", 'echo "$TRAINYARD_WORKER"')

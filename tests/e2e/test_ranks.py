@@ -261,6 +261,10 @@ groups:
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "got data\n", "oops\n"))
         self.assertEqual(self.text("rank-1.log"), "")
 
+    def test_by_hand_a_single_word_is_for_a_shell(self):
+        done = self.trainyard("ranks", "-n", "2", "--", "echo rank $RANK | tr a-z A-Z", expect=0)
+        self.assertEqual((done.stdout, self.text("rank-1.log")), ("RANK 0\n", "RANK 1\n"))
+
     def test_by_hand_what_cannot_be_run_says_so_once(self):
         done = self.trainyard("ranks", "-n", "3", "--", "no-such-program", expect=2)
         self.assertEqual(done.stderr.strip().splitlines(),
