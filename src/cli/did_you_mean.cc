@@ -99,6 +99,25 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
   return {};
 }
 
+std::string unknown_topic(const CLI::App& app, std::span<const char* const> words) {
+  if (std::string unknown = unknown_word(app, words); !unknown.empty()) return unknown;
+  const CLI::App* here = &app;
+  std::string topic;
+  for (const std::string_view word : words.subspan(1)) {
+    if (word.starts_with('-')) break;
+    const std::vector<const CLI::App*> commands = commands_of(*here);
+    const auto next = std::ranges::find_if(
+        commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });
+    if (next == commands.end()) {
+      return fmt::format("unexpected argument '{}'; '{} help{}' shows the help of one command",
+                         word, app.get_name(), topic);
+    }
+    here = *next;
+    topic += " " + here->get_name();
+  }
+  return {};
+}
+
 std::string unknown_option(const CLI::App& command, std::string_view word) {
   return unknown("option", word.substr(0, word.find('=')), options_of(command),
                  "trainyard " + command.get_name());

@@ -17,6 +17,10 @@ namespace trainyard::cli {
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
                          std::string_view cure = {});
 
+/// The same where the help of a command is asked for, so that each word must be one:
+/// "unexpected argument 'submit'; 'trainyard help run' shows the help of one command".
+std::string unknown_topic(const CLI::App& app, std::span<const char* const> words);
+
 /// "unknown option '-j4'; '--set scheduler.max-process=4' limits the tasks that run at once": the
 /// answer to an option by which other tools limit what runs at once, with the word after it; empty:
 /// it is none of these, or the command takes no settings.

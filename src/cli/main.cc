@@ -384,7 +384,7 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
                                    bool has_command) {
   if (move_help_to_the_end(typed)) {
     // CLI11 shows the help of all rather than say that it knows no such command.
-    const std::string unknown = unknown_word(app, typed);
+    const std::string unknown = unknown_topic(app, typed);
     if (!unknown.empty()) return fail(unknown);
   }
   if (const std::string missing = missing_value_mistake(app, typed); !missing.empty()) {

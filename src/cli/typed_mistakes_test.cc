@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <gtest/gtest.h>
 
+#include "cli/did_you_mean.h"
 #include "cli/value_kinds.h"
 
 namespace trainyard::cli {
@@ -51,6 +52,10 @@ class TypedMistakes : public testing::Test {
     return {};
   }
 
+  std::string mistake_in_topic(std::initializer_list<const char*> typed) {
+    return unknown_topic(app_, with_program(typed));
+  }
+
   std::string missing_in(std::initializer_list<const char*> typed) {
     return missing_value_mistake(app_, with_program(typed));
   }
@@ -66,6 +71,17 @@ class TypedMistakes : public testing::Test {
   std::string text_;
   bool flag_ = false;
 };
+
+TEST_F(TypedMistakes, NameTheWordBehindTheOneCommandWhoseHelpIsShown) {
+  EXPECT_EQ(mistake_in_topic({"run", "plan", "--help"}),
+            "unexpected argument 'plan'; 'trainyard help run' shows the help of one command");
+  EXPECT_EQ(
+      mistake_in_topic({"config", "init", "show", "--help"}),
+      "unexpected argument 'show'; 'trainyard help config init' shows the help of one command");
+  EXPECT_EQ(mistake_in_topic({"config", "init", "--help"}), "");
+  EXPECT_EQ(mistake_in_topic({"--help"}), "");
+  EXPECT_EQ(mistake_in_topic({"rum", "--help"}), "unknown command 'rum' (did you mean 'run'?)");
+}
 
 TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
   EXPECT_EQ(mistake_in({}), "no command given; 'trainyard --help' lists the commands");

@@ -223,6 +223,8 @@ groups:
             self.assertEqual(asked, self.trainyard(*words, "--help", expect=0).stdout)
         self.assertIn("Usage: trainyard ranks [OPTIONS] -- COMMAND\n", asked)
         self.assertIn("did you mean 'run'?", self.trainyard("help", "rum", expect=2).stderr)
+        self.assertEqual(self.trainyard("help", "run", "submit", expect=2).stderr,
+                         "trainyard: unexpected argument 'submit'; 'trainyard help run' shows the help of one command\n")
         self.assertEqual(self.trainyard("help", "task-options", expect=0).stdout, self.trainyard("task-options", expect=0).stdout)
 
     def test_the_exit_codes_are_those_that_are_described(self):
