@@ -1,7 +1,6 @@
 #include "cli/command_job.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <iterator>
@@ -16,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "cli/command_name.h"
 #include "job/task_keys.h"
 #include "sys/files.h"
 #include "text/file_name.h"
@@ -25,9 +25,6 @@
 namespace trainyard::cli {
 namespace {
 
-/// A program that runs another one: the name is that one's.
-constexpr std::array<std::string_view, 8> kInterpreters{"python", "bash", "sh",   "env",
-                                                        "uv",     "node", "ruby", "perl"};
 constexpr std::string_view kLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
 
@@ -45,44 +42,8 @@ std::string yaml_scalar(std::string_view text) {
   return plain ? std::string(text) : quoted_yaml(text);
 }
 
-std::string stem_of(std::string_view path) {
-  path.remove_prefix(path.rfind('/') + 1);
-  return std::string(path.substr(0, std::max<std::size_t>(1, path.find('.'))));
-}
-
-/// What may be a directory under runs/.
-std::string as_name(const std::string& text) {
-  std::string name;
-  for (const char letter : text) {
-    if (kLetters.contains(letter) || (!name.empty() && letter == '-')) name += letter;
-  }
-  return name.empty() ? "command" : name;
-}
-
-bool is_interpreter(const std::string& program) {
-  return std::ranges::any_of(kInterpreters, [&program](std::string_view each) {
-    return program.starts_with(each) &&
-           program.substr(each.size()).find_first_not_of("0123456789.") == std::string::npos;
-  });
-}
-
 std::string usual_name(const CommandWords& words) {
-  if (words.command.empty()) return as_name(stem_of(words.each_line));
-  std::vector<std::string> parts = words.command;
-  if (parts.size() == 1) {
-    parts.clear();
-    for (std::string_view rest = words.command[0]; !rest.empty();) {
-      const std::string_view part = rest.substr(0, rest.find(' '));
-      if (!part.empty()) parts.emplace_back(part);
-      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    }
-  }
-  for (const std::string& part : parts) {
-    const std::string stem = stem_of(part);
-    const bool passed = is_interpreter(stem) || part.starts_with('-') || part.contains('=');
-    if (!passed) return as_name(stem);
-  }
-  return parts.empty() ? "command" : as_name(stem_of(parts.front()));
+  return words.command.empty() ? name_of_file(words.each_line) : command_name(words.command);
 }
 
 /// A line of the job file, and what the user has typed for it.
