@@ -30,8 +30,8 @@ struct FlagWords {
 constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kSize,
-     .about = "Reserved memory: 3GB, or 'at least 3GB' (default: up to 2 GB a CPU)",
-     .short_about = "Reserved memory: 3GB (default: up to 2 GB a CPU)"},
+     .about = "Reserved memory: 3GB, or 'at least 3GB' (default: learned)",
+     .short_about = "Reserved memory: 3GB (default: learned, else up to 2 GB a CPU)"},
     {.group = option_groups::kTaskResources,
      .kind = "none|hard",
      .about = "Kill the task above --memory, with no retry (default: none)"},
@@ -207,6 +207,8 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
       "  trainyard submit --each-line commands.txt\n"
       "\n"
       "In a job file these are keys of a task: see docs/job-file.md.\n"
+      "Without --memory a task reserves what its group used in earlier runs of the job file\n"
+      "('trainyard learned'), else up to 2 GB a CPU.\n"
       "Sizes: 1 GB is 1000 MB; 1 GiB or 1G is 1024 MiB. Output is in GB: 4G is shown as 4.3 GB.\n"
       "The command is one task and runs in the current directory. A single word after '--' is a\n"
       "shell command. Braces are replaced only with --matrix. Each command is a new run:\n"
