@@ -235,7 +235,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .type = "[time](#times)",
      .fallback = "0",
      .schema = R"({"$ref": "#/definitions/duration",
-       "description": "Delay before the first retry; doubled for each further one, at most 1 h."})",
+       "description": "Delay before the first retry: 30s, 5m; doubled for each further one, up to 1h. Default: 0."})",
      .example = "30s"},
     {.key = TaskKey::StartAfter,
      .name = "start-after",
