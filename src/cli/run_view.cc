@@ -132,7 +132,8 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
                                       true, sink)
           : report::write_tables(*reader,
                                  {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
-                                  .colour = sys::takes_colour(sys::kStandardOutput)},
+                                  .colour = sys::takes_colour(sys::kStandardOutput),
+                                  .run_directory = seen_from_here(run_directory)},
                                  sink);
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!view.json) {

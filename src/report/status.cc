@@ -52,21 +52,29 @@ Result<std::vector<journal::TaskRow>> read_tasks(journal::JournalReader& reader,
   return rows;
 }
 
-/// Those that are asked for, below the heading of their group; nothing of a group without such.
+/// The selected tasks below the heading of their group; nothing for a group without any. The heading
+/// is about the whole group, all that follows about the selected tasks alone.
 Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
                         const std::set<model::TaskIndex>& only, const TableOptions& options,
                         Sink& sink) {
   for (const journal::GroupRow& group : view.groups) {
-    GroupDigest digest(group);
+    GroupDigest whole(group);
+    GroupDigest selected(group);
     std::vector<journal::TaskRow> rows;
     Result<void> read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
       if (options.died) mark_lost(row);
-      digest.look_at(row);
-      if (only.contains(row.index)) rows.push_back(std::move(row));
+      whole.look_at(row);
+      if (!only.contains(row.index)) return true;
+      selected.look_at(row);
+      rows.push_back(std::move(row));
       return true;
     });
     if (!read) return read;
-    if (!rows.empty()) sink("\n" + group_table(digest, rows, options));
+    if (rows.empty()) continue;
+    TaskTable table(selected, options);
+    sink("\n" + group_heading(whole) + "\n" + table.lines(rows));
+    const std::string footer = group_footer(selected, static_cast<int>(rows.size()), table);
+    if (!footer.empty()) sink("\n" + footer);
   }
   return {};
 }
@@ -183,9 +191,9 @@ Result<void> write_status(journal::JournalReader& reader, const StatusRequest& r
   now.now = view->now;
   now.died = view->state == RunState::Died;
   now.machines = view->machines.size() > 1;
+  now.run_directory = view->run_directory;
   if (request.only) {
     sink(status_header(*view));
-    now.all = true;
     return write_some(reader, *view, *request.only, now, sink);
   }
   sink(status_text(*view));

@@ -170,9 +170,15 @@ std::string machines_text(const StatusView& view) {
   const std::size_t shown = std::min<std::size_t>(view.machines.size(), kMachinesShown);
   for (std::size_t i = 0; i < shown; ++i) text += machine_line(view.machines[i], view);
   if (view.machines.size() > shown) {
-    text += fmt::format("  and {} more: trainyard status --json\n", view.machines.size() - shown);
+    text += fmt::format("  and {} more: trainyard status {} --json\n", view.machines.size() - shown,
+                        plain(text::shell_word(view.run_directory)));
   }
   return text;
+}
+
+/// The command that lists all tasks of the run.
+std::string status_all(const StatusView& view) {
+  return fmt::format("trainyard status {} --all", plain(text::shell_word(view.run_directory)));
 }
 
 void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
@@ -219,7 +225,7 @@ std::string running_text(const StatusView& view) {
   for (const journal::GroupRow& group : view.groups) all += group.running + group.retrying;
   std::string text = "\n" + aligned(rows);
   if (const auto more = all - static_cast<int>(shown); more > 0) {
-    text += fmt::format("and {} more: trainyard status --all\n", with_commas(more));
+    text += fmt::format("and {} more: {}\n", with_commas(more), status_all(view));
   }
   if (other_code.count() > 0) text += other_code.text() + "\n";
   return text;
@@ -242,7 +248,7 @@ std::string retrying_text(const StatusView& view) {
   }
   if (text.empty()) return {};
   if (const int more = all - kRetryingShown; more > 0) {
-    text += fmt::format("  and {} more: trainyard status --all\n", with_commas(more));
+    text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
   }
   return "\nretried:\n" + text;
 }
@@ -327,7 +333,7 @@ std::string failed_text(const StatusView& view) {
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.failed;
   if (const auto more = all - static_cast<int>(shown); more > 0) {
-    text += fmt::format("  and {} more: trainyard status --all\n", with_commas(more));
+    text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
   }
   return text;
 }
@@ -341,7 +347,7 @@ std::string warned_text(const StatusView& view) {
     text += fmt::format("  {}: {}\n", plain(row.group_name + "/" + row.id), plain(row.warning));
   }
   if (const auto more = view.warned_count - static_cast<int>(shown); more > 0) {
-    text += fmt::format("  and {} more: trainyard status --all --json\n", with_commas(more));
+    text += fmt::format("  and {} more: {} --json\n", with_commas(more), status_all(view));
   }
   return text;
 }

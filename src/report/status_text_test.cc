@@ -237,7 +237,7 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
                         "  train/lr=0, 1:00 ago: try 2 of 3 in 50 min: exited with code 3\n"));
   EXPECT_THAT(status_text(view),
               HasSubstr("  train/lr=9, 1:00 ago: try 2 of 3 in 50 min: exited with code 3\n"
-                        "  and 2 more: trainyard status --all\n"));
+                        "  and 2 more: trainyard status runs/mnist --all\n"));
 }
 
 TEST(Status, ShowsABoundedNumberOfTasks) {
@@ -247,8 +247,8 @@ TEST(Status, ShowsABoundedNumberOfTasks) {
   view.running.assign(5000, running_row("r"));
   view.failed.assign(kFailedShown, failed_row("f", model::Failure::Lost, ""));
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("\nand 4,960 more: trainyard status --all\n"));
-  EXPECT_THAT(text, HasSubstr("\n  and 290 more: trainyard status --all\n"));
+  EXPECT_THAT(text, HasSubstr("\nand 4,960 more: trainyard status runs/mnist --all\n"));
+  EXPECT_THAT(text, HasSubstr("\n  and 290 more: trainyard status runs/mnist --all\n"));
   EXPECT_LT(text.size(), 8000U);
 }
 
@@ -269,7 +269,7 @@ TEST(Status, SaysWhichResultsWereLostOrChanged) {
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("\n\n1,234 results lost or changed:\n"
                               "  train/w: the result is not JSON\n"));
-  EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status --all --json\n"));
+  EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status runs/mnist --all --json\n"));
   const nlohmann::json json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("warned_count"), 1234);
   EXPECT_EQ(json.at("warned").at(0).at("warning"), "the result is\nnot JSON");
@@ -389,7 +389,7 @@ TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
 TEST(Status, NamesSoManyMachinesAndCountsTheOthers) {
   StatusView view = view_of_two_machines();
   view.machines.resize(kMachinesShown + 3, machine_row("lab3"));
-  EXPECT_THAT(status_text(view), HasSubstr("  and 3 more: trainyard status --json\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  and 3 more: trainyard status runs/mnist --json\n"));
 }
 
 TEST(Status, SaysNothingOfMachinesWhereThereIsOne) {

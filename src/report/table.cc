@@ -25,6 +25,7 @@
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
@@ -257,7 +258,13 @@ std::string group_heading(const GroupDigest& digest) {
 
 namespace {
 
-std::string warnings_text(const GroupDigest& digest) {
+/// The page of the group in the run's reports.
+std::string page_of(const GroupDigest& digest, const std::string& run_directory) {
+  return plain(
+      fmt::format("{}/reports/{}.html", run_directory, run::report_name(digest.group().name)));
+}
+
+std::string warnings_text(const GroupDigest& digest, const std::string& run_directory) {
   if (digest.warnings() == 0) return {};
   std::string text = fmt::format("{} lost or changed:\n", counted(digest.warnings(), "result"));
   for (const std::string& warning : digest.first_warnings()) {
@@ -265,8 +272,7 @@ std::string warnings_text(const GroupDigest& digest) {
   }
   const auto more = digest.warnings() - std::ssize(digest.first_warnings());
   if (more > 0) {
-    text += fmt::format("  and {} more: reports/{}.html\n", with_commas(more),
-                        plain(run::report_name(digest.group().name)));
+    text += fmt::format("  and {} more: {}\n", with_commas(more), page_of(digest, run_directory));
   }
   return text;
 }
@@ -275,14 +281,15 @@ std::string warnings_text(const GroupDigest& digest) {
 
 std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table) {
   std::string text;
+  const std::string& run_directory = table.run_directory();
   if (const int more = digest.group().tasks - rows_shown; more > 0) {
-    text += fmt::format("and {} more: trainyard status --all, or reports/{}.html\n",
-                        with_commas(more), plain(run::report_name(digest.group().name)));
+    text += fmt::format("and {} more: trainyard status {} --all, or {}\n", with_commas(more),
+                        plain(text::shell_word(run_directory)), page_of(digest, run_directory));
   }
   if (!table.left_out().empty()) {
     text += fmt::format("columns left out: {}\n", fmt::join(table.left_out(), ", "));
   }
-  text += warnings_text(digest);
+  text += warnings_text(digest, run_directory);
   if (digest.edited() > 0) {
     text += fmt::format(
         "{} finished before the job file was edited: 'trainyard run <job file> --resume "

@@ -22,6 +22,7 @@ struct TableOptions {
   std::optional<Instant> now = std::nullopt;  ///< For how long the tasks that run have run.
   bool died = false;                          ///< The run: what ran is lost.
   bool machines = false;                      ///< There are several: rows name them.
+  std::string run_directory = {};             ///< As the user reaches it, in commands to type.
 };
 
 /// A group with more tasks than this is shown in part: failures first, then the first others.
@@ -38,6 +39,9 @@ class TaskTable {
 
   /// Lines for these rows; the first call puts the heading above them.
   std::string lines(std::span<const journal::TaskRow> rows);
+
+  /// As given; the footer of a table names the run.
+  [[nodiscard]] const std::string& run_directory() const { return options_.run_directory; }
 
   /// The columns for which there was no room: of the matrix, what tasks took, and of results.
   [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
@@ -92,7 +96,8 @@ std::string group_heading(const GroupDigest& digest);
 std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,
                         const TableOptions& options);
 
-/// What comes below the rows of a group.
+/// What comes below the rows of a group: how many more there are, what is to be known about the
+/// tasks of the digest, and the best of them.
 std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table);
 
 }  // namespace trainyard::report

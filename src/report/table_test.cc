@@ -173,14 +173,15 @@ TEST(Table, ShowsFailuresFirstAndAFewOthersOfABigGroup) {
                                  : finished_row(id, Duration{1000}, ""));
   }
   const journal::GroupRow group{.name = "train", .tasks = 10'000, .finished = 9'900, .failed = 100};
-  const std::string text = table_of(group, rows);
+  const std::string text = table_of(group, rows, {.run_directory = "my runs/mnist"});
   EXPECT_EQ(std::ranges::count(text, '\n'), 2 + 1 + 40 + 2);
   EXPECT_THAT(text, HasSubstr("\nt99 "));
   EXPECT_THAT(text, HasSubstr("\nt1999 "));
   EXPECT_THAT(text, Not(HasSubstr("\nt2099 ")));
   EXPECT_THAT(text, HasSubstr("\nt19 "));
   EXPECT_THAT(text, Not(HasSubstr("\nt20 ")));
-  EXPECT_THAT(text, HasSubstr("\nand 9,960 more: trainyard status --all, or reports/train.html\n"));
+  EXPECT_THAT(text, HasSubstr("\nand 9,960 more: trainyard status 'my runs/mnist' --all, or my "
+                              "runs/mnist/reports/train.html\n"));
 }
 
 TEST(Table, IsNeverWiderThanTold) {
@@ -273,14 +274,15 @@ TEST(Table, SaysWhichResultsWereLostOrChanged) {
     if (i != 1) rows.back().warning = "the result is\x1b[2J not JSON";
   }
   const journal::GroupRow group{.name = "g", .tasks = 7, .finished = 7};
-  EXPECT_THAT(table_of(group, rows), HasSubstr("\n\n"
-                                               "6 results lost or changed:\n"
-                                               "  t0: the result is[2J not JSON\n"
-                                               "  t2: the result is[2J not JSON\n"
-                                               "  t3: the result is[2J not JSON\n"
-                                               "  t4: the result is[2J not JSON\n"
-                                               "  t5: the result is[2J not JSON\n"
-                                               "  and 1 more: reports/g.html\n"));
+  EXPECT_THAT(table_of(group, rows, {.run_directory = "runs/x"}),
+              HasSubstr("\n\n"
+                        "6 results lost or changed:\n"
+                        "  t0: the result is[2J not JSON\n"
+                        "  t2: the result is[2J not JSON\n"
+                        "  t3: the result is[2J not JSON\n"
+                        "  t4: the result is[2J not JSON\n"
+                        "  t5: the result is[2J not JSON\n"
+                        "  and 1 more: runs/x/reports/g.html\n"));
 }
 
 TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {

@@ -8,6 +8,7 @@
 #include <ios>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -205,6 +206,27 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
             "failed:\n"
             "  train/lr=1: EXIT 3 after 13.0 s: exited with code 3\n"
             "    runs/mnist/train/lr=1/stderr.log\n");
+}
+
+TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
+  journal::JournalReader source = reader();
+  std::string text;
+  Sink sink = [&text](std::string_view part) { text += part; };
+  const StatusRequest request{.run_directory = "runs/mnist",
+                              .yard_lives = true,
+                              .now_unix_ms = 1'741'100'030'000,
+                              .only = std::set{model::TaskIndex{1}}};
+  ASSERT_TRUE(write_status(source, request, {}, sink).has_value());
+  EXPECT_EQ(text,
+            "mnist: running for 30.0 s, process 42 on node7\n"
+            "run-dir: runs/mnist\n"
+            "\n"
+            "train: 3 tasks, 1 finished, 1 failed, 1 running\n"
+            "\n"
+            "lr  STATUS           TIME  ATTEMPTS  PEAK MEMORY\n"
+            " 1  FAILED EXIT 3  13.0 s         1       200 MB  exited with code 3\n"
+            "\n"
+            "and 2 more: trainyard status runs/mnist --all, or runs/mnist/reports/train.html\n");
 }
 
 TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
