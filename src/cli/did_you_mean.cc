@@ -79,7 +79,13 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
     }
     const std::vector<const CLI::App*> commands = commands_of(*here);
     // Where there are no commands left it is a value.
-    if (word.starts_with('-') || commands.empty()) continue;
+    if (commands.empty()) continue;
+    if (word.starts_with('-')) {
+      // CLI11 would say that a command is missing.
+      const bool is_known = here->get_option_no_throw(std::string(word)) != nullptr;
+      if (is_known || takes_values(*here)) continue;
+      return unknown("option", word, options_of(*here), command);
+    }
     const auto next = std::ranges::find_if(
         commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });
     if (next == commands.end()) {

@@ -24,6 +24,7 @@
 #include "cli/run_machines.h"
 #include "cli/seen_machines.h"
 #include "cli/shared_words.h"
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "job/job.h"
 #include "journal/reader.h"
@@ -146,7 +147,8 @@ MachinesWords::MachinesWords(CLI::App& app) {
   machines_->add_option("job", job_file_, "Job file whose tasks the machines must suit")
       ->type_name(value_kinds::kJobFile);
   machines_->add_option("--on", on_, "Hosts, as in run: lab1,me@lab2,local")
-      ->type_name(value_kinds::kHosts);
+      ->type_name(value_kinds::kHosts)
+      ->check(value_of_setting(settings::Setting::Machines));
   add_json(*machines_, json_);
   add_configuration(*machines_, config_file_, settings_);
   machines_->footer(

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -57,24 +58,27 @@ struct Wanted {
   bool changed = false;  ///< They were, since they ended; some have finished.
 };
 
+Error not_more_than_zero(const std::string& option, const std::string& typed) {
+  return Error{fmt::format("{}: '{}' must be more than 0", option, typed)};
+}
+
 /// The amounts that were typed.
 Result<wire::Retry> read_amounts(const RetryOptions& options) {
   wire::Retry with;
-  for (const auto& [text, member] :
-       {std::pair{&options.memory, &wire::Retry::memory_bytes},
-        std::pair{&options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
+  for (const auto& [option, text, member] :
+       {std::tuple{"--memory", &options.memory, &wire::Retry::memory_bytes},
+        std::tuple{"--gpu-memory", &options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
     if (text->empty()) continue;
     const Result<Bytes> amount = parse_bytes(*text);
-    if (!amount) return std::unexpected(amount.error());
-    if (*amount == Bytes{})
-      return std::unexpected(Error{fmt::format("'{}' must be more than 0", *text)});
+    if (!amount) return std::unexpected(Error(amount.error()).in(option));
+    if (*amount == Bytes{}) return std::unexpected(not_more_than_zero(option, *text));
     with.*member = amount->count;
   }
   if (options.time_limit.empty()) return with;
   const Result<Duration> limit = parse_duration(options.time_limit);
-  if (!limit) return std::unexpected(limit.error());
+  if (!limit) return std::unexpected(Error(limit.error()).in("--time-limit"));
   if (*limit <= Duration{0}) {
-    return std::unexpected(Error{fmt::format("'{}' must be more than 0", options.time_limit)});
+    return std::unexpected(not_more_than_zero("--time-limit", options.time_limit));
   }
   with.time_limit_ms = limit->count();
   return with;

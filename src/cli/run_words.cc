@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -21,10 +22,12 @@
 #include "cli/no_start_news.h"
 #include "cli/shared_words.h"
 #include "cli/slurm_nodes.h"
+#include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
 #include "job/program_as_job.h"
 #include "run/run_directory.h"
+#include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/other_end.h"
 #include "sys/terminal.h"
@@ -77,15 +80,18 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   };
   add_machines(run->add_option("--on", options.machines,
                                "Hosts: lab1,me@lab2, local (this host), slurm (its nodes)"))
-      ->type_name(value_kinds::kHosts);
+      ->type_name(value_kinds::kHosts)
+      ->check(value_of_setting(settings::Setting::Machines));
   add_machines(run->add_flag("--survive", options.survives,
                              "Keep tasks running if trainyard is killed, for --resume"));
   add_machines(
       run->add_option("--slurm", options.slurm, "Request Slurm nodes with these salloc options"))
-      ->type_name(value_kinds::kOptions);
+      ->type_name(value_kinds::kOptions)
+      ->check(value_of_setting(settings::Setting::SlurmOptions));
   add_machines(run->add_option("--allocations", options.allocations,
                                "Number of concurrent Slurm allocations (default: 1)"))
-      ->type_name(value_kinds::kNumber);
+      ->type_name(value_kinds::kNumber)
+      ->check(value_of_setting(settings::Setting::SlurmAllocations));
   run->add_flag("--dry-run", options.dry_run, "Show what would run, and run nothing")
       ->group(option_groups::kOutput);
   run->add_flag("--json", options.json, "Print the results as JSON")->group(option_groups::kOutput);
@@ -109,7 +115,8 @@ std::string wrong_with_run(const RunOptions& options) {
     return "--resume and --new cannot be combined: --resume continues a run, --new starts another "
            "one";
   }
-  if (std::string wrong = wrong_with_command(options.words, options.job_file); !wrong.empty()) {
+  if (std::string wrong = wrong_with_command(options.words, options.job_file, "run");
+      !wrong.empty()) {
     return wrong;
   }
   if (options.words.is_command() && (options.resumes || options.next || !options.only.empty())) {
@@ -169,7 +176,8 @@ Result<void> take_from_queue(RunOptions& options) {
 
 }  // namespace
 
-std::string wrong_with_command(const CommandWords& words, const std::string& job_file) {
+std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
+                               std::string_view command) {
   if (!words.matrix.empty() && !job::is_named_as_job(job_file) && job_file.contains('=')) {
     return fmt::format("'{}' is not a job file; write --matrix before each key: --matrix {}",
                        job_file, text::shell_word(job_file));
@@ -180,9 +188,9 @@ std::string wrong_with_command(const CommandWords& words, const std::string& job
   const std::string option = words.first_option();
   if (words.is_command() || option.empty()) return {};
   return fmt::format(
-      "{} needs a command after '--', as in 'trainyard run {} ... -- python train.py'; in a job "
+      "{0} needs a command after '--', as in 'trainyard {1} {0} ... -- python train.py'; in a job "
       "file it is a key",
-      option, option);
+      option, command);
 }
 
 RunWords::RunWords(CLI::App& app, const std::string& command_line) {
@@ -207,7 +215,7 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
     options_.settings.push_back("slurm.options=" + options_.slurm);
     if (run_->count("--on") == 0) options_.machines = kSlurm;
   }
-  if (!options_.machines.empty() || run_->count("--on") > 0) {
+  if (!options_.machines.empty()) {
     options_.settings.push_back("machines=" + options_.machines);
   }
   if (options_.survives) options_.settings.emplace_back("agent.local=true");

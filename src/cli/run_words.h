@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -33,7 +34,8 @@ class RunWords {
   std::string reason_;  ///< Why a submission did not start.
 };
 
-/// Says which words of a command and a job file do not go together; empty when all do.
-std::string wrong_with_command(const CommandWords& words, const std::string& job_file);
+/// Why a command and a job file, typed after `trainyard <command>`, cannot be combined; else empty.
+std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
+                               std::string_view command);
 
 }  // namespace trainyard::cli

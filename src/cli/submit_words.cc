@@ -38,7 +38,8 @@ constexpr const char* kSubmitExamples =
 
 /// What does not go together, for people; empty when all does.
 std::string wrong_with_submit(const SubmitOptions& options) {
-  if (std::string wrong = wrong_with_command(options.words, options.job_file); !wrong.empty()) {
+  if (std::string wrong = wrong_with_command(options.words, options.job_file, "submit");
+      !wrong.empty()) {
     return wrong;
   }
   if (options.job_file.empty() && !options.words.is_command()) {

@@ -139,6 +139,16 @@ std::string missing_value(const std::string& name, const CLI::Option& option) {
   return fmt::format("{} needs a value: {}", name, type);
 }
 
+/// An option as the user typed it: its name, or the word of an argument that also has a name.
+std::string typed_name(const Command& command, std::span<const char* const> words,
+                       const std::string& name) {
+  const CLI::Option* const option = command.app->get_option(name);
+  const bool is_named = std::ranges::any_of(
+      words, [&name](const char* word) { return std::string_view(word).starts_with(name); });
+  if (!option->get_positional() || is_named) return name;
+  return fmt::format("'{}'", option->results().front());
+}
+
 /// Returns nullptr if the command has no command of this name.
 const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   const auto found =
@@ -206,6 +216,13 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
     const bool is_command = command.app->get_require_subcommand_min() > 0;
     return is_command ? missing_command(command)
                       : missing_argument(command, what.substr(0, what.find(" is required")));
+  }
+  constexpr std::string_view kExcludes = " excludes ";
+  if (const std::size_t at = what.find(kExcludes);
+      at != std::string::npos && dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    return fmt::format("{} cannot be combined with {}{}",
+                       typed_name(command, typed.words, what.substr(0, at)),
+                       typed_name(command, typed.words, what.substr(at + kExcludes.size())), usage);
   }
   const std::string option = what.substr(0, what.find(':'));
   if (what.starts_with(option + ": 1 required ")) {

@@ -36,6 +36,10 @@ class TypedMistakes : public testing::Test {
     config->require_subcommand(1);
     config->add_subcommand("show", "");
     config->add_subcommand("init", "")->add_option("--file", text_)->type_name(value_kinds::kFile);
+    CLI::App* const wait = app_.add_subcommand("wait", "");
+    CLI::Option* const waited =
+        wait->add_option("run,--run-dir", texts_)->type_name(value_kinds::kRun);
+    wait->add_flag("--all,-a", flag_)->excludes(waited);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
     ranks->prefix_command();
@@ -69,6 +73,7 @@ class TypedMistakes : public testing::Test {
 
   CLI::App app_;
   std::string text_;
+  std::vector<std::string> texts_;
   bool flag_ = false;
 };
 
@@ -147,6 +152,19 @@ TEST_F(TypedMistakes, SayWhichValueIsMissing) {
 
 TEST_F(TypedMistakes, SayWhatCanBeGivenOnlyOnce) {
   EXPECT_EQ(mistake_in({"run", "--cpus", "1", "--cpus", "2"}), "--cpus can be given only once");
+}
+
+TEST_F(TypedMistakes, NameWhatCannotBeCombinedAsItWasTyped) {
+  const std::string usage = "\n'trainyard wait --help' shows the usage";
+  EXPECT_EQ(mistake_in({"wait", "--all", "4"}), "'4' cannot be combined with --all" + usage);
+  EXPECT_EQ(mistake_in({"wait", "-a", "--run-dir=4"}),
+            "--run-dir cannot be combined with --all" + usage);
+}
+
+TEST_F(TypedMistakes, NameAnUnknownShortOptionWhereTheCommandIsMissing) {
+  EXPECT_EQ(mistake_in({"-x"}), "unknown option '-x'; 'trainyard --help' lists them");
+  EXPECT_EQ(mistake_in({"config", "-x"}),
+            "unknown option '-x'; 'trainyard config --help' lists them");
 }
 
 TEST_F(TypedMistakes, TakeNoOptionForTheValueOfAnotherOne) {

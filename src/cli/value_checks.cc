@@ -1,11 +1,15 @@
 #include "cli/value_checks.h"
 
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <system_error>
 
 #include <fmt/format.h>
+
+#include "base/result.h"
+#include "settings/setting_value.h"
 
 namespace trainyard::cli {
 namespace {
@@ -33,6 +37,14 @@ ValueCheck number_within(double least, double most) {
     return is_within(typed, least, most)
                ? std::string()
                : fmt::format("'{}' is not a number from {} to {}", typed, least, most);
+  };
+}
+
+ValueCheck value_of_setting(settings::Setting setting) {
+  const settings::SettingKind kind = settings::settings()[static_cast<std::size_t>(setting)].kind;
+  return [kind](const std::string& typed) {
+    const Result<std::string> value = settings::parse_setting(kind, typed);
+    return value ? std::string() : value.error().message;
   };
 }
 

@@ -1,9 +1,11 @@
-// Checks of the numbers that options take, with messages that name the number.
+// Checks of values that options take, with messages that name the value.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+
+#include "settings/configuration.h"
 
 namespace trainyard::cli {
 
@@ -15,5 +17,8 @@ ValueCheck whole_number_within(std::int64_t least, std::int64_t most);
 
 /// "'2' is not a number from 0 to 1"
 ValueCheck number_within(double least, double most);
+
+/// For an option that stands for a setting: what is wrong with its value.
+ValueCheck value_of_setting(settings::Setting setting);
 
 }  // namespace trainyard::cli

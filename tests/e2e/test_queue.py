@@ -175,7 +175,7 @@ class Submitting(QueueTest):
                             (["nowhere.yaml"], "nowhere.yaml: file not found\n"),
                             (["python3"], "python3: file not found; to run a command, write it after '--'"),
                             (["fit.py"], "fit.py: is a program, not a job file; write it after '--': trainyard submit -- python fit.py\n"),
-                            (["--cpus", "2", "job.yaml"], "--cpus needs a command"),
+                            (["--cpus", "2", "job.yaml"], "--cpus needs a command after '--', as in 'trainyard submit --cpus ... "),
                             (["job.yaml", "--", "true"], "the job file 'job.yaml' and a command cannot be combined"),
                             ([], "no job file or command given")):
             with self.subTest(words=words):
@@ -435,7 +435,7 @@ class Waiting(QueueTest):
         for words, code in ((["bad"], 9), ([well], 0), ([well, bad], 1), ([bad, "true"], 1), ([well, "true"], 0), ([bad, "bad"], 9)):
             with self.subTest(words=words):
                 self.trainyard("wait", *words, expect=code)
-        self.trainyard("wait", "--all", well, expect=2)
+        self.assertIn(f"'{well}' cannot be combined with --all\n", self.trainyard("wait", "--all", well, expect=2).stderr)
         held = self.holds()
         waiting = self.start("wait", "--all")
         self.open_gate()

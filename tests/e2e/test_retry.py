@@ -134,8 +134,8 @@ groups:
         (task,) = self.status()["tasks"]
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])
-        for words, told in ((["--memory", "much"], "much"), (["--memory", "0"], "'0' must be more than 0"),
-                            (["--time-limit", "0s"], "'0s' must be more than 0"), (["--time-limit", "soon"], "soon")):
+        for words, told in ((["--memory", "much"], "--memory: 'much'"), (["--memory", "0"], "--memory: '0' must be more than 0"),
+                            (["--time-limit", "0s"], "--time-limit: '0s' must be more than 0"), (["--time-limit", "soon"], "--time-limit: 'soon'")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
 
     def test_of_the_task_that_ended_its_group_takes_along_what_was_skipped_for_it(self):
@@ -224,7 +224,7 @@ groups:
                              "tasks: [{command: 'sh task.sh {lr}; echo once more >> more'}]"))
         self.write("mended", "")
         refused = self.retry("--changed", "--memory", "20MB", expect=2).stderr
-        self.assertIn("--changed excludes --memory", refused)
+        self.assertIn("--changed cannot be combined with --memory", refused)
         shown = ("2 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt, and changed since\n"
                  "  train/lr=3: FINISHED after 1 attempt, and changed since\n")
         self.assertEqual(self.retry("--changed", "--dry-run", "lr=1", "lr=3", expect=0).stdout, shown)

@@ -314,6 +314,7 @@ groups:
                               (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun' (did you mean '--dry-run'?)"),
                               (["run", "--json=x", "--sett=a=b"], "unknown option '--sett' (did you mean '--set'?)"),
                               (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists them"),
+                              (["-n"], "unknown option '-n'; 'trainyard --help' lists them"),
                               (["run", "-n"], "unknown option '-n'; 'trainyard run --help' lists them"),
                               (["run", "python3", "train.py"],
                                "unexpected argument 'train.py'; a command goes after '--': trainyard run -- python3 train.py"),
@@ -328,6 +329,9 @@ groups:
                               (["config"], "no command given: use 'trainyard config show' or 'trainyard config init'"),
                               (["update", "x", "--priority"], "--priority needs a number"),
                               (["run", "--memory", "--cpus", "2", "--", "true"], "--memory needs a value: SIZE"),
+                              (["run", "job.yaml", "--on", ""], "--on: no machine is given"),
+                              (["run", "job.yaml", "--on", "lab1,lab1"], "--on: duplicate machine 'lab1'"),
+                              (["run", "job.yaml", "--allocations", "65"], "--allocations: '65' is not a whole number from 1 to 64"),
                               (["ranks", "-n", "two"], "--ranks: 'two' is not a whole number from 1 to 4096"),
                               (["list", "--help"], "unknown command 'list'; 'trainyard --help' lists them")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
