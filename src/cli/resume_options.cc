@@ -141,8 +141,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   if (options.job_file.empty() && std::filesystem::is_regular_file(options.resume, ignored)) {
     options.job_file = std::exchange(options.resume, {});
   }
-  if (!options.resume.empty() && options.job_file.empty() &&
-      !exists(run::journal_path(options.resume))) {
+  if (!options.resume.empty() && !exists(run::journal_path(options.resume))) {
     // A directory that has runs in it, as other commands take one.
     if (Result<std::string> run = find_run(options.resume, WhenSeveral::RefuseLive)) {
       options.resume = std::move(*run);

@@ -236,8 +236,8 @@ Error cannot_be_tried(const journal::TaskRow& task) {
     return Error{fmt::format("{} has finished: only tasks that have not finished are retried",
                              shown_name(task))};
   }
-  return Error{fmt::format("{} is {} and has not ended: 'trainyard kill {}' kills it",
-                           shown_name(task), word, text::shell_word(shown_name(task)))};
+  return Error{
+      fmt::format("{} is {}: only tasks that have ended are retried", shown_name(task), word)};
 }
 
 Result<void> keep_unfinished(Wanted& wanted) {

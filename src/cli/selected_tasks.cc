@@ -41,7 +41,10 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   std::string text =
       number ? fmt::format("{}; task '{}' not found", no_run_of_number(*number).message, pattern)
              : fmt::format("task '{}' not found", pattern);
-  if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
+  if (!known_runs(pattern).empty()) {
+    text += fmt::format(" in '{}'; '{}' is a run, and only one run is allowed here",
+                        seen_from_here(selection.run), pattern);
+  } else if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
     for (const std::string& near : lookup->near) {
       text +=
           fmt::format("{} '{}'", &near == &lookup->near.front() ? " (did you mean" : " or", near);

@@ -136,6 +136,19 @@ bool means_a_task(const std::string& run, const std::string& word, bool of_itsel
   return !tasks_meant(run, word).empty();
 }
 
+/// The first word that selects no task in any run here, so that no run need be named for it.
+std::optional<std::string> word_without_meaning(const std::vector<text::TaskPattern>& patterns) {
+  const std::vector<std::string> runs = runs_here();
+  const auto means_nothing = [&runs](const text::TaskPattern& pattern) {
+    return std::ranges::none_of(runs, [&pattern](const std::string& run) {
+      return !tasks_meant(run, pattern.text()).empty();
+    });
+  };
+  const auto found = std::ranges::find_if(patterns, means_nothing);
+  if (runs.empty() || found == patterns.end()) return std::nullopt;
+  return found->text();
+}
+
 /// A number or a bare name of a run may be a task of the run that is meant where nobody names one.
 Result<void> check_not_a_task(const RunInWord& word) {
   if (word.is_path) return {};
@@ -186,6 +199,10 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
       if (const auto number = unknown_number_in(pattern.text())) {
         return std::unexpected(no_run_of_number(*number));
       }
+    }
+    if (const auto word = word_without_meaning(read.patterns)) {
+      return std::unexpected(
+          Error{fmt::format("no run has the name '{}', and no run here has such a task", *word)});
     }
   }
   if (!run) return std::unexpected(std::move(run.error()));

@@ -99,7 +99,7 @@ class Retry(YardTest):
         self.until("the failure", lambda: {"eval/all": "SKIPPED", "other/waits": "RUNNING"}.items() <= self.words().items())
         refused = self.retry("eval/all", expect=2).stderr
         self.assertIn("eval/all would only be skipped again: it needs group 'train'; name that as well, or retry", refused)
-        self.assertIn("other/waits is RUNNING and has not ended: 'trainyard kill other/waits' kills it",
+        self.assertIn("other/waits is RUNNING: only tasks that have ended are retried",
                       self.retry("other/waits", expect=2).stderr)
         self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried", self.retry("lr=3", expect=2).stderr)
         self.assertIn("no selected task of 'runs/job' can be retried: each has finished or not ended yet",
@@ -166,6 +166,9 @@ groups:
         self.trainyard("run", "job.yaml", "--new", expect=1)
         self.assertIn("several runs found: run 2 ('runs/job-2'), run 1 ('runs/job'); name one by its number or directory",
                       self.retry("job.yaml", expect=2).stderr)
+        self.assertIn("several runs found: ", self.retry("lr=1", expect=2).stderr, "each has the task")
+        self.assertEqual(self.retry("nope", expect=2).stderr,
+                         "trainyard: no run has the name 'nope', and no run here has such a task\n")
         self.write("mended", "")
         self.assertIn("tasks of 'runs/job-2':\n", self.retry("--cascade", expect=0).stderr)
         self.assertEqual({word for word, _ in self.attempts("runs/job-2").values()}, {"FINISHED"})

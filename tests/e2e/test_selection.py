@@ -45,6 +45,11 @@ class Selection(YardTest):
         told = json.loads(self.trainyard("status", "1", "--json", expect=0).stdout)
         self.assertEqual((told["run_number"], told["run_directory"]), (1, str(self.directory / "runs/sweep")))
         resumed = self.trainyard("run", "--resume", "1", expect=1).stderr
+        self.assertIn("run 1: runs/sweep\n", self.trainyard("run", "sweep.yaml", "--resume", "1", expect=1).stderr)
+        self.assertEqual(self.trainyard("run", "sweep.yaml", "--resume", "99", expect=2).stderr,
+                         "trainyard: run 99 not found; the latest is run 2 ('runs/sweep-2')\n")
+        self.assertIn("task '2' not found in 'runs/sweep'; '2' is a run, and only one run is allowed here",
+                      self.trainyard("status", "1", "2", expect=2).stderr)
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
         self.assertIn("run 4 not found; ", self.trainyard("status", "4", expect=2).stderr)
 
