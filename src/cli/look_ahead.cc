@@ -35,6 +35,7 @@ Result<job::LoadOptions> load_options_of(const RunOptions& options) {
   Result<job::LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings,
                    options.resume.empty() ? options.run_directory : options.resume);
+  if (load) load->starts_with = "run";
   if (load) load->files = options.job_files;
   if (load) load->line_names = options.line_names;
   if (!load || !options.next) return load;

@@ -92,8 +92,8 @@ struct LoadOptions {
   JobFiles files;
   /// For the text of a command: the option behind each line, which mistakes name. Empty: a file's.
   std::vector<std::string> line_names = {};
-  /// The command that would start a program which is given as the job file: "run" or "submit".
-  std::string starts_with = "run";
+  /// "run" or "submit", which can start a program that is given as the job file; else empty.
+  std::string starts_with = {};
 };
 
 /// The JSON object that a task of the run has left, by its group as people call it and its id;

@@ -52,10 +52,12 @@ std::optional<text::Mistake> program_mistake(const LoadOptions& options,
   const bool is_job = root != nullptr && root->find("groups") != nullptr;
   const std::string command = is_job ? std::string() : command_of_program(options);
   if (command.empty()) return std::nullopt;
-  return text::Mistake{.file = options.job_file,
-                       .message = fmt::format("is a program, not a job file; write it after '--': "
-                                              "trainyard {} -- {}",
-                                              options.starts_with, command)};
+  text::Mistake mistake{.file = options.job_file, .message = "is a program, not a job file"};
+  if (!options.starts_with.empty()) {
+    mistake.message +=
+        fmt::format("; write it after '--': trainyard {} -- {}", options.starts_with, command);
+  }
+  return mistake;
 }
 
 text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,

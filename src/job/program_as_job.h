@@ -13,7 +13,7 @@ namespace trainyard::job {
 /// Whether a file is meant as a job file by its name: .yaml, .yml or .json.
 bool is_named_as_job(const std::string& path);
 
-/// How to run the program that is given as the job file; nothing for another file. Programs are
+/// That the job file is a program, and how to run it; nothing for another file. Programs are
 /// files named .py or .sh, and executable files, unless they have the key 'groups' or are named as
 /// job files.
 std::optional<text::Mistake> program_mistake(const LoadOptions& options,

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 
 LoadOptions file_named(const std::string& name, const std::string& directory = "/job") {
-  return {.job_file = name, .current_directory = directory};
+  return {.job_file = name, .current_directory = directory, .starts_with = "run"};
 }
 
 TEST(ProgramAsJob, SaysHowToRunAScript) {
@@ -39,6 +39,12 @@ TEST(ProgramAsJob, SaysHowToRunAScript) {
   EXPECT_THAT(text::to_text(configuration.error().front()),
               "fit.py: is a program, not a job file; write it after '--': trainyard run -- python "
               "fit.py");
+}
+
+TEST(ProgramAsJob, SaysOnlyWhatItIsToACommandThatStartsNothing) {
+  LoadOptions options = file_named("fit.py");
+  options.starts_with.clear();
+  EXPECT_THAT(mistakes_of("x = 1\n", options), ElementsAre("fit.py: is a program, not a job file"));
 }
 
 TEST(ProgramAsJob, SaysHowToSubmitAScript) {
