@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/number_text.h"
 #include "base/result.h"
 #include "report/result_table.h"
@@ -25,6 +27,13 @@ class StatusMatch {
     if (const Result<TaskState> state = read_task_state(value)) state_ = *state;
     constexpr std::string_view kBeforeCause = "FAILED ";
     if (word_.starts_with(kBeforeCause)) word_.erase(0, kBeforeCause.size());
+  }
+
+  /// Whether some task can have this status.
+  [[nodiscard]] bool is_known() const {
+    constexpr std::string_view kExit = "EXIT ";
+    const bool is_exit = word_.starts_with(kExit) && number_in(word_.substr(kExit.size()));
+    return state_ || is_exit || read_task_state(word_);
   }
 
   [[nodiscard]] bool holds(const ResultTable& table, const std::string& word) const {
@@ -56,12 +65,18 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   const ResultColumn& column = table.columns[*place];
   const bool is_status = column.kind == ColumnKind::Fact && column.name == kStatusColumn;
   const StatusMatch status(condition.value);
+  const bool compares_words = condition.is == Is::Equal || condition.is == Is::Unequal;
+  if (is_status && compares_words && !status.is_known()) {
+    const std::string_view sign = condition.is == Is::Equal ? "=" : "!=";
+    return std::unexpected(
+        read_task_state(condition.value, fmt::format("{}{}", kStatusColumn, sign)).error());
+  }
   const auto is_kept = [&](const std::vector<ResultCell>& row) {
     const ResultCell& cell = row[*place];
     if (value && cell.number) {
       // Where the doubles are the same one, the whole numbers need not be.
       const bool differ = *cell.number == *value && !same_whole_number(cell.text, condition.value);
-      if (differ && (condition.is == Is::Equal || condition.is == Is::Unequal)) {
+      if (differ && compares_words) {
         return condition.is == Is::Unequal;
       }
       return text::holds(condition.is, *cell.number, *value);

@@ -259,6 +259,21 @@ TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
   EXPECT_THAT(kept("net==large"), IsEmpty());
 }
 
+TEST(ResultTable, RefusesAStatusThatNoTaskCanHave) {
+  const auto wrong = [](std::string_view text) {
+    ResultTable table = sweep();
+    const Result<void> kept = keep_where(table, text::parse_condition(text).value());
+    return kept ? "" : kept.error().message;
+  };
+  EXPECT_EQ(wrong("status=faild"), "unknown state 'status=faild' (did you mean 'status=failed'?)");
+  EXPECT_EQ(wrong("status!=Finishd"),
+            "unknown state 'status!=Finishd' (did you mean 'status!=finished'?)");
+  EXPECT_THAT(wrong("status=nothing"), HasSubstr("use status=waiting, status=on-hold, "));
+  for (const std::string known : {"oom", "exit 7", "FAILED EXIT 7", "FAILED TIMEOUT", "ON_HOLD"}) {
+    EXPECT_EQ(wrong("status=" + known), "");
+  }
+}
+
 TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("lr").error().message,
             "'lr' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'");

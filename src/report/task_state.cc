@@ -57,7 +57,7 @@ bool has_failed_by(const model::Standing& standing, model::Failure failure) {
 
 }  // namespace
 
-Result<TaskState> read_task_state(std::string_view word) {
+Result<TaskState> read_task_state(std::string_view word, std::string_view before) {
   std::string plain(word);
   for (char& letter : plain) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
@@ -68,10 +68,10 @@ Result<TaskState> read_task_state(std::string_view word) {
   const std::vector<std::string_view> words = task_state_words();
   if (const std::optional<std::string_view> near = nearest(plain, words)) {
     return std::unexpected(
-        Error{fmt::format("unknown state ':{}' (did you mean ':{}'?)", word, *near)});
+        Error{fmt::format("unknown state '{0}{1}' (did you mean '{0}{2}'?)", before, word, *near)});
   }
-  return std::unexpected(
-      Error{fmt::format("unknown state ':{}'; use :{}", word, fmt::join(words, ", :"))});
+  return std::unexpected(Error{fmt::format("unknown state '{0}{1}'; use {0}{2}", before, word,
+                                           fmt::join(words, fmt::format(", {}", before)))});
 }
 
 std::string_view task_state_word(TaskState state) {

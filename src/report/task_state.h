@@ -35,8 +35,8 @@ enum class TaskState : std::uint8_t {
 };
 
 /// "failed", "oom", "out-of-memory", ...: in small or large letters, with - or _. An error names
-/// the nearest word, or all.
-Result<TaskState> read_task_state(std::string_view word);
+/// the nearest word, or all, with what the user types before a word: ":", "status=".
+Result<TaskState> read_task_state(std::string_view word, std::string_view before = ":");
 
 /// All words, "oom" and "out-of-memory" among them.
 std::vector<std::string_view> task_state_words();

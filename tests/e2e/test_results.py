@@ -60,6 +60,8 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
             self.assertEqual((none.stdout, none.stderr), ("", "trainyard: no task matches 'seed=7' and 'acc>0.1'\n"))
         self.assertEqual(self.results(*where, "--csv").stdout.splitlines(), ["lr,seed,status,time,acc,loss"])
         self.assertEqual(json.loads(self.results(*where, "--json").stdout)["rows"], [])
+        self.assertIn("unknown state 'status=faild' (did you mean 'status=failed'?)",
+                      self.results("--where", "status=faild", expect=2).stderr)
         self.assertIn("column 'seeed' not found (did you mean 'seed'?)", self.results("--where", "seeed=7", expect=2).stderr)
 
     def test_of_a_state_are_those_of_every_task_in_it(self):
