@@ -23,6 +23,7 @@
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
 #include "job/job.h"
+#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "run/begun.h"
 #include "run/queue_files.h"
@@ -178,6 +179,12 @@ Error no_such_run(const std::string& named, const std::string& path) {
   std::error_code ignored;
   if (is_run_name(named)) return Error{fmt::format("run '{}' not found", named)};
   if (const auto number = unknown_number_in(named)) return no_run_of_number(*number);
+  if (job::is_named_as_job(named) && !fs::exists(path, ignored)) {
+    return Error{
+        fmt::format("job file '{}' not found; a run is named by its number, name, "
+                    "directory or job file",
+                    named)};
+  }
   return Error{
       fmt::format("no run found in '{}': {}", named,
                   fs::is_directory(path, ignored) ? "it has no journal" : "no such directory")};

@@ -31,6 +31,7 @@
 #include "sys/fifo.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -151,6 +152,14 @@ int code_of_several(const std::vector<RunEnd>& ends) {
   return static_cast<int>(code);
 }
 
+/// Why a word is no run to wait for, which `why` says unless it names a task of a run.
+Error nothing_to_wait_for(const std::string& word, Error why) {
+  const std::string run = word.substr(0, word.find('/'));
+  if (run == word || known_runs(run).empty()) return why;
+  return Error{fmt::format("'{}' is not a run: 'trainyard wait {}' waits for the whole run", word,
+                           text::shell_word(run))};
+}
+
 /// Each once. A task that waits does not wait for its own run.
 Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::vector<std::string> runs;
@@ -168,7 +177,7 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   }
   for (const std::string& named : options.runs) {
     Result<std::string> run = find_run(named, WhenSeveral::TakeNewest);
-    if (!run) return std::unexpected(std::move(run.error()));
+    if (!run) return std::unexpected(nothing_to_wait_for(named, std::move(run.error())));
     const bool again = std::ranges::any_of(runs, [&run](const std::string& other) {
       return run::real_directory(other) == run::real_directory(*run);
     });

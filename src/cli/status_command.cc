@@ -23,6 +23,7 @@
 #include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
+#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/sink.h"
@@ -133,6 +134,7 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   if (!asked) return std::unexpected(std::move(is_state ? asked.error() : run.error()));
   if (const Result<void> there = check_tasks(*asked); !there) {
     if (unknown_number_in(options.words.front())) return std::unexpected(there.error());
+    if (job::is_named_as_job(options.words.front())) return std::unexpected(run.error());
     return std::unexpected(
         Error{fmt::format("{}; {}", run.error().message, there.error().message)});
   }

@@ -435,6 +435,8 @@ class Waiting(QueueTest):
         for words, code in ((["bad"], 9), ([well], 0), ([well, bad], 1), ([bad, "true"], 1), ([well, "true"], 0), ([bad, "bad"], 9)):
             with self.subTest(words=words):
                 self.trainyard("wait", *words, expect=code)
+        self.assertIn(f"'{well}/true' is not a run: 'trainyard wait {well}' waits for the whole run\n",
+                      self.trainyard("wait", f"{well}/true", expect=2).stderr)
         self.assertIn(f"'{well}' cannot be combined with --all\n", self.trainyard("wait", "--all", well, expect=2).stderr)
         held = self.holds()
         waiting = self.start("wait", "--all")
