@@ -462,8 +462,13 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
     if (will_do) will_do = check_machines(*machines, *job, here);
     if (!will_do) return fail(will_do.error());
     if (options->words.is_command()) {
-      options = with_kept_job(*std::move(options), job->paths().run_directory);
+      const std::string first = job->paths().run_directory;
+      options = with_kept_job(*std::move(options), first);
       if (!options) return fail(options.error());
+      if (!typed.run_directory.empty() && options->run_directory != first) {
+        fail(fmt::format("'{}' is in use: the run is in '{}'", seen_from_here(first),
+                         seen_from_here(options->run_directory)));
+      }
       load->job_file = options->job_file;
       load->run_directory = options->run_directory;
       job = read_job(*options, *load, machines->capacity(here));

@@ -307,6 +307,16 @@ groups:
             self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)
         self.assertIn("no run given", self.trainyard("run", "--resume", expect=2).stderr)
 
+    def test_of_a_command_says_that_a_directory_which_was_named_is_in_use(self):
+        words = ("run", "--cpus", "0", "--memory", "1MB", "--run-dir", "mine", "--", "true")
+        environment = {**self.environment}
+        for told in (False, True):
+            done = subprocess.run([*self.command("status")[:1], *words], cwd=self.directory, env=environment, capture_output=True,
+                                  text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("trainyard: 'mine' is in use: the run is in 'mine-2'\n" in done.stderr, told)
+        self.assertTrue((self.directory / "mine-2/journal.db").exists())
+
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
         for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
