@@ -120,13 +120,17 @@ DrainWords::DrainWords(CLI::App& app) {
   drain_->group(command_groups::kMachine);
   drain_->add_option("gpus", options_.gpus, "GPUs: gpu:2 (default: list the drained ones)")
       ->type_name(value_kinds::kCards);
+  constexpr const char* kDrain = "Drain";
   CLI::Option* until = drain_
                            ->add_option("--until", options_.until,
-                                        "End of the drain: a time (18:00) or a duration (2h)")
+                                        "End the drain at a time (18:00) or after a duration (2h)")
+                           ->group(kDrain)
                            ->type_name(value_kinds::kTime);
   CLI::Option* now = drain_->add_flag("--now", options_.now,
                                       "Stop its tasks, too; they are retried on other GPUs");
+  now->group(kDrain);
   drain_->add_flag("--end", options_.end, "Make the GPU available again")
+      ->group(kDrain)
       ->excludes(until)
       ->excludes(now);
   drain_->footer(

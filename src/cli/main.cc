@@ -130,6 +130,7 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
                   "\n") +
       kSelectionHelp +
       "\n"
+      "'kill 46/train' kills all tasks of the group 'train'.\n"
       "A running task gets SIGTERM, then SIGKILL after 10 s; the command waits for its end.\n"
       "Other tasks continue. With 'fail-fast: true', a killed task stops the rest of its group.\n"
       "Exit codes: 0 done, 1 a named task had already ended, 2 nothing was done.");
@@ -141,9 +142,12 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
   clean->group(command_groups::kChange);
   clean->add_option("run", words.runs, "Runs, as in 'status' (default: those --older selects)")
       ->type_name(value_kinds::kRun);
-  clean->add_option("--older", words.older, "Only runs that ended at least this long ago: 30d")
+  constexpr const char* kWhat = "What to delete";
+  clean->add_option("--older", words.older, "Select runs that ended at least this long ago: 30d")
+      ->group(kWhat)
       ->type_name(value_kinds::kTime);
-  clean->add_option("--keep", words.keep, "Files to keep, besides journals and reports")
+  clean->add_option("--keep", words.keep, "Keep these files, besides journals and reports")
+      ->group(kWhat)
       ->type_name("results|logs")
       ->delimiter(',')
       ->expected(1)

@@ -48,11 +48,14 @@ QueueWords::QueueWords(CLI::App& app) {
       "finished tasks. Exit codes: 0 the queue is up, 2 it cannot start.");
   down_ = app.add_subcommand("down", "Stop the queue on this host");
   down_->group(command_groups::kMachine);
-  CLI::Option* drain = down_->add_flag("--drain", down_options_.drain,
-                                       "Start no more runs; stop when the active ones have ended");
+  constexpr const char* kActiveRuns = "Active runs";
+  CLI::Option* drain =
+      down_->add_flag("--drain", down_options_.drain, "Wait for active runs, and start no more");
+  drain->group(kActiveRuns);
   down_
       ->add_flag("--now", down_options_.now,
                  "Stop active runs as Ctrl-C does; the next 'up' resumes them")
+      ->group(kActiveRuns)
       ->excludes(drain);
   down_->footer(
       "Examples:\n"

@@ -35,17 +35,22 @@ constexpr double kGraceMax = 86'400;
 RanksWords::RanksWords(CLI::App& app) {
   ranks_ = app.add_subcommand("ranks", "Run a command as several ranks");
   ranks_->group(command_groups::kRun);
+  constexpr const char* kRanks = "Ranks";
   ranks_->add_option("-n,--ranks", count_, "Number of ranks")
+      ->group(kRanks)
       ->type_name(value_kinds::kNumber)
       ->required()
       ->check(whole_number_within(1, model::kRanksMax));
   ranks_
       ->add_option("--launcher", launcher_,
                    "Launcher, or a JSON list with \"{command}\" (default: built-in)")
+      ->group(kRanks)
       ->type_name("built-in|mpirun|torchrun|srun|JSON");
   ranks_->add_option("--logs", logs_, "Directory of the logs (default: the task's, else this one)")
+      ->group(option_groups::kOutput)
       ->type_name(value_kinds::kFile);
   ranks_->add_option("--grace", grace_, "Seconds between SIGTERM and SIGKILL (default: 10)")
+      ->group(kRanks)
       ->type_name(value_kinds::kNumber)
       ->check(number_within(0.0, kGraceMax));
   takes_command(*ranks_);

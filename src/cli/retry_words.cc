@@ -19,9 +19,13 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
                 "Tasks or run (default: failed tasks of the latest run)");
+  const auto in_selection = [](CLI::Option* option) { option->group("Selection"); };
+  in_selection(retry_->get_option("--run-dir"));
   CLI::Option* const changed = retry_->add_flag(
-      "--changed", options_.changed, "Only tasks edited in the job file, also finished ones");
-  retry_->add_flag("--cascade", options_.cascade, "Also tasks that were skipped because of them");
+      "--changed", options_.changed, "Retry only tasks that were edited, also finished ones");
+  in_selection(changed);
+  in_selection(retry_->add_flag("--cascade", options_.cascade,
+                                "Also retry tasks that were skipped because of them"));
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
   in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
                    ->type_name(value_kinds::kSize));

@@ -13,7 +13,8 @@
 namespace trainyard::cli {
 
 const char* const kSelectionHelp =
-    "Tasks: id, <group>/<id>, matrix values (lr=0.1), a pattern ('train/*') or a state (:failed).\n"
+    "Tasks: id, <group>/<id>, a group (all its tasks), matrix values (lr=0.1), a pattern\n"
+    "('train/*') or a state (:failed).\n"
     "An exact id goes first: seed=1 selects tasks with this value only if no task has this id.\n"
     "Several words select the tasks of all of them; a state narrows this to the tasks in it.\n"
     "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1.";
