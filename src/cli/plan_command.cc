@@ -112,9 +112,11 @@ Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity 
   return here;
 }
 
+constexpr std::string_view kHere = "this machine";
+
 std::string name_of(const PlanOptions& options, const std::string* gpus) {
   const bool here = options.memory.empty() && options.cpus.empty() && gpus == nullptr;
-  if (here) return "this machine";
+  if (here) return std::string(kHere);
   std::string name;
   const auto add = [&name](std::string_view what) {
     name += fmt::format("{}{}", name.empty() ? "" : ", ", what);
@@ -260,12 +262,15 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));
   if (!job) {
+    const std::string planned =
+        place.name == kHere ? "" : fmt::format("The planned machine has {}", place.name);
     view.runs.push_back({.machine = std::move(place.name),
                          .kinds = std::move(place.kinds),
                          .run = {},
                          .why_not = and_then(job.error().front().message, place.silent)});
     for (text::Mistake& mistake : job.error()) {
       if (mistake.of_machine) mistake.message = and_then(mistake.message, place.silent);
+      if (mistake.message.contains(kHere)) mistake.message = and_then(mistake.message, planned);
     }
     return std::unexpected(std::move(job.error()));
   }
