@@ -129,6 +129,8 @@ class PipelineBase {
   /// Ends the run after this iteration. Any thread; the first reason counts. A run begins by
   /// forgetting what was said before it.
   void finish(std::string why = {});
+  /// The same as a function, which may outlive the pipeline.
+  [[nodiscard]] std::function<void(std::string why)> finisher() const;
   /// True from finish() on, and when a run has ended for whatever reason (DI-engine `task.finish`),
   /// until the next one begins.
   [[nodiscard]] bool finishing() const;

@@ -61,6 +61,8 @@ RunResult PipelineBase::run(RunLimits limits, const std::stop_token& stop) {
 
 void PipelineBase::finish(std::string why) { state_->finish(std::move(why)); }
 
+std::function<void(std::string)> PipelineBase::finisher() const { return state_->finisher(); }
+
 std::stop_token PipelineBase::ending() { return state_->ending(); }
 
 void PipelineBase::add_iteration_listener(std::function<void(const Context&)> told) {

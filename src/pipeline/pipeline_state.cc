@@ -179,14 +179,14 @@ RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
   if (!start() || !errors_.empty()) return failed(0);
   if (steps_.empty()) return end(Outcome::Finished, 0, "no step is placed here");
   const Running running(running_);
-  end_.begin_run();
+  end_->begin_run();
   for (const auto& [begins, ends] : around_runs_) begins();
   return iterate(limits, stop);
 }
 
 RunResult PipelineState::iterate(RunLimits limits, const std::stop_token& stop) {
   std::uint64_t steps = 0;
-  const std::stop_callback at_stop(stop, [this] { end_.wake(); });
+  const std::stop_callback at_stop(stop, [this] { end_->wake(); });
   while (steps < limits.max_steps) {
     if (stop.stop_requested()) return end(Outcome::Stopped, steps, "asked to stop");
     if (done_ && !next_context()) return failed(steps);
@@ -196,7 +196,7 @@ RunResult PipelineState::iterate(RunLimits limits, const std::stop_token& stop) 
     if (!all_backward() || !sync() || !tell_iteration()) return failed(steps);
     done_ = true;
     ++steps;
-    if (finishing()) return end(Outcome::Finished, steps, end_.why());
+    if (finishing()) return end(Outcome::Finished, steps, end_->why());
   }
   return end(Outcome::MaxSteps, steps, {});
 }
@@ -214,7 +214,7 @@ bool PipelineState::tell_iteration() {
 }
 
 RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string why) {
-  end_.end_run();
+  end_->end_run();
   if (steps > 0) {
     for (const auto& step : std::views::reverse(steps_)) {
       try {
@@ -230,7 +230,7 @@ RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string w
 }
 
 RunResult PipelineState::failed(std::uint64_t steps) {
-  end_.end_run();
+  end_->end_run();
   Failure failure{.errors = take_errors()};
   return {.outcome = Outcome::Failed,
           .steps = steps,

@@ -57,9 +57,12 @@ class PipelineState {
   void tell_end(const RunResult& result) {
     for (const auto& [begins, ends] : around_runs_) ends(result);
   }
-  void finish(std::string why) { end_.finish(std::move(why)); }
-  [[nodiscard]] std::stop_token ending() const { return end_.token(); }
-  [[nodiscard]] bool finishing() const { return end_.finishing(); }
+  void finish(std::string why) { end_->finish(std::move(why)); }
+  [[nodiscard]] std::function<void(std::string)> finisher() const {
+    return [end = end_](std::string why) { end->finish(std::move(why)); };
+  }
+  [[nodiscard]] std::stop_token ending() const { return end_->token(); }
+  [[nodiscard]] bool finishing() const { return end_->finishing(); }
 
   // By hand. False: it failed, and what waited for its way back is dropped; take the errors.
   bool forward();
@@ -148,7 +151,8 @@ class PipelineState {
   std::vector<StepError> errors_;
   std::vector<std::exception_ptr> step_errors_;  ///< Of steps side by side.
 
-  pipeline::RunEnd end_;
+  // Shared with what finisher() returns.
+  std::shared_ptr<pipeline::RunEnd> end_ = std::make_shared<pipeline::RunEnd>();
   pipeline::ListenerErrors listener_errors_;
 
   EventBus events_;

@@ -190,6 +190,24 @@ TEST(ParallelEnd, EndsAPipelineThatBeginsToRunWhenAllAreToEnd) {
   EXPECT_EQ(sys::content_of(place / "why"), "worker 1 failed: std::runtime_error: boom");
 }
 
+TEST(ParallelEnd, LetsWhatWaitsForTheEndUseTheWorker) {
+  const sys::TemporaryDirectory place;
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 1) throw std::runtime_error("boom");
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop, follow_nobody);
+    EventBus other;
+    loop.use("step", [&](Train&) {
+      const std::stop_callback at_end(loop.ending(), [&] { worker.connect(other); });
+      static_cast<void>(loop.events().wait_for("never", loop.ending()));
+    });
+    std::ofstream(place / "why") << loop.run().why;
+  });
+  EXPECT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(sys::content_of(place / "why"), "worker 1 failed: std::runtime_error: boom");
+}
+
 TEST(ParallelEnd, FollowsWhomItIsTold) {
   ParallelOptions options = quiet(3);
   options.roles = {{role::kLearner}, {role::kCollector}, {role::kEvaluator}};

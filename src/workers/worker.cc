@@ -109,9 +109,13 @@ bool WorkerState::connect(EventBus& bus, PipelineBase* loop, Follow follow) {
     if (known != connected_.end()) {
       if (loop == nullptr) return false;
       known->follow = follow;
+      known->finish = loop->finisher();
       return std::exchange(known->loop, loop) == nullptr;
     }
-    connected_.push_back({.bus = state, .loop = loop, .follow = follow});
+    connected_.push_back({.bus = state,
+                          .loop = loop,
+                          .finish = loop == nullptr ? nullptr : loop->finisher(),
+                          .follow = follow});
   }
   channel->connect(state);
   return true;
@@ -183,11 +187,13 @@ void WorkerState::peer_changed(const wire::PeerWord& word) {
                           .outcome = word.outcome,
                           .why = word.why,
                           .roles = word.roles};
+  Endings endings;
   if (change.what == PeerChange::What::Finished) {
     const std::scoped_lock lock(mutex_);
     over_[word.node] = word;
-    for (const Connected& each : connected_) follow(each, word);
+    for (const Connected& each : connected_) follow(each, word, endings);
   }
+  end_all(endings);
   tell_watchers(&change);
   tell(kPeerChange, change);
 }
@@ -221,10 +227,16 @@ void WorkerState::tell_watchers(const PeerChange* change) {
   }
 }
 
-void WorkerState::follow(const Connected& connected, const wire::PeerWord& word) const {
+void WorkerState::follow(const Connected& connected, const wire::PeerWord& word,
+                         Endings& endings) const {
   if (connected.loop == nullptr || !is_followed(connected.follow, word)) return;
-  connected.loop->finish(fmt::format("worker {} has ended ({}){}{}", word.node, word.outcome,
-                                     word.why.empty() ? "" : ": ", word.why));
+  endings.emplace_back(connected.finish,
+                       fmt::format("worker {} has ended ({}){}{}", word.node, word.outcome,
+                                   word.why.empty() ? "" : ": ", word.why));
+}
+
+void WorkerState::end_all(const Endings& endings) {
+  for (const auto& [finish, why] : endings) finish(why);
 }
 
 void WorkerState::run_begins(const PipelineBase& loop) {
@@ -233,12 +245,16 @@ void WorkerState::run_begins(const PipelineBase& loop) {
   channel->flush();
   // What came before this run ends it, too: that all workers end, and one that has ended, of which
   // nothing will come.
-  const std::scoped_lock lock(mutex_);
-  for (const Connected& each : connected_) {
-    if (each.loop != &loop) continue;
-    if (!why_ending_.empty()) each.loop->finish(why_ending_);
-    for (const auto& [node, word] : over_) follow(each, word);
+  Endings endings;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Connected& each : connected_) {
+      if (each.loop != &loop) continue;
+      if (!why_ending_.empty()) endings.emplace_back(each.finish, why_ending_);
+      for (const auto& [node, word] : over_) follow(each, word, endings);
+    }
   }
+  end_all(endings);
 }
 
 void WorkerState::lost(const wire::LostWord& word) {
@@ -258,13 +274,15 @@ void WorkerState::lost(const wire::LostWord& word) {
 }
 
 void WorkerState::end(const std::string& why) {
+  Endings endings;
   {
     const std::scoped_lock lock(mutex_);
     why_ending_ = why;
     for (const Connected& each : connected_) {
-      if (each.loop != nullptr) each.loop->finish(why);
+      if (each.loop != nullptr) endings.emplace_back(each.finish, why);
     }
   }
+  end_all(endings);
   ending.request_stop();
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -60,16 +61,21 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
  private:
   struct Connected {
     std::shared_ptr<detail::BusState> bus;
-    PipelineBase* loop = nullptr;  ///< None: it is a bus by itself.
+    PipelineBase* loop = nullptr;                 ///< None: it is a bus by itself.
+    std::function<void(std::string why)> finish;  ///< Of the pipeline, if there is one.
     Follow follow;
   };
+  /// Pipelines that are to end, and why. They are called without the lock, as they call what waits
+  /// for the end.
+  using Endings = std::vector<std::pair<std::function<void(std::string why)>, std::string>>;
+  static void end_all(const Endings& endings);
   void peer_changed(const wire::PeerWord& word);
   void roll_changed(const wire::RollWord& word);
   /// Without the lock.
   void tell_watchers(const PeerChange* change);
   void run_begins(const PipelineBase& loop);
   /// With the lock.
-  void follow(const Connected& connected, const wire::PeerWord& word) const;
+  void follow(const Connected& connected, const wire::PeerWord& word, Endings& endings) const;
   void lost(const wire::LostWord& word);
   void end(const std::string& why);
   void refused(const std::string& why);
