@@ -22,7 +22,7 @@ import threading
 import traceback
 
 from .client import _line
-from .ranks.arenas import Arenas
+from .ranks.arenas import Arenas, NoArena
 from .workers import connection as wire
 from .workers.buffers import Bundle, dtype_of
 from .workers.connection import Connection, Frame, text_of
@@ -81,11 +81,13 @@ class Worker:
         self._why, self._cut_off = "", ""
         self._followed, self._over = None, []  # Roles whose end is ours; the others that have ended well.
         self._settled, self._closed, self._run_ends = False, False, False
+        self._releases = 0  # How often others have released an arena.
 
         self._origin = self.life << 16 | self.node
         self._telling = threading.local()
         self._topics = Topics()
         self._arenas = Arenas()
+        self._retained = {}  # By topic: the arenas of the last retained event, which others hold until the next one.
         self._listeners = Listeners(self._want, self._tell)
         self._released = queue.SimpleQueue()  # What is put there by the garbage collector, at any moment.
         self._mapped = Mapped(self._released.put)
@@ -123,7 +125,7 @@ class Worker:
         number = topic_of(name)
         if reach != "here" and not self.is_alone:
             self._settle()
-            parcel = Parcel(payload, self._arenas)
+            parcel = self._pack(payload)
             try:
                 self._send(number, name, parcel, wire.RETAINED if retained else 0)
             except WorkerError as error:
@@ -267,6 +269,28 @@ class Worker:
         if name not in (PEER, LOST):
             self._report({"word": "want" if wanted else "want-not", "name": name})
 
+    def _pack(self, payload):
+        while True:
+            seen = self._releases
+            try:
+                return Parcel(payload, self._arenas)
+            except NoArena as error:
+                self._wait_for_release(seen, error)
+
+    def _wait_for_release(self, seen, error):
+        """Until others have released an arena. Raises the error where there is nothing to wait for: the thread that
+        reads would wait for itself, and what is retained stays."""
+        if threading.current_thread() is self._reader:
+            raise error
+        with self._connection.sending:
+            is_held = self._arenas.is_held_beyond(sum(self._retained.values(), []))
+        with self.changed:
+            if self._releases == seen and not is_held:
+                raise error
+            self.changed.wait_for(lambda: self._releases != seen or self._run_ends)
+            if self._run_ends:
+                raise WorkerError(self._why or str(error)) from error
+
     def _send(self, number, name, parcel, flags):
         topics, frame = self._topics, parcel.frame
         with self._connection.sending:
@@ -277,6 +301,8 @@ class Worker:
             sequence = topics.sent.get(number, 0) + 1
             frame.topic, frame.flags, frame.origin, frame.sequence = number, flags, self._origin, sequence
             descriptors = self._arenas.send(frame.shared) if frame.shared else ()
+            if flags & wire.RETAINED:
+                self._retained[number] = [place[0] for place in frame.shared]
             self._connection.send_locked(*before, frame, descriptors=descriptors)
             topics.told.add(number)
             topics.sent[number] = sequence
@@ -335,7 +361,10 @@ class Worker:
         elif frame.kind == wire.ORDER:
             self._take_order(frame.value() or {})
         elif frame.kind == wire.RELEASE:
-            self._arenas.release(frame.topic)
+            self._arenas.released(frame.topic)
+            with self.changed:
+                self._releases += 1
+                self.changed.notify_all()
         elif frame.kind == wire.REPLY:
             with self.changed:
                 if frame.sequence in self._asked:

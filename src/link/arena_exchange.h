@@ -41,6 +41,8 @@ class ArenaExchange {
   Result<void> released(std::uint64_t arena, ArenaPool& pool);
   /// The other end is gone.
   void drop_all(ArenaPool& pool);
+  /// Arenas that the other end has, and how often.
+  [[nodiscard]] const std::map<std::uint64_t, int>& held() const { return held_; }
 
   // --- of the receiver ---
 

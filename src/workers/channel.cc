@@ -191,7 +191,12 @@ void Channel::send(const detail::EventName& name, const detail::Codec& codec, co
   detail::RemotePayload encoded;
   codec.encode(payload, encoded);
   pass_on_released();
-  auto parcel = pack(std::move(encoded), *arenas_);
+  const auto releases = [this] {
+    const std::scoped_lock lock(mutex_);
+    return releases_;
+  };
+  auto parcel = pack(std::move(encoded), *arenas_,
+                     [this, seen = releases()]() mutable { return wait_for_release(seen); });
   if (!parcel) throw std::runtime_error(parcel.error().message);
   wire::Frame& frame = parcel->frame;
   frame.kind = wire::FrameKind::Event;
@@ -204,6 +209,11 @@ void Channel::send(const detail::EventName& name, const detail::Codec& codec, co
         if (!frame.shared.empty()) {
           descriptors = arenas_->with_pool(
               [&](link::ArenaPool& pool) { return sent_.descriptors_with(frame, pool); });
+        }
+        if (is_retained) {
+          std::vector<std::uint64_t>& arenas = retained_[name.hash];
+          arenas.clear();
+          for (const wire::SharedBuffer& each : frame.shared) arenas.push_back(each.arena);
         }
         return {};
       });
@@ -307,6 +317,30 @@ void Channel::pass_on(Released it, std::string& bytes) {
   // One that we did not send is nothing to us.
   arenas_->with_pool(
       [&](link::ArenaPool& pool) { static_cast<void>(sent_.released(it.arena, pool)); });
+  {
+    const std::scoped_lock lock(mutex_);
+    ++releases_;
+  }
+  changed_.notify_all();
+}
+
+bool Channel::wait_for_release(std::uint64_t& seen) {
+  if (std::this_thread::get_id() == reader_.get_id()) return false;
+  bool is_held = false;
+  sender_.add_without_waiting([&](std::string& /*bytes*/) {
+    std::map<std::uint64_t, int> held = sent_.held();
+    for (const auto& [topic, arenas] : retained_) {
+      for (const std::uint64_t arena : arenas) --held[arena];
+    }
+    is_held = std::ranges::any_of(held, [](const auto& it) { return it.second > 0; });
+  });
+  std::unique_lock lock(mutex_);
+  // What was released meanwhile may be all that was held.
+  if (releases_ == seen && !is_held) return false;
+  changed_.wait(lock, [&] { return releases_ != seen || ends_ || over_; });
+  if (ends_ || over_) return false;
+  seen = releases_;
+  return true;
 }
 
 // --- what comes ---
@@ -362,6 +396,11 @@ void Channel::take_order(const wire::Frame& frame) {
         if (options_.on_lost) options_.on_lost(it);
       },
       [&](const wire::EndWord& it) {
+        {
+          const std::scoped_lock lock(mutex_);
+          ends_ = true;
+        }
+        changed_.notify_all();
         if (options_.on_end) options_.on_end(it.why);
       },
       [&](const wire::RollWord& it) {

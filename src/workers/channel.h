@@ -101,6 +101,10 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   void pass_on_released();
   /// Under the lock of the sender.
   void pass_on(Released it, std::string& bytes);
+  /// Waits until others have released more than `seen` arenas, and counts these there. False: there
+  /// is nothing to wait for, as the run ends, the thread is the one that reads, or they hold only
+  /// what is retained.
+  bool wait_for_release(std::uint64_t& seen);
   /// False: it was over before.
   bool end(const std::string& why);
   Result<void> say(wire::FrameKind kind, std::uint64_t sequence, std::string fields);
@@ -115,6 +119,8 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   link::FrameSocket socket_;                          ///< Read by the reading thread alone.
   std::map<std::uint64_t, std::uint64_t> sequences_;  ///< By topic; guarded by the sender.
   link::ArenaExchange sent_;                          ///< The same: of what others have of ours.
+  /// The same: arenas of the last retained event of a topic, which others hold until the next one.
+  std::map<std::uint64_t, std::vector<std::uint64_t>> retained_;
   std::atomic<bool> settled_ = false;
   std::atomic<bool> over_ = false;
 
@@ -126,6 +132,8 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   std::uint64_t last_request_ = 0;
   std::map<std::uint64_t, int> last_from_;  ///< Whose the last event of a topic was.
   std::string why_over_;
+  bool ends_ = false;           ///< The run does.
+  std::uint64_t releases_ = 0;  ///< Arenas that others have released.
 
   std::mutex releasing_;
   std::vector<Released> released_;  ///< Guarded by `releasing_`.

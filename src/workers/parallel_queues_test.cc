@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -277,6 +278,54 @@ TEST(ParallelQueues, KeepARetainedBufferOfAWorkerThatWasKilled) {
   });
   EXPECT_TRUE(result) << result.text();
   EXPECT_EQ(result.retries, 1);
+}
+
+/// More than may travel in a frame.
+constexpr std::int64_t kOfSharedMemoryAlone = std::int64_t{65} << 20;
+
+TEST(ParallelQueues, WaitForSharedMemoryThatAReceiverStillHas) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    TellingBus telling;
+    EventBus& bus = telling.bus;
+    worker.connect(bus);
+    std::vector<Buffer> kept;
+    std::size_t last = 0;
+    const Subscription small = bus.on(kOtherOne, [&](const Buffer& it) { kept.push_back(it); });
+    const Subscription go = bus.on("go", [&](const Json&) { kept.clear(); });
+    const Subscription large = bus.on(kLargeOne, [&](const Buffer& it) { last = it.count(); });
+    if (worker.node() == 0) {
+      for (int i = 0; i < 32; ++i) {
+        bus.emit(kOtherOne, worker.alloc(DType::UInt8, {64 << 10}).value(), remote_only);
+      }
+      bus.emit("go", nullptr, remote_only);
+      bus.emit(kLargeOne, Buffer(DType::UInt8, {kOfSharedMemoryAlone}), remote_only);
+      need(telling.told.empty(), "room");
+    }
+    need(worker.barrier("sent"));
+    need(worker.node() == 0 || last == kOfSharedMemoryAlone, "the last one");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelQueues, RefuseABufferWhereAllSharedMemoryIsRetained) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    TellingBus telling;
+    EventBus& bus = telling.bus;
+    worker.connect(bus);
+    for (int i = 0; worker.node() == 0 && i < 32; ++i) {
+      const std::string name = "retained." + std::to_string(i);
+      bus.emit(RemoteEvent<Buffer>(name.c_str()), worker.alloc(DType::UInt8, {64 << 10}).value(),
+               {.here = false, .retained = true});
+    }
+    if (worker.node() == 0) {
+      bus.emit(kLargeOne, Buffer(DType::UInt8, {kOfSharedMemoryAlone}), remote_only);
+      need(telling.told == std::vector<std::string>{"large: no room for a buffer of 68157440 "
+                                                    "bytes: 32 arenas are in use"},
+           "an error");
+    }
+    need(worker.barrier("end"));
+  });
+  EXPECT_TRUE(result) << result.text();
 }
 
 /// More than a queue holds waits until the last one listens, which comes to the barrier at once.

@@ -92,7 +92,8 @@ void put_in_frame(const std::vector<Going>& all, wire::Frame& frame) {
 
 }  // namespace
 
-Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas) {
+Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas,
+                    const WaitForArena& wait) {
   Parcel parcel{.frame = {.fields = std::move(payload.json)}, .held = {}};
   if (payload.buffers.empty()) return parcel;
   if (payload.buffers.size() > kBuffersMax) {
@@ -112,7 +113,10 @@ Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas) 
   if (bytes > ranks::kInFrameMax) {
     auto memory = copy_together(all, arenas);
     // Where no arena is free, as the other side keeps what it got, the frame carries what it may.
-    if (!memory && bytes > kInFrameAtMost) return std::unexpected(std::move(memory.error()));
+    if (bytes > kInFrameAtMost) {
+      while (!memory && wait && wait()) memory = copy_together(all, arenas);
+      if (!memory) return std::unexpected(std::move(memory.error()));
+    }
     if (memory) parcel.held.push_back(*std::move(memory));
   }
   put_in_frame(all, parcel.frame);

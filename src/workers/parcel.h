@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -27,10 +28,14 @@ struct Parcel {
   std::vector<std::shared_ptr<detail::BufferMemory>> held;
 };
 
+/// Called where no arena is free: waits until it is worth another try. False: it is not.
+using WaitForArena = std::function<bool()>;
+
 /// Buffers that lie in an arena of ours go as they are; of the others those that together have less
 /// than ranks::kInFrameMax go in the frame, and more are copied once, into one arena, or into the
 /// frame where none is free. An error: there is no room for them, or they are too many.
-Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas);
+Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas,
+                    const WaitForArena& wait = {});
 
 /// An error: what came contradicts itself.
 Result<detail::RemotePayload> unpack(wire::Frame frame, const ranks::OpenShared& open);

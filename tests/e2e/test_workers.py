@@ -158,6 +158,39 @@ worker.barrier("end")
 """)
         self.assertEqual(done.stderr, "")
 
+    @unittest.skipUnless(numpy, "there is no NumPy")
+    def test_emit_waits_for_shared_memory_that_a_receiver_still_has(self):
+        done = self.run_workers(2, """
+kept, large = [], []
+worker.on("small", kept.append)
+worker.on("go", lambda it: kept.clear())
+worker.on("large", large.append)
+if worker.node == 0:
+    for _ in range(16):
+        worker.emit("small", numpy.zeros(100000, "uint8"))
+    worker.emit("go")
+    worker.emit("large", numpy.zeros(65 << 20, "uint8"))
+worker.barrier("sent")
+need([each.nbytes for each in large] == ([65 << 20] if worker.node == 1 else []), large)
+""")
+        self.assertEqual(done.stderr, "")
+
+    @unittest.skipUnless(numpy, "there is no NumPy")
+    def test_emit_is_refused_where_all_shared_memory_is_retained(self):
+        done = self.run_workers(2, """
+if worker.node == 0:
+    for i in range(16):
+        worker.emit("kept.%d" % i, numpy.zeros(100000, "uint8"), retained=True)
+    try:
+        worker.emit("large", numpy.zeros(65 << 20, "uint8"))
+    except RuntimeError as error:
+        need(str(error) == "16 buffers are in use", error)
+    else:
+        need(False, "an error")
+worker.barrier("end")
+""")
+        self.assertEqual(done.stderr, "")
+
     def test_without_numpy_arrays_are_plain_memory(self):
         done = self.run_workers(2, """
 import array

@@ -28,6 +28,7 @@ class Arenas:
         self._arenas = {}  # number: [map, address, size, holders, descriptor]
         self._last = 0
         self._sent = set()
+        self._held = {}  # number: how often others have it.
         # Of all threads; the garbage collector may call release() at any moment.
         self._lock = threading.RLock()
 
@@ -76,6 +77,7 @@ class Arenas:
         with self._lock:
             for number, _, _ in places:
                 self._arenas[number][3] += 1
+                self._held[number] = self._held.get(number, 0) + 1
                 if number not in self._sent:
                     self._sent.add(number)
                     descriptors.append(self._arenas[number][4])
@@ -84,6 +86,20 @@ class Arenas:
     def release(self, number):
         with self._lock:
             self._arenas[number][3] -= 1
+
+    def released(self, number):
+        """Another one has released it, to which it was sent."""
+        with self._lock:
+            self._held[number] -= 1
+            self.release(number)
+
+    def is_held_beyond(self, numbers):
+        """Whether others have more than these arenas, each as often as it is here."""
+        with self._lock:
+            held = dict(self._held)
+        for number in numbers:
+            held[number] = held.get(number, 0) - 1
+        return any(times > 0 for times in held.values())
 
     def _lend(self, size):
         with self._lock:
@@ -103,6 +119,7 @@ class Arenas:
     def _drop(self, number):
         """Its number is not used again, so that the parent cannot take another one for it."""
         mapped, _, _, _, descriptor = self._arenas.pop(number)
+        self._held.pop(number, None)
         mapped.close()
         os.close(descriptor)
 

@@ -61,7 +61,7 @@ class Rank:
         while True:
             frame = self.requests.receive()
             if frame.kind == RELEASE:
-                self.arenas.release(frame.topic)
+                self.arenas.released(frame.topic)
             elif frame.kind == _FAILURE:
                 raise Refused(frame.fields.get("error", "the parent closed the connection"))
             elif frame.fields.get("do") == "initialise":
