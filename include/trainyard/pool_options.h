@@ -28,9 +28,10 @@ struct PoolOptions {
   std::size_t open_max = 1'024;
   /// Between asking a child to end and killing it, where shutdown() does not say.
   std::chrono::milliseconds stop_grace{10'000};
-  /// Where child-<n>.log is written, with what each process prints to standard error. Empty: a
-  /// directory that goes with the pool, and what they print goes on to standard error of this
-  /// program. Standard output is that of this program either way. Threads have no log.
+  /// Where child-<n>.log is written, with what each process prints to standard error. One pool at a
+  /// time may have it. Empty: a directory that goes with the pool, and what they print goes on to
+  /// standard error of this program. Standard output is that of this program either way. Threads
+  /// have no log.
   std::string directory = {};
   /// Told what is worth knowing and no answer to a call, on a thread of the pool. Empty: standard
   /// error.

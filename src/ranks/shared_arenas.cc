@@ -4,9 +4,12 @@
 #include <expected>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/result.h"
 #include "link/arena_pool.h"
@@ -14,6 +17,12 @@
 #include "wire/frame.h"
 
 namespace trainyard::ranks {
+namespace {
+
+/// Of a process, on the machines of today.
+constexpr std::size_t kAddressable = std::size_t{1} << 47U;
+
+}  // namespace
 
 class SharedArenas::Memory final : public detail::BufferMemory {
  public:
@@ -51,6 +60,19 @@ Result<Buffer> SharedArenas::alloc(DType type, Dimensions shape) {
   auto memory = lend(*count * bytes_of(type));
   if (!memory) return std::unexpected(std::move(memory.error()));
   return Buffer(type, std::move(shape), std::move(*memory));
+}
+
+Result<Buffer> alloc_own(DType type, Dimensions shape) {
+  const std::optional<std::size_t> count = count_of(shape);
+  if (!count) return std::unexpected(Error{"a shape of more numbers than memory can hold"});
+  const std::size_t bytes = *count * bytes_of(type);
+  try {
+    if (bytes <= kAddressable) return Buffer(type, std::move(shape));
+  } catch (const std::bad_alloc&) {
+    // The error is that of more than can be addressed.
+  }
+  return std::unexpected(
+      Error{fmt::format("a buffer of {} bytes: there is not so much memory", bytes)});
 }
 
 std::optional<wire::SharedBuffer> SharedArenas::find(const detail::BufferMemory* memory) const {

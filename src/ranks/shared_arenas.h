@@ -47,6 +47,9 @@ class SharedArenas : public std::enable_shared_from_this<SharedArenas> {
   link::ArenaPool pool_;
 };
 
+/// A buffer in memory of this process alone, all zero. An error: there is less memory.
+Result<Buffer> alloc_own(DType type, Dimensions shape);
+
 /// A piece of memory of the other side. Its owner is let go of when nobody has it any more.
 class ForeignMemory final : public detail::BufferMemory {
  public:

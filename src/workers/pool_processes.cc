@@ -27,6 +27,7 @@
 #include "process/keeper.h"
 #include "ranks/shared_arenas.h"
 #include "sys/event_loop.h"
+#include "sys/files.h"
 #include "sys/tail.h"
 #include "sys/token.h"
 #include "sys/waker.h"
@@ -47,6 +48,7 @@ namespace trainyard::workers {
 namespace {
 
 constexpr std::size_t kArenasOfPool = 48;
+constexpr const char* kLockName = ".pool.lock";
 
 CallError ended_error() {
   return {.kind = CallError::Kind::ShutDown, .child = 0, .message = std::string(kPoolHasEnded)};
@@ -101,6 +103,14 @@ Result<void> PoolProcesses::prepare(detail::PoolMake make) {
                       });
   if (!home) return std::unexpected(std::move(home.error()));
   home_ = *std::move(home);
+  if (!home_->is_private()) {
+    auto lock = sys::RunLock::take(home_->directory(), kLockName);
+    if (!lock) {
+      return std::unexpected(
+          Error{lock.error().message + ": each pool needs a directory of its own for its logs"});
+    }
+    lock_ = *std::move(lock);
+  }
   if (Result<void> listens = listen(); !listens) return listens;
   for (const auto& child : children_) start_child(*child);
   thread_ = std::thread([this] { run(); });

@@ -29,6 +29,7 @@
 #include "process/keeper.h"
 #include "ranks/shared_arenas.h"
 #include "sys/event_loop.h"
+#include "sys/files.h"
 #include "sys/tail.h"
 #include "sys/waker.h"
 #include "trainyard/buffer.h"
@@ -122,6 +123,7 @@ class PoolProcesses final : public PoolBackend {
   // Of the thread of the pool.
   sys::EventLoop loop_;
   std::unique_ptr<ChildHome> home_;
+  std::optional<sys::RunLock> lock_;  ///< Of the directory of the logs, where it is not private.
   std::unique_ptr<link::FrameServer> server_;
   bool over_ = false;
   bool ends_ = false;  ///< end_all() has been called.

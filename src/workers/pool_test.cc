@@ -469,6 +469,31 @@ TEST(Pool, WritesALogOfEachChildWhereItIsTold) {
   EXPECT_EQ(sys::content_of(directory / "logs/child-0.log"), "");
 }
 
+TEST(Pool, RefusesTheDirectoryOfAnotherPoolWhileThatIsThere) {
+  const sys::TemporaryDirectory directory;
+  const auto make = [](int index) { return Env(index); };
+  const PoolOptions options{.count = 1, .directory = directory / "logs"};
+  {
+    const auto first = Envs::start(options, make);
+    ASSERT_TRUE(first) << first.error().message;
+    const auto second = Envs::start(options, make);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().message, "the pool cannot be started: '" + (directory / "logs") +
+                                          "' is in use by process " + std::to_string(::getpid()) +
+                                          ": each pool needs a directory of its own for its logs");
+  }
+  EXPECT_TRUE(Envs::start(options, make));
+}
+
+TEST_P(PoolOfBothKinds, RefusesABufferThatMemoryCannotHold) {
+  Envs pool = started({.count = 1, .in = GetParam()});
+  const auto buffer = pool.alloc(DType::UInt8, {std::int64_t{1} << 50});
+  ASSERT_FALSE(buffer);
+  if (GetParam() == PoolIn::Processes) return;  // The message is that of the kernel.
+  EXPECT_EQ(buffer.error().message,
+            "a buffer of 1125899906842624 bytes: there is not so much memory");
+}
+
 TEST_P(PoolOfBothKinds, WaitsForEverWithTheLongestTime) {
   Envs pool = started({.count = 1, .in = GetParam()});
   EXPECT_EQ(pool.call<&Env::add>(0, 4).get(std::chrono::hours::max()), 4);

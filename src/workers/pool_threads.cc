@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
 #include "trainyard/detail/codec.h"
 #include "trainyard/detail/pool_core.h"
@@ -144,10 +145,7 @@ void PoolThreads::shutdown(Duration /*grace*/) {
 }
 
 Result<Buffer> PoolThreads::alloc(DType type, Dimensions shape) {
-  if (!count_of(shape)) {
-    return std::unexpected(Error{"a shape of more numbers than memory can hold"});
-  }
-  return Buffer(type, std::move(shape));
+  return ranks::alloc_own(type, std::move(shape));
 }
 
 }  // namespace trainyard::workers

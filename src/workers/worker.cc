@@ -25,6 +25,7 @@
 #include "link/frame_socket.h"
 #include "link/greeting.h"
 #include "pipeline/bus_remote.h"
+#include "ranks/shared_arenas.h"
 #include "sys/environment.h"
 #include "sys/this_process.h"
 #include "trainyard/buffer.h"
@@ -391,7 +392,7 @@ Result<void> Worker::barrier(std::string_view name, Timeout within, const std::v
 }
 
 Result<Buffer> Worker::alloc(DType type, Dimensions shape) const {
-  if (is_alone()) return Buffer(type, std::move(shape));
+  if (is_alone()) return ranks::alloc_own(type, std::move(shape));
   return state_->channel->arenas().alloc(type, std::move(shape));
 }
 
