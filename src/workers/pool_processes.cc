@@ -48,7 +48,7 @@ namespace trainyard::workers {
 namespace {
 
 constexpr std::size_t kArenasOfPool = 48;
-constexpr const char* kLockName = ".pool.lock";
+constexpr const char* kPoolLockName = ".pool.lock";
 
 CallError ended_error() {
   return {.kind = CallError::Kind::ShutDown, .child = 0, .message = std::string(kPoolHasEnded)};
@@ -104,7 +104,7 @@ Result<void> PoolProcesses::prepare(detail::PoolMake make) {
   if (!home) return std::unexpected(std::move(home.error()));
   home_ = *std::move(home);
   if (!home_->is_private()) {
-    auto lock = sys::RunLock::take(home_->directory(), kLockName);
+    auto lock = sys::RunLock::take(home_->directory(), kPoolLockName);
     if (!lock) {
       return std::unexpected(
           Error{lock.error().message + ": each pool needs a directory of its own for its logs"});
