@@ -6,7 +6,8 @@ once; those that fail then run again, one at a time, up to twice. A test that ne
 it passes, and is to be examined. More than 25 failures are no accident and are not repeated.
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
-left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something.
+left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something; that
+of an end-to-end test that passed fails the run.
 The last line of the output is "N passed, N failed". After a failure, make adds a line of its own to the standard error of
 `make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
 """
@@ -38,6 +39,7 @@ CTEST_MEMORY_MAX = 2**30  # Of ctest itself, which keeps all output of a test un
 # A variable that tests have, and all that they start. What an earlier run has left may still start processes: it has
 # another value.
 MARK = "RUN_TESTS", f"{os.getpid()}.{time.time_ns()}"
+NAME = "RUN_TESTS_NAME"  # The variable in which a test may have its name.
 MISSING = "ctest is missing: install the package cmake"
 # What googletest and unittest print, and pass, when they have run nothing.
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
@@ -205,7 +207,9 @@ def repeat(build, outcomes, timeout_s, before, flaky, killed):
         names = failed_in(outcomes)
         if not names:
             return
-        killed.update(kill_marked(build, before))
+        wait_until_none_is_left(build, before)  # That of a test that passed may be about to exit.
+        for pid, process in kill_marked(build, before).items():
+            killed[pid] = process._replace(is_leak=process.test not in ("", *names))
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
         again = run(build, by_name(names), 1, timeout_s, until - time.monotonic())
         if set(again) != set(names):
@@ -217,6 +221,8 @@ def repeat(build, outcomes, timeout_s, before, flaky, killed):
 class Process(typing.NamedTuple):
     words: str
     is_marked: bool  # A test has started it, for certain.
+    test: str  # That test, where it has told its name.
+    is_leak: bool = False  # That test passed.
 
 
 def left_behind(build, before):
@@ -228,29 +234,28 @@ def left_behind(build, before):
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             program = os.readlink(process / "exe")
-            marked = "=".join(MARK).encode() in (process / "environ").read_bytes().split(b"\0")
+            environment = dict(each.partition(b"=")[::2] for each in (process / "environ").read_bytes().split(b"\0"))
             words = words_of(process.name)
         except OSError:
             continue  # It has exited, or belongs to another user.
+        marked = environment.get(MARK[0].encode()) == MARK[1].encode()
         if (marked or program.startswith(f"{build}/")) and int(process.name) not in before:
-            found[int(process.name)] = Process(words or program, marked)
+            found[int(process.name)] = Process(words or program, marked, environment.get(NAME.encode(), b"").decode(errors="replace"))
     return found
 
 
 def kill_marked(build, before):
-    """Kills what tests have started, and returns it by pid. What others have started is theirs."""
-    found = {pid: process for pid, process in left_behind(build, before).items() if process.is_marked}
-    for pid in found:
-        with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
-            os.kill(pid, signal.SIGKILL)
-    return found
-
-
-def kill_all_marked(build, before):
-    """Kills until none is left: what has died makes others start, as a guard does."""
-    deadline = time.monotonic() + LEFT_BEHIND_PATIENCE_S
-    while kill_marked(build, before) and time.monotonic() < deadline:
+    """Kills what tests have started until none is left, as a guard starts others, and returns it by pid."""
+    found, deadline = {}, time.monotonic() + LEFT_BEHIND_PATIENCE_S
+    while there := {pid: process for pid, process in left_behind(build, before).items() if process.is_marked}:
+        for pid in there:
+            with contextlib.suppress(ProcessLookupError):  # It may have exited by now.
+                os.kill(pid, signal.SIGKILL)
+        found = {**there, **found}
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.1)
+    return found
 
 
 def wait_until_none_is_left(build, before):
@@ -309,7 +314,7 @@ def main(words=None):
         try:
             return run_and_report(build, given, before)
         except SystemExit:  # Tests start processes in sessions of their own, which no signal to ctest reaches.
-            kill_all_marked(build, before)
+            kill_marked(build, before)
             raise
 
 
@@ -340,7 +345,9 @@ def run_and_report(build, given, before):
         print(f"flaky: {name} ({attempts} of {ATTEMPTS})")
     for name in sorted(name for name, what in outcomes.items() if what == "skipped"):
         print(f"skipped: {name}")
-    name_some("killed", [f"{pid}: {process.words}" for pid, process in killed.items()])
+    leaks = [process for process in killed.values() if process.is_leak]
+    name_some("killed", [f"{pid}: {process.words}" for pid, process in killed.items() if not process.is_leak])
+    name_some("left by a test that passed", [f"{process.test}: {process.words}" for process in leaks])
     name_some("still running", [f"{pid}: {process.words}" for pid, process in left.items()])
     name_some("ran no test", sorted(empty))
     name_some("failed", sorted(failed))
@@ -348,7 +355,7 @@ def run_and_report(build, given, before):
         name_some("was running", broken.running)
         print(f"run_tests: {broken}")
     print(f"{passed} passed, {len(failed) + len(empty)} failed")
-    return 1 if failed or empty or left or broken else 0
+    return 1 if failed or empty or left or leaks or broken else 0
 
 
 if __name__ == "__main__":

@@ -170,6 +170,7 @@ class A(unittest.TestCase):
                 f"until grep -q '^{program}' /proc/$!/cmdline; do :; done")
 
     def test_kills_what_a_test_that_hung_has_left_before_it_is_repeated(self):
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
         program = self.build / "left"
         shutil.copy("/bin/sleep", program)
         self.add("process/hangs", f"[ $attempt = 2 ] && exit 0; (setsid {program} 1000 > /dev/null 2>&1 &); exec sleep 1000", labels="process",
@@ -188,6 +189,24 @@ class A(unittest.TestCase):
         left = (self.build / "pid").read_text().strip()
         self.assertEqual((code, lines), (0, ["flaky: process/flaky (2 of 3)", f"killed: {left}: {program} 2000", "4 passed, 0 failed"]))
         wait_until("its end", lambda: not pathlib.Path(f"/proc/{left}").exists())
+
+    def test_fails_where_a_test_that_passed_has_left_a_process_and_another_was_flaky(self):
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
+        program = self.build / "left"
+        shutil.copy("/bin/sleep", program)
+        self.add("e2e/flaky", "[ $attempt = 2 ]", labels="e2e")
+        self.add("e2e/leaves", self.leaves(program), labels="e2e", keys="ENVIRONMENT RUN_TESTS_NAME=e2e/leaves")
+        self.assertEqual(self.outcome(), (1, ["flaky: e2e/flaky (2 of 3)", f"left by a test that passed: e2e/leaves: {program} 2000",
+                                              "4 passed, 0 failed"]))
+
+    def test_kills_what_a_flaky_test_has_left(self):
+        run_tests.LEFT_BEHIND_PATIENCE_S = 0
+        program = self.build / "left"
+        shutil.copy("/bin/sleep", program)
+        self.add("e2e/leaves", f"[ $attempt = 2 ] && exit; {self.leaves(program)}; false", labels="e2e", keys="ENVIRONMENT RUN_TESTS_NAME=e2e/leaves")
+        code, lines = self.outcome()
+        left = (self.build / "pid").read_text().strip()
+        self.assertEqual((code, lines), (0, ["flaky: e2e/leaves (2 of 3)", f"killed: {left}: {program} 2000", "3 passed, 0 failed"]))
 
     def test_kills_no_program_of_the_build_that_somebody_else_has_started(self):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
