@@ -15,13 +15,13 @@ constexpr std::array<std::string_view, 9> kRunners{"python", "bash", "sh",   "en
 
 /// With nothing that a name of a directory should not have.
 std::string as_name(std::string_view text) {
-  constexpr std::string_view kLetters =
+  constexpr std::string_view kAnyLetters =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   constexpr std::string_view kLaterLetters = "-.";
   std::string name;
   for (const char letter : text) {
     const bool is_later = !name.empty() && kLaterLetters.contains(letter);
-    if (kLetters.contains(letter) || is_later) name += letter;
+    if (kAnyLetters.contains(letter) || is_later) name += letter;
   }
   return name.empty() ? "command" : name;
 }

@@ -1,7 +1,7 @@
 // The groups of a run: which may run, which are over, and who is to blame when one cannot run.
 //
-// Blocked -> Running -> Finished, Failed, Skipped or Stopped; Blocked -> Skipped or Stopped; back to
-// Blocked from each of these ends where a task of it begins anew. A group leaves
+// Blocked -> Running -> Finished, Failed, Skipped or Stopped; Blocked -> Skipped or Stopped; back
+// to Blocked from each of these ends where a task of it begins anew. A group leaves
 // Running in the turn in which its last task gets its verdict, never later: what needs it is looked
 // at in the same turn.
 #pragma once
