@@ -59,23 +59,21 @@ SampleRow read_sample(const Statement& row) {
           .cpu_used_by_others = row.real(3)};
 }
 
-/// Adds to why a group was skipped that the groups it needs have finished since, as after a retry
-/// of these alone.
+/// Marks the groups that were skipped for others which have finished since, as after a retry of
+/// these alone.
 void note_finished_needs(std::vector<GroupRow>& groups) {
   std::map<std::pair<std::uint32_t, std::string>, model::GroupPhase> phases;
   for (const GroupRow& group : groups) phases[{group.batch, group.name_in_file}] = group.phase;
   for (GroupRow& group : groups) {
-    std::string& why = group.message.empty() ? group.why_skipped : group.message;
+    const std::string& why = group.message.empty() ? group.why_skipped : group.message;
     if (group.skipped == 0 || !why.starts_with("needs ")) continue;
     std::vector<std::string> needs = group.needs;
     needs.insert(needs.end(), group.needs_tasks.begin(), group.needs_tasks.end());
-    const bool all_finished =
+    group.needs_finished_since =
         !needs.empty() && std::ranges::all_of(needs, [&](const std::string& needed) {
           const auto found = phases.find({group.batch, needed});
           return found != phases.end() && found->second == model::GroupPhase::Finished;
         });
-    if (all_finished)
-      why += "; it has finished since, and 'trainyard run --resume' runs what was skipped";
   }
 }
 

@@ -101,6 +101,8 @@ struct GroupRow {
   std::vector<std::string> needs_tasks;
   std::string name_in_file;  ///< What it is called there itself.
   std::string why_skipped;   ///< Of one of them, where the group's message does not say it.
+  /// What it needs has finished after its tasks were skipped for that.
+  bool needs_finished_since = false;
   int stopped = 0;
   int running = 0;    ///< AVAILABLE to TRAINING
   int lost = 0;       ///< The same in a run that died: the journal does not know of it,

@@ -158,6 +158,11 @@ void mark_lost(journal::GroupRow& row) {
   row.died = row.phase == model::GroupPhase::Running;
 }
 
+std::string cause_text(const journal::GroupRow& group, const std::string& why) {
+  if (why.empty() || !group.needs_finished_since) return why;
+  return why + "; it has finished since, and 'trainyard run --resume' runs what was skipped";
+}
+
 std::string_view word_for_phase(model::GroupPhase phase) {
   switch (phase) {
     case model::GroupPhase::Blocked:

@@ -118,6 +118,10 @@ std::string counts_text(const journal::GroupRow& group);
 /// The word for a phase: "BLOCKED", "RUNNING", ...
 std::string_view word_for_phase(model::GroupPhase phase);
 
+/// Why a group was skipped, and that what it needs has finished since, where it has. `why` is its
+/// message or its why_skipped, and may be empty.
+std::string cause_text(const journal::GroupRow& group, const std::string& why);
+
 // What the journal of a run that died calls running is lost: --resume will write it down, and start
 // it again.
 void mark_lost(journal::TaskRow& row);

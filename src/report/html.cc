@@ -41,7 +41,7 @@ std::string header(const GroupReport& report) {
       html(report.head.job), html(group.name), chip_look(group.phase), word_for_phase(group.phase));
   text += facts(execution);
   if (!group.message.empty())
-    text += fmt::format("<p class=\"cause\">{}</p>\n", html(group.message));
+    text += fmt::format("<p class=\"cause\">{}</p>\n", html(cause_text(group, group.message)));
   return text + "</header>\n";
 }
 

@@ -119,10 +119,10 @@ std::string groups_text(const StatusView& view) {
   std::string text = "\n" + aligned(rows);
   for (const journal::GroupRow& group : view.groups) {
     if (!group.message.empty()) {
-      text += fmt::format("{}: {}\n", plain(group.name), plain(group.message));
+      text += fmt::format("{}: {}\n", plain(group.name), plain(cause_text(group, group.message)));
     } else if (!group.why_skipped.empty()) {
       text += fmt::format("{}: {} skipped: {}\n", plain(group.name), with_commas(group.skipped),
-                          plain(group.why_skipped));
+                          plain(cause_text(group, group.why_skipped)));
     }
   }
   return text;

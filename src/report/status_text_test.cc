@@ -159,6 +159,11 @@ TEST(Status, ShowsHowARunEnded) {
   view.groups.front().why_skipped = "another task of its group failed (fail-fast)";
   EXPECT_THAT(status_text(view),
               HasSubstr("\neval: 2 skipped: another task of its group failed (fail-fast)\n"));
+  view.groups.front().why_skipped = "needs a task of group 'train' that failed";
+  view.groups.front().needs_finished_since = true;
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\neval: 2 skipped: needs a task of group 'train' that failed; it has "
+                        "finished since, and 'trainyard run --resume' runs what was skipped\n"));
 }
 
 TEST(Status, SaysHowToGoOnWithARunThatDied) {

@@ -252,7 +252,7 @@ std::string group_heading(const GroupDigest& digest) {
   std::string text = fmt::format("{}: {}", plain(group.name), counted(group.tasks, "task"));
   if (const std::string counts = counts_text(group); !counts.empty()) text += ", " + counts;
   if (const auto took = digest.took()) text += " in " + to_text(*took);
-  if (!group.message.empty()) text += ": " + plain(group.message);
+  if (!group.message.empty()) text += ": " + plain(cause_text(group, group.message));
   return text + "\n";
 }
 
@@ -314,7 +314,7 @@ std::string group_table(const GroupDigest& digest, std::span<const journal::Task
   const journal::GroupRow& group = digest.group();
   const bool never_began = group.skipped + group.not_needed + group.not_selected == group.tasks;
   if (never_began && !options.all && !group.why_skipped.empty()) {
-    return heading + fmt::format("skipped: {}\n", plain(group.why_skipped));
+    return heading + fmt::format("skipped: {}\n", plain(cause_text(group, group.why_skipped)));
   }
   if (rows.empty() || (never_began && !options.all)) return heading;
   TaskTable table(digest, options);

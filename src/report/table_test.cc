@@ -152,6 +152,11 @@ TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
   own.why_skipped = "needs 900 TB of disk";
   EXPECT_EQ(table_of(own, {skipped_row("a", "x"), skipped_row("b", "x")}),
             "eval: 2 tasks, 2 skipped\nskipped: needs 900 TB of disk\n");
+  journal::GroupRow late = group;
+  late.needs_finished_since = true;
+  EXPECT_EQ(table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")}),
+            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; it has finished "
+            "since, and 'trainyard run --resume' runs what was skipped\n");
 }
 
 TEST(Table, ColoursTheStatusAloneWhenTold) {
