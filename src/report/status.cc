@@ -52,8 +52,8 @@ Result<std::vector<journal::TaskRow>> read_tasks(journal::JournalReader& reader,
   return rows;
 }
 
-/// The selected tasks below the heading of their group; nothing for a group without any. The heading
-/// is about the whole group, all that follows about the selected tasks alone.
+/// The selected tasks below the heading of their group; nothing for a group without any. The
+/// heading is about the whole group, all that follows about the selected tasks alone.
 Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
                         const std::set<model::TaskIndex>& only, const TableOptions& options,
                         Sink& sink) {

@@ -73,8 +73,8 @@ struct WantWord {
 struct SettledWord {
   friend bool operator==(const SettledWord&, const SettledWord&) = default;
 };
-/// A pipeline begins to run. A process that exits before the FinishWord has failed, whatever its exit
-/// code is.
+/// A pipeline begins to run. A process that exits before the FinishWord has failed, whatever its
+/// exit code is.
 struct BeginWord {
   friend bool operator==(const BeginWord&, const BeginWord&) = default;
 };

@@ -36,7 +36,7 @@ constexpr Duration kLeaveWithin{5'000};
 /// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
-/// So long is waited for a refusal where somebody receives what is sent to the run, and says nothing.
+/// How long to wait for a refusal where somebody receives what is sent to the run and is silent.
 constexpr Duration kRefusedWithin{1'000};
 constexpr Duration kLookAtOthersEvery{500};
 

@@ -82,8 +82,8 @@ class Router {
 
   /// A worker in one of its lives, which has been welcomed.
   void admit(int node, std::uint32_t life, sys::Descriptor socket);
-  /// Takes what it has said and was not looked at yet. Where events of it wait for room, on_begin and
-  /// on_finish are called for the words behind them, and once more when these are taken.
+  /// Takes what it has said and was not looked at yet. Where events of it wait for room, on_begin
+  /// and on_finish are called for the words behind them, and once more when these are taken.
   void catch_up(int node);
   /// Takes the outcome of a worker whose process has ended; Awaited when it starts again.
   void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
