@@ -142,7 +142,7 @@ TEST(PipelineFailure, OfAListenerAtTheEndOfAFinishedRunIsTold) {
 }
 
 TEST(PipelineFailure, OfAListenerWakesAStepThatWaits) {
-  constexpr Event<int> kNever{"never"};
+  constexpr Event<int> kNeverEmitted{"never"};
   Pipeline<Loop> loop;
   const Subscription heard =
       loop.events().on(kTold, [] { throw std::runtime_error("cannot write"); });
@@ -150,7 +150,7 @@ TEST(PipelineFailure, OfAListenerWakesAStepThatWaits) {
   std::jthread emitter;
   loop.use("waits", [&](Loop&) {
     emitter = std::jthread([&] { loop.events().emit(kTold, 1); });
-    why = loop.events().wait_for(kNever, std::chrono::seconds(30), loop.ending()).error();
+    why = loop.events().wait_for(kNeverEmitted, std::chrono::seconds(30), loop.ending()).error();
   });
   EXPECT_EQ(loop.run().why, "event 'told': std::runtime_error: cannot write");
   EXPECT_EQ(why, NoEvent::Stopped);

@@ -272,7 +272,7 @@ bool PipelineState::forward() {
   refuse_in_a_step();
   if (!start()) return false;
   const Running running(running_);
-  end_.forget_failure();
+  end_->forget_failure();
   done_ = false;
   drop_steps();
   return all_forward();
@@ -355,7 +355,7 @@ bool PipelineState::side_by_side(pipeline::SideBySide& order, Phase phase) {
     } catch (...) {
       step_errors_[part] = std::current_exception();
       failed.begin();
-      end_.wake();
+      end_->wake();
       return false;
     }
   };
@@ -416,7 +416,7 @@ void PipelineState::drop_steps() noexcept {
 void PipelineState::listener_failed(std::string_view event, const std::exception_ptr& error) {
   if (options_.on_listener_error) return options_.on_listener_error(event, error);
   listener_errors_.add(event, error);
-  end_.wake();  // A step that waits meanwhile would hold up the failure.
+  end_->wake();  // A step that waits meanwhile would hold up the failure.
 }
 
 bool PipelineState::forward_one(std::string name, StepTree tree, Context& context) {
