@@ -299,7 +299,7 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   if (several && when_several != WhenSeveral::TakeLatest) {
     return std::unexpected(several_active(runs, is_active));
   }
-  const bool guessed = !named.empty() && runs.size() > 1 && !is_active(runs.front());
+  const bool guessed = runs.size() > 1 && !is_active(runs.front());
   if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(
         Error{fmt::format("several runs found: {}, {}{}; name one by its number or directory",

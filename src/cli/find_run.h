@@ -22,7 +22,7 @@ enum class WhenSeveral : std::uint8_t {
   TakeLatest,  ///< An active one, else one that waits in the queue, else the latest.
   TakeNewest,  ///< The one that was submitted or started last, whatever has become of it.
   RefuseLive,  ///< As TakeLatest, and an error where several are active.
-  Refuse,      ///< As RefuseLive, and an error where a name stands for several that have ended.
+  Refuse,      ///< As RefuseLive, and an error where several have ended and none is active.
 };
 
 /// The run that a command means, by its directory. Absolute. It is named by one of these:

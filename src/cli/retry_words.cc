@@ -18,7 +18,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_ = app.add_subcommand("retry", "Run failed tasks again");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
-                "Tasks or run (default: failed tasks of the latest run)");
+                "Tasks or run (default: failed tasks, if ./runs has one run)");
   const auto in_selection = [](CLI::Option* option) { option->group("Selection"); };
   in_selection(retry_->get_option("--run-dir"));
   CLI::Option* const changed = retry_->add_flag(
@@ -46,7 +46,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       ->group(option_groups::kOutput);
   retry_->footer(
       std::string("Examples:\n"
-                  "  trainyard retry\n"
+                  "  trainyard retry 46\n"
                   "  trainyard retry 46 :oom --gpu-memory 20GB\n"
                   "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
                   "  trainyard retry 46 --changed\n"
@@ -56,7 +56,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "\n"
       "The tasks start over, with all their retries and the memory of the job file. An active\n"
       "run takes them in; a run that has ended is resumed in this terminal with these tasks\n"
-      "alone. Without a run it is the active one in ./runs, else the latest.\n"
+      "alone. If ./runs has several runs and none is active, name one: 46 :timeout.\n"
       "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done. For a\n"
       "run that had ended they are those of 'run', for these tasks.");
 }
