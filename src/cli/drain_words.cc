@@ -123,7 +123,7 @@ DrainWords::DrainWords(CLI::App& app) {
   constexpr const char* kDrain = "Drain";
   CLI::Option* until = drain_
                            ->add_option("--until", options_.until,
-                                        "End the drain at a time (18:00) or after a duration (2h)")
+                                        "Drain until a time (18:00) or for a duration (2h)")
                            ->group(kDrain)
                            ->type_name(value_kinds::kTime);
   CLI::Option* now = drain_->add_flag("--now", options_.now,

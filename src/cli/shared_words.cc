@@ -212,7 +212,7 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
       "Sizes: 1 GB is 1000 MB; 1 GiB or 1G is 1024 MiB. Output is in GB: 4G is shown as 4.3 GB.\n"
       "The command is one task and runs in the current directory. A single word after '--' is a\n"
       "shell command. Braces are replaced only with --matrix. Each command is a new run:\n"
-      "runs/<name>, then runs/<name>-2 and so on; with --run-dir DIR: DIR, then DIR-2.");
+      "runs/<name>, then runs/<name>-2 and so on. With --run-dir it is DIR, then DIR-2.");
 }
 
 bool takes_command(const std::string& command) { return command == "run" || command == "submit"; }
