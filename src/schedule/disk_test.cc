@@ -57,7 +57,7 @@ TEST(Disk, OfAnySizeIsPromisedWhereNobodyLookedAndCountsAsAllOfItAfterALook) {
   EXPECT_EQ(commands(yard.first).size(), 3U);
   static_cast<void>(yard.on(at(1), disk_of(gb(40), gb(100))));
   EXPECT_EQ(changes(yard.add(PlanBuilder().tasks(1, gb(1)).disk(gb(20)).build())).back(),
-            "shape 3: needs 20 GB of disk, 40 GB free, 3 running tasks have reserved 300 GB of it");
+            "shape 1: needs 20 GB of disk, 40 GB free, 3 running tasks have reserved 300 GB of it");
 }
 
 TEST(Disk, HoldsBackNobodyWhoAsksForNone) {
