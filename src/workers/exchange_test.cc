@@ -318,7 +318,6 @@ TEST(Exchange, EndsItsWaitAsABarrierDoesWhenAListenerHasFailedThePipeline) {
 TEST(Exchange, WaitsForEverAsModelsAndBarriersDoWithTheLongestTime) {
   const auto result =
       parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
-        need(worker.ready(0, std::chrono::hours::max()));
         Pipeline<Shared> loop(worker.pipeline());
         Exchange<Shared> exchange(worker, loop);
         exchange.add<&Shared::env_step>(role::kCollector)
@@ -331,6 +330,7 @@ TEST(Exchange, WaitsForEverAsModelsAndBarriersDoWithTheLongestTime) {
                  }));
         loop.use("collect", [](Shared& it) { it.env_step += 5; }, {.roles = {role::kCollector}});
         worker.connect(loop, follow_nobody);
+        need(worker.ready(0, std::chrono::hours::max()));
         const RunResult ended = loop.run({.max_steps = 2});
         need(static_cast<bool>(ended), ended.why);
         need(worker.barrier("end", std::chrono::hours::max()));

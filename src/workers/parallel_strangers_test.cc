@@ -153,7 +153,8 @@ TEST(ParallelStrangers, AreToldWhyTheyAreNotLetInOrHeard) {
   EXPECT_EQ(answers[1], "an event that is said to be another worker's");
   EXPECT_EQ(answers[2], "an event whose name was not told");
   EXPECT_EQ(answers[3],
-            "report: 'word' must be topic, want, want-not, settled, finish or waited, not 'shout'");
+            "report: 'word' must be topic, want, want-not, settled, begin, finish or waited, not "
+            "'shout'");
   // One for each who was not let in, and one for each who was not heard.
   EXPECT_EQ(notes.size(), 3U + 4U) << testing::PrintToString(notes);
   for (const std::string& each : answers) {
