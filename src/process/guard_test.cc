@@ -74,6 +74,8 @@ class Family {
   Family& operator=(Family&&) = delete;
   ~Family() {
     end_yard();
+    // A guard that is still there ends what it is to end, also processes that are not in pids_.
+    static_cast<void>(nobody_is_left());
     for (const std::int64_t pid : pids_) ::kill(static_cast<pid_t>(pid), SIGKILL);
   }
 
