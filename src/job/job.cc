@@ -114,6 +114,21 @@ std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const
   return shares;
 }
 
+/// Warns of pipes whose first command may fail only because the last one has exited.
+void add_notes_of_cut_pipes(const JobSpec& spec, std::vector<std::string>& notes) {
+  for (const GroupSpec& group : spec.groups) {
+    for (std::size_t i = 0; i < group.tasks.size(); ++i) {
+      const TaskSpec& task = group.tasks[i];
+      if (!task.in_shell || task.arguments.empty()) continue;
+      if (!task.arguments.front().traits().uses_status_of_cut_pipe) continue;
+      notes.push_back(fmt::format(
+          "group '{}': task {}: a pipe into 'head', 'grep -q' or 'grep -m' whose status is used "
+          "may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < <(sort file)'",
+          group.name, i + 1));
+    }
+  }
+}
+
 /// Of what the yard was started with, that which decides what is set for a task.
 Variables what_matters(const std::vector<std::string>& environment) {
   constexpr std::array<std::string_view, 17> kMatters{"OMP_NUM_THREADS",
@@ -205,6 +220,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->warnings = unused_key_warnings(state->spec);
   std::ranges::copy(state->warnings, std::back_inserter(state->notes));
+  add_notes_of_cut_pipes(state->spec, state->notes);
   const model::GpuLimits limits = settings::gpu_limits(state->configuration);
   if (auto note = gpu_limit_note(*state->plan, limits)) state->notes.push_back(std::move(*note));
   Addresses addresses = addresses_of(state->spec.telling, options.environment);

@@ -15,8 +15,11 @@
 namespace trainyard::job {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 /// A job with one task of these keys, and a matrix.
 std::vector<std::string> of_task(std::string_view keys, std::string_view matrix = "{v: [x]}") {
@@ -46,7 +49,7 @@ TEST(JobCommand, GivesTheShellItsValuesAsVariablesOfTheYardsOwnNames) {
                                R"({v: ["$(id); '"], PATH: ["a\nb"]})");
   EXPECT_THAT(
       text.arguments,
-      ElementsAre("/bin/sh", "-c",
+      ElementsAre("/bin/bash", "-c",
                   R"(fit "$TRAINYARD_V1" ''"${TRAINYARD_V2}"'' "$TRAINYARD_V3" "$TRAINYARD_V1")"));
   EXPECT_THAT(text.values, ElementsAre("TRAINYARD_V1=a\nb", "TRAINYARD_V2=$(id); '",
                                        "TRAINYARD_V3=/job/runs/sweep/g/a"));
@@ -71,10 +74,38 @@ TEST(JobCommand, IsRefusedWhereAValueWouldBeReadOnceMore) {
   EXPECT_THAT(of_task(R"(command: ['echo $(( {v} + 1 ))'], env: {A: '${{U:-{v}}}'})"), IsEmpty());
 }
 
+TEST(JobCommand, IsRefusedWhereItsLastCommandRunsInTheBackground) {
+  EXPECT_THAT(of_task("command: 'train > log &'"),
+              ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: the last command runs in "
+                          "the background ('&'), so the task would end at once and stop it; remove "
+                          "the '&', or end with 'wait'"));
+  EXPECT_THAT(of_task("command: 'train > log & wait'"), IsEmpty());
+  EXPECT_THAT(of_task("command: [train, '&']"), IsEmpty());
+}
+
+TEST(JobCommand, FailsWithAnyCommandOfAPipe) {
+  const Started text = started("command: 'train {v} | tee log'");
+  ASSERT_THAT(text.arguments, SizeIs(5));
+  EXPECT_THAT(text.arguments, Contains("pipefail"));
+  EXPECT_THAT(text.arguments.back(), EndsWith("EXIT; train \"$TRAINYARD_V1\" | tee log"));
+}
+
+TEST(JobCommand, GetsAWarningWhereAPipeThatMayBeCutDecides) {
+  const auto notes_of = [](std::string_view command) {
+    return job_of(fmt::format("groups: [{{name: g, tasks: [{{command: '{}'}}]}}]", command))
+        .notes();
+  };
+  EXPECT_THAT(notes_of("if sort f | grep -q x; then train; fi"),
+              Contains("group 'g': task 1: a pipe into 'head', 'grep -q' or 'grep -m' whose status "
+                       "is used may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < "
+                       "<(sort file)'"));
+  EXPECT_THAT(notes_of("sort f | head -n 1"), IsEmpty());
+}
+
 TEST(JobCommand, TakesAValueThatWouldEndItsHereDocument) {
   const Started text =
       started(R"(command: "cat <<EOF\n{v}\nEOF", id: x)", R"({v: ["a\nEOF\nid"]})");
-  EXPECT_THAT(text.arguments, ElementsAre("/bin/sh", "-c", "cat <<EOF\n${TRAINYARD_V1}\nEOF"));
+  EXPECT_THAT(text.arguments, ElementsAre("/bin/bash", "-c", "cat <<EOF\n${TRAINYARD_V1}\nEOF"));
   EXPECT_THAT(text.values, ElementsAre("TRAINYARD_V1=a\nEOF\nid"));
 }
 

@@ -35,6 +35,7 @@
 #include "run/run_directory.h"
 #include "settings/setting_value.h"
 #include "sys/this_process.h"
+#include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
 #include "text/python_command.h"
@@ -151,7 +152,6 @@ std::vector<std::string> starter_of(const TaskTexts& texts, int ranks) {
   } else if (ranks > 0 && launcher) {
     command = {trainyard, "ranks", "--ranks", fmt::to_string(ranks), "--launcher", *launcher, "--"};
   }
-  if (task.in_shell) command.insert(command.end(), {"/bin/sh", "-c"});
   return command;
 }
 
@@ -160,11 +160,13 @@ Program program_of(const TaskTexts& texts, int ranks) {
   const auto& [group, task, bindings, lists, trainyard] = texts;
   Program program{.arguments = starter_of(texts, ranks), .variables = {}};
   if (task.in_shell) {
-    text::Template::Command command = task.arguments.front().command(bindings, lists);
-    program.arguments.push_back(std::move(command.text));
+    const text::Template& text = task.arguments.front();
+    text::Template::Command command = text.command(bindings, lists);
+    std::ranges::move(text::bash_command(std::move(command.text), text.traits()),
+                      std::back_inserter(program.arguments));
     program.variables = std::move(command.variables);
     if (!command.parameters.empty()) {
-      program.arguments.emplace_back("sh");  // $0
+      program.arguments.emplace_back("bash");  // $0
       std::ranges::move(command.parameters, std::back_inserter(program.arguments));
     }
   } else {
@@ -336,7 +338,8 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
                                   .lists = bound.lists,
                                   .trainyard = trainyard},
                                  ranks);
-  written.arguments->push_back(text.fill(bound.bindings));
+  std::ranges::move(text::bash_command(text.fill(bound.bindings), text.traits()),
+                    std::back_inserter(*written.arguments));
   return written;
 }
 

@@ -34,7 +34,7 @@ TEST(Launch, HasEverythingForAnAttempt) {
       "  tasks: [{command: 'train --lr {lr} --out {task_dir}/m'}]\n");
   EXPECT_THAT(
       launch.arguments,
-      ElementsAre("/bin/sh", "-c", R"(train --lr "$TRAINYARD_V1" --out "$TRAINYARD_V2"/m)"));
+      ElementsAre("/bin/bash", "-c", R"(train --lr "$TRAINYARD_V1" --out "$TRAINYARD_V2"/m)"));
   EXPECT_EQ(launch.working_directory, "/job");
   EXPECT_EQ(launch.task_directory, "/job/runs/sweep/train/lr=1e-3");
   EXPECT_EQ(launch.stdout_path, "/job/runs/sweep/train/lr=1e-3/stdout.log");

@@ -45,6 +45,7 @@
 #include "schedule/fits_nowhere.h"
 #include "settings/configuration.h"
 #include "settings/setting_value.h"
+#include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
@@ -239,7 +240,8 @@ class PlanMaker {
     if (task.arguments.empty()) return;
     const text::Template& text = task.arguments.front();
     if (text.text().size() < kLongText || !first_time(origin.task, "size of text")) return;
-    const std::size_t size = text.command(bindings_).text.size();
+    const std::size_t size =
+        text::bash_command(text.command(bindings_).text, text.traits()).back().size();
     if (size < kVariableMax) return;
     complain(task.command_place, group,
              fmt::format("command: the text {}", size_mistake(size, kVariableMax - 1)));

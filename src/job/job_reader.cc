@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "base/result.h"
@@ -31,6 +33,7 @@
 #include "job/where_reader.h"
 #include "job/workers_reader.h"
 #include "settings/setting_value.h"
+#include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
 #include "text/mistake.h"
@@ -240,6 +243,7 @@ class GroupReader {
       if (node.text.find_first_not_of(" \t\r\n") == std::string::npos) {
         to.complain(node, "'command' is empty");
       } else if (auto text = read_text(to, node, "command", names(true))) {
+        check_text(to, node, text->text.traits());
         task.arguments.push_back(std::move(text->text));
       }
       return;
@@ -266,6 +270,21 @@ class GroupReader {
     }
     if (node.items.front()->kind == text::YamlKind::Text && node.items.front()->text.empty()) {
       to.complain(*node.items.front(), "the program of 'command' is empty");
+    }
+  }
+
+  static void check_text(const text::Complainer& to, const text::YamlNode& node,
+                         const text::ShellTraits& traits) {
+    if (::access(text::kBash, X_OK) != 0) {
+      to.complain(node, fmt::format("command: a text needs bash, and there is no program '{}'; "
+                                    "install bash, or write the command as a list, as in [sh, -c, "
+                                    "'train \"$1\"', sh, \"{{lr}}\"]",
+                                    text::kBash));
+    }
+    if (traits.ends_in_background) {
+      to.complain(node,
+                  "command: the last command runs in the background ('&'), so the task would end "
+                  "at once and stop it; remove the '&', or end with 'wait'");
     }
   }
 

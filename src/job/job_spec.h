@@ -49,8 +49,9 @@ struct Wants {
 struct TaskSpec {
   text::Place place;
   std::optional<Text> id;
-  bool in_shell = false;                  ///< The command is one text for sh -c.
-  std::vector<text::Template> arguments;  ///< One text for sh -c, or the program and its arguments.
+  bool in_shell = false;  ///< The command is one text for bash -c.
+  /// One text for bash -c, or the program and its arguments.
+  std::vector<text::Template> arguments;
   text::Place command_place;
   Wants wants;
 };

@@ -140,7 +140,7 @@ TEST(NeedsValues, InTheShellAreVariablesAndItsWords) {
   const model::Launch launch = job.launch({.task = {4}});
   ASSERT_EQ(launch.arguments.size(), 8U);
   EXPECT_EQ(launch.arguments[2], "mean \"$@\" \"${TRAINYARD_V1}\"");
-  EXPECT_EQ(launch.arguments[3], "sh");
+  EXPECT_EQ(launch.arguments[3], "bash");
   EXPECT_EQ(launch.arguments[7], "/job/runs/sweep/train/lr=0.1,seed=1");
 }
 

@@ -58,7 +58,7 @@ class NeedsCheck {
       if (several && task.in_shell && stands_as_words(task, first + i)) {
         if (list)
           complain(task.command_place, group, "one list of directories is a command's \"$@\"");
-        if (task.arguments.front().changes_parameters()) {
+        if (task.arguments.front().traits().changes_parameters) {
           complain(task.command_place, group,
                    fmt::format("'{{{}}}' is the shell's \"$@\", which is another one in a function "
                                "and after 'set --' or 'shift': write these into a script of their "

@@ -77,7 +77,7 @@ TEST(Preload, IsLeftOutWhereAValueMakesTheCommandNoPythons) {
                                    "tasks: [{id: x, command: '{p} a'}]}]")
                                    .launch({.task = {0}, .attempt = 1});
   EXPECT_THAT(launch.preload.modules, IsEmpty());
-  EXPECT_THAT(launch.arguments, ElementsAre("/bin/sh", "-c", "\"$TRAINYARD_V1\" a"));
+  EXPECT_THAT(launch.arguments, ElementsAre("/bin/bash", "-c", "\"$TRAINYARD_V1\" a"));
   EXPECT_THAT(launch.environment, Contains("TRAINYARD_V1=./run"));
 }
 
@@ -113,7 +113,7 @@ TEST(Preload, IsNothingWhereItWasNotSaid) {
   const model::Launch launch = job_of("groups: [{tasks: [{command: python3 fit.py}]}]").launch({});
   EXPECT_THAT(launch.preload.modules, IsEmpty());
   EXPECT_THAT(launch.preload.log_path, IsEmpty());
-  EXPECT_THAT(launch.arguments, ElementsAre("/bin/sh", "-c", "python3 fit.py"));
+  EXPECT_THAT(launch.arguments, ElementsAre("/bin/bash", "-c", "python3 fit.py"));
 }
 
 TEST(Preload, RefusesCommandsThatAreNotAPythonScripts) {

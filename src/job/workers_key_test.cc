@@ -51,7 +51,7 @@ TEST(Workers, AreStartedByTrainyardItselfInTheOrderWritten) {
 
 TEST(Workers, OfANumberHaveNoRole) {
   EXPECT_THAT(words_of(task_of("workers: 4, command: 'train -n 1'")),
-              ElementsAre("parallel", "--workers", "4", "--", "/bin/sh", "-c", "train -n 1"));
+              ElementsAre("parallel", "--workers", "4", "--", "/bin/bash", "-c", "train -n 1"));
 }
 
 TEST(Workers, OfAListOfOneWordHaveItReadByNoShell) {

@@ -61,7 +61,7 @@ struct Grant {
 struct Launch {
   /// Why it cannot be started after all, for people; empty: it can.
   std::string cannot_start;
-  /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/sh",
+  /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/bash",
   /// "-c", text}. The program is looked up on PATH when it has no slash.
   std::vector<std::string> arguments;
   /// What the process finds in its environment beside what the yard was started with, as

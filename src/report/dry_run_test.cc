@@ -73,8 +73,8 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "\n"
             "group train: needs prepare, at most 2 at once, ends with the first failure\n"
             "  task lr=1e-3\n"
-            "    command      /bin/sh -c './train --lr 1e-3'\n"
-            "    runs as      TRAINYARD_V1=1e-3 /bin/sh -c './train --lr \"$TRAINYARD_V1\"'\n"
+            "    command      /bin/bash -c './train --lr 1e-3'\n"
+            "    runs as      TRAINYARD_V1=1e-3 /bin/bash -c './train --lr \"$TRAINYARD_V1\"'\n"
             "    directory    /job\n    requests     2 CPUs, 500 MB of memory\n"
             "    time limit   2 h\n"
             "    stdout       /job/runs/sweep/train/lr=1e-3/stdout.log\n"
@@ -108,15 +108,15 @@ TEST(DryRun, ShowsACommandThatCanBePastedAndThenWhatRuns) {
     return text.substr(begin, text.find("    directory") - begin);
   };
   EXPECT_EQ(lines_of(R"("echo '{v}' {v}")"),
-            R"(    command      /bin/sh -c 'echo '\''a b'\'' '\''a b'\'''
-    runs as      TRAINYARD_V1='a b' /bin/sh -c 'echo '\'''\''"${TRAINYARD_V1}"'\'''\'' "$TRAINYARD_V1"'
+            R"(    command      /bin/bash -c 'echo '\''a b'\'' '\''a b'\'''
+    runs as      TRAINYARD_V1='a b' /bin/bash -c 'echo '\'''\''"${TRAINYARD_V1}"'\'''\'' "$TRAINYARD_V1"'
 )");
   // No quotes keep a value from ending a document.
   EXPECT_EQ(lines_of(R"("cat <<E\n{v}\nE")"),
-            "    command      TRAINYARD_V1='a b' /bin/sh -c 'cat <<E\n${TRAINYARD_V1}\nE'\n");
-  EXPECT_EQ(lines_of("echo"), "    command      /bin/sh -c echo\n");
+            "    command      TRAINYARD_V1='a b' /bin/bash -c 'cat <<E\n${TRAINYARD_V1}\nE'\n");
+  EXPECT_EQ(lines_of("echo"), "    command      /bin/bash -c echo\n");
   EXPECT_EQ(lines_of("[echo, '{v}']"), "    command      echo 'a b'\n");
-  EXPECT_EQ(lines_of("'echo # {v}'"), "    command      /bin/sh -c 'echo # '\n");
+  EXPECT_EQ(lines_of("'echo # {v}'"), "    command      /bin/bash -c 'echo # '\n");
 }
 
 TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
@@ -265,9 +265,9 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(task["group"], "train");
   EXPECT_EQ(task["id"], "lr=1e-3");
   EXPECT_EQ(task["matrix"], nlohmann::json::parse(R"({"lr": "1e-3"})"));
-  EXPECT_EQ(task["command_line"], "/bin/sh -c './train --lr 1e-3'");
+  EXPECT_EQ(task["command_line"], "/bin/bash -c './train --lr 1e-3'");
   EXPECT_EQ(task["command"],
-            nlohmann::json::parse(R"(["/bin/sh", "-c", "./train --lr \"$TRAINYARD_V1\""])"));
+            nlohmann::json::parse(R"(["/bin/bash", "-c", "./train --lr \"$TRAINYARD_V1\""])"));
   EXPECT_EQ(task["command_values"], nlohmann::json::parse(R"({"TRAINYARD_V1": "1e-3"})"));
   EXPECT_EQ(json["tasks"][0]["command_line"], "./get 'a b'");
   EXPECT_EQ(json["tasks"][0]["command_values"], nlohmann::json::object());

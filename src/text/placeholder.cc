@@ -15,7 +15,6 @@
 #include "base/check.h"
 #include "base/nearest.h"
 #include "text/shell_quote.h"
-#include "text/shell_reader.h"
 #include "text/shell_refusal.h"
 
 namespace trainyard::text {
@@ -159,7 +158,7 @@ Template::Read Template::read(std::string_view text, const Names& names) {
   }
   if (names.in_shell) {
     add_late(shell.at_end(), names, result);
-    result.text.changes_parameters_ = shell.changes_parameters();
+    result.text.traits_ = shell.traits();
   }
   return result;
 }

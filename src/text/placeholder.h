@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "text/shell_quote.h"
+#include "text/shell_reader.h"
 
 namespace trainyard::text {
 
@@ -42,7 +43,7 @@ class Template {
   struct Read;
 
   /// `names` are those that placeholders may use; the slot of each is its index. With `in_shell`
-  /// the text is a command for sh -c.
+  /// the text is a command for bash -c.
   struct Names {
     std::span<const std::string_view> names;
     bool in_shell = false;
@@ -70,8 +71,8 @@ class Template {
   /// The slots of `lists` that stand as words of their own in a command for the shell, each once.
   [[nodiscard]] std::vector<std::size_t> slots_as_words() const;
 
-  /// Whether the "$@" of a command for the shell is another one in a part of it.
-  [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
+  /// What a command for the shell does beyond its values.
+  [[nodiscard]] const ShellTraits& traits() const { return traits_; }
 
   /// The slot of the first value in a here-document, where a line of it that is the document's end
   /// cannot be quoted: only command() is right for any value.
@@ -97,7 +98,7 @@ class Template {
 
   std::string literal_;  ///< All the text between the placeholders, in one piece.
   std::vector<Part> parts_;
-  bool changes_parameters_ = false;
+  ShellTraits traits_;
 };
 
 struct Template::Command {

@@ -152,6 +152,7 @@ void ShellReader::step(char byte) {
     // They end with the next backtick, in quotes or not. No value can stand in them, so nothing
     // else matters.
     backslash_ = byte == '\\';
+    if (byte == '|') traits_.has_pipe = true;
     if (byte != '`') return;
     frames_.pop_back();
     in_word_ = true;
@@ -219,7 +220,10 @@ void ShellReader::step_quote(char byte) {
 void ShellReader::open_after_dollar(char byte) {
   const Frame& top = frames_.back();
   const bool in_double = top.inside == Inside::Double || top.in_double;
-  if (byte == '(') frames_.push_back({.inside = Inside::Parentheses});
+  if (byte == '(') {
+    frames_.push_back({.inside = Inside::Parentheses});
+    frames_.back().words.use_every_status();
+  }
   if (byte == '{') frames_.push_back({.inside = Inside::Braces, .in_double = in_double});
   if (byte == '[') give_up(kAfterOther);
 }
@@ -289,7 +293,10 @@ void ShellReader::follow_words(char byte) {
   follow_group(byte);
   const std::string word = frame.words.read(byte);
   if (word == "case" && frame.inside == Inside::Parentheses) give_up(kAfterCase);
-  changes_parameters_ = changes_parameters_ || frame.words.changes_parameters();
+  const ShellWords& words = frame.words;
+  traits_.changes_parameters |= words.changes_parameters();
+  traits_.has_pipe |= words.has_pipe();
+  traits_.uses_status_of_cut_pipe |= words.uses_status_of_cut_pipe();
   if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
 }
 
@@ -309,6 +316,12 @@ void ShellReader::follow_group(char byte) {
 ShellRefusal ShellReader::at_end() {
   if (!in_here_) read_byte('\n');
   return late_;
+}
+
+ShellTraits ShellReader::traits() const {
+  ShellTraits traits = traits_;
+  traits.ends_in_background = frames_.front().words.ends_in_background();
+  return traits;
 }
 
 /// `<<` starts a here-document. `<<<` is a string and not a document; in arithmetic the arrows are

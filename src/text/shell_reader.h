@@ -23,6 +23,16 @@
 
 namespace trainyard::text {
 
+/// What a command does beyond its values.
+struct ShellTraits {
+  /// Its "$@" is another one in a part of it, as in a function or after `set --`.
+  bool changes_parameters = false;
+  bool has_pipe = false;
+  /// See ShellWords.
+  bool uses_status_of_cut_pipe = false;
+  bool ends_in_background = false;
+};
+
 /// Reads a command from left to right and knows where it is.
 class ShellReader {
  public:
@@ -33,9 +43,8 @@ class ShellReader {
   /// to what reads it as a program. Asked when all has been read.
   ShellRefusal at_end();
 
-  /// Whether its "$@" is another one in a part of it, as in a function or after `set --`. In doubt
-  /// it is. Asked after at_end().
-  [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
+  /// In doubt "$@" changes. Asked after at_end().
+  [[nodiscard]] ShellTraits traits() const;
 
   /// Where a value would stand now, and tells the reader that one does; or why none can.
   std::expected<ShellContext, ShellRefusal> value_here();
@@ -92,7 +101,7 @@ class ShellReader {
   PipeOfLine pipe_;
   bool group_is_piped_ = false;  ///< What several commands print goes where the next ones read.
   ShellRefusal late_;            ///< Of a value in a document that was read before.
-  bool changes_parameters_ = false;
+  ShellTraits traits_;
   bool in_word_ = false;  ///< The character that is being read ends a part of a word.
   bool backslash_ = false;
   bool comment_ = false;

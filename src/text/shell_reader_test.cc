@@ -235,11 +235,60 @@ TEST(ShellReader, RefusesNamesOfVariables) {
   EXPECT_EQ(refused("read x <<<{v}; read y < {v}; printf {v}; grep -v {v}; test -n {v}"), "");
 }
 
-bool changes_parameters(std::string_view command) {
+ShellTraits traits_of(std::string_view command) {
   ShellReader reader;
   reader.read(command);
   static_cast<void>(reader.at_end());
-  return reader.changes_parameters();
+  return reader.traits();
+}
+
+bool changes_parameters(std::string_view command) { return traits_of(command).changes_parameters; }
+
+TEST(ShellReader, SeesPipesAndNoOtherBars) {
+  for (const std::string_view command :
+       {"a | b", "a|b", "a |& b", "(a | b)", "x=$(a | b)", "echo \"$(a | b)\"", "x=`a | b`",
+        "a |\n b", "a |\"b\"", "a |\\\n b", "cat <<E | b\nx\nE", "if a; then b | c; fi"}) {
+    EXPECT_TRUE(traits_of(command).has_pipe) << command;
+  }
+  for (const std::string_view command :
+       {"a || b", "a||b", "a >|b", "echo 'a | b' \"a | b\" a\\|b", "[[ a || b ]]", "a # | b",
+        "cat <<E\na | b\nE", "a && b & c"}) {
+    EXPECT_FALSE(traits_of(command).has_pipe) << command;
+  }
+}
+
+TEST(ShellReader, SaysThatTheLastCommandRunsInTheBackground) {
+  for (const std::string_view command :
+       {"train &", "a; train > log 2>&1 &", "nohup train & ", "a && train &\n", "train & # it's",
+        "for i in 1 2; do train $i & done", "{ a & }", "(train &)", "a & b &", "train <<E &\nx\nE",
+        "if a; then train & fi", "a | train &"}) {
+    EXPECT_TRUE(traits_of(command).ends_in_background) << command;
+  }
+  for (const std::string_view command :
+       {"", "train", "train &> log", "train 2>&1", "train >& log", "a && b", "a & b", "a & wait",
+        "a & b & wait", "for i in 1 2; do a $i & done; wait", "a & p=$!; wait $p", "x=$(a &)",
+        "echo 'a &'", "train # &", "a |& b", "a & b; c", "a \\&"}) {
+    EXPECT_FALSE(traits_of(command).ends_in_background) << command;
+  }
+}
+
+TEST(ShellReader, SaysThatTheStatusOfAPipeThatMayBeCutIsUsed) {
+  for (const std::string_view command :
+       {"if sort f | head -n 1; then b; fi", "while a | grep -q x; do b; done",
+        "a | grep -m 1 x && b", "a | grep -qF x || b", "x=$(sort f | head -1)",
+        "echo \"$(a | /usr/bin/head -1)\"", "a | grep --quiet x && b", "a | grep -m1 x | b || c",
+        "set -e; sort f | head -1", "set -euo pipefail\nsort f |\n head -1 > x",
+        "until ! a | egrep -q x\ndo b; done", "a |& head -1 && b", "set -o errexit; a | head -1",
+        "if a; then b; elif c | head -1; then d; fi", "a | head -n {v} && b"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command :
+       {"sort f | head -n 1", "a && sort f | head -1", "head -1 f && b", "a | grep x && b",
+        "if a; then b | head -1; fi", "for i in 1; do a | head -1; done", "grep -q x f && b",
+        "x=$(head -1 f)", "a | grep -eq x && b", "a | tee head && b", "a | head -1; b && c",
+        "if a | tee x; then b; fi; c | head -1", "set -x; a | head -1", "'a | head -1 && b'"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
 }
 
 TEST(ShellReader, SaysThatParametersAreOthersInAFunction) {

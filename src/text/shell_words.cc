@@ -91,6 +91,21 @@ constexpr std::string_view kList =
     "write the command as a list, in which no shell reads it; a variable of 'env' would be run "
     "here as well";
 
+constexpr std::array<std::string_view, 4> kConditions{"if", "elif", "while", "until"};
+
+/// Whether a command may exit before it has read all of its input, given one of its words.
+bool may_exit_early(std::string_view command, std::string_view word) {
+  command.remove_prefix(command.rfind('/') + 1);
+  if (command == "head") return true;
+  constexpr std::array<std::string_view, 3> kSearchers{"grep", "egrep", "fgrep"};
+  if (!is_in(command, kSearchers) || !word.starts_with('-')) return false;
+  if (word.starts_with("--")) {
+    return word == "--quiet" || word == "--silent" || word.starts_with("--max-count");
+  }
+  // Behind these letters the rest of the word is a value.
+  return word.find_first_of("qm") < word.find_first_of("efABCdD");
+}
+
 /// With `-v`.
 constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
 
@@ -98,8 +113,45 @@ constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
 
 void ShellWords::add(char byte) {
   // In quotes they redirect nothing.
+  static_cast<void>(follow_operator('x'));
   append(byte == '<' || byte == '>' ? 'x' : byte);
   may_vanish_ = false;
+}
+
+/// Decides what a `|` or `&` was, now that the character after it is known. True where both are one
+/// operator, `||` or `&&`.
+bool ShellWords::follow_operator(char byte) {
+  const char before = std::exchange(operator_, '\0');
+  if (before == '\0') return false;
+  if (before == byte) {
+    end_pipeline(true);
+    return true;
+  }
+  if (before == '|') {
+    has_pipe_ = reads_pipe_ = true;
+  } else if (byte != '>') {
+    end_pipeline(false);
+    in_background_ = true;
+  }
+  return false;
+}
+
+/// The command has ended with this character.
+void ShellWords::end_in_pipeline(char byte) {
+  // The command that reads the pipe is on the next line, or the pipe is `|&`.
+  if ((byte == '\n' || byte == '&') && reads_pipe_ && command_.empty()) return;
+  if (reads_pipe_ && may_exit_early_) pipe_may_be_cut_ = true;
+  reads_pipe_ = may_exit_early_ = false;
+  if (byte == '|' || byte == '&') {
+    operator_ = byte;
+  } else if (byte != '(') {
+    end_pipeline(false);
+  }
+}
+
+void ShellWords::end_pipeline(bool uses_status) {
+  const bool is_used = uses_status || in_condition_ || stops_on_failure_ || uses_every_status_;
+  if (std::exchange(pipe_may_be_cut_, false) && is_used) uses_status_of_cut_pipe_ = true;
 }
 
 void ShellWords::append(char byte) {
@@ -109,6 +161,7 @@ void ShellWords::append(char byte) {
 }
 
 std::string ShellWords::read(char byte) {
+  const bool continues_operator = follow_operator(byte);
   follow_brackets(byte);
   follow_script(byte);
   // `&>log` is no end of the command before it.
@@ -134,7 +187,10 @@ std::string ShellWords::read(char byte) {
   follow_function(byte);
   if (byte == '&') sent_away_ = command_;
   // Within `[[ ]]` these are no end.
-  if (!blank && command_ != "[[") end_command();
+  if (!blank && command_ != "[[") {
+    if (!continues_operator) end_in_pipeline(byte);
+    end_command();
+  }
   return std::exchange(word_, {});
 }
 
@@ -147,10 +203,14 @@ void ShellWords::follow_function(char byte) {
 
 /// What of `set` is no option are the new parameters.
 void ShellWords::follow_set() {
-  if (std::exchange(names_option_, false)) return;
+  if (std::exchange(names_option_, false)) {
+    stops_on_failure_ = stops_on_failure_ || word_ == "errexit";
+    return;
+  }
   const bool is_option = word_[0] == '-' || word_[0] == '+';
   if (!is_option || word_ == "--") changes_parameters_ = true;
   names_option_ = is_option && word_.ends_with('o');
+  if (word_[0] == '-' && word_.contains('e')) stops_on_failure_ = true;
 }
 
 void ShellWords::follow_brackets(char byte) {
@@ -193,7 +253,10 @@ void ShellWords::end_word() {
     if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
     if (word_.find_first_of("aA") != std::string::npos) declares_lists_ = true;
   }
-  if (!command_.empty() && !redirects) second_.take(word_, may_vanish_);
+  if (!command_.empty() && !redirects) {
+    may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
+    second_.take(word_, may_vanish_);
+  }
   last_ = word_;
 }
 
@@ -205,9 +268,16 @@ void ShellWords::find_command() {
   } else if (word_ == "function") {
     skips_ = true;
     changes_parameters_ = true;
+  } else if (is_in(word_, kConditions)) {
+    in_condition_ = true;
+  } else if (word_ == "then" || word_ == "do") {
+    in_condition_ = false;
   } else if (word_[0] != '-' && !is_prefix(word_)) {
     // What begins with a dash is an option of a prefix, as in `command -p`.
     command_ = word_;
+    // A comment is no command, and `done` ends those that were started in its loop.
+    if (word_[0] != '#' && !is_in(command_, kGroupEnds)) in_background_ = false;
+    waits_ = waits_ || command_ == "wait";
     changes_parameters_ = changes_parameters_ || word_ == "shift";
   }
 }

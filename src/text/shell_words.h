@@ -24,7 +24,10 @@ class ShellWords {
   void add(char byte);
 
   /// What starts or ends a quote: part of a word, and no character of it.
-  void quote() { command_start_ = may_vanish_ = false; }
+  void quote() {
+    static_cast<void>(follow_operator('\''));
+    command_start_ = may_vanish_ = false;
+  }
 
   /// The next word is the first of a command.
   [[nodiscard]] bool at_command_start() const { return command_start_; }
@@ -48,6 +51,20 @@ class ShellWords {
   /// and after `set -- a b` and `shift`.
   [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
 
+  /// Notes that the exit status of every pipeline is used: the words are those of a `$(...)`.
+  void use_every_status() { uses_every_status_ = true; }
+
+  /// Whether a pipe has been read.
+  [[nodiscard]] bool has_pipe() const { return has_pipe_; }
+
+  /// Whether a pipe into a command that may exit before it has read everything (`head`, `grep -q`)
+  /// decides what the shell does next: in `if` and `while`, before `&&` and `||`, in `$(...)`,
+  /// after `set -e`. The command before the pipe may then fail with SIGPIPE.
+  [[nodiscard]] bool uses_status_of_cut_pipe() const { return uses_status_of_cut_pipe_; }
+
+  /// Whether the last command was started with `&`, and no command is `wait`.
+  [[nodiscard]] bool ends_in_background() const { return in_background_ && !waits_; }
+
   /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
   /// is read as a formula or as a name.
   [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
@@ -59,6 +76,9 @@ class ShellWords {
   void append(char byte);
   void follow_brackets(char byte);
   void follow_script(char byte);
+  bool follow_operator(char byte);
+  void end_in_pipeline(char byte);
+  void end_pipeline(bool uses_status);
   void end_word();
   void find_command();
   void follow_function(char byte);
@@ -85,6 +105,19 @@ class ShellWords {
   bool names_option_ = false;     ///< The next word of `set` does, as after `-o`.
   /// How many parentheses are open in a `<(...)` that prints a program; 0 outside of it.
   int script_depth_ = 0;
+
+  // Pipelines.
+  char operator_ = '\0';  ///< `|` or `&` when it ended the last command, until the next character.
+  bool has_pipe_ = false;
+  bool reads_pipe_ = false;        ///< The command reads what the one before it prints.
+  bool may_exit_early_ = false;    ///< The command may exit before it has read everything.
+  bool pipe_may_be_cut_ = false;   ///< A command of the pipeline so far is both.
+  bool in_condition_ = false;      ///< Between `if` or `while` and `then` or `do`.
+  bool stops_on_failure_ = false;  ///< `set -e`
+  bool uses_every_status_ = false;
+  bool uses_status_of_cut_pipe_ = false;
+  bool in_background_ = false;
+  bool waits_ = false;
 };
 
 }  // namespace trainyard::text

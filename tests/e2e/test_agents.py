@@ -184,7 +184,7 @@ class Faults(AgentTest):
         def descends(pid):
             parent = everybody.get(pid, (0, []))[0]
             return parent == agent or parent > 1 and descends(parent)
-        return {pid for pid, (_, words) in everybody.items() if words[:1] == ["/bin/sh"] and descends(pid)}
+        return {pid for pid, (_, words) in everybody.items() if words[:1] == ["/bin/bash"] and descends(pid)}
 
     def test_a_stream_that_is_cut_costs_no_task(self):
         yard, ((relay, _), _) = self.begin()

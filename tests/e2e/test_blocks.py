@@ -64,7 +64,7 @@ class Jobs(BlockTest):
     def test_the_first_one_is_what_its_page_says(self):
         tasks = self.shown(self.yaml(0))
         self.assertEqual(len(tasks), 19)
-        self.assertEqual(tasks["fetch"]["command"], ["/bin/sh", "-c", "./fetch.sh"])
+        self.assertEqual(tasks["fetch"]["command"], ["/bin/bash", "-c", "./fetch.sh"])
         self.assertIn("lr=1e-2,hidden=32,seed=0", tasks)
         self.assertEqual(tasks["lr=1e-3,hidden=128,seed=2"]["time_limit_ms"], 30 * 60 * 1000)
 

@@ -19,7 +19,7 @@ class MemoryLimit(unittest.TestCase):
         self.assertTrue(virtual_machine.is_there(), "no QEMU or no kernel for it: scripts/setup test")
         archive = virtual_machine.Archive()
         archive.python()
-        for program in ("/bin/sh", "/bin/chmod"):
+        for program in ("/bin/sh", "/bin/bash", "/bin/chmod"):
             archive.program(program)
         archive.program(yard.TRAINYARD, "/usr/bin/trainyard")
         for name in ("environment.py", "yard.py", "guest_memory_limit.py"):

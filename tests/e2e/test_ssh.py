@@ -150,5 +150,5 @@ class Cable(SshTest):
         self.assertEqual(list(self.directory.glob("runs/sweep/*/*/twice")), [])
 
     def tasks(self):
-        return [(pid, words) for pid, (_, words) in agents.processes().items() if words[:2] == ["/bin/sh", "-c"] and "gate" in " ".join(words)
+        return [(pid, words) for pid, (_, words) in agents.processes().items() if words[:2] == ["/bin/bash", "-c"] and "gate" in " ".join(words)
                 and f"XDG_RUNTIME_DIR={self.sockets}".encode() in agents.environment_of(pid)]

@@ -1,0 +1,24 @@
+#include "text/bash_command.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace trainyard::text {
+namespace {
+
+/// On the line of the text's first command, so that bash counts its lines as they are written. The
+/// trap reads everything in one expression, as each command changes PIPESTATUS. The redirection
+/// hides it from `set -x`.
+constexpr const char* kForgiveSigpipe =
+    "trap '{ [[ \"$-:$?:${PIPESTATUS[@]}\" =~ ^[^e]*:141:((0|141)\\ )+0$ ]] && exit 0; } "
+    "2>/dev/null' EXIT; ";
+
+}  // namespace
+
+std::vector<std::string> bash_command(std::string text, const ShellTraits& traits) {
+  if (!traits.has_pipe) return {kBash, "-c", std::move(text)};
+  return {kBash, "-o", "pipefail", "-c", kForgiveSigpipe + text};
+}
+
+}  // namespace trainyard::text
