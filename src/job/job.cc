@@ -215,6 +215,9 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->paths = {
       .file = path, .directory = directory, .run_directory = run::real_directory(runs_in)};
   state->environment = what_matters(options.environment);
+  for (const std::string& variable : options.environment) {
+    state->variable_names.insert(variable.substr(0, variable.find('=')));
+  }
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
@@ -228,6 +231,9 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   std::ranges::move(addresses.notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   state->learned_uses = std::move(planned.learned_uses);
+  state->check_values(document, mistakes);
+  if (!mistakes.empty())
+    return std::unexpected(take_mistakes(std::move(mistakes), options, document));
   return Job(std::move(state));
 }
 
@@ -241,6 +247,7 @@ std::expected<Job, text::Mistakes> Job::later_round(const RoundOptions& options)
   state->capacity = state_->capacity;
   state->machines = state_->machines;
   state->environment = state_->environment;
+  state->variable_names = state_->variable_names;
   state->notify = state_->notify;
   state->learned = state_->learned;
   state->here = state_->here;

@@ -56,9 +56,52 @@ TEST(JobCommand, GivesTheShellItsValuesAsVariablesOfTheYardsOwnNames) {
 }
 
 TEST(JobCommand, GivesAListItsValuesAsTheyAre) {
-  const Started list = started(R"(command: [sh, -c, 'echo {v}', '{v}'])");
-  EXPECT_THAT(list.arguments, ElementsAre("sh", "-c", "echo x", "x"));
+  const Started list = started(R"(command: [sh, -c, 'echo "$1"', sh, 'a{v}'])");
+  EXPECT_THAT(list.arguments, ElementsAre("sh", "-c", "echo \"$1\"", "sh", "ax"));
   EXPECT_THAT(list.values, IsEmpty());
+}
+
+TEST(JobCommand, IsRefusedWhereAListHasAShellReadAValue) {
+  for (const std::string_view list :
+       {"[sh, -c, 'echo {v}']", "[env, A=1, /bin/bash, -ec, 'echo {v}', x]", "[sh, -c, '{v}']"}) {
+    const std::vector<std::string> mistakes = of_task(fmt::format("command: {}", list));
+    ASSERT_THAT(mistakes, SizeIs(1)) << list;
+    EXPECT_THAT(
+        mistakes.front(),
+        EndsWith("group 'g': task 1: command: '{v}' cannot be used in the text that 'sh -c' "
+                 "reads as a command; pass it as an argument: [sh, -c, '... \"$1\"', sh, "
+                 "\"{v}\"]"));
+  }
+  EXPECT_THAT(of_task("command: [python3, train.py, -c, '{v}']"), IsEmpty());
+  EXPECT_THAT(of_task("command: [sh, train.sh, '{v}']"), IsEmpty());
+}
+
+TEST(JobCommand, NeedsPlainValuesWhereBashEvaluatesThem) {
+  EXPECT_THAT(of_task("id: a, command: 'n={v}; echo $((n))'", "{v: [1e-3]}"), IsEmpty());
+  EXPECT_THAT(
+      of_task("id: '{n}', command: 'n={v}; echo $((n))'", "{n: [1, 2], v: ['x[$(id)]']}"),
+      ElementsAre("sweep.yaml:5:26: group 'g': command: the value 'x[$(id)]' of '{v}' must be "
+                  "plain (letters, digits and _.+-%/=,:@), as the command has arithmetic, which "
+                  "evaluates values; compute it in a script, which is given the value as an "
+                  "argument"))
+      << "once for all combinations";
+  EXPECT_THAT(of_task("id: a, command: '[[ {v} == a ]]'", "{v: ['a b']}"), SizeIs(1));
+  EXPECT_THAT(of_task("id: a, env: {N: '{v}'}, command: '[[ $N == a ]]'", "{v: ['a b']}"),
+              SizeIs(1));
+  EXPECT_THAT(of_task("id: a, command: [bash, -c, '((n = $1))', bash, '{v}']", "{v: ['a b']}"),
+              SizeIs(1));
+  EXPECT_THAT(of_task("id: a, command: 'echo {v}'", "{v: ['x[$(id)]']}"), IsEmpty());
+  EXPECT_THAT(of_task("id: '{v}', command: '[[ a == {task_id} ]]'", "{v: ['a b']}"), SizeIs(1));
+}
+
+TEST(JobCommand, TakesNoNameOfAVariableWhereBashEvaluatesValues) {
+  EXPECT_THAT(of_task("id: a, env: {OTHER: x}, command: 'n={v}; ((n))'", "{v: [1+OTHER]}"),
+              ElementsAre("sweep.yaml:5:39: group 'g': command: the value '1+OTHER' of '{v}' has "
+                          "the name of a variable, 'OTHER', and the command has arithmetic, which "
+                          "evaluates values; compute it in a script, which is given the value as "
+                          "an argument"));
+  EXPECT_THAT(of_task("id: a, command: 'n={v}; ((n))'", "{v: [TRAINYARD_V1]}"), SizeIs(1));
+  EXPECT_THAT(of_task("id: a, command: 'n={v}; ((n))'", "{v: [OTHER]}"), IsEmpty());
 }
 
 TEST(JobCommand, IsRefusedWhereAValueWouldBeReadOnceMore) {

@@ -258,6 +258,8 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
   bound.bindings[kRunDirSlot] = run_directory;
   if (auto why = state_->bind_needs(key.task, bound, result_of)) {
     launch.cannot_start = std::move(*why);
+  } else if (auto not_plain = state_->why_not_plain(bound)) {
+    launch.cannot_start = std::move(*not_plain);
   }
 
   launch.needed_directories = bound.named_directories;

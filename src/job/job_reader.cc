@@ -38,6 +38,8 @@
 #include "text/key_reader.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
+#include "text/plain_values.h"
+#include "text/second_reader.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -244,6 +246,7 @@ class GroupReader {
         to.complain(node, "'command' is empty");
       } else if (auto text = read_text(to, node, "command", names(true))) {
         check_text(to, node, text->text.traits());
+        task.evaluates = text::evaluating_place(text->text.text());
         task.arguments.push_back(std::move(text->text));
       }
       return;
@@ -256,6 +259,7 @@ class GroupReader {
       to.complain(node, "'command' must be text for the shell, or a list as in [python, train.py]");
       return;
     }
+    text::SecondReader reader;
     for (const text::YamlNode* item : node.items) {
       // `null` as a word of a command is a word, as it is everywhere but in YAML.
       text::YamlNode word;
@@ -265,11 +269,27 @@ class GroupReader {
         item = &word;
       }
       if (auto text = read_text(to, *item, "command", names(false))) {
+        if (reader.takes_shell_command()) check_shell_command(to, *item, text->text, task);
+        reader.take(text->text.text());
         task.arguments.push_back(std::move(text->text));
       }
     }
     if (node.items.front()->kind == text::YamlKind::Text && node.items.front()->text.empty()) {
       to.complain(*node.items.front(), "the program of 'command' is empty");
+    }
+  }
+
+  /// What a list has a shell read, as in `[sh, -c, 'train "$1"', sh, "{lr}"]`.
+  void check_shell_command(const text::Complainer& to, const text::YamlNode& node,
+                           const text::Template& command, TaskSpec& task) {
+    task.evaluates = text::evaluating_place(command.text());
+    for (std::size_t slot = 0; slot < names_.size(); ++slot) {
+      if (!command.uses(slot)) continue;
+      to.complain(node, fmt::format("command: '{{{0}}}' cannot be used in the text that 'sh -c' "
+                                    "reads as a command; pass it as an argument: [sh, -c, '... "
+                                    "\"$1\"', sh, \"{{{0}}}\"]",
+                                    names_[slot]));
+      return;
     }
   }
 

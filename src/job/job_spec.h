@@ -17,6 +17,7 @@
 #include "job/task_keys.h"
 #include "text/condition.h"
 #include "text/placeholder.h"
+#include "text/plain_values.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::job {
@@ -52,6 +53,8 @@ struct TaskSpec {
   bool in_shell = false;  ///< The command is one text for bash -c.
   /// One text for bash -c, or the program and its arguments.
   std::vector<text::Template> arguments;
+  /// A place of the command in which bash evaluates what variables say.
+  std::optional<text::EvaluatingPlace> evaluates = std::nullopt;
   text::Place command_place;
   Wants wants;
 };

@@ -4,9 +4,11 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +24,10 @@
 #include "model/resources.h"
 #include "run/code_copy.h"
 #include "settings/configuration.h"
+#include "text/mistake.h"
 #include "text/placeholder.h"
 #include "text/web_address.h"
+#include "text/yaml_reader.h"
 #include "wire/agent.h"
 
 namespace trainyard::job {
@@ -37,6 +41,8 @@ struct Job::State {
   model::Capacity capacity;
   std::vector<model::NamedMachine> machines;
   Variables environment;  ///< Of the yard: what matters here.
+  /// Of everything that the yard was started with.
+  std::set<std::string, std::less<>> variable_names;
   JobSpec spec;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
   std::vector<text::WebAddress> notify;
@@ -96,6 +102,13 @@ struct Job::State {
   /// as they are written.
   [[nodiscard]] std::optional<std::string> bind_needs(model::TaskIndex task, Bound& bound,
                                                       const ResultOf& result_of) const;
+
+  /// Why bash might run what a value says that has been bound, where the command has bash evaluate
+  /// variables; nothing: the values are plain, or the command has no such place.
+  [[nodiscard]] std::optional<std::string> why_not_plain(const Bound& bound) const;
+  /// Adds a mistake for each task of the file that has a value which is not plain, as far as values
+  /// are known before it starts.
+  void check_values(const text::YamlDocument& document, text::MistakeList& mistakes) const;
 
   [[nodiscard]] std::string directory_of(const Bound& bound) const;
   /// In the copy of the code, where it has one.

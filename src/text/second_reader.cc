@@ -268,6 +268,11 @@ bool SecondReader::takes_a_script() const {
          skipped_ == 0 && !code_is_next_;
 }
 
+bool SecondReader::takes_shell_command() const {
+  return program_ != nullptr && is_in("bash", program_->names) && state_ == State::Options &&
+         skipped_ == 0 && code_is_next_;
+}
+
 ShellRefusal SecondReader::refusal(std::string_view begun) const {
   if (program_ == nullptr || state_ == State::Operands || skipped_ > 0) return {};
   const bool option = begun.starts_with('-');

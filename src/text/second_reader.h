@@ -29,6 +29,9 @@ class SecondReader {
   /// What reads the word that comes now, of which this much is known, as a program.
   [[nodiscard]] ShellRefusal refusal(std::string_view begun) const;
 
+  /// Whether the word that comes now is a command for a shell, as after `sh -c`.
+  [[nodiscard]] bool takes_shell_command() const;
+
   /// Whether its input is read as a program.
   [[nodiscard]] bool reads_input() const { return program_ != nullptr && reads_input_; }
 

@@ -318,9 +318,6 @@ ShellRefusal ShellWords::formula() const {
     return {.where = "in a subscript, which bash would read as a formula", .cure = kNumber};
   }
   if (script_depth_ > 0) return kPrintsProgram;
-  if (command_ == "[[") {
-    return {.where = "in '[[ ... ]]', which may run what a value says", .cure = "write [ ... ]"};
-  }
   if (command_ == "let") {
     return {.where = "after 'let', which would read its value as a formula", .cure = kNumber};
   }

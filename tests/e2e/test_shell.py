@@ -40,6 +40,14 @@ class Shell(YardTest):
         done = self.trainyard("run", "job.yaml", "--dry-run", expect=0)
         self.assertIn("group 'g': task 1: a pipe into 'head', 'grep -q' or 'grep -m' whose status is used may fail with 141 (SIGPIPE)", done.stdout + done.stderr)
 
+    def test_takes_only_plain_values_where_bash_evaluates_them(self):
+        self.job("groups: [{name: g, matrix: {v: ['x[$(touch HIT)]']}, tasks: [{id: a, command: 'n={v}; echo $((n))'}]}]")
+        done = self.trainyard("run", "job.yaml", expect=2)
+        self.assertIn("the value 'x[$(touch HIT)]' of '{v}' must be plain", done.stderr)
+        self.job("groups: [{name: g, tasks: [{id: a, command: [sh, -c, 'echo {task_id}']}]}]")
+        self.assertIn("'{task_id}' cannot be used in the text that 'sh -c' reads", self.trainyard("run", "job.yaml", expect=2).stderr)
+        self.assertEqual(list(self.directory.glob("**/HIT")), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,0 +1,35 @@
+// Values that bash may evaluate: a text like `n={v}; echo $((n))` runs what the value says, when it
+// is `x[$(id)]`. Where a text has such a place, its values must be plain.
+//
+// Does not follow which variable gets which value, and does not know quotes: in doubt a text has
+// such a place. Pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace trainyard::text {
+
+/// What a value is to be where a text has a place that evaluates variables.
+inline constexpr std::string_view kPlain = "letters, digits and _.+-%/=,:@";
+
+struct EvaluatingPlace {
+  std::string_view what;  ///< As in "'[[ ... ]]'".
+  std::string_view cure;
+};
+
+/// The first kind of place of a text for bash, without its placeholders, that evaluates what a
+/// variable or a value in it says: arithmetic, `[[ ]]`, subscripts, `declare`, `read "$name"`.
+std::optional<EvaluatingPlace> evaluating_place(std::string_view text);
+
+/// Whether bash finds nothing in the value that it could execute, however often it evaluates it.
+bool is_plain(std::string_view value);
+
+/// The first name in a plain value for which `is_variable` is true. Bash evaluates the variable
+/// then, whose value nobody has checked.
+std::optional<std::string> variable_in(std::string_view value,
+                                       const std::function<bool(std::string_view)>& is_variable);
+
+}  // namespace trainyard::text
