@@ -331,9 +331,11 @@ bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
   }
   const auto executions = reader->executions();
   if (!executions || executions->empty()) return true;
-  const std::string& job_file = executions->back().job_file;
-  if (job_file == job.job_file) return true;
+  const journal::ExecutionRow& last = executions->back();
+  const std::string job_file = run::path_after_move(
+      last.job_file, {.was = last.run_directory, .is = run::real_directory(run_directory)});
   std::error_code ignored;
+  if (job_file == job.job_file || fs::equivalent(job_file, job.job_file, ignored)) return true;
   return !fs::exists(job_file, ignored) && reader->job_name() == job.job_name;
 }
 

@@ -28,6 +28,7 @@
 #include "job/learned_writing.h"
 #include "journal/reader.h"
 #include "report/learned_report.h"
+#include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
 #include "sys/kept_file.h"
@@ -52,7 +53,9 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
     return std::unexpected(
         Error{fmt::format("'{}' has no job file: name the one that is meant", *run)});
   }
-  return seen_from_here(executions->back().job_file);
+  const journal::ExecutionRow& last = executions->back();
+  return seen_from_here(run::path_after_move(
+      last.job_file, {.was = last.run_directory, .is = run::real_directory(*run)}));
 }
 
 /// A job with what is known of it.

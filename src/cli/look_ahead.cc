@@ -1,8 +1,10 @@
 #include "cli/look_ahead.h"
 
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -67,15 +69,47 @@ std::vector<wire::Retry> asked_for(const RunOptions& options) {
   return asked;
 }
 
+namespace {
+
+/// Where the job file of a submission to this run would be now. Its text is kept, so the file need
+/// not be there, but its tasks work in its directory: of a run that was copied or moved that is the
+/// one at the same place relative to the run directory, never the original.
+Result<std::string> job_file_now(const journal::BatchRow& batch,
+                                 const std::vector<journal::ExecutionRow>& executions,
+                                 const std::string& directory) {
+  std::string was;
+  for (const journal::ExecutionRow& execution : executions) {
+    if (was.empty() || execution.started < batch.added) was = execution.run_directory;
+  }
+  const std::string& then = batch.source.job_file;
+  std::string now = run::path_after_move(then, {.was = was, .is = directory});
+  const std::string place = std::filesystem::path(now).parent_path().string();
+  std::error_code ignored;
+  if (now == then || std::filesystem::exists(place, ignored)) return now;
+  return std::unexpected(
+      Error{fmt::format("the run was copied or moved here from '{}', and the directory of '{}', "
+                        "which was submitted to it, was not found at '{}': copy it there",
+                        was, then, place)});
+}
+
+}  // namespace
+
 std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::string& directory) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
   const Result<std::vector<journal::BatchRow>> batches =
       reader ? reader->batches() : std::unexpected(reader.error());
-  if (!batches)
-    return std::unexpected(text::Mistakes{{.file = {}, .message = batches.error().message}});
-  for (const journal::BatchRow& batch : *batches) {
+  const auto failed = [](const Error& error) {
+    return std::unexpected(text::Mistakes{{.file = {}, .message = error.message}});
+  };
+  if (!batches) return failed(batches.error());
+  const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
+  if (!executions) return failed(executions.error());
+  for (journal::BatchRow batch : *batches) {
     if (batch.number == 1) continue;
+    Result<std::string> job_file = job_file_now(batch, *executions, directory);
+    if (!job_file) return failed(job_file.error());
+    batch.source.job_file = std::move(*job_file);
     std::expected<void, text::Mistakes> added = tasks.add_again(batch);
     if (added) continue;
     if (batch.source.job_text.empty()) return added;

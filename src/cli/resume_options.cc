@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
@@ -27,6 +28,7 @@
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
+#include "text/shell_quote.h"
 #include "text/text_file.h"
 
 namespace trainyard::cli {
@@ -67,31 +69,55 @@ Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& r
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
 
+/// Where a file of the last execution is now. Of a run that was copied or moved it is the file at
+/// the same place relative to the run directory, never the one that the original was run with.
+/// `cure` names another file. An error where there is no such file.
+Result<std::string> find_file(std::string_view what, const std::string& path,
+                              const run::RunMove& move, std::string_view cure) {
+  std::string now = run::path_after_move(path, move);
+  if (exists(now)) return now;
+  if (now == path) {
+    return std::unexpected(Error{fmt::format(
+        "the {} of the run, '{}', was not found; name another with {}", what, now, cure)});
+  }
+  return std::unexpected(Error{
+      fmt::format("the run was copied or moved here from '{}', and its {} '{}' was not found: put "
+                  "it there, or name one, such as '{}', with {}",
+                  move.was, what, now, path, cure)});
+}
+
 Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& last,
-                             const std::string& here) {
+                             const std::string& here, const run::RunMove& move) {
   if (last.is_of_program()) {
     return std::unexpected(
         Error{fmt::format("the run in '{}' belongs to a program with trainyard's library: run that "
                           "program again to resume it",
                           options.resume)});
   }
-  if (options.job_file.empty()) {
-    options.job_file = last.job_file;
-    if (!exists(options.job_file)) {
-      return std::unexpected(
-          Error{fmt::format("the job file of the run, '{}', was not found; name another with "
-                            "'trainyard run --resume {} <job file>'",
-                            options.job_file, options.resume)});
+  const std::string resume =
+      "trainyard run --resume " + text::shell_word(seen_from_here(options.resume));
+  const auto find = [&](std::string_view what, const std::string& path,
+                        std::string_view words) -> Result<std::string> {
+    Result<std::string> found = find_file(what, path, move, fmt::format("'{} {}'", resume, words));
+    if (found && *found != path) {
+      options.moved_files.push_back(
+          fmt::format("the run was copied or moved here from '{}': its {} is '{}' now", move.was,
+                      what, *found));
     }
+    return found;
+  };
+  if (options.job_file.empty()) {
+    Result<std::string> job_file = find("job file", last.job_file, "<job file>");
+    if (!job_file) return std::unexpected(std::move(job_file.error()));
+    options.job_file = std::move(*job_file);
   }
   if (!options.config_file.empty() || last.config_file.empty()) return {};
-  if (last.config_file == sys::absolute_path(settings::kConfigurationFile, here)) return {};
-  options.config_file = last.config_file;
+  Result<std::string> config_file = find("configuration file", last.config_file, "--config <file>");
+  if (!config_file) return std::unexpected(std::move(config_file.error()));
+  if (*config_file == sys::absolute_path(settings::kConfigurationFile, here)) return {};
+  options.config_file = std::move(*config_file);
   options.taken_over = "--config " + options.config_file;
-  if (exists(options.config_file)) return {};
-  return std::unexpected(Error{fmt::format(
-      "the configuration file of the run, '{}', was not found; name another with --config",
-      options.config_file)});
+  return {};
 }
 
 /// As long as the job file says what it said when it was submitted, so do the files that it names.
@@ -165,7 +191,8 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     if (options.job_file.empty()) return std::unexpected(no_run(run_directory));
     return options;
   }
-  if (Result<void> files = take_over_files(options, *last, *here); !files) {
+  const run::RunMove move{.was = last->run_directory, .is = run::real_directory(run_directory)};
+  if (Result<void> files = take_over_files(options, *last, *here, move); !files) {
     return std::unexpected(std::move(files.error()));
   }
   if (Result<void> files = take_over_kept_files(options, run_directory); !files) {

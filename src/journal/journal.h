@@ -31,6 +31,7 @@ struct Execution {
   std::string command_line;  ///< Without secrets: reports show it.
   std::string version;       ///< trainyard's.
   std::string host;
+  std::string run_directory;  ///< Absolute, links followed.
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
   std::string socket_path;  ///< Where `trainyard kill` reaches the yard; empty when nowhere.

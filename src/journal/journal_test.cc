@@ -43,6 +43,7 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
                                       {.command_line = "trainyard run sweep.yaml",
                                        .version = "0.1.0",
                                        .host = "here",
+                                       .run_directory = "/job/runs/sweep",
                                        .yard_pid = 10,
                                        .keeper_pid = 11,
                                        .socket_path = "/run/s",
@@ -63,6 +64,7 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
   EXPECT_EQ(executions[0].command_line, "trainyard run sweep.yaml");
   EXPECT_EQ(executions[0].version, "0.1.0");
   EXPECT_EQ(executions[0].host, "here");
+  EXPECT_EQ(executions[0].run_directory, "/job/runs/sweep");
   EXPECT_EQ(executions[0].yard_pid, 10);
   EXPECT_EQ(executions[0].keeper_pid, 11);
   EXPECT_EQ(executions[0].socket_path, "/run/s");

@@ -30,6 +30,7 @@ struct ExecutionRow {
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
   std::string host;
+  std::string run_directory;  ///< Where it was then; empty in a journal of an older trainyard.
   std::string socket_path;
   std::string command_line;
   std::string version;

@@ -246,7 +246,7 @@ AttemptRow read_attempt(const Statement& row, const Known& known) {
 const std::string_view kExecutions =
     "SELECT number, yard_pid, keeper_pid, host, socket_path, command_line, version, job_file, "
     "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings, "
-    "forecast_ms, forecast_worst_ms "
+    "forecast_ms, forecast_worst_ms, run_directory "
     "FROM executions ORDER BY number";
 
 const std::string_view kBatches =
@@ -269,6 +269,7 @@ ExecutionRow read_execution(const Statement& row) {
           .yard_pid = row.integer(1),
           .keeper_pid = row.integer(2),
           .host = std::string(row.text(3)),
+          .run_directory = std::string(row.text(17)),
           .socket_path = std::string(row.text(4)),
           .command_line = std::string(row.text(5)),
           .version = std::string(row.text(6)),

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 14;
+PRAGMA user_version = 15;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -30,7 +30,8 @@ CREATE TABLE executions (
   configuration TEXT NOT NULL, job_text TEXT NOT NULL, git_diff TEXT NOT NULL,
   forecast_ms INTEGER NOT NULL DEFAULT 0,       -- how long it was expected to take; 0: nobody knew
   forecast_worst_ms INTEGER NOT NULL DEFAULT 0, -- the same if sharing GPUs gains nothing
-  policy TEXT NOT NULL DEFAULT ''       -- by which it was decided, of one that is recorded: JSON
+  policy TEXT NOT NULL DEFAULT '',      -- by which it was decided, of one that is recorded: JSON
+  run_directory TEXT NOT NULL DEFAULT '' -- links followed; '': a journal of an older trainyard
 );
 CREATE TABLE machines (                 -- those on which tasks of an execution may run
   execution INTEGER NOT NULL,

@@ -400,6 +400,7 @@ TEST(Upgrade, GoesOnWithTheRunOfAnOlderTrainyard) {
   EXPECT_EQ(attempts[1].message, "trainyard died while the task ran");
   EXPECT_EQ(must(reader.batches()).at(0).source.job_file, "/home/me/sweep.yaml");
   EXPECT_EQ(must(reader.executions()).at(0).how, "died");
+  EXPECT_EQ(must(reader.executions()).at(0).run_directory, "") << "no older journal has it";
 }
 
 TEST(Upgrade, KeepsWhatHadBeenSubmitted) {

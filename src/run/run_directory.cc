@@ -44,6 +44,18 @@ std::string real_directory(const std::string& wanted) {
   return error ? wanted : real.string();
 }
 
+std::string path_after_move(const std::string& path, const RunMove& move) {
+  std::error_code error;
+  const bool is_there =
+      move.was.empty() || move.was == move.is || fs::equivalent(move.was, move.is, error);
+  if (is_there || path.empty()) return path;
+  const fs::path file(path);
+  const fs::path directory = real_directory(file.parent_path().string());
+  return (fs::path(move.is) / directory.lexically_relative(move.was) / file.filename())
+      .lexically_normal()
+      .string();
+}
+
 std::string free_run_directory(const std::string& first) {
   std::string directory = first;
   for (int number = 2; !is_free(directory); ++number) {

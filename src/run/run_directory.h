@@ -30,6 +30,16 @@ constexpr bool is_interrupted(std::string_view how) { return how.starts_with(kIn
 /// dead run left is found by the one name that stands in its environment.
 std::string real_directory(const std::string& wanted);
 
+/// Where a run directory was, links followed, and where it is now.
+struct RunMove {
+  std::string was;  ///< Empty where that is not known.
+  std::string is;
+};
+/// The present path of a file that a run named while its directory was `move.was`: a project that is
+/// copied or moved keeps the place of its files relative to the run directory. It is `path` itself
+/// where the run has not moved. Follows links in the directory of `path`; the file need not exist.
+std::string path_after_move(const std::string& path, const RunMove& move);
+
 /// The first of `first`, `first`-2, `first`-3, ... that is not there, is empty, or cannot be looked
 /// at. Somebody else may take it as well: the lock decides.
 std::string free_run_directory(const std::string& first);

@@ -41,6 +41,32 @@ TEST(RunDirectory, IsOneThatCannotBeMadeRatherThanNone) {
   std::filesystem::remove_all(place);
 }
 
+TEST(RunDirectory, HasItsFilesAtTheSamePlaceAfterItsProjectHasMoved) {
+  const RunMove copied{.was = "/nowhere/orig/runs/m", .is = "/nowhere/copy/runs/m"};
+  EXPECT_EQ(path_after_move("/nowhere/orig/m.yaml", copied), "/nowhere/copy/m.yaml");
+  EXPECT_EQ(path_after_move("/nowhere/orig/runs/m/trainyard.job.yaml", copied),
+            "/nowhere/copy/runs/m/trainyard.job.yaml");
+  EXPECT_EQ(path_after_move("/nowhere/orig/conf/a.yaml", {.was = copied.was, .is = "/else/m"}),
+            "/conf/a.yaml");
+  EXPECT_EQ(path_after_move("", copied), "");
+  EXPECT_EQ(path_after_move("/a/m.yaml", {.was = "", .is = "/b/runs/m"}), "/a/m.yaml");
+  EXPECT_EQ(path_after_move("/a/m.yaml", {.was = "/a/runs/m", .is = "/a/runs/m"}), "/a/m.yaml");
+}
+
+TEST(RunDirectory, HasNotMovedWhereAnotherPathLeadsToIt) {
+  const std::string place = sys::make_private_directory("trainyard-test-").value();
+  std::filesystem::create_directories(place + "/orig/runs/m");
+  std::filesystem::create_directory_symlink(place + "/orig", place + "/link");
+  EXPECT_EQ(path_after_move(place + "/orig/m.yaml",
+                            {.was = place + "/orig/runs/m", .is = place + "/link/runs/m"}),
+            place + "/orig/m.yaml");
+  // A job file by a path with a link was in the project all the same.
+  EXPECT_EQ(path_after_move(place + "/link/m.yaml", {.was = real_directory(place + "/orig/runs/m"),
+                                                     .is = real_directory(place + "/copy/runs/m")}),
+            real_directory(place + "/copy/m.yaml"));
+  std::filesystem::remove_all(place);
+}
+
 TEST(RunDirectory, KnowsThoseOfTheSameJob) {
   const std::string place = sys::make_private_directory("trainyard-test-").value();
   const std::string first = place + "/digits";

@@ -165,6 +165,7 @@ Result<void> YardRun::listen() {
 
 journal::Execution YardRun::execution() const {
   return {.host = sys::host_name(),
+          .run_directory = real_directory(options_.directory),
           .yard_pid = sys::own_pid(),
           .keeper_pid = keeper_->pid(),
           .socket_path = server_ ? server_->path() : std::string(),

@@ -131,7 +131,40 @@ groups:
         self.assertEqual(settings[0], ["scheduler.max-process=3", "smtp.user=me", *SETTINGS[1::2]])
         self.assertEqual(settings[2], ["smtp.user=me", "scheduler.max-process=5", *SETTINGS[1::2]])
         (self.directory / "other.yaml").unlink()
-        self.assertIn("name another with --config", self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
+        self.assertIn("name another with 'trainyard run --resume runs/job --config <file>'",
+                      self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
+
+    def test_of_a_copied_project_runs_the_code_of_the_copy(self):
+        original, copy = self.directory / "original", self.directory / "copy"
+        self.job("name: m\ngroups: [{name: g, memory: 10MB, matrix: {i: 0..1}, tasks: [{command: 'sh train.sh {i}'}]}]",
+                 "original/m.yaml")
+        self.write("original/trainyard.yaml", "scheduler: {train-nretry: 0}\n")
+        self.write("original/train.sh", 'echo original >> ran; test "$1" = 0')
+        self.trainyard("run", "m.yaml", expect=1, cwd=original)
+        shutil.copytree(original, copy)
+        lone = self.directory / "lone"
+        shutil.copytree(original / "runs/m", lone)
+        self.write("copy/train.sh", "echo copy >> ran")
+        (copy / "ran").unlink()
+        there, here = original.resolve(), copy.resolve()
+        moved = f"the run was copied or moved here from '{there}/runs/m': its"
+        # By the job file of the copy, which is another one than the journal names, and by the run.
+        would = self.trainyard("run", "m.yaml", "--resume", "--dry-run", expect=0, cwd=copy).stdout
+        self.assertIn("resumed: 1 of 2 tasks have finished and are kept\n", would)
+        done = self.trainyard("retry", "copy/runs/m", expect=0)
+        self.assertIn(f"{moved} job file is '{here}/m.yaml' now\n", done.stderr)
+        self.assertIn(f"{moved} configuration file is '{here}/trainyard.yaml' now\n", done.stderr)
+        self.assertEqual(self.text("copy/ran"), "copy\n")
+        self.assertEqual(self.text("original/ran"), "original\noriginal\n")
+        self.assertEqual(set(self.words("copy/runs/m").values()), {"FINISHED"})
+        self.assertEqual(sorted(self.words("original/runs/m").values()), ["EXIT 1", "FINISHED"])
+        # From now on it is a run of this place.
+        again = self.trainyard("run", "--resume", "runs/m", expect=0, cwd=copy).stderr
+        self.assertNotIn("copied or moved", again)
+        # A run directory alone has no job file at its side.
+        done = self.trainyard("retry", "lone", expect=2)
+        self.assertIn(f"was copied or moved here from '{there}/runs/m', and its job file", done.stderr)
+        self.assertIn(f"such as '{there}/m.yaml', with 'trainyard run --resume lone <job file>'", done.stderr)
 
     def test_a_yard_killed_at_its_writes_loses_no_finished_task(self):
         """At a good dozen of them; the unit tests of the journal cut its writes off at many more."""
