@@ -26,7 +26,7 @@
 namespace trainyard::cli {
 
 // What it is told.
-constexpr std::string_view kLookWord = "look\n";    ///< Something has been submitted.
+constexpr std::string_view kLookWord = "look\n";    ///< Something was submitted or removed.
 constexpr std::string_view kUpWord = "up\n";        ///< It begins submissions again.
 constexpr std::string_view kDownWord = "down\n";    ///< It goes, where nothing is at work.
 constexpr std::string_view kDrainWord = "drain\n";  ///< It goes when nothing is.

@@ -21,6 +21,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
+#include "cli/queue_server.h"
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
 #include "run/begun.h"
@@ -30,6 +31,7 @@
 #include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
 #include "sys/clock.h"
+#include "sys/fifo.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "text/readable_json.h"
@@ -192,6 +194,8 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   std::string told = fmt::format("run {} was removed from your queue\n", *number);
   if (files->cancel(*number)) {
     run::drop_code_copy(run_directory);
+    // Submissions that need it are skipped or begin now. A queue that is down looks when it is up.
+    static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
     return told;
   }
   // What was ended with the queue, or died with it: nobody else touches it until the queue is up.

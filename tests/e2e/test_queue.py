@@ -283,6 +283,19 @@ class Following(QueueTest):
         self.assertEqual(self.trainyard("kill", held, expect=0).stdout, "holds/holds was killed\n")
         self.wait(held, 1)
 
+    def test_what_needs_a_submission_that_is_killed_is_decided_at_once(self):
+        held = self.holds()
+        killed = self.command_of("true", "--needs", held, "--name", "killed")
+        skipped = self.command_of("true", "--needs", killed, "--name", "skipped")
+        last = self.command_of("echo so", "--needs", skipped, "--if", "always()", "--name", "last")
+        self.trainyard("kill", killed, expect=0)
+        self.assertIn(f"needs run {killed}, which did not succeed", self.wait(skipped, 1).stderr)
+        self.wait(last)
+        self.assertEqual(self.text("runs/last/last/last/stdout.log"), "so\n")
+        self.assertEqual(self.words_of(held), {"holds/holds": "RUNNING"}, "nothing else has told the queue")
+        self.open_gate()
+        self.wait(held)
+
     def test_status_lists_what_is_mine_and_alive_from_any_directory(self):
         self.assertEqual(self.living(), {})
         done = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True)
