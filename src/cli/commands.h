@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct RunOptions {
   /// Where there are any: of the tasks of the run only these are run, and the others stay as they
   /// are.
   std::vector<wire::Retry> retries;
+  std::set<std::uint32_t> retried_rows;  ///< The numbers of these tasks in the journal.
   /// And these, that have finished: the job file says something else of them since.
   struct Rerun {
     model::TaskIndex task;  ///< In the journal.

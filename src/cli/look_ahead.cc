@@ -51,7 +51,8 @@ journal::JournalOptions journal_options(const RunOptions& options) {
   const bool all = options.retries.empty() && options.reruns.empty();
   journal::JournalOptions chosen{
       .edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
-      .unfinished = all ? journal::Unfinished::RunAgain : journal::Unfinished::Stay};
+      .unfinished = all ? journal::Unfinished::RunAgain : journal::Unfinished::Stay,
+      .retried = options.retried_rows};
   if (options.reruns.empty()) return chosen;
   chosen.edited = journal::Edited::RunAgain;
   for (const RunOptions::Rerun& rerun : options.reruns) {

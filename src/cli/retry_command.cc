@@ -351,6 +351,14 @@ std::vector<wire::Retry> requests_for(const Wanted& wanted) {
   return retries;
 }
 
+std::set<std::uint32_t> retried_rows_of(const Wanted& wanted) {
+  std::set<std::uint32_t> rows;
+  for (const journal::TaskRow& task : wanted.tasks) {
+    if (task.standing.verdict != model::Verdict::Finished) rows.insert(task.index.value);
+  }
+  return rows;
+}
+
 std::vector<RunOptions::Rerun> reruns_for(const Wanted& wanted) {
   std::vector<RunOptions::Rerun> reruns;
   for (const journal::TaskRow& task : wanted.tasks) {
@@ -415,6 +423,7 @@ ExitCode retry_command(const RetryOptions& options) {
                       .resume = wanted->run,
                       .command_line = options.command_line,
                       .retries = requests_for(*wanted),
+                      .retried_rows = retried_rows_of(*wanted),
                       .reruns = reruns_for(*wanted)});
 }
 

@@ -43,6 +43,8 @@ struct JournalOptions {
   /// With RunAgain: the rows of the tasks that are, of those that were edited; none: all of them.
   std::optional<std::set<std::uint32_t>> again;
   Unfinished unfinished = Unfinished::RunAgain;
+  /// With Stay: the rows of the unfinished tasks that the caller retries all the same.
+  std::set<std::uint32_t> retried;
   OtherBatches others = OtherBatches::AreGone;
   /// They go on where their tasks are what they were, and nothing of their groups has changed.
   std::vector<FoundAttempt> found;

@@ -314,7 +314,8 @@ void TakingOver::compare_tasks() {
     last_runs[task] = old.last_run;
     changed_[task] = is_changed(task);
     if (changed_[task]) taken_.edited.insert(old.number);
-    begins_anew_[task] = old.finished() ? changed_[task] && may_run_again(old) : all;
+    begins_anew_[task] = old.finished() ? changed_[task] && may_run_again(old)
+                                        : all || options_.retried.contains(old.number);
   }
   // Of batches that are not given nobody knows what they need.
   if (options_.others == OtherBatches::Stay) {
@@ -344,7 +345,11 @@ Result<void> TakingOver::write_tasks() {
   for (std::size_t batch = 0; written && batch < batches_.size(); ++batch) {
     written = write_tasks_of(batch);
   }
-  for (std::string& line : stale_groups_.lines(plan_)) changes_.add(std::move(line));
+  // A retry runs no finished task again that was not changed.
+  const std::string_view cure = options_.unfinished == Unfinished::Stay
+                                    ? "--resume --rerun-changed runs such again"
+                                    : "--rerun-changed runs such again";
+  for (std::string& line : stale_groups_.lines(plan_, cure)) changes_.add(std::move(line));
   return written;
 }
 

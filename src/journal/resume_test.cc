@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -311,6 +312,27 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
   EXPECT_EQ(must(database.number("SELECT count(DISTINCT task) FROM events WHERE task = (SELECT "
                                  "number FROM tasks WHERE id = '3') AND kind = 'ended'")),
             1);
+}
+
+TEST(Resume, NamesWhatHadFinishedBeforeATaskThatARetryRunsAgain) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
+                         failed(at(3), key(1), 1)));
+    must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
+    must(journal->close(at(6), "ended"));
+  }
+  const auto changes_with = [&](std::set<std::uint32_t> retried) {
+    return must(Journal::resume(directory.journal(), {job.batch()}, {.host = "again"},
+                                {.unfinished = Unfinished::Stay, .retried = std::move(retried)}))
+        .changes;
+  };
+  EXPECT_THAT(changes_with({}), IsEmpty());
+  EXPECT_THAT(changes_with({1}),
+              ElementsAre("group 'report': 1 task had finished before what it needs began anew; "
+                          "kept as it is (--resume --rerun-changed runs such again)"));
 }
 
 TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {

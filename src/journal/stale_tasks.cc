@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -92,17 +93,18 @@ void StaleGroups::add(model::GroupIndex group, Of of) {
   ++(of.runs_again ? counts.again : counts.kept);
 }
 
-std::vector<std::string> StaleGroups::lines(const model::Plan& plan) const {
+std::vector<std::string> StaleGroups::lines(const model::Plan& plan, std::string_view cure) const {
   std::vector<std::string> lines;
   for (const auto& [group, counts] : counts_) {
-    const auto tell = [&lines, &name = plan.groups[group.value].name](int tasks, const char* what) {
+    const auto tell = [&lines, &name = plan.groups[group.value].name](int tasks,
+                                                                      const std::string& what) {
       if (tasks == 0) return;
       lines.push_back(fmt::format("group '{}': {} had finished before what {} began anew; {}", name,
                                   tasks == 1 ? "1 task" : fmt::format("{} tasks", tasks),
                                   tasks == 1 ? "it needs" : "they need", what));
     };
     tell(counts.again, "run again");
-    tell(counts.kept, "kept as it is (--rerun-changed runs such again)");
+    tell(counts.kept, fmt::format("kept as it is ({})", cure));
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -32,7 +33,9 @@ class StaleGroups {
     bool runs_again = false;
   };
   void add(model::GroupIndex group, Of of);
-  [[nodiscard]] std::vector<std::string> lines(const model::Plan& plan) const;
+  /// `cure` says how those that are kept are run again.
+  [[nodiscard]] std::vector<std::string> lines(const model::Plan& plan,
+                                               std::string_view cure) const;
 
  private:
   struct Counts {

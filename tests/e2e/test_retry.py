@@ -238,6 +238,22 @@ groups:
         self.assertEqual(tasks["eval/all"], ("SKIPPED", 0), "it was not named")
         self.assertEqual(self.text("more"), 2 * "once more\n")
 
+    def test_names_the_report_that_was_made_before_what_it_retries(self):
+        self.job(JOB[:JOB.index("  - name: eval")] + """
+  - name: report
+    if: always()
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: all, command: echo counted}]
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.write("mended", "")
+        self.assertIn("group 'report': 1 task had finished before what it needs began anew; kept as it is "
+                      "(--resume --rerun-changed runs such again)\n", self.retry(expect=0).stderr)
+        self.assertEqual(self.attempts()["report/all"], ("FINISHED", 1))
+        self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0)
+        self.assertEqual(self.attempts()["report/all"], ("FINISHED", 2))
+
     def test_goes_on_when_nobody_reads_what_it_prints(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.write("mended", "")
