@@ -118,6 +118,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   checked.warnings = job->warnings();
+  checked.needs_gpu = needs_gpus(*job);
   return checked;
 }
 

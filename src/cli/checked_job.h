@@ -36,6 +36,7 @@ struct CheckedJob {
   std::string directory;                ///< Where we are.
   std::string first;                    ///< The directory of its first run.
   std::vector<std::string> warnings;    ///< As Job::warnings().
+  bool needs_gpu = false;               ///< Some task of it.
 };
 
 /// Why a job file cannot be read; where it may be a program, with how to type a command.

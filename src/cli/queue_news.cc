@@ -1,57 +1,51 @@
 #include "cli/queue_news.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
 #include <variant>
 
 #include "model/command.h"
 #include "model/turn.h"
 #include "model/waiting.h"
-#include "sys/start_program.h"
-#include "sys/terminal.h"
+#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
-namespace {
 
-/// What another run that ends could change.
-bool is_for_room(model::Cause cause) {
-  switch (cause) {
-    case model::Cause::None:
-    case model::Cause::Group:
-    case model::Cause::TriedFirst:
-    case model::Cause::Needs:
-    case model::Cause::Held:
-    case model::Cause::NotYet:
-    case model::Cause::Parallel:
-      return false;
-    default:
-      return true;
-  }
-}
-
-}  // namespace
-
-void QueueNews::see(const model::Turn& turn) {
+std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
   for (const model::Decision& decision : turn.decisions) {
     for (const model::Command& command : decision.commands) {
       started_ |= std::holds_alternative<model::StartAttempt>(command);
     }
     for (const model::Change& change : decision.changes) {
-      const auto* const reason = std::get_if<model::ReasonChanged>(&change);
-      if (reason == nullptr) continue;
-      if (is_for_room(reason->reason.cause)) {
-        looking_.insert(reason->shape.value);
-      } else {
-        looking_.erase(reason->shape.value);
-      }
+      const auto* const changed = std::get_if<model::ReasonChanged>(&change);
+      if (changed == nullptr) continue;
+      const std::uint32_t shape = changed->shape.value;
+      const model::Cause cause = changed->reason.cause;
+      looking_.erase(shape);
+      later_.erase(shape);
+      if (const auto lack = schedule::lack_for(cause)) looking_[shape] = *lack;
+      if (cause == model::Cause::Held || cause == model::Cause::NotYet) later_.insert(shape);
     }
   }
-  const bool looks = !looking_.empty();
   // Before anything has started, that nothing is known to be in the way says nothing.
-  if (!looks && !started_) return;
-  if (told_ && looks == looks_) return;
-  told_ = true;
-  looks_ = looks;
-  // A queue that is gone looks at what there is when it comes back.
-  static_cast<void>(sys::write_text(sys::kWordPlace, looks ? kLooksForRoom : kFoundRoom));
+  if (looking_.empty() && later_.empty() && !started_) return std::nullopt;
+  if (told_ == word()) return std::nullopt;
+  told_ = word();
+  return told_;
+}
+
+std::string_view QueueNews::word() const {
+  if (looking_.empty()) return kFoundRoom;
+  const bool only_gpus = std::ranges::all_of(
+      looking_, [](const auto& each) { return each.second == schedule::Shortage::Gpu; });
+  return only_gpus ? kLooksForGpu : kLooksForRoom;
+}
+
+std::optional<schedule::Shortage> lack_in(std::string_view words) {
+  if (words.ends_with(kFoundRoom)) return std::nullopt;
+  return words.ends_with(kLooksForGpu) ? schedule::Shortage::Gpu : schedule::Shortage::Other;
 }
 
 }  // namespace trainyard::cli

@@ -224,9 +224,12 @@ schedule::Fate QueueServer::fate_of(std::uint32_t number) {
 }
 
 schedule::QueueLoad QueueServer::load() const {
-  const auto looking =
-      std::ranges::count_if(at_work_, [](const auto& it) { return it.second.looks; });
-  return {.looking = static_cast<std::size_t>(looking), .at_work = at_work_.size()};
+  schedule::QueueLoad load{.looking = {}, .at_work = at_work_.size()};
+  for (const auto& [number, run] : at_work_) {
+    if (!run.lack) continue;
+    load.looking.push_back({.number = number, .priority = run.priority, .lack = *run.lack});
+  }
+  return load;
 }
 
 void QueueServer::start(std::uint32_t number, How how, int deaths) {
@@ -251,13 +254,15 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   if (!started) {
     return end(number, directory, static_cast<int>(ExitCode::Usage), started.error().message);
   }
-  at_work_[number] = {.run_directory = directory,
-                      .pid = started->pid,
-                      .is_child = true,
-                      .ended = std::move(started->ended),
-                      .words = std::move(started->words),
-                      .looks = true,
-                      .deaths = deaths};
+  at_work_[number] = {
+      .run_directory = directory,
+      .pid = started->pid,
+      .is_child = true,
+      .ended = std::move(started->ended),
+      .words = std::move(started->words),
+      .priority = submission->priority,
+      .lack = submission->needs_gpu ? schedule::Shortage::Gpu : schedule::Shortage::Other,
+      .deaths = deaths};
   watch(number);
 }
 
@@ -279,8 +284,8 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.looks = !said.ends_with(kFoundRoom);
-  if (!run.looks) look();
+  run.lack = lack_in(said);
+  look();
 }
 
 void QueueServer::see_end(std::uint32_t number) {

@@ -51,7 +51,8 @@ class QueueServer {
     bool is_child = false;
     sys::Descriptor ended;  ///< Closed for one that nobody can watch: it is looked at.
     sys::Descriptor words;  ///< Of a child.
-    bool looks = false;     ///< For room.
+    int priority = 0;
+    std::optional<schedule::Shortage> lack = {};  ///< Of one that looks for room.
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };

@@ -112,6 +112,7 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
                              .directory = job.directory,
                              .umask = sys::own_umask(),
                              .environment = sys::environment(),
+                             .needs_gpu = job.needs_gpu,
                              .needs = std::move(*needs),
                              .submitted_unix_ms = sys::unix_milliseconds()};
   if (const Result<void> taken = take_order(options, submission); !taken) {

@@ -58,9 +58,65 @@ std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) 
   return waiting;
 }
 
-/// What one waits for that has so many before it.
+/// A run of the queue that looks for room, by its journal.
+std::optional<schedule::LookingRun> as_looking_run(const run::QueueFiles& files,
+                                                   std::uint32_t number) {
+  const Result<run::Submission> submission = files.read(Where::Begun, number);
+  if (!submission || !sys::RunLock::holder(submission->run_directory)) return std::nullopt;
+  auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
+  const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
+  if (!waiting) return std::nullopt;
+  std::optional<schedule::Shortage> lack;
+  for (const journal::WaitingReason& reason : *waiting) {
+    const std::optional<schedule::Shortage> one = schedule::lack_for(reason.cause);
+    if (one && lack != schedule::Shortage::Other) lack = one;
+  }
+  if (!lack) return std::nullopt;
+  return schedule::LookingRun{.number = number, .priority = submission->priority, .lack = *lack};
+}
+
+/// Reads the journal of each run of the queue that is at work.
+std::vector<schedule::LookingRun> looking_runs(const run::QueueFiles& files) {
+  std::vector<schedule::LookingRun> looking;
+  for (const std::uint32_t number : files.numbers(Where::Begun)) {
+    if (const auto run = as_looking_run(files, number)) looking.push_back(*run);
+  }
+  return looking;
+}
+
+/// "2 to 9, 12" of numbers in order.
+std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(numbers[first]);
+    if (last > first) text += fmt::format(" to {}", numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+/// "8 before it look for room: 2 to 9 (GPU)", or nothing.
+std::string looking_before(const schedule::QueuedSubmission& submission,
+                           const std::vector<schedule::LookingRun>& looking) {
+  std::vector<std::uint32_t> numbers;
+  bool only_gpus = true;
+  for (const schedule::LookingRun& run : looking) {
+    if (!schedule::is_before(run, submission)) continue;
+    numbers.push_back(run.number);
+    only_gpus = only_gpus && run.lack == schedule::Shortage::Gpu;
+  }
+  if (numbers.empty()) return {};
+  return fmt::format("{} before it {} for room: {}{}", numbers.size(),
+                     numbers.size() == 1 ? "looks" : "look", ranges_of(numbers),
+                     only_gpus ? " (GPU)" : "");
+}
+
+/// What one waits for that has so many before it in the queue.
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
-                      std::size_t before) {
+                      std::size_t before, const std::vector<schedule::LookingRun>& looking) {
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;
   std::vector<std::uint32_t> needs;
   for (const std::uint32_t needed : submission.needs) {
@@ -69,7 +125,8 @@ std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmis
   if (!needs.empty()) {
     return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
   }
-  if (before == 0) return "starts when the runs before it have found room";
+  if (std::string look = looking_before(submission, looking); !look.empty()) return look;
+  if (before == 0) return "waits for the queue to start it";
   return fmt::format("behind {} other run{} in the queue", before, before == 1 ? "" : "s");
 }
 
@@ -136,7 +193,8 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
   if (found == waiting.end()) return std::nullopt;
   return Error{
       fmt::format("run {} is in your queue: {}", *number,
-                  reason_of(*files, *found, static_cast<std::size_t>(found - waiting.begin())))};
+                  reason_of(*files, *found, static_cast<std::size_t>(found - waiting.begin()),
+                            looking_runs(*files)))};
 }
 
 bool waits_in_queue(const std::string& run_directory) {
@@ -233,12 +291,13 @@ std::vector<LivingRun> living_runs() {
                       .reason = idle.empty() ? "is starting" : idle});
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
+  const auto looking = waiting.empty() ? std::vector<schedule::LookingRun>() : looking_runs(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const auto directory = numbers->directory_of(waiting[i].number);
     living.push_back({.number = waiting[i].number,
                       .directory = directory.value_or(""),
                       .is_queued = true,
-                      .reason = reason_of(*files, waiting[i], i)});
+                      .reason = reason_of(*files, waiting[i], i, looking)});
   }
   return living;
 }

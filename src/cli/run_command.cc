@@ -66,6 +66,7 @@
 #include "sys/depart.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
+#include "sys/start_program.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/mistake.h"
@@ -206,7 +207,10 @@ ExitCode Session::run() {
   telling_.begin(yard_.number());
   QueueNews news;
   tasks_.listen([this, &news](const model::Turn& turn) {
-    if (options_.queued) news.see(turn);
+    // A queue that is gone finds out what there is when it comes back.
+    if (const auto word = options_.queued ? news.see(turn) : std::nullopt) {
+      static_cast<void>(sys::write_text(sys::kWordPlace, *word));
+    }
     for (const std::string& line : telling_.see(turn)) tasks_.note(line);
     disk_.see(turn);
   });

@@ -106,6 +106,7 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
   if (name == "if") return read_run_if(value, into.run_if);
   if (name == "set") into.settings.emplace_back(value);
   if (name == "env") into.environment.emplace_back(value);
+  if (name == "gpu") into.needs_gpu = true;
   if (name == "run") into.run_directory = value;
   if (name == "job") into.job_file = value;
   if (name == "config") into.config_file = value;
@@ -157,7 +158,8 @@ schedule::QueuedSubmission queued(const Submission& submission) {
   return {.number = submission.number,
           .priority = submission.priority,
           .needs = submission.needs,
-          .run_if = submission.run_if};
+          .run_if = submission.run_if,
+          .needs_gpu = submission.needs_gpu};
 }
 
 std::string to_text(const Submission& submission) {
@@ -172,6 +174,7 @@ std::string to_text(const Submission& submission) {
   lines.add_number("umask", submission.umask);
   lines.add_number("priority", submission.priority);
   lines.add_number("submitted", submission.submitted_unix_ms);
+  if (submission.needs_gpu) lines.add("gpu", "yes");
   for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
   for (const std::string& setting : submission.settings) lines.add("set", setting);
   for (const std::string& variable : submission.environment) lines.add("env", variable);

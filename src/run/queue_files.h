@@ -37,6 +37,7 @@ struct Submission {
   std::uint32_t umask = 0;
   std::vector<std::string> environment;  ///< NAME=value
   int priority = 0;
+  bool needs_gpu = false;  ///< Some task of it.
   std::vector<std::uint32_t> needs;
   model::RunIf run_if = model::RunIf::Success;
   std::int64_t submitted_unix_ms = 0;

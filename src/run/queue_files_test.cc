@@ -45,6 +45,7 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
                            .umask = 027,
                            .environment = {"A=1\n2", "B=\xff", "C="},
                            .priority = -5,
+                           .needs_gpu = true,
                            .needs = {44, 45},
                            .run_if = model::RunIf::Always,
                            .submitted_unix_ms = 1'700'000'000'000};

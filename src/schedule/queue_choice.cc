@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "model/terms.h"
+#include "model/waiting.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -45,7 +47,43 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
   return {.ready = all_ended};
 }
 
+/// Each lack has its own bound, so that runs that lack GPUs and others do not add up.
+bool may_look(const QueuedSubmission& submission, const std::vector<LookingRun>& looking) {
+  const auto before = [&](Shortage lack) {
+    return static_cast<std::size_t>(std::ranges::count_if(looking, [&](const LookingRun& run) {
+      return run.lack == lack && is_before(run, submission);
+    }));
+  };
+  return before(Shortage::Gpu) < kLookingMax && before(Shortage::Other) < kLookingMax;
+}
+
 }  // namespace
+
+std::optional<Shortage> lack_for(model::Cause cause) {
+  switch (cause) {
+    case model::Cause::None:
+    case model::Cause::Group:
+    case model::Cause::TriedFirst:
+    case model::Cause::Needs:
+    case model::Cause::Held:
+    case model::Cause::NotYet:
+    case model::Cause::Parallel:
+      return std::nullopt;
+    case model::Cause::Gpus:
+    case model::Cause::GpusLinger:
+    case model::Cause::GpusGone:
+    case model::Cause::Settling:
+    case model::Cause::GpuLimit:
+      return Shortage::Gpu;
+    default:
+      return Shortage::Other;
+  }
+}
+
+bool is_before(const LookingRun& run, const QueuedSubmission& submission) {
+  return run.priority >= submission.priority &&
+         (run.lack == Shortage::Other || submission.needs_gpu);
+}
 
 void order_queue(std::vector<QueuedSubmission>& waiting) {
   std::ranges::sort(waiting, [](const QueuedSubmission& a, const QueuedSubmission& b) {
@@ -53,7 +91,7 @@ void order_queue(std::vector<QueuedSubmission>& waiting) {
   });
 }
 
-QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& load,
+QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of) {
   order_queue(waiting);
   QueueChoice choice;
@@ -65,9 +103,13 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& 
                              .not_needed = standing.not_needed});
       continue;
     }
-    const std::size_t begun = choice.begin.size();
-    const bool room = load.looking + begun < kLookingMax && load.at_work + begun < kAtWorkMax;
-    if (standing.ready && room) choice.begin.push_back(submission.number);
+    if (!standing.ready || load.at_work >= kAtWorkMax) continue;
+    if (!may_look(submission, load.looking)) continue;
+    choice.begin.push_back(submission.number);
+    load.at_work += 1;
+    load.looking.push_back({.number = submission.number,
+                            .priority = submission.priority,
+                            .lack = submission.needs_gpu ? Shortage::Gpu : Shortage::Other});
   }
   return choice;
 }

@@ -1,39 +1,59 @@
 // Which submissions of a queue begin next. Pure.
 //
 // Each becomes a run of its own, and the machine's ledger shares out what there is among the runs.
-// So the queue need not know what a submission asks for: it keeps a few runs waiting for room, the
-// first ones, and begins the next when one of these has found its room.
+// So the queue knows of a submission only whether it asks for a GPU: it keeps a few runs waiting for
+// room, the first ones, and begins the next when one of these has found its room.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/terms.h"
+#include "model/waiting.h"
 
 namespace trainyard::schedule {
 
-/// So many runs of a queue may look for room at a time: what waits behind them costs a file.
+/// Up to this number of runs of one priority or a higher one may lack a GPU at a time, and as many
+/// may lack something else: a submission that waits behind them costs a file.
 constexpr std::size_t kLookingMax = 8;
-/// And so many may be at work.
+/// Up to this number of runs may be at work.
 constexpr std::size_t kAtWorkMax = 128;
 
 /// What has become of a run or a submission that another one needs.
 enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
+
+/// What a run needs that looks for room.
+enum class Shortage : std::uint8_t { Gpu, Other };
+
+/// Nothing where no run that ends can help, as for tasks that are held or wait for a time.
+std::optional<Shortage> lack_for(model::Cause cause);
+
+struct LookingRun {
+  std::uint32_t number = 0;
+  int priority = 0;
+  Shortage lack = Shortage::Other;
+};
 
 struct QueuedSubmission {
   std::uint32_t number = 0;
   int priority = 0;                  ///< The larger go first.
   std::vector<std::uint32_t> needs;  ///< Numbers of submissions or runs.
   model::RunIf run_if = model::RunIf::Success;
+  bool needs_gpu = false;
 };
 
 struct QueueLoad {
-  std::size_t looking = 0;  ///< Runs of the queue that look for room,
-  std::size_t at_work = 0;  ///< and all of them.
+  std::vector<LookingRun> looking;  ///< Runs of the queue that look for room.
+  std::size_t at_work = 0;          ///< All runs of the queue.
 };
+
+/// Whether a submission has to wait until this run has found room. A run never holds up one of a
+/// higher priority, nor does a run that lacks a GPU hold up a submission that needs none.
+bool is_before(const LookingRun& run, const QueuedSubmission& submission);
 
 /// One that never begins.
 struct SkippedSubmission {
@@ -54,7 +74,7 @@ using FateOf = std::function<Fate(std::uint32_t number)>;
 
 /// Of those that wait, in any order. What is skipped ends badly but where it was not needed: look
 /// again for what needs it.
-QueueChoice choose_next(std::vector<QueuedSubmission> waiting, const QueueLoad& load,
+QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of);
 
 /// In the order in which they would begin if none needed another.

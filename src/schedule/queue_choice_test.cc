@@ -1,7 +1,9 @@
 #include "schedule/queue_choice.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "model/terms.h"
+#include "model/waiting.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -23,6 +26,10 @@ FateOf fates(std::map<std::uint32_t, Fate> known) {
   };
 }
 
+std::vector<LookingRun> looking_runs(std::size_t count, LookingRun each) {
+  return std::vector<LookingRun>(count, each);
+}
+
 TEST(QueueChoice, BeginsTheMostImportantAndOfTheseTheOldestFirst) {
   const QueueChoice choice = choose_next(
       {{.number = 3}, {.number = 9, .priority = 5}, {.number = 2}, {.number = 4, .priority = -1}},
@@ -35,12 +42,48 @@ TEST(QueueChoice, KeepsNoMoreLookingForRoomThanItsBound) {
   std::vector<QueuedSubmission> waiting;
   for (std::uint32_t number = 1; number <= 1000; ++number) waiting.push_back({.number = number});
   EXPECT_EQ(choose_next(waiting, {}, fates({})).begin.size(), kLookingMax);
-  EXPECT_THAT(choose_next(waiting, {.looking = kLookingMax - 1, .at_work = 20}, fates({})).begin,
-              ElementsAre(1));
-  EXPECT_THAT(choose_next(waiting, {.looking = kLookingMax, .at_work = 20}, fates({})).begin,
-              IsEmpty());
-  EXPECT_THAT(choose_next(waiting, {.looking = 0, .at_work = kAtWorkMax - 2}, fates({})).begin,
+  const auto begun_beside = [&](std::size_t looking) {
+    return choose_next(waiting, {.looking = looking_runs(looking, {}), .at_work = 20}, fates({}))
+        .begin;
+  };
+  EXPECT_THAT(begun_beside(kLookingMax - 1), ElementsAre(1));
+  EXPECT_THAT(begun_beside(kLookingMax), IsEmpty());
+  EXPECT_THAT(choose_next(waiting, {.looking = {}, .at_work = kAtWorkMax - 2}, fates({})).begin,
               ElementsAre(1, 2));
+}
+
+TEST(QueueChoice, LetsAHigherPriorityLookWhoeverLooks) {
+  const QueueLoad load{.looking = looking_runs(kLookingMax, {.priority = 3}), .at_work = 20};
+  const QueueChoice choice = choose_next(
+      {{.number = 1, .priority = 3}, {.number = 2, .priority = 4}, {.number = 3}}, load, fates({}));
+  EXPECT_THAT(choice.begin, ElementsAre(2));
+  EXPECT_THAT(choose_next({{.number = 2, .priority = 4}},
+                          {.looking = load.looking, .at_work = kAtWorkMax}, fates({}))
+                  .begin,
+              IsEmpty());
+}
+
+TEST(QueueChoice, CountsRunsThatLackAGpuApartFromTheOthers) {
+  const std::vector<QueuedSubmission> waiting{{.number = 1, .needs_gpu = true}, {.number = 2}};
+  const auto begun_beside = [&](std::vector<LookingRun> looking) {
+    return choose_next(waiting, {.looking = std::move(looking), .at_work = 20}, fates({})).begin;
+  };
+  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.lack = Shortage::Gpu})), ElementsAre(2));
+  // A task that needs a GPU needs memory and CPUs as well.
+  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.lack = Shortage::Other})), IsEmpty());
+  std::vector<QueuedSubmission> many;
+  for (std::uint32_t number = 1; number <= 100; ++number) {
+    many.push_back({.number = number, .needs_gpu = number <= 50});
+  }
+  EXPECT_EQ(choose_next(many, {}, fates({})).begin.size(), 2 * kLookingMax);
+}
+
+TEST(QueueChoice, TakesTasksThatWaitForATimeOrAreHeldForNoneThatLookForRoom) {
+  for (const auto cause : {model::Cause::NotYet, model::Cause::Held, model::Cause::Group}) {
+    EXPECT_EQ(lack_for(cause), std::nullopt);
+  }
+  EXPECT_EQ(lack_for(model::Cause::Gpus), Shortage::Gpu);
+  EXPECT_EQ(lack_for(model::Cause::Memory), Shortage::Other);
 }
 
 TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {

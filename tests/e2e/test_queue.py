@@ -312,6 +312,23 @@ class Following(QueueTest):
         self.open_gate()
         self.assertIn("FINISHED", self.end_of(watch, expect=0)[0])
 
+    def test_runs_that_wait_for_a_time_hold_up_nobody(self):
+        for i in range(8):
+            self.command_of("true", "--start-after", "1h", "--name", f"late{i}")
+        self.wait(self.command_of("true", "--name", "now"))
+
+    def test_runs_that_look_for_room_hold_up_those_of_their_priority_alone(self):
+        cpus = str(len(os.sched_getaffinity(0)))
+        held = self.submit("--cpus", "0.5", "--memory", "1MB", *SETTINGS, "--name", "holds", "--", ": < gate")
+        self.until("the task", lambda: self.words_of(held) == {"holds/holds": "RUNNING"})
+        large = [self.submit("--cpus", cpus, "--memory", "1MB", *SETTINGS, "--name", f"large{i}", "--", "true") for i in range(8)]
+        next = self.command_of("true", "--name", "next")
+        said = f"8 before it look for room: {large[0]} to {large[-1]}"
+        self.until("eight that look for room", lambda: self.living()[int(next)]["reason"] == said)
+        self.wait(self.command_of("true", "--name", "urgent", "--priority", "1"))
+        self.open_gate()
+        self.wait(next)
+
     def test_a_thousand_that_wait_cost_a_file_each(self):
         held = self.holds()
         first = self.command_of("true", "--needs", held, "--name", "first")

@@ -1,0 +1,57 @@
+#include "cli/queue_news.h"
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "model/command.h"
+#include "model/ids.h"
+#include "model/turn.h"
+#include "model/waiting.h"
+#include "schedule/queue_choice.h"
+
+namespace trainyard::cli {
+namespace {
+
+model::ReasonChanged waits(std::uint32_t shape, model::Cause cause) {
+  return {.shape = {shape}, .reason = {.cause = cause}};
+}
+
+model::Turn turn_of(const std::vector<model::ReasonChanged>& reasons) {
+  model::Turn turn;
+  model::Decision& decision = turn.decisions.emplace_back();
+  for (const model::ReasonChanged& reason : reasons) decision.changes.emplace_back(reason);
+  return turn;
+}
+
+TEST(QueueNews, ReportsWhatIsLackingOnceUntilItIsSomethingElse) {
+  QueueNews news;
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Group)})), std::nullopt);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), kLooksForGpu);
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::GpuLimit)})), std::nullopt);
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), kLooksForRoom);
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), kLooksForGpu);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::None)})), std::nullopt)
+      << "nothing has started: whatever is in the way is not known yet";
+  model::Turn started = turn_of({});
+  started.decisions.front().commands.emplace_back(model::StartAttempt{});
+  EXPECT_EQ(news.see(started), kFoundRoom);
+}
+
+TEST(QueueNews, DoesNotLookForRoomWhileAllTasksAreHeldOrWaitForATime) {
+  QueueNews news;
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::NotYet), waits(1, model::Cause::Held)})),
+            kFoundRoom);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), kLooksForRoom);
+}
+
+TEST(QueueNews, IsReadAsItWasWrittenLast) {
+  EXPECT_EQ(lack_in(kLooksForGpu), schedule::Shortage::Gpu);
+  EXPECT_EQ(lack_in(kLooksForRoom), schedule::Shortage::Other);
+  EXPECT_EQ(lack_in("looks\nlooks for a GPU\nfound\n"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace trainyard::cli
