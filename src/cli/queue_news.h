@@ -1,4 +1,4 @@
-// What a run that the queue began reports to it: whether it looks for room, and which.
+// The words by which a run that the queue began reports whether it looks for room, and which.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class QueueNews {
   std::string_view told_;          ///< The last word; empty: none.
 };
 
-/// What a run lacks that wrote these words last; nothing where it found room.
+/// The room that a run lacks after these words; nothing where it found room.
 std::optional<schedule::Shortage> lack_in(std::string_view words);
 
 }  // namespace trainyard::cli

@@ -114,7 +114,7 @@ std::string looking_before(const schedule::QueuedSubmission& submission,
                      only_gpus ? " (GPU)" : "");
 }
 
-/// What one waits for that has so many before it in the queue.
+/// The reason why a submission with this number before it in the queue has not begun.
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
                       std::size_t before, const std::vector<schedule::LookingRun>& looking) {
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;

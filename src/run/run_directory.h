@@ -35,9 +35,10 @@ struct RunMove {
   std::string was;  ///< Empty where that is not known.
   std::string is;
 };
-/// The present path of a file that a run named while its directory was `move.was`: a project that is
-/// copied or moved keeps the place of its files relative to the run directory. It is `path` itself
-/// where the run has not moved. Follows links in the directory of `path`; the file need not exist.
+/// The present path of a file that a run named while its directory was `move.was`: a project that
+/// is copied or moved keeps the place of its files relative to the run directory. It is `path`
+/// itself where the run has not moved. Follows links in the directory of `path`; the file need not
+/// exist.
 std::string path_after_move(const std::string& path, const RunMove& move);
 
 /// The first of `first`, `first`-2, `first`-3, ... that is not there, is empty, or cannot be looked

@@ -1,8 +1,8 @@
 // Which submissions of a queue begin next. Pure.
 //
 // Each becomes a run of its own, and the machine's ledger shares out what there is among the runs.
-// So the queue knows of a submission only whether it asks for a GPU: it keeps a few runs waiting for
-// room, the first ones, and begins the next when one of these has found its room.
+// So the queue knows of a submission only whether it asks for a GPU: it keeps a few runs waiting
+// for room, the first ones, and begins the next when one of these has found its room.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ constexpr std::size_t kAtWorkMax = 128;
 /// What has become of a run or a submission that another one needs.
 enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
 
-/// What a run needs that looks for room.
+/// The kind of room that a run looks for.
 enum class Shortage : std::uint8_t { Gpu, Other };
 
 /// Nothing where no run that ends can help, as for tasks that are held or wait for a time.
