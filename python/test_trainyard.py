@@ -204,6 +204,108 @@ class Import(unittest.TestCase):
         self.assertEqual(errors[1], "AttributeError: module 'trainyard' has no attribute 'nonsense'")
 
 
+# Fields of which a pickle differs between two interpreters, or between two objects that are equal.
+FIELDS = """
+import argparse, array, dataclasses, datetime, enum, pathlib, trainyard
+from trainyard import fingerprint
+class Kind(enum.Enum):
+    ADAM = object()
+    SGD = 2
+@dataclasses.dataclass
+class Setup:
+    kinds: set
+    rate: float = 0.1
+class Trial(trainyard.Task):
+    def __init__(self, **fields):
+        super().__init__(id="t")
+        vars(self).update(fields)
+fields = dict(text="a", number=10 ** 5000, none=None, tags={"a", "b", "c", 1, None}, more=[(1, 2.5), {"x": b"y", "w": frozenset("abc")}],
+              kind=Kind.ADAM, setup=Setup({Kind.ADAM, Kind.SGD}), path=pathlib.Path("/data"), numbers=array.array("d", [1, 2]),
+              words=argparse.Namespace(lr=0.1), when=datetime.timedelta(hours=1))
+try:
+    import numpy
+    fields.update(weights=numpy.arange(6.0).reshape(2, 3), scalar=numpy.float32(0.5))
+except ImportError:
+    pass
+print(fingerprint.of_task(Trial(**fields), {}))
+"""
+
+
+class Fingerprint(unittest.TestCase):
+    class Trial(trainyard.Task):
+        def __init__(self, field=None, **options):
+            super().__init__(**options)
+            self.field = field
+
+    def of(self, field, group=(), **options):
+        from trainyard import fingerprint
+        return fingerprint.of_task(self.Trial(field, **options), dict(group))
+
+    def test_is_the_same_in_every_interpreter(self):
+        found = {subprocess.run([sys.executable, "-c", FIELDS], cwd=HERE, check=True, capture_output=True, text=True,
+                                env={**os.environ, "PYTHONHASHSEED": str(seed)}).stdout for seed in range(4)}
+        self.assertEqual(len(found), 1, found)
+        self.assertRegex(found.pop(), "^[0-9a-f]{32}\n$")
+
+    def test_is_another_one_for_another_value(self):
+        values = [None, 1, 2, 1.0, True, "1", b"1", [1], (1,), [[1]], [1, 2], [12], {1}, frozenset([1]), {1: 2}, {"1": 2}, {1: [2]},
+                  ["a", "b"], ["ab"], pathlib.PurePath("1"), float("inf"), -0.0, 0.0]
+        self.assertEqual(len({self.of(value) for value in values}), len(values))
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "there is no NumPy")
+    def test_of_an_array_has_its_type_its_shape_and_its_numbers(self):
+        import numpy
+        array = numpy.arange(6, dtype="int32")
+        values = [array, array.astype("int64"), array.reshape(2, 3), array + 1, numpy.int32(1), list(array)]
+        self.assertEqual(len({self.of(value) for value in values}), len(values))
+        self.assertEqual(self.of(numpy.zeros((2, 3))), self.of(numpy.zeros((2, 3), order="F")))
+
+    def test_says_nothing_of_the_order_of_keys_nor_of_what_a_yard_fills_in(self):
+        from trainyard import fingerprint
+        task = self.Trial({"a": 1, "b": 2}, id="x", memory="1GB")
+        task.status, task.result, task._known_as = "FINISHED", {"acc": 1}, ("g", "x")
+        self.assertEqual(fingerprint.of_task(task, {}), self.of({"b": 2, "a": 1}, id="y"))
+
+    def test_counts_the_variables_of_the_task_and_of_its_group(self):
+        self.assertNotEqual(self.of(1, env={"LR": 1}), self.of(1, env={"LR": 2}))
+        self.assertEqual(self.of(1, env={"LR": 1}), self.of(1, group={"env": {"LR": 1}}))
+
+    def test_that_is_given_stands_for_the_fields(self):
+        self.assertEqual(self.of(1, fingerprint="v1"), self.of(object(), group={"fingerprint": "v1"}))
+        self.assertEqual(self.of(1, fingerprint="v1"), self.of(1, group={"fingerprint": "v2"}, fingerprint="v1"))
+        self.assertNotEqual(self.of(1, fingerprint="v1"), self.of(1, fingerprint="v2"))
+
+    def test_is_none_of_what_cannot_be_walked_which_is_reported_once(self):
+        endless = []
+        endless.append(endless)
+        told = io.StringIO()
+        self.addCleanup(trainyard.client._warned.clear)
+        group = trainyard.TaskGroup("g", [self.Trial([object()]), self.Trial([object()]), self.Trial(endless), self.Trial(1)])
+        with contextlib.redirect_stderr(told):
+            found = [group.fingerprints() for _ in range(2)]
+        self.assertEqual([each is None for each in found[0]], [True, True, True, False])
+        self.assertEqual(found[0], found[1])
+        lines = told.getvalue().splitlines()
+        self.assertEqual(lines[0], "trainyard: a task of class Trial is known again by its id alone: its field 'field' is or holds a "
+                                   "builtins.object; give it fingerprint='...', which changes with its parameters")
+        self.assertIn("what contains itself", lines[1])
+        self.assertEqual(len(lines), 2)
+
+    def test_is_found_again_in_the_job_file_of_a_group_and_is_no_key_of_it(self):
+        from trainyard import task_group
+        ids = ["{lr}", "a.pickle.0", "b"]
+        group = trainyard.TaskGroup("g", [trainyard.Task(id=each, fingerprint="v1") for each in ids] + [trainyard.Task(id="plain")])
+        group._fingerprint = lambda task: None if task.id == "a.pickle.0" else "0f"
+        with tempfile.TemporaryDirectory() as directory:
+            path = group.hand_over(directory, without=["b"], finished={"plain": ["kept"]})
+            text = pathlib.Path(path).read_text()
+        commands = task_group.commands_of(text)
+        self.assertEqual({each: task_group.fingerprint_of(command) for each, command in commands.items()},
+                         {task_group.verbatim("{lr}"): "0f", "a.pickle.0": None, "plain": None})
+        self.assertEqual(commands["plain"], ["kept"])
+        self.assertNotIn("fingerprint", text)
+
+
 class WorkerPlace(unittest.TestCase):
     def test_is_taken_once_a_process(self):
         script = """

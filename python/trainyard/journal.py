@@ -1,9 +1,12 @@
 """What a run has written down, as far as a yard needs it (docs/journal.md). Only read, and a moment at a
 time, so that the program is not held up."""
+import collections
 import json
 import os
 import sqlite3
 import urllib.parse
+
+from .task_group import commands_of, verbatim
 
 _BUSY_S = 30  # For how long a file system without a write-ahead log may keep a reader out.
 _ENDED = 2  # The first of the phases of a group that has ended.
@@ -11,6 +14,9 @@ _ENDED = 2  # The first of the phases of a group that has ended.
 UNDER = "trainyard.python"
 # The batches that a yard has begun, beside which others may submit theirs.
 _OF_THE_YARD = "b.complete AND (b.number = 1 OR instr(b.job_file, '/%s/'))" % UNDER
+
+# A task as a batch has it. `called`: by which commands know it.
+Row = collections.namedtuple("Row", "id, batch, called, command, state")
 
 
 class Journal:
@@ -25,22 +31,23 @@ class Journal:
     def __exit__(self, *_):
         self._connection.close()
 
-    def groups(self):
-        """The ids of the tasks of each group, in the order of the groups."""
-        found = {}
-        for name, task in self._rows(
-                'SELECT g.name, t.id FROM groups g JOIN tasks t ON t.group_number = g.number '
-                'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
-                ' AND t.position NOT NULL ORDER BY g.batch, g.position'):
-            found.setdefault(name, set()).add(task)
-        return found
+    def first_group(self):
+        """The name of the group that the run began with."""
+        return self._rows("SELECT name FROM groups WHERE batch = 1 AND position NOT NULL ORDER BY position")[0][0]
 
-    def submitted(self, group):
-        """The ids of those of its tasks that came after the run had begun."""
-        return {task for task, in self._rows(
-            'SELECT t.id FROM groups g JOIN tasks t ON t.group_number = g.number '
-            'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
-            ' AND t.position NOT NULL AND g.name = ? AND g.batch > 1', group)}
+    def given(self, group):
+        """Its tasks as the run was given them, batch by batch: a task that had other parameters is in several."""
+        rows = self._rows('SELECT l.id, b.number, g.called, l.state FROM groups g JOIN task_list l ON l."group" = g.called '
+                          'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
+                          ' AND g.name = ? AND g.position NOT NULL ORDER BY b.number', group)
+        commands = {batch: commands_of(self._job_text(batch)) for batch in {row[1] for row in rows}}
+        return [Row(task, batch, "%s/%s" % (called, task), commands[batch][verbatim(task)], state)
+                for task, batch, called, state in rows]
+
+    def _job_text(self, batch):
+        if batch == 1:  # Each execution has it as it was then.
+            return self._rows("SELECT job_text FROM executions ORDER BY number DESC LIMIT 1")[0][0]
+        return self._rows("SELECT job_text FROM batches WHERE number = ?", batch)[0][0]
 
     def executions(self):
         return self._rows("SELECT count(*) FROM executions")[0][0]
@@ -57,7 +64,7 @@ class Journal:
                                "(SELECT max(number) FROM executions) LIMIT 1"))
 
     def tasks(self, group):
-        """What has become of its tasks, by id."""
+        """What has become of its tasks, by id: of a task with other parameters since, what it was given last."""
         found = {}
         for task, *row in self._rows(
                 'SELECT l.id, l."group", l.directory, CASE WHEN l.failure = \'\' OR l.state <> \'FAILED\' '
@@ -65,7 +72,7 @@ class Journal:
                 'FROM groups g JOIN task_list l ON l."group" = g.called '
                 'JOIN batches b ON b.number = g.batch LEFT JOIN ended e ON e.task = l.task '
                 'LEFT JOIN tracebacks x ON x.task = l.task AND x.attempt = l.attempt '
-                'WHERE ' + _OF_THE_YARD + ' AND g.name = ? AND g.position NOT NULL', group):
+                'WHERE ' + _OF_THE_YARD + ' AND g.name = ? AND g.position NOT NULL ORDER BY b.number', group):
             group_called, directory, status, message, result, traceback, warning = row
             found[task] = {"called": "%s/%s" % (group_called, task), "directory": directory, "status": status,
                            "message": message or warning or "", "traceback": traceback or "",

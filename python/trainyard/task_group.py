@@ -7,11 +7,12 @@ import os
 import re
 import sys
 
-from . import hand_over
-from .client import Task
+from . import fingerprint, hand_over
+from .client import Task, _warn_once
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _FILE_NAME_MAX = 200
+_BEFORE_FINGERPRINT = ".pickle."
 # What the yard says itself.
 _OF_THE_YARD = {"name", "tasks", "matrix", "command", "two_phase", "needs"}
 
@@ -20,7 +21,8 @@ class TaskGroup:
     """Tasks that may run in any order, and what those ask for that do not say it themselves: the keys
     of a group in a job file, with `_` for `-`, as in TaskGroup("folds", memory="2GB", max_parallel=4).
 
-    Without a name it gets one from the yard: group-1, group-2 and so on."""
+    Without a name it gets one from the yard: group-1, group-2 and so on. `fingerprint` is that of its
+    tasks that have none."""
 
     def __init__(self, name=None, tasks=(), **defaults):
         _check(defaults, "a group")
@@ -47,24 +49,44 @@ class TaskGroup:
         given = [task._options.get("id") for task in self.tasks]
         return ["task-%d" % number if each is None else str(each) for number, each in enumerate(given, 1)]
 
-    def hand_over(self, directory, job_name="job.json", without=()):
+    def fingerprints(self):
+        """Those of its tasks, in order; None for a task with a field that cannot be walked, which is reported
+        once."""
+        return [self._fingerprint(task) for task in self.tasks]
+
+    def _fingerprint(self, task):
+        try:
+            return fingerprint.of_task(task, self.defaults)
+        except fingerprint.Unknown as why:
+            _warn_once("a task of class %s is known again by its id alone: %s; give it fingerprint='...', which "
+                       "changes with its parameters" % (type(task).__name__, why))
+            return None
+
+    def hand_over(self, directory, job_name="job.json", without=(), finished=()):
         """Writes its tasks there, but for those with certain ids, each as a file that its process reads,
-        and the job file that runs them. Returns the path of the job file."""
+        and the job file that runs them. `finished`: the commands of those that stay as they are, by id.
+        Returns the path of the job file."""
         place = os.path.join(directory, _file_name(self.name))
         os.makedirs(place, exist_ok=True)
         rows = []
         for task_id, task in zip(self.ids(), self.tasks):
             if task_id in without:
                 continue
-            path = os.path.join(place, _file_name(task_id) + ".pickle")
-            hand_over.write(path, task, task_id)
             row = _keys(task._options)
-            words = [sys.executable, os.path.join(_PACKAGE, "task_process.py"), path]
-            row.update(id=_verbatim(task_id), command=[_verbatim(word) for word in words])
+            if task_id in finished:
+                command = finished[task_id]
+            else:
+                known_by = self._fingerprint(task)
+                ending = _BEFORE_FINGERPRINT + known_by if known_by else ".pickle"
+                path = os.path.join(place, _file_name(task_id) + ending)
+                hand_over.write(path, task, task_id)
+                words = [sys.executable, os.path.join(_PACKAGE, "task_process.py"), path]
+                command = [verbatim(word) for word in words]
+            row.update(id=verbatim(task_id), command=command)
             rows.append(row)
-        group = {"two-phase": True, "working-directory": _verbatim(os.getcwd())}
+        group = {"two-phase": True, "working-directory": verbatim(os.getcwd())}
         group.update(_keys(self.defaults), name=self.name, tasks=rows)
-        group["env"] = dict({"PYTHONPATH": _verbatim(_search_path())}, **group.get("env", {}))
+        group["env"] = dict({"PYTHONPATH": verbatim(_search_path())}, **group.get("env", {}))
         job = os.path.join(place, job_name)
         with open(job + ".new", "w", encoding="utf-8") as file:
             json.dump({"name": os.path.basename(os.path.dirname(directory)), "groups": [group]}, file,
@@ -79,9 +101,21 @@ def _check(options, of_what):
             raise TypeError("%r is for the yard to say, not for %s" % (name, of_what))
 
 
+def commands_of(job_text):
+    """The command of each task in a job file that hand_over() has written, by the id as it is there."""
+    return {row["id"]: row["command"] for group in json.loads(job_text)["groups"] for row in group["tasks"]}
+
+
+def fingerprint_of(command):
+    """The fingerprint of the task that a command was written for; None if it had none."""
+    _, found, known_by = command[-1].rpartition(_BEFORE_FINGERPRINT)
+    return known_by if found and "." not in known_by else None
+
+
 def _keys(options):
     """As a job file has them. What is wrong with them the program says."""
-    return {name.replace("_", "-"): _value(value) for name, value in options.items() if value is not None}
+    return {name.replace("_", "-"): _value(value) for name, value in options.items()
+            if value is not None and name != "fingerprint"}
 
 
 def _value(value):
@@ -94,7 +128,7 @@ def _value(value):
     return value if isinstance(value, (str, int, float, bool)) else str(value)
 
 
-def _verbatim(text):
+def verbatim(text):
     """What has no placeholders. `${` is none, and `{{name}}` comes out as `{name}`."""
     return re.sub(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*\}\})?",
                   lambda found: "{" + found[0] + ("}" if found[1] else ""), text)

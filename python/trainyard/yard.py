@@ -27,8 +27,8 @@ import warnings
 import weakref
 
 from . import hand_over, journal
-from .client import Task
-from .task_group import TaskGroup
+from .client import Task, _warn
+from .task_group import TaskGroup, fingerprint_of
 
 _BEGINS_WITHIN_S = 300
 _SUBMITTED_WITHIN_S = 330  # The program itself waits for 300.
@@ -36,6 +36,8 @@ _KILLED_WITHIN_S = 60
 _LOOKS_FIRST_S, _LOOKS_LAST_S = 0.005, 0.25
 _TOLD_MAX = 16000
 _SAID_OF_ONE_THAT_ENDS = (b"ended before it answered", b"is not running")
+_OPEN = ("WAITING", "RUNNING", "RETRYING")
+_NAMED_MAX = 5  # Of the tasks of a group.
 _NOT_DONE = 75  # The exit code of a run that `--resume` would go on with.
 
 
@@ -49,9 +51,9 @@ class Yard:
     however that ends.
 
     `directory`: where a run is already, it goes on: groups and tasks are known again by their names and
-    ids, and what has finished is not run again. What was begun and has not finished goes on as it was
-    given then, but for the first group, which is given anew. By default it is runs/<name>, or
-    runs/<name>-2 and so on when that is there.
+    ids, and what has finished is not run again, unless its task has other parameters now. What was begun
+    and has not finished goes on as it was given then, until its group is run; the first group is given
+    anew. By default it is runs/<name>, or runs/<name>-2 and so on when that is there.
     `settings`: those of `trainyard config show`, as {"scheduler.max-process": 4}.
     `program`: where the program is, if not on PATH.
 
@@ -69,8 +71,7 @@ class Yard:
         self._process = self._lock = None
         self._log_begins = 0
         self._closed = False
-        self._known = {}  # Groups of earlier executions, with the ids of their tasks.
-        self._groups = {}  # Those that were begun in this one, by name, each with the ids of its tasks.
+        self._groups = {}  # Those that were begun in this execution, by name.
         self._beginning = threading.Lock()
 
     def __enter__(self):
@@ -82,7 +83,8 @@ class Yard:
     def run(self, work):
         """Runs a group, or a single task, until all of it has ended, whatever becomes of its tasks; fills
         in their `result`, `status`, `message`, `traceback` and `task_dir`; returns what it was given.
-        A group may be run again when it has grown: then only what is new is begun.
+        A group may be run again when it has grown: then only what is new is begun, and what has other
+        parameters now.
 
         YardError: it could not be run, and none of it was; or the run was ended meanwhile, by somebody
         or for want of a disk. Ctrl-C ends the run with all that is in it."""
@@ -118,7 +120,7 @@ class Yard:
         done = self._ask("kill", self._rows(group)[task_id]["called"], "--run-dir", self.directory)
         if done.returncode == 0:
             return True
-        if self._rows(group)[task_id]["status"] in ("WAITING", "RUNNING", "RETRYING"):
+        if self._rows(group)[task_id]["status"] in _OPEN:
             raise YardError(_words(done.stderr))
         return False
 
@@ -143,8 +145,7 @@ class Yard:
         """Has it run; it is accepted when this returns."""
         if self._closed:
             raise YardError("the yard is closed")
-        begun, ids = self._groups.get(group.name, (group, set()))
-        if begun is not group:
+        if self._groups.get(group.name, group) is not group:
             raise ValueError("the yard has run a group %r already, and knows tasks by group and id"
                              % group.name)
         if self._process is None:
@@ -152,8 +153,8 @@ class Yard:
         elif self._process.poll() is not None:
             raise self._ended_early()
         else:
-            self._submit(group, ids)
-        self._groups[group.name] = group, ids.union(group.ids())
+            self._submit(group)
+        self._groups[group.name] = group
         for task_id, task in zip(group.ids(), group.tasks):
             task._known_as = group.name, task_id
 
@@ -161,22 +162,28 @@ class Yard:
         """Starts the program with its first group, or where a run is already so that it goes on."""
         place = self._take_directory()
         before = journal.executions_of(self.directory)
-        words, first = ["run", "--until-stdin-closes"], None
+        words = ["run", "--until-stdin-closes"]
         if before:
-            with journal.Journal(self.directory) as written:
-                self._known = written.groups()
-                first = next(iter(self._known))
-                submitted = written.submitted(first)
-            words += ["--resume", self.directory]
-            # The first group is read anew. What was submitted goes on by itself, as it was submitted.
-            words += [group.hand_over(place, without=submitted)] if group.name == first else []
+            words += ["--resume", self.directory, *self._first_again(group, place)]
         else:
             words += [group.hand_over(place), "--run-dir", self.directory]
         for name, value in _flat(self._settings):
             words += ["--set", "%s=%s" % (name, value)]
         self._launch(words, before)
-        if before and group.name != first:
+        if before:
             self._submit(group)
+
+    def _first_again(self, group, place):
+        """The job file of the run, where it begins with this group: of that it is read anew, but what has
+        finished stays as it was given. What was submitted goes on by itself, as it was submitted."""
+        with journal.Journal(self.directory) as written:
+            rows = written.given(group.name) if group.name == written.first_group() else []
+        last = {row.id: row for row in rows}
+        submitted = {row.id for row in last.values() if row.batch > 1}
+        if not rows or submitted.issuperset(group.ids()):
+            return []
+        finished = {row.id: row.command for row in last.values() if row.state == "FINISHED"}
+        return [group.hand_over(place, without=submitted, finished=finished)]
 
     def _launch(self, words, before):
         with open(self._log_path(), "ab") as log:
@@ -201,10 +208,24 @@ class Yard:
         self._process = process
         _open_yards.add(self)
 
-    def _submit(self, group, begun=()):
-        known = self._known.get(group.name, set()).union(begun)
-        if all(task_id in known for task_id in group.ids()):
-            return  # It goes on already.
+    def _submit(self, group):
+        """Has the tasks run that the run does not have yet, or has with other parameters."""
+        with journal.Journal(self.directory) as written:
+            rows = written.given(group.name)
+        last = {row.id: row for row in rows}
+        changed = {task_id for task_id, now in zip(group.ids(), group.fingerprints() if rows else [])
+                   if task_id in last and now and fingerprint_of(last[task_id].command) not in (None, now)}
+        known = set(last) - changed
+        if not known.issuperset(group.ids()):
+            self._submit_all_but(known, group)
+        if changed:
+            _warn("group %r: %d of %d tasks have other parameters than before and run again: %s" %
+                  (group.name, len(changed), len(group), _some_of(sorted(changed))))
+        for row in rows:
+            if row.state in _OPEN and (row.id in changed or row is not last[row.id]):
+                self._ask("kill", row.called, "--run-dir", self.directory)
+
+    def _submit_all_but(self, known, group):
         # The job file of the first group is read again when the run goes on: this is another.
         job = group.hand_over(os.path.join(self.directory, journal.UNDER), "more.json", known)
         done = self._ask("submit", job, "--run-dir", self.directory)
@@ -359,6 +380,10 @@ def _flat(settings, before=""):
             yield from _flat(value, before + name + ".")
         else:
             yield before + name, value if isinstance(value, str) else json.dumps(value)
+
+
+def _some_of(names):
+    return ", ".join(names[:_NAMED_MAX]) + (", ..." if len(names) > _NAMED_MAX else "")
 
 
 def _words(told):

@@ -271,6 +271,54 @@ if __name__ == "__main__":
         self.assertEqual(self.notes(), ["a0", "a1", "a2"])
         self.assertEqual(self.words("run"), {"a/a0": "FINISHED", "a (2)/a1": "FINISHED", "a (3)/a2": "FINISHED"})
 
+    PARAMETERS = """
+import enum
+class Kind(enum.Enum):
+    ADAM = 1
+    SGD = 2
+class Trial(trainyard.Task):
+    def __init__(self, number, rate):
+        super().__init__(id="trial-%d" % number)
+        self.rate, self.tags, self.kind = rate, {"fast", "small", "new"}, Kind.SGD
+    def train(self, device):
+        note("%s %g" % (self.id, self.rate))
+        if self.rate == 9:
+            at_gate()
+        return {"rate": self.rate}
+if __name__ == "__main__":
+    rates, told = json.loads(sys.argv[1]), []
+    with yard() as flow:
+        for name in json.loads(sys.argv[2]):
+            tasks = flow.run(group(name, [Trial(number, rate) for number, rate in enumerate(rates)]))
+            told.append([task.result["rate"] for task in tasks])
+    print(json.dumps(told))
+"""
+
+    def test_a_task_with_other_parameters_runs_again_and_no_other_one_does(self):
+        program = self.program(self.PARAMETERS)
+        for rates, noted in (([1, 2], ["trial-0 1", "trial-1 2"]), ([1, 2], []), ([1, 3], ["trial-1 3"]), ([1, 3], []),
+                             ([4, 5], ["trial-0 4", "trial-1 5"]), ([4, 5], [])):
+            before = self.notes()
+            output, errors = self.end_of(self.start_program("", program, json.dumps(rates), '["first", "second"]'), expect=0)
+            self.assertEqual(json.loads(output), [rates, rates], errors)
+            self.assertEqual(sorted(self.notes()[len(before):]), sorted(noted * 2))
+            told = [line for line in errors.splitlines() if "have other parameters than before and run again" in line]
+            self.assertEqual(len(told), 2 if noted and before else 0, errors)
+
+    def test_a_task_that_goes_on_with_parameters_of_before_is_killed(self):
+        os.mkfifo(self.directory / "gate")
+        path = self.program(self.PARAMETERS)
+        program = self.start_program("", path, "[1]", '["first"]')
+        self.end_of(program, expect=0)
+        program = self.start_program("", path, "[9]", '["second"]')
+        self.until("the task", lambda: "trial-0 9" in self.notes())
+        program.kill()
+        self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
+        self.assertEqual(self.run_program("", path, "[2]", '["second"]'), [[2]])
+        words = self.words("run")
+        self.assertIn(words.pop("second/trial-0"), ("KILLED", "SKIPPED"))
+        self.assertEqual(words, {"first/trial-0": "FINISHED", "second (2)/trial-0": "FINISHED"})
+
     FOREIGN = """
 class Says(trainyard.Task):
     def train(self, device):
