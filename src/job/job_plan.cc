@@ -358,7 +358,8 @@ class PlanMaker {
     return {.configuration = basis_.configuration, .capacity = basis_.capacity};
   }
 
-  /// What earlier runs have taught counts where nothing is written, and is told where it differs.
+  /// What earlier runs have taught counts where nothing is written, and is reported where it
+  /// differs.
   LearnedUse add_learned(const GroupSpec& group, model::Terms& terms) {
     if (!basis_.learned.knows(group.name)) return {};
     const std::string id(bindings_[kTaskIdSlot].value_or(""));
@@ -375,8 +376,14 @@ class PlanMaker {
       told_.see_elsewhere(group.name, known.from);
     }
     const ExpectedTask expected = basis_.learned.expected(group.name, id, basis_.here);
+    const Duration written = terms.train_expected;
     const LearnedUse use = use_learned(terms, expected, terms_basis());
-    told_.see(group.name, {.terms = terms, .expected = expected, .use = use});
+    LearnedUse told = use;
+    if (use.duration && written > Duration{0}) {
+      compared_.see(group.name, written, expected.train.value);
+      told.duration = false;
+    }
+    told_.see(group.name, {.terms = terms, .expected = expected, .use = told});
     return use;
   }
 

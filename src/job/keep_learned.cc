@@ -40,6 +40,20 @@ LearnedTask learned_from(const journal::TaskRow& row) {
           .train = row.times.train.value_or(Duration{0})};
 }
 
+/// How long a task trained before its last attempt: attempts count together where it goes on from
+/// what it has left in its checkpoint directory, and else that which ran from the start. An attempt
+/// of two phases loaded, too.
+Duration trained_before(const journal::TaskRow& row, const std::string& run_directory) {
+  if (row.earlier_attempts == Duration{0}) return Duration{0};
+  std::error_code failed;
+  const std::filesystem::directory_iterator checkpoints(
+      std::filesystem::path(run_directory) / row.directory / run::kCheckpoints, failed);
+  if (failed || checkpoints == std::filesystem::directory_iterator{}) return Duration{0};
+  const Duration loaded = row.times.load.value_or(Duration{0}) *
+                          std::max<std::int64_t>(std::int64_t{row.times.load_numbers} - 1, 0);
+  return std::max(row.earlier_attempts - loaded, Duration{0});
+}
+
 /// When the last attempt of a task was on its GPUs: one of two phases has none while it loads.
 std::optional<StayOnGpus> stay_of(const journal::TaskRow& row) {
   if (row.gpus.empty() || !row.started || !row.ended) return std::nullopt;
@@ -220,7 +234,8 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
     const bool counts = row.standing.verdict == model::Verdict::Finished && !row.edited;
     if (!counts || !batches.contains(row.batch)) return true;
     LearnedTask task = learned_from(row);
-    worth_it = worth_it || task.train >= trained_least;
+    const Duration before = trained_before(row, run_directory);
+    worth_it = worth_it || task.train + before >= trained_least;
     // One that was too quick to be seen says nothing.
     if (task.memory == Bytes{}) return true;
     const LearnedFrom from = sources->of(row);
@@ -229,6 +244,8 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
         together(sharing->measured(row.group_name, from),
                  learned.sharing(row.group_in_file, {.host = from.host, .gpus = {from.gpu}}));
     sharing->correct(task, row, cost ? cost->together() : WorkTogether{});
+    task.train += before;
+    if (task.train_least > Duration{0}) task.train_least += before;
     learned.add(row.group_in_file, row.id, task, from);
     if (cost && !row.gpus.empty()) learned.set_sharing(row.group_in_file, *cost);
     return true;

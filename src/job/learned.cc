@@ -217,7 +217,9 @@ const ExpectedTask& Learned::usual_of(Group& group, const LearnedFor& here) cons
                                   .gpu_memory = gpu_memory.percentile(),
                                   .load = load.average(),
                                   .train = train.values.empty() ? train_beside_others.least()
-                                                                : train.average()}})
+                                                                : train.average(),
+                                  .beside_others =
+                                      train.values.empty() && !train_beside_others.values.empty()}})
       .expected;
 }
 
@@ -237,14 +239,16 @@ ExpectedTask Learned::expected(std::string_view group, std::string_view id,
            .gpu_memory = {.value = taken.task.gpu_memory, .from = taken.gpu_from},
            .load = {.value = alike ? taken.task.load : Duration{0}, .from = taken.from},
            .train = {.value = alike ? train_alone(taken.task, usual.train.value) : Duration{0},
-                     .from = taken.from}};
+                     .from = taken.from},
+           .beside_others = alike && taken.task.train_least > Duration{0}};
   }
   constexpr std::size_t kMany = 100;
   const bool coarsely = of.tasks.size() > kMany;
   return {.memory = with_margin(own.memory, usual.memory, coarsely),
           .gpu_memory = with_margin(own.gpu_memory, usual.gpu_memory, coarsely),
           .load = time_expected(own.load, usual.load, coarsely),
-          .train = time_expected(own.train, usual.train, coarsely)};
+          .train = time_expected(own.train, usual.train, coarsely),
+          .beside_others = own.beside_others || usual.beside_others};
 }
 
 Learned::Taken Learned::taken_by(const Known& known) const {

@@ -90,6 +90,8 @@ struct ExpectedTask {
   Expected<Bytes> gpu_memory;
   Expected<Duration> load;
   Expected<Duration> train;
+  bool beside_others =
+      false;  ///< Tasks that shared GPUs alone have taught `train`: it may be less.
 
   friend bool operator==(const ExpectedTask&, const ExpectedTask&) = default;
 };

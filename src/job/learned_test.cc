@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -279,17 +280,39 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   EXPECT_EQ(shape(0).terms.train_expected, Duration{60'000});
   EXPECT_EQ(shape(1).terms.train_expected, Duration{600'000});
   EXPECT_EQ(shape(2).terms.request.memory, gb(4)) << "what is written counts";
-  EXPECT_EQ(shape(2).terms.train_expected, Duration{60'000});
+  EXPECT_EQ(shape(2).terms.train_expected, Duration{600'000}) << "off by more than a quarter";
   EXPECT_THAT(
       job->notes(),
       ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1:00 to "
                   "10:00, as learned from an earlier run",
-                  "group 'h': memory is 4 GB in the job file; tasks used at most 1 GB last time"));
+                  "group 'h': memory is 4 GB in the job file; tasks used at most 1 GB last time",
+                  "group 'h': duration is 1:00 in the job file; tasks took 10:00 last time; "
+                  "expecting that"));
   options.settings = {"scheduler.auto-adjust=false"};
   const auto off = Job::load(options, small_machine());
   ASSERT_TRUE(off);
   EXPECT_THAT(off->notes(), IsEmpty());
   EXPECT_EQ(off->plan().shapes[0].terms.train_expected, Duration{0});
+}
+
+TEST(Learned, OfADurationCountsWhereWhatIsWrittenIsOffByMoreThanAQuarter) {
+  const auto expected = [](std::string_view written, const LearnedTask& task) {
+    Learned learned;
+    learned.add("g", "a", task);
+    const Job job = taught_job(
+        fmt::format("groups: [{{name: g, duration: {}, tasks: [{{id: a, command: x}}]}}]", written),
+        learned.to_json(), {});
+    EXPECT_EQ(job.learned_numbers({0}).duration.has_value(),
+              job.plan().shapes[0].terms.train_expected == task.train);
+    return job.plan().shapes[0].terms.train_expected;
+  };
+  EXPECT_EQ(expected("80s", took(gb(1), 100)), Duration{80'000});
+  EXPECT_EQ(expected("79s", took(gb(1), 100)), Duration{100'000});
+  EXPECT_EQ(expected("130s", took(gb(1), 100)), Duration{130'000});
+  EXPECT_EQ(expected("134s", took(gb(1), 100)), Duration{100'000});
+  LearnedTask shared = took(gb(1), 100);
+  shared.train_least = Duration{20'000};
+  EXPECT_EQ(expected("20s", shared), Duration{20'000}) << "nobody measured it alone on its GPU";
 }
 
 TEST(Learned, OfAnotherMachineIsToldAndUsedWithCare) {

@@ -1,6 +1,7 @@
 #include "job/task_terms.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -116,9 +117,12 @@ LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const 
     if (use.gpu_memory) request.gpu_memory = with.request.gpu_memory;
   }
   terms.load_expected = expected.load.value;
-  if (terms.train_expected == Duration{0}) {
-    terms.train_expected = expected.train.value;
-    use.duration = terms.train_expected > Duration{0};
+  const Duration written = terms.train_expected;
+  const Duration measured = expected.train.value;
+  const bool known = measured > Duration{0} && (written == Duration{0} || !expected.beside_others);
+  if (known && std::chrono::abs(measured - written) * 4 > written) {
+    terms.train_expected = measured;
+    use.duration = true;
   }
   return use;
 }

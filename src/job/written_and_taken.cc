@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/time.h"
 
 namespace trainyard::job {
 
@@ -18,6 +20,13 @@ void WrittenAndTaken::see(const std::string& group, const std::string& key, Byte
   if (taken == Bytes{}) return;
   Bytes& most = seen_[{group, key, written}].most;
   most = std::max(most, taken);
+}
+
+void WrittenAndTaken::see(const std::string& group, Duration written, Duration measured) {
+  const auto [known, fresh] =
+      durations_.try_emplace({group, written}, Measured{.least = measured, .most = measured});
+  known->second.least = std::min(known->second.least, measured);
+  known->second.most = std::max(known->second.most, measured);
 }
 
 void WrittenAndTaken::raised(const std::string& group, const std::string& key, Bytes written) {
@@ -36,6 +45,15 @@ std::vector<std::string> WrittenAndTaken::notes() const {
     notes.push_back(fmt::format(
         "group '{}': {} is {} in the job file; tasks used at most {} last time{}", group, key,
         to_text(written), to_text(most), seen.raised ? "; reserving that much" : ""));
+  }
+  for (const auto& [what, measured] : durations_) {
+    const auto& [group, written] = what;
+    if (++told[{group, "duration"}] > kNotesMax) continue;
+    const std::string least = to_text(measured.least);
+    const std::string most = to_text(measured.most);
+    notes.push_back(fmt::format(
+        "group '{}': duration is {} in the job file; tasks took {} last time; expecting that",
+        group, to_text(written), least == most ? most : least + " to " + most));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;

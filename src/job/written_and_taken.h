@@ -5,9 +5,11 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time.h"
 
 namespace trainyard::job {
 
@@ -19,11 +21,14 @@ class WrittenAndTaken {
   /// Of one task; `taken` is 0 where nothing is known of it.
   void see(const std::string& group, const std::string& key, Bytes written, Bytes taken);
 
+  /// A written duration that does not count in this run, and what was measured of a task.
+  void see(const std::string& group, Duration written, Duration measured);
+
   /// What is written there does not count in this run: as much as those took is reserved.
   void raised(const std::string& group, const std::string& key, Bytes written);
 
   /// For people, one line for each number that was written: where those that say it took more, or
-  /// less than three quarters.
+  /// less than three quarters, and for each such duration.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
@@ -31,7 +36,12 @@ class WrittenAndTaken {
     Bytes most;
     bool raised = false;
   };
+  struct Measured {
+    Duration least{0};
+    Duration most{0};
+  };
   std::map<std::tuple<std::string, std::string, Bytes>, Seen> seen_;  ///< By what is written.
+  std::map<std::pair<std::string, Duration>, Measured> durations_;    ///< The same.
 };
 
 }  // namespace trainyard::job

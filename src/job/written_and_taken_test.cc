@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 
 namespace trainyard::job {
 namespace {
@@ -34,6 +35,18 @@ TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedThatItWas) {
   seen.raised("g", "memory", gb(5));
   EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is 5 GB in the job file; tasks used at "
                                         "most 6 GB last time; reserving that much"));
+}
+
+TEST(WrittenAndTaken, ReportsDurationsWithWhatIsExpectedInstead) {
+  WrittenAndTaken seen;
+  seen.see("g", Duration{3'600'000}, Duration{60'000});
+  seen.see("h", Duration{3'600'000}, Duration{90'000});
+  seen.see("h", Duration{3'600'000}, Duration{60'000});
+  EXPECT_THAT(seen.notes(),
+              ElementsAre("group 'g': duration is 1:00:00 in the job file; tasks took 1:00 last "
+                          "time; expecting that",
+                          "group 'h': duration is 1:00:00 in the job file; tasks took 1:00 to 1:30 "
+                          "last time; expecting that"));
 }
 
 TEST(WrittenAndTaken, TellsOnlyAFewOfAGroup) {
