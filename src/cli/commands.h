@@ -131,7 +131,8 @@ struct RetryOptions {
   std::string time_limit;  ///< "2h"
   bool cascade = false;    ///< And what was skipped because of them.
   bool changed =
-      false;  ///< Those alone that the job file says otherwise since, also finished ones.
+      false;           ///< Those alone that the job file says otherwise since, also finished ones.
+  bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.
   bool dry_run = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.
 };

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -35,6 +37,7 @@
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
+#include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
@@ -387,8 +390,57 @@ ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& re
   return fail(reply.text, ExitCode::TaskFailed);
 }
 
-/// The run at work takes them in.
-ExitCode ask_the_yard(const Wanted& wanted) {
+/// A checkpoint directory that a task is to begin without.
+struct SetAside {
+  std::size_t task = 0;  ///< In Wanted::tasks.
+  std::string directory;
+  std::string renamed;
+};
+
+/// Gives a task its checkpoints back. Where that fails they keep their new name, which was printed.
+void put_back(const SetAside& aside) {
+  std::error_code ignored;
+  std::filesystem::rename(aside.renamed, aside.directory, ignored);
+}
+
+/// Renames the checkpoint directories of these tasks, each to the first name that is free, as
+/// "checkpoints.2". Nothing is renamed where one of them cannot be.
+Result<std::vector<SetAside>> set_checkpoints_aside(const Wanted& wanted) {
+  std::vector<SetAside> aside;
+  std::error_code failed;
+  for (std::size_t i = 0; i < wanted.tasks.size(); ++i) {
+    const std::string directory =
+        fmt::format("{}/{}/{}", wanted.run, wanted.tasks[i].directory, run::kCheckpoints);
+    if (!std::filesystem::is_directory(directory, failed)) continue;
+    if (std::filesystem::is_empty(directory, failed)) continue;
+    int number = 1;
+    while (std::filesystem::exists(fmt::format("{}.{}", directory, number), failed)) ++number;
+    SetAside it{
+        .task = i, .directory = directory, .renamed = fmt::format("{}.{}", directory, number)};
+    std::filesystem::rename(it.directory, it.renamed, failed);
+    if (failed) {
+      for (const SetAside& each : aside) put_back(each);
+      return std::unexpected(Error{failed.message()}.in(
+          fmt::format("--fresh: '{}' cannot be renamed", seen_from_here(directory))));
+    }
+    aside.push_back(std::move(it));
+  }
+  return aside;
+}
+
+/// "'runs/sweep/train/lr=1/checkpoints' is now 'runs/sweep/train/lr=1/checkpoints.1'", line by line.
+std::string text_of(const std::vector<SetAside>& aside) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(aside.size(), kShownMax); ++i) {
+    text += fmt::format("'{}' is now '{}'\n", seen_from_here(aside[i].directory),
+                        seen_from_here(aside[i].renamed));
+  }
+  if (aside.size() > kShownMax) text += fmt::format("and {} more\n", aside.size() - kShownMax);
+  return text;
+}
+
+/// The run at work takes them in. A task that it refuses keeps its checkpoints.
+ExitCode ask_the_yard(const Wanted& wanted, const std::vector<SetAside>& aside) {
   std::vector<wire::ControlRequest> requests;
   for (wire::Retry& retry : requests_for(wanted)) requests.emplace_back(std::move(retry));
   const auto replies =
@@ -399,7 +451,11 @@ ExitCode ask_the_yard(const Wanted& wanted) {
   std::size_t taken = 0;
   for (std::size_t i = 0; i < wanted.tasks.size(); ++i) {
     const ExitCode told = tell_refused(wanted.tasks[i], (*replies)[i]);
-    if (told == ExitCode::Success) ++taken;
+    if (told == ExitCode::Success) {
+      ++taken;
+    } else if (const auto its = std::ranges::find(aside, i, &SetAside::task); its != aside.end()) {
+      put_back(*its);
+    }
     if (code == ExitCode::Success) code = told;
   }
   if (taken == 0) return code;
@@ -418,7 +474,14 @@ ExitCode retry_command(const RetryOptions& options) {
   if (!wanted) return fail(wanted.error());
   if (options.dry_run) return answer(shown(*wanted));
   sys::write_standard_error(shown(*wanted));
-  if (wanted->lives) return ask_the_yard(*wanted);
+  std::vector<SetAside> aside;
+  if (options.fresh) {
+    Result<std::vector<SetAside>> renamed = set_checkpoints_aside(*wanted);
+    if (!renamed) return fail(renamed.error());
+    aside = std::move(*renamed);
+    sys::write_standard_error(text_of(aside));
+  }
+  if (wanted->lives) return ask_the_yard(*wanted, aside);
   return run_command({.resumes = true,
                       .resume = wanted->run,
                       .command_line = options.command_line,

@@ -26,6 +26,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   in_selection(changed);
   in_selection(retry_->add_flag("--cascade", options_.cascade,
                                 "Also retry tasks that were skipped because of them"));
+  retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
   in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
                    ->type_name(value_kinds::kSize));
@@ -50,13 +51,16 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "  trainyard retry 46 :oom --gpu-memory 20GB\n"
                   "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
                   "  trainyard retry 46 --changed\n"
+                  "  trainyard retry 46/seed=3 --fresh\n"
                   "  trainyard retry sweep.yaml --dry-run\n"
                   "\n") +
       kSelectionHelp +
       "\n"
       "The tasks start over, with all their retries and the memory of the job file. An active\n"
       "run takes them in; a run that has ended is resumed in this terminal with these tasks\n"
-      "alone. If ./runs has several runs and none is active, name one: 46 :timeout.\n"
+      "alone. --fresh renames 'checkpoints' in their directories to 'checkpoints.1', '.2' and\n"
+      "so on, and deletes nothing. If ./runs has several runs and none is active, name one:\n"
+      "46 :timeout.\n"
       "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done. For a\n"
       "run that had ended they are those of 'run', for these tasks.");
 }

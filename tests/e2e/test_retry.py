@@ -110,6 +110,11 @@ class Retry(YardTest):
         self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
         self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
                       self.retry("lr=1", "--memory", "900TB", expect=1).stderr)
+        state = self.directory / "runs/job/train/lr=1/checkpoints/state"
+        state.parent.mkdir(exist_ok=True)
+        state.write_text("1")
+        self.retry("lr=1", "--memory", "900TB", "--fresh", expect=1)
+        self.assertTrue(state.exists(), "a task that is refused keeps its checkpoints")
         self.write("mended", "")
         self.assertEqual(self.retry("--cascade").stdout, "3 tasks start over with all their retries in the active run\n")
         self.until("the last", lambda: self.words()["last/report"] == "FINISHED")
@@ -137,6 +142,29 @@ groups:
         for words, told in ((["--memory", "much"], "--memory: 'much'"), (["--memory", "0"], "--memory: '0' must be more than 0"),
                             (["--time-limit", "0s"], "--time-limit: '0s' must be more than 0"), (["--time-limit", "soon"], "--time-limit: 'soon'")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
+
+    def test_fresh_begins_without_the_checkpoints_which_are_renamed(self):
+        self.job("""
+name: job
+groups:
+  - {name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: sh task.sh}]}
+""")
+        self.write("task.sh", """
+cd "$TRAINYARD_CHECKPOINT_DIR" || exit
+echo "attempt $TRAINYARD_ATTEMPT found: $(ls)" >> ../../../../../seen
+echo $TRAINYARD_ATTEMPT > state
+exit 3
+""")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertNotIn("is now", self.retry(expect=1).stderr)
+        self.assertIn("g/a: EXIT 3 after 2 attempts", self.retry("--fresh", "--dry-run", expect=0).stdout)
+        for number in (1, 2):
+            self.assertIn(f"'runs/job/g/a/checkpoints' is now 'runs/job/g/a/checkpoints.{number}'\n",
+                          self.retry("--fresh", expect=1).stderr)
+        self.assertEqual(self.text("seen").splitlines(), ["attempt 1 found: ", "attempt 2 found: state", "attempt 3 found: ",
+                                                          "attempt 4 found: "])
+        self.assertEqual([self.text(f"runs/job/g/a/checkpoints{suffix}/state") for suffix in (".1", ".2", "")],
+                         ["2\n", "3\n", "4\n"])
 
     def test_of_the_task_that_ended_its_group_takes_along_what_was_skipped_for_it(self):
         self.job("""
