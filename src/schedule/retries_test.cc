@@ -102,6 +102,25 @@ TEST(Retries, WithoutDelayOfTasksThatFailedInTheSameSecondSpreadOverOne) {
   EXPECT_THAT(commands(fails(yard, 2, at(2), 2)), ElementsAre("start 2#3 with 1 GB"));
 }
 
+TEST(Retries, OfATaskWithCheckpointsThatFailsAtOnceAsBeforeNameTheCheckpoint) {
+  Yard yard(tasks_with({.failures = 3}).checkpoints());
+  EXPECT_THAT(changes(fails(yard, 0, at(1), 1)),
+              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 4: exited with code 3", "0#2 AVAILABLE"));
+  EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
+              ElementsAre("0#2 INTERRUPT EXIT: try 3 of 4: exited with code 3; the attempt before "
+                          "failed in the same way, so the checkpoint may be the cause ('trainyard "
+                          "retry --fresh' starts without it)",
+                          "0#3 AVAILABLE"));
+  EXPECT_THAT(changes(fails(yard, 0, at(3), 3, 4)),
+              ElementsAre("0#3 INTERRUPT EXIT: try 4 of 4: exited with code 4", "0#4 AVAILABLE"))
+      << "in another way";
+  static_cast<void>(yard.started(0, at(4), 4));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(6), model::ExitedWith{4}, {}, 4)),
+      ElementsAre("0#4 EXCEPTION FAILED EXIT: exited with code 4 (try 4 of 4)", "group 0 failed"))
+      << "it had trained for a while";
+}
+
 TEST(Retries, ThatWaitLetOthersRunInTheirPlace) {
   Yard yard(PlanBuilder().tasks(2, gb(8)).retries({.failures = 1, .delay = Duration{60'000}}));
   EXPECT_THAT(commands(fails(yard, 0, at(1), 1)), ElementsAre("start 1#1 with 8 GB"));

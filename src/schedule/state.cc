@@ -224,9 +224,14 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   RankWords words = rank_words(ranks, ending, shape.terms.ranks);
   if (running.word) words.before.clear();
   ending.message = words.before + ending.message + words.after;
+  const Instant ended = std::min(event.ended.value_or(at), at);
+  const std::string again = same_failure_text(running, setback, ending.message, ended);
   const std::optional<AnotherTry> next = next_try(running, setback);
   tasks.count(task, setback, running.stage);
-  if (next) return retry(running, setback, std::move(ending), *next, at, out);
+  if (next) {
+    ending.message += again;
+    return retry(running, setback, std::move(ending), *next, at, out);
+  }
   if (out_of_memory) {
     ending.message = tries_text(running);
     if (!event.out_of_memory.empty()) {
@@ -244,8 +249,9 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   } else if (setback == Setback::CardLost && tasks[task].tries.cards_lost > kCardLostTriesMax) {
     ending.message = "its GPUs failed twice: " + ending.message;
   }
+  ending.message += again;
   if (ending.verdict == model::Verdict::Finished) {
-    learn_from(running, event.usage, std::min(event.ended.value_or(at), at));
+    learn_from(running, event.usage, ended);
     if (tasks[task].status != Status::Finished) enter(task, Status::Finished, out);
     if (is_tried_first(task)) end_trial(group, out);
     return conclude(task, Status::Exited, std::move(ending), out);

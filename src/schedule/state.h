@@ -298,6 +298,8 @@ struct Scheduler::State {
   void tell_of_last_try(const Running& running, model::Decision& out) const;
   [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
+  std::string same_failure_text(const Running& running, Setback setback, const std::string& message,
+                                Instant ended);
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
   void send_back(const Running& running, Ending ending, model::Decision& out);
   /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and with what
@@ -468,7 +470,9 @@ struct Scheduler::State {
     Instant at;
   };
   std::optional<FailedAt> last_without_delay_;  ///< The last to be retried without a delay.
-  std::vector<Instant> since_;                  ///< By group: since when its `start_after` counts.
+  /// The last message of tasks with checkpoints that failed by themselves.
+  std::map<model::TaskIndex, std::string> failed_with_;
+  std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
   /// How many tasks of a shape are in delayed_ for their first try.
   std::map<model::ShapeIndex, int> not_yet_in_;
   TaskNeeds needs_;

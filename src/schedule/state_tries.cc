@@ -118,6 +118,19 @@ std::string Scheduler::State::tries_text(const Running& running) const {
                          : "with " + tried_with(running.lack, running.promise));
 }
 
+/// What is behind the message of an attempt that failed at once, with the words of the attempt
+/// before it: where a task continues from a checkpoint, that may be the cause.
+std::string Scheduler::State::same_failure_text(const Running& running, Setback setback,
+                                                const std::string& message, Instant ended) {
+  constexpr Duration kAtOnce{1'000};
+  const model::TaskIndex task = running.key.task;
+  if (setback != Setback::Failed || !model::goes_on_where_it_was(shape_of(task).terms)) return {};
+  const std::string before = std::exchange(failed_with_[task], message);
+  if (before != message || ended - running.started > kAtOnce) return {};
+  return "; the attempt before failed in the same way, so the checkpoint may be the cause "
+         "('trainyard retry --fresh' starts without it)";
+}
+
 Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {
   if (!of_gpu) return Lack::HostMemory;
   return running.site.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
