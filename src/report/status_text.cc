@@ -328,7 +328,8 @@ std::string failed_text(const StatusView& view) {
         run::log_with_text({.stdout_path = directory + run::log_name("stdout", row.attempt),
                             .stderr_path = directory + run::log_name("stderr", row.attempt)},
                            sys::size_of_file);
-    text += fmt::format("    {}\n", plain(log));
+    // It is gone after a 'clean', and not there yet from another machine.
+    if (sys::size_of_file(log)) text += fmt::format("    {}\n", plain(log));
   }
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.failed;

@@ -1,6 +1,7 @@
 // What `trainyard status` shows, letter by letter.
 #include "report/status_text.h"
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "model/waiting.h"
 #include "report/digest.h"
 #include "report/test_rows.h"
+#include "sys/test_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -91,8 +93,20 @@ TEST(Status, ShowsALiveRun) {
             "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB\n"
             "\n"
             "failed:\n"
-            "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"
-            "    runs/mnist/train/lr=1/stderr.3.log\n");
+            "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n");
+}
+
+TEST(Status, NamesTheLogOfAFailureWhileItIsThere) {
+  const sys::TemporaryDirectory run;
+  StatusView view = view_of_a_live_run();
+  view.run_directory = run.path();
+  run.make("train");
+  run.make("train/lr=1");
+  run.write("train/lr=1/stderr.3.log", "MemoryError\n");
+  const std::string line = fmt::format("\n    {}/train/lr=1/stderr.3.log\n", run.path());
+  EXPECT_THAT(status_text(view), HasSubstr(line));
+  std::filesystem::remove(run / "train/lr=1/stderr.3.log");
+  EXPECT_THAT(status_text(view), Not(HasSubstr("stderr.3.log")));
 }
 
 TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {

@@ -204,8 +204,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
             "  eval, 1 task: waits for group 'train'\n"
             "\n"
             "failed:\n"
-            "  train/lr=1: EXIT 3 after 13.0 s: exited with code 3\n"
-            "    runs/mnist/train/lr=1/stderr.log\n");
+            "  train/lr=1: EXIT 3 after 13.0 s: exited with code 3\n");
 }
 
 TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
