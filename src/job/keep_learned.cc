@@ -217,7 +217,8 @@ Result<void> save_learned(const Learned& learned, const std::string& path) {
 }
 
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
-                          const std::string& path, Duration trained_least) {
+                          const std::string& path, Duration trained_least,
+                          const std::map<std::string, std::string>& kinds) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -229,6 +230,7 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
   if (!sharing) return std::unexpected(std::move(sharing.error()));
   // Tasks of long ago have taken all the room: it is learned anew.
   if (learned.full()) learned = {};
+  for (const auto& [group, kind] : kinds) learned.set_kind(group, kind);
   bool worth_it = false;
   Result<void> read = reader->tasks({}, [&](const journal::TaskRow& row) {
     const bool counts = row.standing.verdict == model::Verdict::Finished && !row.edited;

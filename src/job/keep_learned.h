@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -26,7 +27,9 @@ Result<void> save_learned(const Learned& learned, const std::string& path);
 /// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had
 /// finished. What is there and cannot be read is renamed to "<path>.unreadable", in the place of
 /// what had this name before. Each task of the run is read once, of however many batches.
+/// `kinds`: of groups, where they are known (Learned::set_kind()).
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
-                          const std::string& path, Duration trained_least);
+                          const std::string& path, Duration trained_least,
+                          const std::map<std::string, std::string>& kinds = {});
 
 }  // namespace trainyard::job

@@ -110,6 +110,10 @@ class Learned {
   void add(std::string_view group, std::string_view id, const LearnedTask& task,
            const LearnedFrom& from = {});
 
+  /// A group's tasks are of this kind now, as of a class: forgets what those of another kind took,
+  /// which only have the name of their group in common.
+  void set_kind(std::string_view group, std::string_view kind);
+
   /// Of a group of which a task is known; goes with it.
   void set_sharing(std::string_view group, const LearnedSharing& sharing);
   /// Nothing where nobody measured it on a machine like this one.
@@ -168,6 +172,7 @@ class Learned {
 
   /// Sums are made when they are first asked for.
   mutable std::map<std::string, Group, std::less<>> groups_;
+  std::map<std::string, std::string, std::less<>> kinds_;  ///< Of groups, where that is known.
   std::size_t tasks_ = 0;
   std::vector<LearnedFrom> sources_{LearnedFrom{}};
   std::map<LearnedFrom, std::uint32_t> numbers_{{LearnedFrom{}, 0}};

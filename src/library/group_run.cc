@@ -10,11 +10,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/fingerprint.h"
 #include "base/result.h"
@@ -67,6 +69,13 @@ std::uint64_t fingerprint_of(Task& task, const TaskGroup& group) {
   return fingerprint.value();
 }
 
+/// What tasks of a class took says nothing of those of another one.
+std::string classes_of(const TaskGroup& group) {
+  std::set<std::string> names;
+  for (const Task& task : group.tasks()) names.insert(typeid(task).name());
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
 }  // namespace
 
 GroupRun::GroupRun(ProgramRun& where, const TaskGroup& group,
@@ -114,6 +123,7 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     Result<job::Learned> learned = job::load_learned(options_.learned_path);
     if (learned) learned_ = std::move(*learned);
+    learned_.set_kind(group_.name(), classes_of(group_));
     if (!learned) ears_.note(learned.error().message);
   }
   Result<std::vector<Part>> parts = where_.parts_of(group_, tasks);
@@ -249,7 +259,8 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
     std::set<std::uint32_t> batches;
     for (const Part& part : parts_) batches.insert(part.batch);
     const Result<void> kept =
-        job::keep_learned(where_.directory(), batches, options_.learned_path, job::kTrainedLeast);
+        job::keep_learned(where_.directory(), batches, options_.learned_path, job::kTrainedLeast,
+                          {{group_.name(), classes_of(group_)}});
     if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
   }
   if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);

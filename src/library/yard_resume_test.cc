@@ -1,4 +1,5 @@
 // All groups of a yard are one run, and the same program in the same directory goes on with it.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -359,6 +360,38 @@ TEST_F(ProgramTest, KeepsWhatItHasLearnedForTheNextTime) {
   });
   ASSERT_EQ(yard.run(group).value().finished, 1);
   EXPECT_TRUE(std::filesystem::exists(beside / ".trainyard/taught.learned.json"));
+}
+
+TEST_F(ProgramTest, LearnsFromTasksOfTheSameClassesAlone) {
+  struct Other : Made {
+    using Made::Made;
+  };
+  Config learning = config();
+  ASSERT_TRUE(learning.set("scheduler.auto-adjust", "true"));
+  const auto learns = [&](const std::string& directory, bool of_another_class) {
+    auto its = options();
+    its.name = "taught";
+    its.directory = beside / directory;
+    Yard yard(learning, its);
+    TaskGroup group("g");
+    const Made::Train train = [](Made&, const Device&) {
+      ::usleep(1'200'000);  // What takes a moment teaches nothing.
+      return Json::object();
+    };
+    if (of_another_class) {
+      group.add<Other>("a", train);
+    } else {
+      group.add<Made>("a", train);
+    }
+    EXPECT_EQ(yard.run(group).value().finished, 1);
+    return std::ranges::any_of(std::exchange(notes, {}), [](const std::string& note) {
+      return note.find("as learned from") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(learns("first", false));
+  EXPECT_TRUE(learns("second", false));
+  EXPECT_FALSE(learns("third", true));
+  EXPECT_TRUE(learns("fourth", true));
 }
 
 }  // namespace
