@@ -37,9 +37,10 @@ class Journal:
 
     def given(self, group):
         """Its tasks as the run was given them, batch by batch: a task that had other parameters is in several."""
-        rows = self._rows('SELECT l.id, b.number, g.called, l.state FROM groups g JOIN task_list l ON l."group" = g.called '
-                          'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
-                          ' AND g.name = ? AND g.position NOT NULL ORDER BY b.number', group)
+        rows = self._rows(
+            'SELECT l.id, b.number, g.called, l.state FROM groups g JOIN task_list l ON l."group" = g.called '
+            'JOIN batches b ON b.number = g.batch WHERE ' + _OF_THE_YARD +
+            ' AND g.name = ? AND g.position NOT NULL ORDER BY b.number', group)
         commands = {batch: commands_of(self._job_text(batch)) for batch in {row[1] for row in rows}}
         return [Row(task, batch, "%s/%s" % (called, task), commands[batch][verbatim(task)], state)
                 for task, batch, called, state in rows]
