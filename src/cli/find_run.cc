@@ -301,12 +301,17 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   }
   const bool guessed = runs.size() > 1 && !is_active(runs.front());
   if (guessed && when_several == WhenSeveral::Refuse) {
-    return std::unexpected(
-        Error{fmt::format("several runs found: {}, {}{}; name one by its number or directory",
-                          name_of_run(runs[0].directory), name_of_run(runs[1].directory),
-                          runs.size() > 2 ? ", ..." : "")});
+    std::vector<std::string> directories;
+    for (const KnownRun& run : runs) directories.push_back(run.directory);
+    return std::unexpected(several_found(directories));
   }
   return std::move(runs.front().directory);
+}
+
+Error several_found(const std::vector<std::string>& directories) {
+  return Error{fmt::format("several runs found: {}, {}{}; name one by its number or directory",
+                           name_of_run(directories.at(0)), name_of_run(directories.at(1)),
+                           directories.size() > 2 ? ", ..." : "")};
 }
 
 Result<std::vector<std::string>> newest_and_unended_runs() {

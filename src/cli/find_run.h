@@ -40,6 +40,9 @@ enum class WhenSeveral : std::uint8_t {
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 
+/// Asks which of several runs is meant, of which it names the first two.
+Error several_found(const std::vector<std::string>& directories);
+
 /// The newest run of this directory, and behind it the others that have not ended: at work, or in
 /// the queue. An error where there is none.
 Result<std::vector<std::string>> newest_and_unended_runs();

@@ -22,6 +22,7 @@
 #include "model/ids.h"
 #include "report/task_state.h"
 #include "run/run_directory.h"
+#include "sys/files.h"
 #include "text/task_pattern.h"
 
 namespace trainyard::cli {
@@ -136,6 +137,31 @@ bool means_a_task(const std::string& run, const std::string& word, bool of_itsel
   return !tasks_meant(run, word).empty();
 }
 
+bool has_tasks_of_all(const std::string& run, const std::vector<text::TaskPattern>& patterns) {
+  return std::ranges::all_of(patterns, [&run](const text::TaskPattern& pattern) {
+    return !tasks_meant(run, pattern.text()).empty();
+  });
+}
+
+/// The run that names of tasks mean where no run is named: the one that has such tasks. `found` is
+/// that of find_run(), which stays where it has them, and for what changes tasks where it is active.
+Result<std::string> run_with_tasks(Result<std::string> found, WhenSeveral when_several,
+                                   const std::vector<text::TaskPattern>& patterns) {
+  const bool changes =
+      when_several == WhenSeveral::Refuse || when_several == WhenSeveral::RefuseLive;
+  const bool stays = found && (changes ? when_several == WhenSeveral::RefuseLive ||
+                                             sys::RunLock::holder(*found).has_value()
+                                       : has_tasks_of_all(*found, patterns));
+  if (stays) return found;
+  std::vector<std::string> runs = runs_here();
+  if (runs.size() < 2) return found;
+  std::erase_if(runs, [&](const std::string& run) { return !has_tasks_of_all(run, patterns); });
+  if (runs.size() == 1) return std::move(runs.front());
+  if (!found || !changes) return found;
+  if (runs.empty()) return std::unexpected(Error{"no run here has all of these tasks"});
+  return std::unexpected(several_found(runs));
+}
+
 /// The first word that selects no task in any run here, so that no run need be named for it.
 std::optional<std::string> word_without_meaning(const std::vector<text::TaskPattern>& patterns) {
   const std::vector<std::string> runs = runs_here();
@@ -194,6 +220,9 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   }
   if (!selections.empty()) return selections;
   Result<std::string> run = find_run(words.run_directory, words.when_several);
+  if (words.run_directory.empty() && !read.patterns.empty()) {
+    run = run_with_tasks(std::move(run), words.when_several, read.patterns);
+  }
   if (!run && words.run_directory.empty()) {
     for (const text::TaskPattern& pattern : read.patterns) {
       if (const auto number = unknown_number_in(pattern.text())) {

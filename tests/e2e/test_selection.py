@@ -53,6 +53,17 @@ class Selection(YardTest):
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
         self.assertIn("run 4 not found; ", self.trainyard("status", "4", expect=2).stderr)
 
+    def test_a_task_without_a_run_is_of_the_one_run_that_has_it(self):
+        self.run_sweep()
+        self.job("name: other\ngroups: [{name: late, cpus: 0, memory: 10MB, tasks: [{id: mine, command: 'echo mine; exit 3'}]}]\n",
+                 "other.yaml")
+        self.trainyard("run", "other.yaml", expect=1)
+        self.assertEqual(self.trainyard("logs", "mine", "--stdout", expect=0).stdout, "mine\n")
+        self.assertIn("evaluated\n", self.trainyard("logs", "all", "--stdout", expect=0).stdout, "the older run has it")
+        self.assertIn("of 'runs/other':\n  late/mine: EXIT 3", self.trainyard("retry", "mine", "--dry-run", expect=0).stdout)
+        self.assertIn("of 'runs/sweep':\n  train/lr=0.1,seed=0: EXIT 3",
+                      self.trainyard("retry", "lr=0.1,seed=0", "--dry-run", expect=0).stdout)
+
     def test_status_shows_the_tasks_that_are_named_alone(self):
         self.run_sweep()
         def shown(*words):
