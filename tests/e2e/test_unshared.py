@@ -54,11 +54,11 @@ class Code(UnsharedTest):
         self.write("runs/earlier/model", "not for there")
         self.sweep_of("  - {name: train, memory: 10MB, tasks: [{id: one, command: ./train.sh}]}\n")
         self.run_job()
+        self.until_no_agents()  # They remove what they have made, after the run has ended.
         proj = self.home("lab1") / "proj"
         self.assertEqual(sorted(path.name for path in proj.iterdir()), ["job.yaml", "src", "ssh", "ssh.lab1", "ssh.lab2", "train.sh"])
         self.assertIn(f"trained in {proj}\n", self.trainyard("logs", "one", expect=0).stdout)
         self.assertEqual(self.text("runs/sweep/train/one/model"), "word\n")
-        self.until_no_agents()
 
     def test_that_was_changed_is_brought_again_and_nothing_is_deleted_there(self):
         self.write("a.sh", "echo one\n")
