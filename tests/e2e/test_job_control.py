@@ -4,7 +4,7 @@ import shutil
 import unittest
 
 from terminal import Terminal
-from yard import SETTINGS, TRAINYARD, YardTest, alive, json, keeper_of, os, pathlib, processes_with, signal
+from yard import SETTINGS, TRAINYARD, YardTest, alive, json, keeper_of, os, processes_with, signal, state_of
 
 JOB = """
 name: job
@@ -55,13 +55,10 @@ class JobControl(YardTest):
             return set()
         return {task["id"] for task in self.status()["tasks"] if task["word"] == "RUNNING"}
 
-    def state_of(self, pid):
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
     def stop(self, shell):
         at = len(shell.shown)
         shell.type("\x1a")
-        shell.until(lambda: self.state_of(self.run_pid) == "T", "the run to be suspended")
+        shell.until(lambda: state_of(self.run_pid) == "T", "the run to be suspended")
         shell.until_shown("ready> ", after=at)
 
     def goes_on(self, name):
@@ -107,7 +104,7 @@ class JobControl(YardTest):
         for _ in range(5):
             self.stop(shell)
             shell.type("fg\r")
-            shell.until(lambda: self.state_of(self.run_pid) != "T" and shell.foreground() == self.run_pid, "the run to go on")
+            shell.until(lambda: state_of(self.run_pid) != "T" and shell.foreground() == self.run_pid, "the run to go on")
         self.stop(shell)
         shell.type("bg\r")
         self.open_gate()

@@ -4,7 +4,7 @@ people's lines, in Python, and by the client. Live in `status`, drawn in the rep
 import sys
 import unittest
 
-from yard import CLIENT, PATIENCE_S, TRAINYARD, YardTest, alive, json, os, signal, subprocess
+from yard import CLIENT, PATIENCE_S, TRAINYARD, YardTest, alive, json, os, signal, subprocess, suspend
 
 # The last steps of each, before it waits for the gate and after it.
 TASKS = {
@@ -149,7 +149,7 @@ assert [type(attempt.__enter__()) for attempt, _ in zip(trainyard.attempts(), [1
         # In its place, so that the end can come before the word.
         helper = client._Yard(socket, token, helps=True)
         self.addCleanup(helper._socket.close)
-        os.kill(yard.pid, signal.SIGSTOP)
+        suspend(yard.pid)
         self.open_gate()
         self.until("its end", lambda: not alive(int(task)))
         # The keeper has told of it by the time that another command has looked: else this shows less, and passes.

@@ -1,9 +1,8 @@
 """`trainyard parallel` as a user types it: programs as workers, what they print, how it ends, and a look at those at work."""
-import pathlib
 import signal
 
 from python_workers import BEGIN, PYTHON
-from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess
+from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess, suspend
 
 
 class Parallel(YardTest):
@@ -157,8 +156,7 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
     def test_one_that_is_suspended_is_shown_as_that(self):
         process = self.start("-n", "1", "--", "sh", "-c", "echo up; exec sleep 1000")
         self.assertIn("up", self.next_line(process.stderr))
-        process.send_signal(signal.SIGSTOP)
-        self.until("it to be suspended", lambda: "\nState:\tT" in pathlib.Path(f"/proc/{process.pid}/status").read_text())
+        suspend(process.pid)
         look, shown = (self.parallel("--status", *words).stdout for words in (["--json"], []))
         directory = str(self.directory.resolve())
         self.assertIn({"process": process.pid, "suspended": True, "directory": directory}, json.loads(look))

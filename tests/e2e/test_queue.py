@@ -3,7 +3,7 @@ import stat
 import threading
 import unittest
 
-from yard import PATIENCE_S, SETTINGS, TRAINYARD, YardTest, alive, json, os, own_mounts, pathlib, signal, subprocess
+from yard import PATIENCE_S, SETTINGS, TRAINYARD, YardTest, alive, json, os, own_mounts, pathlib, signal, subprocess, suspend
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
 # Beside other tests.
@@ -655,7 +655,7 @@ class Faults(QueueTest):
 
     def test_a_queue_that_is_suspended_is_not_waited_for(self):
         self.wait(self.command_of("true"))
-        os.kill(self.server(), signal.SIGSTOP)
+        suspend(self.server())
         done = self.trainyard("down", expect=1)
         suspended = f"your queue is suspended: 'kill -CONT {self.server()}' resumes it"
         self.assertIn(suspended, done.stderr)

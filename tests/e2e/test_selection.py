@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from yard import YardTest
+from yard import YardTest, suspend
 
 SWEEP = """
 name: sweep
@@ -245,7 +245,7 @@ class Selection(YardTest):
         self.until_file("runs/sweep/journal.db")
         self.until("the larger rate alone",
                    lambda: sorted(self.words("runs/sweep").values()) == ["FINISHED"] * 4 + ["RUNNING"] * 2)
-        os.kill(yard.pid, signal.SIGSTOP)
+        suspend(yard.pid)
         for words in (["kill", "lr=0.1"], ["hold", "*"], ["submit", "sweep.yaml", "runs/sweep"]):
             self.assertIn(f"is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {yard.pid}' resumes it",
                           self.trainyard(*words, expect=2).stderr)

@@ -211,12 +211,23 @@ def own_mounts(*more):
     raise unittest.SkipTest(f"no mount namespace can be made here: {done.stderr.strip()}")
 
 
+def state_of(pid):
+    """The state of a process, a letter as `ps` shows it; None when it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
 def alive(pid):
     """Whether a process is there and has not ended."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    return state_of(pid) not in (None, "Z", "X")
+
+
+def suspend(pid):
+    """Returns when the process is suspended: on a busy machine that is later than the signal."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until("it to be suspended", lambda: state_of(pid) == "T")
 
 
 def keeper_of(yard):
