@@ -49,11 +49,11 @@ std::vector<std::string> WrittenAndTaken::notes() const {
   for (const auto& [what, measured] : durations_) {
     const auto& [group, written] = what;
     if (++told[{group, "duration"}] > kNotesMax) continue;
-    const std::string least = to_text(measured.least);
-    const std::string most = to_text(measured.most);
+    const std::string least = trainyard::to_text(measured.least);
+    const std::string most = trainyard::to_text(measured.most);
     notes.push_back(fmt::format(
         "group '{}': duration is {} in the job file; tasks took {} last time; expecting that",
-        group, to_text(written), least == most ? most : least + " to " + most));
+        group, trainyard::to_text(written), least == most ? most : least + " to " + most));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;
