@@ -368,10 +368,10 @@ TEST_F(ProgramTest, LearnsFromTasksOfTheSameClassesAlone) {
   };
   Config learning = config();
   ASSERT_TRUE(learning.set("scheduler.auto-adjust", "true"));
-  const auto learns = [&](const std::string& directory, bool of_another_class) {
+  const auto learns = [&](const std::string& run, bool of_another_class) {
     auto its = options();
     its.name = "taught";
-    its.directory = beside / directory;
+    its.directory = beside / run;
     Yard yard(learning, its);
     TaskGroup group("g");
     const Made::Train train = [](Made&, const Device&) {
