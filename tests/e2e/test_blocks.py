@@ -316,10 +316,11 @@ groups:
     matrix: {lr: [0.1, 0.2]}
     tasks: [{command: 'sh task.sh {lr}'}]
   - {name: h, needs: g, tasks: [{id: a, memory: 10MB, cpus: 0, command: 'true'}]}
+  - {name: k, needs: [], memory: 10MB, cpus: 0, matrix: {seed: [3]}, tasks: [{command: 'sh task.sh {seed}'}]}
 """)
         self.trainyard("run", "job.yaml", expect=1)
         shown = self.shell(blocks(DOCS / "reports.md", "sh")[1])
-        self.assertIn("2 tasks of 'runs/sweep':\n", shown)
+        self.assertIn("3 tasks of 'runs/sweep':\n", shown)
         self.assertEqual(set(self.words("runs/sweep").values()), {"FINISHED"})
 
     @tries(DOCS / "reports.md", "sh", 2)
