@@ -357,12 +357,14 @@ TEST(ParallelQueues, BringAllThatWasHeldBeforeABarrierIsPassed) {
 
 /// More than answers may wait for one that does not read them.
 TEST(ParallelQueues, BringAllThatWasRetainedToOneThatListensLater) {
-  const auto result = parallel(quiet(2), [](Worker& worker) {
+  ParallelOptions options = quiet(2);
+  options.queue.bytes_max = 1 << 20;
+  const auto result = parallel(options, [](Worker& worker) {
     EventBus bus;
     worker.connect(bus);
     constexpr int kNames = 33;
     if (worker.node() == 1) {
-      const std::string filling(1 << 20, 'x');
+      const std::string filling(1 << 16, 'x');  // More than twice what a queue holds.
       for (int i = 0; i < kNames; ++i) {
         bus.emit("retained." + std::to_string(i), filling, {.here = false, .retained = true});
       }

@@ -317,7 +317,8 @@ if __name__ == "__main__":
         self.assertEqual(self.run_program("", path, "[2]", '["second"]'), [[2]])
         words = self.words("run")
         self.assertIn(words.pop("second/trial-0"), ("KILLED", "SKIPPED"))
-        self.assertEqual(words, {"first/trial-0": "FINISHED", "second (2)/trial-0": "FINISHED"})
+        # Its group has a number of its own, which depends on how far the killed yard had come.
+        self.assertRegex(json.dumps(words), r'^\{"first/trial-0": "FINISHED", "second \(\d\)/trial-0": "FINISHED"\}$')
 
     FOREIGN = """
 class Says(trainyard.Task):
