@@ -134,7 +134,7 @@ class Detach(YardTest):
         subprocess.run(["rm", "-rf", disk / "run"], check=True)
         self.assertEqual(self.detached("job.yaml", run="disk/run", expect=0).stdout, "1\n")
         self.until("the task", lambda: self.words("disk/run") == {"train/a": "RUNNING"})
-        self.assertTrue(self.task_of(disk))
+        self.until("its process", lambda: self.task_of(disk))
         fill()
         self.open_gate()
         # Its end cannot be written down: the run waits for room, and says so where it can.
