@@ -79,6 +79,7 @@ if worker.node == 1:
     worker.on("n", take)
     worker.on("trainyard.events-lost", lost)
 worker.ready()
+worker.barrier("both are ready")  # The answer to ready() may come behind the first event, where a listener waits for us.
 if worker.node == 0:
     for number in range(COUNT):
         worker.emit("n", number)
