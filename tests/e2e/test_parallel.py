@@ -59,7 +59,7 @@ class Parallel(YardTest):
 
     def test_dropped_events_are_counted_before_what_comes_after_them(self):
         self.write("worker.py", BEGIN + """
-COUNT, next_one, counted, wrong = 8000, 0, 0, []
+COUNT, next_one, counted, wrong = 20000, 0, 0, []
 sent, over = threading.Event(), threading.Event()
 def take(number):
     global next_one
