@@ -138,7 +138,7 @@ groups:
         original, copy = self.directory / "original", self.directory / "copy"
         self.job("name: m\ngroups: [{name: g, memory: 10MB, matrix: {i: 0..1}, tasks: [{command: 'sh train.sh {i}'}]}]",
                  "original/m.yaml")
-        self.write("original/trainyard.yaml", "scheduler: {train-nretry: 0}\n")
+        self.write("original/trainyard.yaml", "scheduler: {train-nretry: 1}\n")
         self.write("original/train.sh", 'echo original >> ran; test "$1" = 0')
         self.trainyard("run", "m.yaml", expect=1, cwd=original)
         shutil.copytree(original, copy)
