@@ -16,11 +16,13 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/digest.h"
 #include "report/task_state.h"
+#include "run/run_directory.h"
 #include "sys/files.h"
 #include "text/task_pattern.h"
 
@@ -34,6 +36,17 @@ text::TaskNames all_names_of(const journal::TaskRow& row) {
           .keys = row.matrix};
 }
 
+/// A run of this directory that has a task of this name.
+std::optional<std::string> run_here_with(const std::string& task) {
+  for (std::string& run : runs_here()) {
+    Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
+    if (!reader) continue;
+    const auto lookup = reader->look_up(task);
+    if (lookup && !lookup->found.empty()) return std::move(run);
+  }
+  return std::nullopt;
+}
+
 /// What somebody typed that means no task of a run.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern) {
@@ -44,6 +57,8 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   if (!known_runs(pattern).empty()) {
     text += fmt::format(" in '{}'; '{}' is a run, and only one run is allowed here",
                         seen_from_here(selection.run), pattern);
+  } else if (const auto other = run_here_with(pattern)) {
+    text += fmt::format(" in '{}'; {} has it", seen_from_here(selection.run), name_of_run(*other));
   } else if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
     for (const std::string& near : lookup->near) {
       text +=

@@ -22,6 +22,7 @@
 #include "model/ids.h"
 #include "report/task_state.h"
 #include "run/run_directory.h"
+#include "run/run_numbers.h"
 #include "sys/files.h"
 #include "text/task_pattern.h"
 
@@ -191,6 +192,15 @@ Result<void> check_not_a_task(const RunInWord& word) {
                         seen_from_here(*other), word.word)});
 }
 
+/// Whether "train/lr=0.1" is a task of the run that is meant where none is named, as its table shows
+/// the task. Such a word means the task, also where a run has the name of its group.
+bool is_task_of_group(const RunInWord& word) {
+  if (word.is_path || word.tasks.empty() || run::read_run_number(word.run)) return false;
+  const Result<std::string> current = find_run({});
+  const Result<std::string> named = find_run(word.run);
+  return current && means_a_task(*current, word.word, named && *named == *current);
+}
+
 /// One run may be named by several words: of it the tasks of any of them, or all.
 Result<void> add_selected(std::string run, const RunInWord& word, const ReadWords& read,
                           std::vector<TasksOfRun>& selections) {
@@ -207,6 +217,13 @@ Result<void> add_selected(std::string run, const RunInWord& word, const ReadWord
 }
 
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
+  if (std::ranges::all_of(read.runs, is_task_of_group)) {
+    for (const RunInWord& word : std::exchange(read.runs, {})) {
+      if (Result<void> added = add_pattern(word.word, read.patterns); !added) {
+        return std::unexpected(std::move(added.error()));
+      }
+    }
+  }
   std::vector<TasksOfRun> selections;
   for (const RunInWord& word : read.runs) {
     // Beside another one a run is meant.

@@ -141,7 +141,9 @@ class Readme(YardTest):
         begun = self.shell(detached)
         self.assertEqual(begun.returncode, 0, begun.stderr)
         self.trainyard("wait", begun.stdout.split()[-1], expect=0)
-        self.assertEqual(self.words("runs/train"), {"train/lr=0.1": "FINISHED", "train/lr=1": "FINISHED"})
+        self.assertEqual(self.words("runs/rates"), {"rates/lr=0.1": "FINISHED", "rates/lr=1": "FINISHED"})
+        # The new run has the name of no group of the sweep, so that the commands before mean the sweep's task.
+        self.assertEqual(self.shell(logs).stdout.count("epoch "), 40)
 
     def test_a_program_with_its_three_lines_has_a_result(self):
         (lines,) = blocks(ROOT / "README.md", "python")

@@ -189,6 +189,21 @@ class Selection(YardTest):
         self.assertNotIn("several runs", self.trainyard("retry", "sweep", ":oom", "--dry-run", expect=2).stderr)
         self.assertIn("would delete run 1 ('runs/sweep')", self.trainyard("clean", "sweep", "--dry-run", expect=0).stdout)
 
+    def test_a_task_as_tables_show_it_is_of_a_group_of_the_latest_run_before_a_run_of_that_name(self):
+        small = ["run", "--name", "train", "--cpus", "0", "--memory", "10MB"]
+        other = self.directory / "other"
+        other.mkdir()
+        self.trainyard(*small, "--matrix", "seed=0,1", "--", "true", cwd=other, expect=0)
+        self.run_sweep()
+        self.assertEqual(self.trainyard("logs", "train/lr=0.1,seed=0", "train/lr=0.1,seed=1", "--stdout", expect=0).stdout,
+                         "==> train/lr=0.1,seed=0 <==\nat 0.1\n\n==> train/lr=0.1,seed=1 <==\nat 0.1\n")
+        self.assertIn("'train' is ambiguous: run 1 ('other/runs/train'), and a task of run 2 ('runs/sweep')",
+                      self.trainyard("kill", "train", expect=2).stderr)
+        # A run here has the name of the group, and no such task.
+        self.trainyard(*small, "--matrix", "lr=0.1,1", "--", "true", expect=0)
+        self.assertEqual(self.trainyard("kill", "train/lr=0.1,seed=1", expect=2).stderr,
+                         "trainyard: task 'lr=0.1,seed=1' not found in 'runs/train'; run 2 ('runs/sweep') has it\n")
+
     def test_nothing_is_ended_where_a_word_means_a_run_and_a_task(self):
         self.run_sweep()
         self.run_sweep("--new")
