@@ -359,6 +359,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   forget_results_of_unfinished(table, of.status);
   of.fields = numbers_of(table);
   ResultTable averaged;
+  averaged.has_no_results = table.has_no_results;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
   averaged.columns.push_back(
       {.name = std::string(kTasksColumn), .kind = ColumnKind::Fact, .shown = {}});

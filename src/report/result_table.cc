@@ -71,8 +71,9 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
     return std::unexpected(
         Error{fmt::format("column '{}' not found (did you mean '{}'?)", name, *near)});
   }
-  return std::unexpected(
-      Error{fmt::format("column '{}' not found; use {}", name, fmt::join(names, ", "))});
+  return std::unexpected(Error{fmt::format(
+      "column '{}' not found{}; use {}", name,
+      has_no_results ? ": no task has reported a result yet" : "", fmt::join(names, ", "))});
 }
 
 void ResultRows::add(std::string_view run, journal::TaskRow row) {
@@ -140,6 +141,7 @@ ResultTable ResultRows::table() && {
         std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }
+  table.has_no_results = fields.empty();
   table.standings = std::move(standings_);
   table.rows.reserve(rows_.size());
   // What a row has becomes cells in the memory of the rows before: a table of ten thousand is not

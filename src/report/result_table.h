@@ -54,7 +54,8 @@ struct ResultTable {
   std::vector<std::string> notes;
   /// What the words of the status column stand for; empty where the table has no such column.
   std::map<std::string, model::Standing, std::less<>> standings;
-  bool thinned_out = false;  ///< Rows were left out: what is not there may be in the run.
+  bool has_no_results = false;  ///< No task has reported a result: there is no column of a field.
+  bool thinned_out = false;     ///< Rows were left out: what is not there may be in the run.
 
   static constexpr std::size_t kNotesMax = 10;
 

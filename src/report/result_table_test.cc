@@ -285,6 +285,13 @@ TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is no key of the matrix");
   EXPECT_EQ(sort_by(table, "nonsense").error().message,
             "column 'nonsense' not found; use lr, seed, status, time, acc, epochs, net");
+  ResultTable early = results_of({trained("0.1", "0", "")});
+  EXPECT_EQ(
+      sort_by(early, "-test_acc").error().message,
+      "column 'test_acc' not found: no task has reported a result yet; use lr, seed, status, time");
+  ResultTable averaged = averaged_over(std::move(early), {"seed"}).value();
+  EXPECT_EQ(sort_by(averaged, "-test_acc").error().message,
+            "column 'test_acc' not found: no task has reported a result yet; use lr, tasks, time");
 }
 
 TEST(ResultTable, IsSortedUpwardsOrDownwardsWithWhatIsMissingLast) {

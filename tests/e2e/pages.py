@@ -14,7 +14,7 @@ TRIED = ("sh", "yaml", "python", "cpp", "cmake", "sql", "console")
 GUIDES = ("install", "gpus", "waiting", "troubleshooting", "cookbook", "security", "glossary")
 # Blocks that test_docs.py tries: those of the README, the programs in Python, and the queries of the journal. Those of
 # machines are tried by test_agents.py and test_slurm.py.
-TRIED_ELSEWHERE = {(ROOT / "README.md", *block) for block in (("yaml", 0), ("console", 0), ("console", 1), ("python", 0), ("sh", 0))}
+TRIED_ELSEWHERE = {(ROOT / "README.md", *block) for block in (("yaml", 0), ("console", 0), ("console", 1), ("console", 2), ("python", 0), ("sh", 0))}
 TRIED_ELSEWHERE |= {(DOCS / "journal.md", "sql", 0)} | {(DOCS / "python.md", "python", number) for number in range(2)}
 TRIED_ELSEWHERE |= {(DOCS / "machines.md", language, number) for language, number in (*(("sh", number) for number in range(5)), *(("yaml", number) for number in range(5)))}
 
