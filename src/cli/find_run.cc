@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/console.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
@@ -33,6 +34,7 @@
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -384,22 +386,24 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
   const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
-  const bool idle = !executions->empty() && executions->back().ended;
-  if (idle && holder) {
-    return std::unexpected(Error{fmt::format("the run in '{}' has no active tasks now", run)});
+  const std::string name = name_of_run(run);
+  if (executions->empty()) return std::unexpected(Error{fmt::format("{} is not running", name)});
+  const bool ended = executions->back().ended.has_value();
+  if (!holder) {
+    return std::unexpected(Error{fmt::format(
+        "{} {}: 'trainyard status {}' shows {}", name, ended ? "has ended" : "is not running",
+        text::shell_word(seen_from_here(run)), ended ? "its tasks" : "how to resume it")});
   }
-  if (!holder || executions->empty()) {
-    return std::unexpected(Error{fmt::format("the run in '{}' is not running", run)});
-  }
+  if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});
   if (sys::is_suspended(*holder)) {
     return std::unexpected(
-        Error{fmt::format("the run in '{}' is suspended, as by Ctrl-Z, and does not respond; 'kill "
-                          "-CONT {}' resumes it",
-                          run, *holder)});
+        Error{fmt::format("{} is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {}' "
+                          "resumes it",
+                          name, *holder)});
   }
   if (executions->back().socket_path.empty()) {
-    return std::unexpected(Error{fmt::format(
-        "the run in '{}' has no control socket; the reason was printed when it started", run)});
+    return std::unexpected(Error{
+        fmt::format("{} has no control socket; the reason was printed when it started", name)});
   }
   return executions->back().socket_path;
 }

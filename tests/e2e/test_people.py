@@ -50,7 +50,8 @@ groups:
         self.assertIn("h/c will not start", self.trainyard("kill", "c", expect=0).stdout)
         self.finish(expect=1)
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})
-        self.assertIn("not running", self.trainyard("kill", "b", expect=2).stderr)
+        self.assertEqual(self.trainyard("kill", "b", expect=2).stderr,
+                         "trainyard: run 1 ('runs/job') has ended: 'trainyard status runs/job' shows its tasks\n")
 
     def test_cancel_is_another_name_of_kill_wherever_a_command_is_named(self):
         self.assertEqual(self.trainyard("help", "cancel", expect=0).stdout, self.trainyard("kill", "--help", expect=0).stdout)
@@ -146,7 +147,7 @@ class NamingARun(YardTest):
             with self.subTest(words=words):
                 self.assertIn(": exp/runs/job\n", self.trainyard("status", *words, expect=0).stdout)
                 self.assertIn("hello\n", self.trainyard("logs", "a", *words, expect=0).stdout)
-                self.assertIn("is not running", self.trainyard("kill", "a", *words, expect=2).stderr)
+                self.assertIn("has ended", self.trainyard("kill", "a", *words, expect=2).stderr)
                 self.trainyard("devices", *words, expect=0)
         for words in (["--resume", "exp/runs/job"], ["--resume", "exp/job.yaml"], ["exp/job.yaml", "--resume"],
                       ["--resume", "--run-dir", "exp/runs/job"]):

@@ -159,7 +159,7 @@ groups:
         os.killpg(yard.pid, signal.SIGKILL)
         self.end_of(yard)
         told = self.trainyard("submit", "more.yaml", "--run-dir", "runs/job", expect=2).stderr
-        self.assertIn("is not running", told)
+        self.assertIn("run 1 ('runs/job') is not running: 'trainyard status runs/job' shows how to resume it", told)
         self.assertIn("without a run, 'trainyard submit' adds to your queue", told)
 
     def test_goes_on_with_all_that_was_submitted_each_by_its_own_text(self):
