@@ -98,6 +98,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
                            .run_directory = first.paths().run_directory,
                            .current_directory = submission.current_directory,
                            .environment = submission.environment};
+  options.line_names = submission.line_names;
   options.machines = first.machines();
   options.submission = {
       .number = number, .configuration = &first.configuration(), .groups = jobs_.groups()};

@@ -2,6 +2,7 @@
 #include <expected>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -36,11 +37,13 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
   if (!here) return std::unexpected(here.error());
   std::string path = sys::absolute_path(options.job_file, *here);
   std::string text;
+  std::vector<std::string> line_names;
   if (options.words.is_command()) {
     Result<CommandJob> job = job_of_command(options.words, *here);
     if (!job) return std::unexpected(std::move(job.error()));
     path = *here + "/command.yaml";
     text = std::move(job->text);
+    line_names = std::move(job->line_names);
   } else {
     Result<std::string> read = text::read_text_file(path);
     if (!read) {
@@ -54,7 +57,8 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
                       .settings = options.settings,
                       .command_line = options.command_line,
                       .job_text = std::move(text),
-                      .environment = sys::environment()};
+                      .environment = sys::environment(),
+                      .line_names = std::move(line_names)};
 }
 
 ExitCode tell_what_was_added(const wire::ControlReply& reply, const std::string& run, bool json) {

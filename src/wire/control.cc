@@ -116,6 +116,15 @@ std::vector<std::string> split_entries(std::string_view buffer) {
   return entries;
 }
 
+std::string joined_entries(const std::vector<std::string>& entries) {
+  std::string buffer;
+  for (const std::string& entry : entries) {
+    buffer += entry;
+    buffer.push_back('\0');
+  }
+  return buffer;
+}
+
 Result<ControlRequest> submit_of(const nlohmann::json& fields,
                                  std::span<const std::string> buffers) {
   Submit submit;
@@ -129,12 +138,15 @@ Result<ControlRequest> submit_of(const nlohmann::json& fields,
   auto settings = texts_of(fields, "settings");
   if (!settings) return std::unexpected(std::move(settings.error()));
   submit.settings = std::move(*settings);
-  if (buffers.size() != 2) {
-    return std::unexpected(Error{fmt::format(
-        "a submission has 2 buffers, a job file and an environment; it has {}", buffers.size())});
+  if (buffers.size() != 2 && buffers.size() != 3) {
+    return std::unexpected(Error{
+        fmt::format("a submission has 2 buffers, a job file and an environment, or 3, with the "
+                    "options of a command; it has {}",
+                    buffers.size())});
   }
   submit.job_text = buffers[0];
   submit.environment = split_entries(buffers[1]);
+  if (buffers.size() == 3) submit.line_names = split_entries(buffers[2]);
   return submit;
 }
 
@@ -227,12 +239,9 @@ std::string to_fields(const ControlRequest& request) {
 std::vector<std::string> to_buffers(const ControlRequest& request) {
   const auto* const submit = std::get_if<Submit>(&request);
   if (submit == nullptr) return {};
-  std::string environment;
-  for (const std::string& entry : submit->environment) {
-    environment += entry;
-    environment.push_back('\0');
-  }
-  return {submit->job_text, std::move(environment)};
+  std::vector<std::string> buffers{submit->job_text, joined_entries(submit->environment)};
+  if (!submit->line_names.empty()) buffers.push_back(joined_entries(submit->line_names));
+  return buffers;
 }
 
 std::string to_fields(const ControlReply& reply) {

@@ -60,6 +60,8 @@ struct Submit {
   std::string command_line;           ///< Without secrets.
   std::string job_text;
   std::vector<std::string> environment;  ///< Of who submits it, as NAME=value.
+  /// The option behind each line of the job text of a command, which mistakes name; else empty.
+  std::vector<std::string> line_names = {};
   friend bool operator==(const Submit&, const Submit&) = default;
 };
 

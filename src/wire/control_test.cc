@@ -110,8 +110,10 @@ TEST(ControlRequest, CarriesAJobFileAndAnEnvironmentAsTheyAre) {
   const std::vector<std::string> buffers = to_buffers(submit);
   ASSERT_EQ(buffers.size(), 2U);
   EXPECT_EQ(read_request(to_fields(submit), buffers).value(), submit);
-  EXPECT_EQ(read_request(to_fields(submit)).error().message,
-            "request: a submission has 2 buffers, a job file and an environment; it has 0");
+  EXPECT_EQ(
+      read_request(to_fields(submit)).error().message,
+      "request: a submission has 2 buffers, a job file and an environment, or 3, with the options "
+      "of a command; it has 0");
   EXPECT_EQ(request_error(R"({"do":"submit","job_file":"a"})"),
             "request: 'current_directory' is missing");
   EXPECT_EQ(
@@ -119,6 +121,19 @@ TEST(ControlRequest, CarriesAJobFileAndAnEnvironmentAsTheyAre) {
           R"({"do":"submit","job_file":"a","current_directory":"/","command_line":"","settings":3})"),
       "request: 'settings': is no list");
   EXPECT_TRUE(to_buffers(Ping{}).empty());
+}
+
+TEST(ControlRequest, CarriesTheOptionBehindEachLineOfACommand) {
+  const ControlRequest submit = Submit{.job_file = "/home/me/command.yaml",
+                                       .current_directory = "/home/me",
+                                       .settings = {},
+                                       .command_line = "trainyard submit --cpus 2 -- true",
+                                       .job_text = "name: 'true'\n",
+                                       .environment = {},
+                                       .line_names = {"the command", "", "--cpus"}};
+  const std::vector<std::string> buffers = to_buffers(submit);
+  EXPECT_EQ(buffers.size(), 3U);
+  EXPECT_EQ(read_request(to_fields(submit), buffers).value(), submit);
 }
 
 TEST(ControlReply, ReplacesBadUtf8) {

@@ -73,9 +73,10 @@ constexpr FrameLimits kControlLimits{.fields_bytes_max = std::size_t{64} << 10,
                                      .buffers_bytes_max = 0,
                                      .shared_max = 0};
 
-/// Of what a person's command asks: the buffers are a job file and an environment.
+/// Of what a person's command asks: the buffers are a job file, an environment and the options of a
+/// command.
 constexpr FrameLimits kRequestLimits{.fields_bytes_max = std::size_t{64} << 10,
-                                     .buffers_max = 2,
+                                     .buffers_max = 3,
                                      .buffers_bytes_max = std::size_t{20} << 20,
                                      .shared_max = 0};
 

@@ -66,6 +66,13 @@ class Submit(YardTest):
         ((environment,),) = self.query("SELECT environment FROM batches WHERE number = 2")
         self.assertIn("very-secret", environment)
 
+    def test_a_mistake_of_a_command_names_its_option(self):
+        yard = self.holding()
+        refused = self.trainyard("submit", "--run-dir", "runs/job", "--cpus", "9000", "--", "true", expect=2).stderr
+        self.assertIn("trainyard: --cpus: group 'true': task 'true' can never run here: needs 9000 CPUs", refused)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+
     def test_ends_a_submitted_task_that_has_the_name_of_another(self):
         yard = self.holding()
         self.write("more.yaml", HOLDS)
