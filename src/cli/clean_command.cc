@@ -81,6 +81,11 @@ Result<Asked> read_asked(const CleanWords& words) {
   Asked asked{.older = {}, .options = {.only_look = words.dry_run}};
   if (!words.older.empty()) {
     const Result<Duration> older = parse_duration(words.older);
+    // Seconds or minutes, which parse_duration() proposes, would select almost all runs.
+    if (!older && parse_duration(words.older + "d")) {
+      return std::unexpected(Error{
+          fmt::format("--older: '{0}' has no unit (did you mean '{0}d' or '{0}h'?)", words.older)});
+    }
     if (!older) return std::unexpected(Error{fmt::format("--older: {}", older.error().message)});
     asked.older = *older;
   }
