@@ -17,7 +17,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
-#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
 #include "job/job.h"
@@ -171,8 +170,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     // A directory that has runs in it, as other commands take one.
     if (Result<std::string> run = find_run(options.resume, WhenSeveral::RefuseLive)) {
       options.resume = std::move(*run);
-    } else if (!exists(options.resume) &&
-               (unknown_number_in(options.resume) || find_run(options.resume))) {
+    } else if (!exists(options.resume)) {
       return std::unexpected(std::move(run.error()));
     }
   }

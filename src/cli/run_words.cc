@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/find_run.h"
 #include "cli/help_format.h"
 #include "cli/no_start_news.h"
 #include "cli/shared_words.h"
@@ -124,9 +125,11 @@ std::string wrong_with_run(const RunOptions& options) {
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(options.job_file, ignored)) {
-    return fmt::format(
-        "'{}' is a directory, not a job file; 'trainyard run --resume {}' continues the run in it",
-        options.job_file, text::shell_word(options.job_file));
+    return fmt::format("'{}' is a directory, not a job file; {}", options.job_file,
+                       find_run(options.job_file)
+                           ? fmt::format("'trainyard run --resume {}' continues the run in it",
+                                         text::shell_word(options.job_file))
+                           : std::string("name the job file in it"));
   }
   if (!options.only.empty() && options.resumes) {
     return "--only cannot be combined with --resume; to run tasks of a run that has started, use "

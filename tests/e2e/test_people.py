@@ -200,7 +200,8 @@ class NamingARun(YardTest):
         self.assertIn(": runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
 
     def test_is_told_how_where_its_directory_stands_in_the_place_of_a_job_file(self):
-        (self.directory / "runs/job").mkdir(parents=True)
+        self.job("groups: [{name: g, tasks: [{id: a, command: 'true', memory: 10MB}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
         for words in (["runs/job"], ["runs/job", "--resume"]):
             self.assertIn("'runs/job' is a directory, not a job file; 'trainyard run --resume runs/job' continues",
                           self.trainyard("run", *words, expect=2).stderr)

@@ -99,10 +99,14 @@ groups:
     def test_says_so_when_there_is_nothing_to_go_on_with(self):
         (self.directory / "empty").mkdir()
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
-        for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"], ["--resume", "missing"]):
+        for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"]):
             done = self.trainyard("run", *words, expect=2)
             self.assertIn(f"no run found in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
             self.assertIn("start one with 'trainyard run", done.stderr)
+        self.assertEqual(self.trainyard("run", "--resume", "missing", expect=2).stderr,
+                         "trainyard: no run found in 'missing': no such directory\n")
+        self.assertEqual(self.trainyard("run", "empty", expect=2).stderr,
+                         "trainyard: 'empty' is a directory, not a job file; name the job file in it\n")
         self.assertEqual(list((self.directory / "empty").iterdir()), [])
 
     def test_names_the_way_out_when_the_job_file_has_moved(self):

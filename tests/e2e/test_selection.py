@@ -103,7 +103,9 @@ class Selection(YardTest):
     def test_a_run_that_is_gone_says_where_it_was(self):
         self.run_sweep()
         os.rename(self.directory / "runs/sweep", self.directory / "runs/moved")
-        self.assertIn("run 1 not found", self.trainyard("status", "1", expect=2).stderr)
+        refused = self.trainyard("status", "1", expect=2).stderr
+        self.assertIn("run 1 not found", refused)
+        self.assertEqual(self.trainyard("run", "--resume", "1", expect=2).stderr, refused)
         self.assertIn("\nrun-dir: runs/moved\n", self.trainyard("status", "runs/moved", expect=0).stdout)
         self.assertIn("run 2: runs/sweep\n", self.run_sweep(), "another run in its place has another number")
         self.assertIn("run 1 not found; ", self.trainyard("status", "1", expect=2).stderr)
