@@ -41,11 +41,20 @@ bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
   return !row || row->started.has_value();
 }
 
-ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool started) {
+/// `task` is as it was before the kill. That it has ended meanwhile, as one that needs a killed task
+/// has, is a mistake only where it was named.
+ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task, bool started,
+              bool named) {
+  const std::string name = shown_name(task);
+  const bool waited_for_retry = task.standing.status == Status::Interrupt;
   switch (reply.outcome) {
     case wire::Outcome::Done:
-      return answer(fmt::format("{} {}\n", name, started ? "was killed" : "will not start"));
+      return answer(fmt::format("{} {}\n", name,
+                                waited_for_retry ? "will not be retried"
+                                : started        ? "was killed"
+                                                 : "will not start"));
     case wire::Outcome::NotRunning:
+      if (!named) return started ? ExitCode::Success : answer(name + " will not start\n");
       return fail(fmt::format("{} has already ended", name), ExitCode::TaskFailed);
     case wire::Outcome::NoSuchTask:
       return fail(fmt::format("the run has no task {}", name));
@@ -55,9 +64,10 @@ ExitCode tell(const wire::ControlReply& reply, const std::string& name, bool sta
   return fail(reply.text, ExitCode::TaskFailed);
 }
 
-/// All of them; the exit code is the first that is not well.
+/// All of them; the exit code is the first that is not well. `named`: those that must not have ended.
 ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
-                   const std::vector<journal::TaskRow>& tasks) {
+                   const std::vector<journal::TaskRow>& tasks,
+                   const std::set<model::TaskIndex>& named) {
   const Result<std::string> socket = socket_of_run(reader, run);
   if (!socket) return fail(socket.error());
   // It may take a while, and the yard cannot make its log short under a view that is held.
@@ -75,7 +85,8 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
   ExitCode code = ExitCode::Success;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const ExitCode told = tell((*replies)[i], shown_name(tasks[i]), has_started(reader, tasks[i]));
+    const ExitCode told = tell((*replies)[i], tasks[i], has_started(reader, tasks[i]),
+                               named.contains(tasks[i].index));
     if (code == ExitCode::Success) code = told;
   }
   return code;
@@ -120,14 +131,14 @@ ExitCode kill_command(const KillOptions& options) {
   const auto ended = [](const journal::TaskRow& task) {
     return task.standing.verdict != model::Verdict::None;
   };
-  const std::set<model::TaskIndex> named_ones = named_tasks(*selection, *tasks);
-  const bool some_live = !std::ranges::all_of(*tasks, ended);
-  if (some_live) {
-    std::erase_if(*tasks, [&](const journal::TaskRow& task) {
-      return ended(task) && !named_ones.contains(task.index);
-    });
+  std::set<model::TaskIndex> named_ones = named_tasks(*selection, *tasks);
+  if (std::ranges::all_of(*tasks, ended)) {
+    for (const journal::TaskRow& task : *tasks) named_ones.insert(task.index);
   }
-  return end_tasks(*reader, selection->run, *tasks);
+  std::erase_if(*tasks, [&](const journal::TaskRow& task) {
+    return ended(task) && !named_ones.contains(task.index);
+  });
+  return end_tasks(*reader, selection->run, *tasks, named_ones);
 }
 
 }  // namespace trainyard::cli

@@ -278,6 +278,32 @@ class Selection(YardTest):
         self.assertEqual([words[f"train/lr=0.1,seed={seed}"] for seed in (0, 1)], ["KILLED", "KILLED"])
         self.assertEqual(words["train/lr=1e-3,seed=0"], "FINISHED")
 
+    def test_a_pattern_kills_tasks_that_need_each_other_and_what_waits_for_its_retry(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: chain
+groups:
+  - name: one
+    cpus: 0
+    memory: 10MB
+    matrix: {i: [0, 1]}
+    tasks: [{command: 'test {i} = 0 && exit 3; cat gate', retries: 1, retry-delay: 1h}]
+  - name: dep
+    cpus: 0
+    memory: 10MB
+    matrix: {i: [0, 1]}
+    needs: [{group: one, match: matrix}]
+    tasks: [{command: 'true'}]
+""", "chain.yaml")
+        yard = self.start("run", "chain.yaml")
+        self.until_file("runs/chain/journal.db")
+        self.until("one waits for its retry", lambda: self.words("runs/chain").get("one/i=0") == "RETRYING"
+                   and self.words("runs/chain")["one/i=1"] == "RUNNING")
+        killed = self.trainyard("kill", "1", "*", expect=0)
+        self.assertEqual((killed.stdout, killed.stderr),
+                         ("one/i=0 will not be retried\none/i=1 was killed\ndep/i=0 will not start\ndep/i=1 will not start\n", ""))
+        self.end_of(yard, expect=1)
+
 
 if __name__ == "__main__":
     unittest.main()
