@@ -61,17 +61,18 @@ std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("
 
 std::string gpus_text(int count) { return count == 1 ? "1 GPU" : fmt::format("{} GPUs", count); }
 
-std::string hold_text(int count) {
-  return fmt::format("{} {}", tasks_text(count), count == 1 ? "holds" : "hold");
+/// ", 2 tasks hold 3 GB"; nothing where no task of this run holds any.
+std::string hold_text(int count, std::string_view what) {
+  if (count == 0) return {};
+  return fmt::format(", {} {} {}", tasks_text(count), count == 1 ? "holds" : "hold", what);
 }
 
 Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
 
 std::string memory_words(const Reason& reason, const Headroom& room) {
-  std::string words =
-      fmt::format("needs {} of memory, {} free, {} {}", to_text(reason.needs.memory),
-                  to_text(not_below_zero(room.memory_free)), hold_text(room.holders),
-                  to_text(room.memory_held));
+  std::string words = fmt::format("needs {} of memory, {} free{}", to_text(reason.needs.memory),
+                                  to_text(not_below_zero(room.memory_free)),
+                                  hold_text(room.holders, to_text(room.memory_held)));
   if (room.memory_of_others > Bytes{}) {
     words += fmt::format(", other processes use {}", to_text(room.memory_of_others));
   }
@@ -328,9 +329,9 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return fmt::format("max-parallel allows {} of its group at once",
                          tasks_text(reason.parallel_max));
     case Cause::Cpus:
-      return fmt::format("needs {}, {} of {} free, {} the others", cpus_text(reason.needs.cpus),
+      return fmt::format("needs {}, {} of {} free{}", cpus_text(reason.needs.cpus),
                          count_text(room.cpus_free), count_text(room.cpus),
-                         hold_text(room.cpu_holders)) +
+                         hold_text(room.cpu_holders, "the others")) +
              cpu_words_of_neighbours(room);
     case Cause::Memory:
       return memory_words(reason, room);

@@ -438,7 +438,10 @@ void ProgressLine::draw() {
 
 void ProgressLine::write_plain() {
   const Duration since = now_ - shown_at_;
-  const bool due = since >= (counts_ == shown_ ? kQuietMax : kPlainEvery);
+  // Why nothing at all runs is said soon, and once.
+  const bool idle = counts_.running == 0 && shown_at_ <= last_start_ &&
+                    now_ - last_start_ >= kReasonAfter && !reason_text().empty();
+  const bool due = idle || since >= (counts_ == shown_ ? kQuietMax : kPlainEvery);
   if (!due && step() <= step_shown_) return;
   options_.write(fmt::format("[{}] {}\n", to_text(now_.since_start), line()));
   count_as_shown();

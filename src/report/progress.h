@@ -54,7 +54,8 @@ class ProgressLine {
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
   static constexpr Duration kQuietMax{60'000};    ///< Elsewhere, when nothing changes.
-  /// Why tasks wait is said once nothing has started for so long.
+  /// Why tasks wait is said once nothing has started for so long; elsewhere than in a terminal also
+  /// before the next line is due where no task runs.
   static constexpr Duration kReasonAfter{5000};
 
   explicit ProgressLine(ProgressOptions options);

@@ -21,6 +21,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
@@ -332,7 +333,18 @@ TEST(ProgressLine, SaysOnWhichOfSeveralMachinesRoomIsLacking) {
                                model::HeadroomSeen{{.memory_free = gb(2)}, {1}}}});
   EXPECT_EQ(line.turn(7000, {}),
             "\r0/2 done, 1 running, 1 waiting, memory 200 MB used, 1 GB reserved, waits: on lab1: "
-            "needs 6 GB of memory, 3 GB free, 0 tasks hold 0 B\x1b[K");
+            "needs 6 GB of memory, 3 GB free\x1b[K");
+}
+
+TEST(ProgressLine, SaysSoonAndOnceInALogWhyNoTaskRuns) {
+  Line line({{.name = "train", .tasks = 1}});
+  EXPECT_EQ(line.begin(), "1 task in 1 group: 1 of train\n");
+  const model::Reason reason{.cause = model::Cause::Cpus, .needs = {.cpus = model::cpus(1)}};
+  const model::Decision waits{.changes = {model::ReasonChanged{.shape = {0}, .reason = reason},
+                                          model::HeadroomSeen{{.cpus = model::cpus(2)}}}};
+  EXPECT_EQ(line.turn(1000, waits), "");
+  EXPECT_EQ(line.turn(5000, {}), "[5.0 s] 0/1 done, 1 waiting, waits: needs 1 CPU, 0 of 2 free\n");
+  EXPECT_EQ(line.turn(20'000, {}), "");
 }
 
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {

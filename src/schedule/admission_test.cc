@@ -77,7 +77,7 @@ TEST(Scheduler, CountsWhatOthersUseBesideTheLedger) {
   const model::Decision later = yard.ended(0, at(2));
   EXPECT_THAT(commands(later), IsEmpty());
   EXPECT_EQ(changes(later).back(),
-            "shape 1: needs 5 GB of memory, 4 GB free, 0 tasks hold 0 B, other processes use 6 GB")
+            "shape 1: needs 5 GB of memory, 4 GB free, other processes use 6 GB")
       << "what the ended task had is free again";
 }
 
