@@ -192,26 +192,34 @@ ExitCode up_command(const UpOptions& options) {
   const Result<run::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});
   if (!files) return fail(files.error());
-  const Result<bool> started = serve_queue(*files, kUpWord);
+  const bool drained = files->server() && files->is_draining();
+  if (const Result<void> kept = files->set_draining(false); !kept) return fail(kept.error());
+  const Result<bool> started = serve_queue(*files, kLookWord);
   if (!started) return fail(started.error());
-  return answer(*started ? "your queue is up\n" : "your queue is already up\n");
+  return answer(*started  ? "your queue is up\n"
+                : drained ? "your queue stays up, and starts runs again\n"
+                          : "your queue is already up\n");
 }
 
 ExitCode down_command(const DownOptions& options) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return fail(files.error());
   if (!files->server()) return answer("your queue is not up\n");
-  if (const std::string why = why_nothing_begins(*files); !why.empty()) {
+  if (const std::string why = why_suspended(*files); !why.empty()) {
     return fail(why, ExitCode::TaskFailed);
   }
   const std::size_t at_work = files->numbers(QueuePlace::Begun).size();
   if (at_work > 0 && !options.drain && !options.now) {
     return fail(
         fmt::format("{} of your queue {} active, so it stays up: 'trainyard down --drain' starts "
-                    "no more runs and waits for the active ones, 'trainyard down --now' stops them",
+                    "no more runs and stops it when these have ended, 'trainyard down --now' stops "
+                    "them",
                     how_many(at_work, "run"), at_work == 1 ? "is" : "are"));
   }
-  const std::string_view word = options.now ? kNowWord : options.drain ? kDrainWord : kDownWord;
+  if (options.drain) {
+    if (const Result<void> drains = files->set_draining(true); !drains) return fail(drains.error());
+  }
+  const std::string_view word = options.now ? kNowWord : options.drain ? kLookWord : kDownWord;
   if (!sys::tell_fifo(files->words_path(), word)) {
     return fail("your queue does not listen: is it suspended?", ExitCode::TaskFailed);
   }

@@ -147,8 +147,6 @@ void QueueServer::hear() {
 }
 
 void QueueServer::hear(std::string_view word) {
-  if (word == kUpWord) drains_ = false;
-  if (word == kDrainWord) drains_ = true;
   if (word == kDownWord) over_ = over_ || at_work_.empty();
   if (word == kNowWord) end_all();
 }
@@ -162,7 +160,7 @@ void QueueServer::look() {
   looks_often_ = false;
   write_ends();
   look_at_unwatched();
-  if (drains_ || leaves_) {
+  if (leaves_ || files_.is_draining()) {
     over_ = over_ || at_work_.empty();
     return;
   }
@@ -411,6 +409,10 @@ namespace {
     sys::write_standard_error(
         fmt::format("trainyard: the queue cannot start: {}\n", log.error().message));
     std::_Exit(static_cast<int>(ExitCode::Usage));
+  }
+  // One that drained before this one began has gone.
+  if (const Result<void> begins = files.set_draining(false); !begins) {
+    note(begins.error().message);
   }
   QueueServer server(files, std::move(*lock), std::move(*words));
   departure.begun("up", *log);

@@ -26,11 +26,10 @@
 namespace trainyard::cli {
 
 // What it is told.
-constexpr std::string_view kLookWord = "look\n";    ///< Something was submitted or removed.
-constexpr std::string_view kUpWord = "up\n";        ///< It begins submissions again.
-constexpr std::string_view kDownWord = "down\n";    ///< It goes, where nothing is at work.
-constexpr std::string_view kDrainWord = "drain\n";  ///< It goes when nothing is.
-constexpr std::string_view kNowWord = "now\n";      ///< What is at work is ended, and it goes.
+constexpr std::string_view kLookWord =
+    "look\n";  ///< A submission, or whether it drains, has changed.
+constexpr std::string_view kDownWord = "down\n";  ///< It goes, where nothing is at work.
+constexpr std::string_view kNowWord = "now\n";    ///< What is at work is ended, and it goes.
 
 class QueueServer {
  public:
@@ -88,7 +87,6 @@ class QueueServer {
   std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;
   /// Of those whose end could not be written: who waits for them hears of it once it is.
   std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
-  bool drains_ = false;
   bool leaves_ = false;  ///< What is at work has been told to end.
   bool over_ = false;
   bool looks_often_ = false;  ///< Something may change that nobody tells.

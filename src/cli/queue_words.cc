@@ -49,8 +49,8 @@ QueueWords::QueueWords(CLI::App& app) {
   down_ = app.add_subcommand("down", "Stop the queue on this host");
   down_->group(command_groups::kMachine);
   constexpr const char* kActiveRuns = "Active runs";
-  CLI::Option* drain =
-      down_->add_flag("--drain", down_options_.drain, "Wait for active runs, and start no more");
+  CLI::Option* drain = down_->add_flag("--drain", down_options_.drain,
+                                       "Start no more runs; stop when the active ones have ended");
   drain->group(kActiveRuns);
   down_
       ->add_flag("--now", down_options_.now,
@@ -63,8 +63,9 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard down --drain\n"
       "  trainyard down --now\n"
       "\n"
-      "Refuses while runs are active, unless --drain or --now is given. Waiting runs stay in the\n"
-      "queue. Exit codes: 0 done, or the queue was not up; 2 runs are active, nothing was done.");
+      "Refuses while runs are active, unless --drain or --now is given. --drain returns at once;\n"
+      "'up' ends the drain. Waiting runs stay in the queue.\n"
+      "Exit codes: 0 done, or the queue was not up; 2 runs are active, nothing was done.");
 }
 
 std::optional<ExitCode> QueueWords::run() {

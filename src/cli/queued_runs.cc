@@ -167,11 +167,18 @@ std::string done_of(const LivingRun& run) {
 
 }  // namespace
 
-std::string why_nothing_begins(const run::QueueFiles& files) {
+std::string why_suspended(const run::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
-  if (!server) return "your queue is down: 'trainyard up' starts it";
-  if (!sys::is_suspended(*server)) return {};
+  if (!server || !sys::is_suspended(*server)) return {};
   return fmt::format("your queue is suspended: 'kill -CONT {}' resumes it", *server);
+}
+
+std::string why_nothing_begins(const run::QueueFiles& files) {
+  if (!files.server()) return "your queue is down: 'trainyard up' starts it";
+  if (std::string why = why_suspended(files); !why.empty()) return why;
+  if (!files.is_draining()) return {};
+  return "your queue starts no more runs and goes down when its active runs have ended: 'trainyard "
+         "up' keeps it up";
 }
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {

@@ -16,7 +16,10 @@ namespace trainyard::cli {
 /// never will. Nothing for any other.
 std::optional<Error> why_not_begun(const std::string& run_directory);
 
-/// For people: nobody serves the queue, or who does is suspended; empty where neither is so.
+/// For people: the process that serves the queue is suspended; empty where none is.
+std::string why_suspended(const run::QueueFiles& files);
+
+/// For people: nobody serves the queue, or who does is suspended or begins no more; else empty.
 std::string why_nothing_begins(const run::QueueFiles& files);
 
 /// Whether it is one that may still begin.

@@ -249,6 +249,20 @@ Result<void> QueueFiles::make(const std::string& elsewhere) const {
   return {};
 }
 
+bool QueueFiles::is_draining() const {
+  std::error_code ignored;
+  return std::filesystem::exists(draining_path(), ignored);
+}
+
+Result<void> QueueFiles::set_draining(bool draining) const {
+  if (draining) return sys::write_file_atomically(draining_path(), "");
+  std::error_code error;
+  std::filesystem::remove(draining_path(), error);
+  if (!error) return {};
+  return std::unexpected(
+      Error{fmt::format("cannot remove '{}': {}", draining_path(), error.message())});
+}
+
 std::string QueueFiles::path_of(Place place) const {
   switch (place) {
     case Place::Waiting:

@@ -104,6 +104,10 @@ class QueueFiles {
   /// Which process serves it; as RunLock::holder().
   [[nodiscard]] std::optional<std::int64_t> server() const;
 
+  /// Whether whoever serves it begins no more submissions and goes when its active runs have ended.
+  [[nodiscard]] bool is_draining() const;
+  [[nodiscard]] Result<void> set_draining(bool draining) const;
+
   /// In order.
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
@@ -120,6 +124,7 @@ class QueueFiles {
   [[nodiscard]] bool cancel(std::uint32_t number) const;
 
  private:
+  [[nodiscard]] std::string draining_path() const { return directory_ + "/draining"; }
   [[nodiscard]] std::string path_of(Place place) const;
   [[nodiscard]] std::string path_of(Place place, std::uint32_t number) const;
   [[nodiscard]] Result<void> write(Place place, std::uint32_t number,

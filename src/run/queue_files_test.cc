@@ -153,6 +153,16 @@ TEST(SubmissionMarks, AreReadAsTheyWereWrittenAndAreEmptyWhereThereIsNone) {
   EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
 }
 
+TEST_F(Queue, DrainsUntilItIsToldNotTo) {
+  EXPECT_FALSE(files_.is_draining());
+  EXPECT_TRUE(files_.set_draining(false)) << "it did not";
+  EXPECT_TRUE(files_.set_draining(true));
+  EXPECT_TRUE(files_.is_draining());
+  EXPECT_TRUE(files_.set_draining(true));
+  EXPECT_TRUE(files_.set_draining(false));
+  EXPECT_FALSE(files_.is_draining());
+}
+
 TEST(QueueFilesOfNobody, CannotBeMadeWhereThereIsAFile) {
   const sys::TemporaryDirectory place;
   ASSERT_TRUE(sys::replace_file(place / "state", "a file"));

@@ -507,6 +507,9 @@ class Ending(QueueTest):
         held = self.holds()
         self.assertIn("no more runs start", self.trainyard("down", "--drain", expect=0).stdout)
         later = self.command_of("echo later", "--name", "later")
+        drains = "your queue starts no more runs and goes down when its active runs have ended: 'trainyard up' keeps it up"
+        self.assertEqual(self.told, f"trainyard: the submission waits: {drains}\n")
+        self.assertEqual(self.living()[int(later)]["reason"], drains)
         self.open_gate()
         self.until("the end of the queue", lambda: not self.server())
         self.wait(held)
@@ -514,6 +517,16 @@ class Ending(QueueTest):
         self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue is up\n")
         self.wait(later)
         self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue is already up\n")
+
+    def test_up_ends_a_drain(self):
+        held = self.holds()
+        self.trainyard("down", "--drain", expect=0)
+        later = self.command_of("true", "--name", "later")
+        self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue stays up, and starts runs again\n")
+        self.wait(later)
+        self.open_gate()
+        self.wait(held)
+        self.assertTrue(self.server())
 
     def test_now_ends_what_runs_and_up_goes_on_with_it(self):
         held = self.holds()
