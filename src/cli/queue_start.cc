@@ -60,6 +60,11 @@ Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (const Result<void> made = files->make(elsewhere == "auto" ? "" : elsewhere); !made) {
     return std::unexpected(Error(made.error()).in("your queue"));
   }
+  if (elsewhere != "auto" && !files->is_in(elsewhere)) {
+    sys::write_standard_error(fmt::format(
+        "trainyard: yard.state={} has no effect: your queue was made in '{}' and stays there\n",
+        elsewhere, files->directory()));
+  }
   return files;
 }
 

@@ -44,6 +44,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard up\n"
       "  trainyard up --set yard.state=/var/tmp\n"
       "\n"
+      "yard.state is the directory of the queue, on a disk of this machine. It counts when the\n"
+      "queue is first made, and is permanent.\n"
       "'submit' starts the queue, too. After a reboot, runs of the queue resume and keep their\n"
       "finished tasks. Exit codes: 0 the queue is up, 2 it cannot start.");
   down_ = app.add_subcommand("down", "Stop the queue on this host");

@@ -249,6 +249,12 @@ Result<void> QueueFiles::make(const std::string& elsewhere) const {
   return {};
 }
 
+bool QueueFiles::is_in(const std::string& elsewhere) const {
+  std::error_code ignored;
+  const std::filesystem::path place = std::filesystem::canonical(directory_, ignored);
+  return std::filesystem::equivalent(place.parent_path(), elsewhere, ignored);
+}
+
 bool QueueFiles::is_draining() const {
   std::error_code ignored;
   return std::filesystem::exists(draining_path(), ignored);

@@ -98,6 +98,9 @@ class QueueFiles {
   /// place on a disk that machines share is refused.
   [[nodiscard]] Result<void> make(const std::string& elsewhere) const;
 
+  /// Whether it was made in this directory (yard.state): once it is made, it stays where it is.
+  [[nodiscard]] bool is_in(const std::string& elsewhere) const;
+
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string words_path() const { return directory_ + "/words"; }
   [[nodiscard]] std::string log_path() const { return directory_ + "/queue.log"; }

@@ -136,6 +136,8 @@ TEST_F(Queue, LiesWhereItIsToldAndStaysThere) {
   EXPECT_TRUE(fs::is_directory(other.directory() + "/waiting"));
   EXPECT_THAT(fs::read_symlink(other.directory()).string(),
               HasSubstr((place_ / "local") + "/trainyard-queue-"));
+  EXPECT_TRUE(other.is_in(place_ / "local"));
+  EXPECT_FALSE(files_.is_in(place_ / "local"));
   fs::remove_all(place_ / "local");
   EXPECT_TRUE(other.make(""));
 }

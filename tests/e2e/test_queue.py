@@ -518,6 +518,14 @@ class Ending(QueueTest):
         self.wait(later)
         self.assertEqual(self.trainyard("up", expect=0).stdout, "your queue is already up\n")
 
+    def test_up_says_that_the_queue_stays_where_it_was_made(self):
+        self.trainyard("up", expect=0)
+        other = self.directory / "other"
+        other.mkdir()
+        told = self.trainyard("up", "--set", f"yard.state={other}", expect=0)
+        self.assertEqual(told.stdout, "your queue is already up\n")
+        self.assertRegex(told.stderr, r"^trainyard: yard\.state=.*/other has no effect: your queue was made in '.*/queue' and stays there\n$")
+
     def test_up_ends_a_drain(self):
         held = self.holds()
         self.trainyard("down", "--drain", expect=0)
