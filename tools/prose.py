@@ -11,7 +11,8 @@ are skipped. A code span, a URL and, in a help, an option and text in single quo
 2. No word of WORDS is used: the table says what to write.
 3. A sentence has at most 28 words (aim at 20) and one colon, a table cell at most 15 words. Numbers are no words. The
    bold label before a list item ("**Install**: ...") is a heading.
-4. The text of an option, argument or command has at most 60 characters without "(default: x)", `run --help` 50 lines.
+4. The text of an option, argument or command has at most 60 characters without "(default: x)", each of its lines at
+   most 60 with it, `run --help` 50 lines.
 
 The exit code is 1 with findings. A sentence that several helps share is reported once.
 """
@@ -138,10 +139,10 @@ def help_texts(place, output):
             if len(line) < column or not name.endswith(" ") or name.count("[") != name.count("]"):  # The text is below.
                 name, text = line, ""
             command = re.match(r"  ([a-z][\w-]*)(, *[\w-]+)*\s*$", name)
-            is_option = re.match("  -", name) or section == "Positionals:" and re.match(r"  \S", name)
+            is_option = re.match("  -", name) or section == "Arguments:" and re.match(r"  \S", name)
             kind = "option" if is_option else f"command {command[1]}" if command else ""
             texts += [[number, kind, text]] if kind else []
-    return [Text(place, number, kind, DEFAULT.sub("", text.strip())) for number, kind, text in texts if text.strip()]
+    return [Text(place, number, kind, text.strip()) for number, kind, text in texts if text.strip()]
 
 
 def helps(program, words=(), whole=None):
@@ -193,9 +194,11 @@ def faults(text):
             yield line, sentence, colons[1].start(), "a second colon: make it two sentences"
     if text.kind == "cell" and words_in(whole) > CELL_WORDS_MAX:
         yield text.line, whole.strip(), 0, f"{words_in(whole)} words in a cell (at most {CELL_WORDS_MAX}): move the rest below the table"
-    shown = " ".join(text.text.split())
-    if text.kind.startswith(("option", "command")) and len(shown) > HELP_CHARACTERS_MAX:
-        yield text.line, shown, 0, f"{len(shown)} characters (at most {HELP_CHARACTERS_MAX}): move the rest to the end of the help"
+    if text.kind.startswith(("option", "command")):
+        about = " ".join(DEFAULT.sub("", text.text).split())
+        for shown in [about] if len(about) > HELP_CHARACTERS_MAX else text.text.splitlines():
+            if len(shown) > HELP_CHARACTERS_MAX:
+                yield text.line, shown, 0, f"{len(shown)} characters (at most {HELP_CHARACTERS_MAX}): move the rest to the end of the help"
 
 
 def findings(texts, exceptions):

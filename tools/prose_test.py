@@ -27,7 +27,7 @@ Exit codes: 0 succeeded, 1 failed.
 RUN = """Run the tasks of a job file
 Usage: trainyard run [OPTIONS] [job]
 
-Positionals:
+Arguments:
   job JOB-FILE                The job file
 
 Options:
@@ -123,9 +123,14 @@ class Rules(unittest.TestCase):
         self.assertEqual(rules(f"| {'word ' * 29}|"), ["29 words in a cell (at most 15)"])
 
     def test_the_text_of_an_option_has_at_most_60_characters_without_its_default(self):
-        self.assertEqual(rules("x" * 60 + " (default: the job file's (if any))", help_option), [])
+        self.assertEqual(rules("x" * 60 + "\n" + " " * 30 + "(default: the job file's (if any))", help_option), [])
         self.assertEqual(rules("x" * 61, help_option), ["61 characters (at most 60)"])
         self.assertEqual(rules("x" * 40 + "\n" + " " * 30 + "y" * 20, help_option), ["61 characters (at most 60)"])
+
+    def test_a_line_of_a_help_has_at_most_60_characters_with_the_default(self):
+        self.assertEqual(rules("x" * 46 + " (default: 10)", help_option), [])
+        self.assertEqual(rules("x" * 47 + " (default: 10)", help_option), ["61 characters (at most 60)"])
+        self.assertEqual(rules("x\n" + " " * 30 + "(default: " + "y" * 50 + ")", help_option), ["61 characters (at most 60)"])
 
     def test_the_text_of_a_command_has_at_most_60_characters(self):
         def command(text):
@@ -144,9 +149,9 @@ class Texts(unittest.TestCase):
 
     def test_a_help_has_texts_of_options_headings_and_paragraphs(self):
         self.assertEqual([tuple(text)[1:] for text in prose.help_texts("trainyard run --help", RUN)],
-                         [(1, "prose", "Run the tasks of a job file"), (4, "heading", "Positionals"), (5, "option", "The job file"),
+                         [(1, "prose", "Run the tasks of a job file"), (4, "heading", "Arguments"), (5, "option", "The job file"),
                           (7, "heading", "Options"), (8, "option", "Print this help message and exit"),
-                          (9, "option", "Run the selected tasks and the groups\nthat they need"),
+                          (9, "option", "Run the selected tasks and the groups\nthat they need (default: all tasks)"),
                           (11, "option", "Condition on the groups before"), (12, "option", "Cap the memory"),
                           (14, "option", "Number of processes"), (17, "heading", "Example"),
                           (20, "prose", "The run resumes\nwith --resume."), (22, "prose", "Exit codes: 0 succeeded.")])

@@ -19,7 +19,7 @@ QueueWords::QueueWords(CLI::App& app) {
       wait_
           ->add_option("run,--run-dir", wait_options_.runs,
                        "Run numbers, names, directories or job files\n"
-                       "(default: the newest here, and others here that have not ended)")
+                       "(default: all active or queued runs here, and the newest)")
           ->type_name(value_kinds::kRun)
           ->check(why_no_run_name);
   wait_->add_flag("--all,-a", wait_options_.all, "Wait for all your runs on this host")
@@ -32,8 +32,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard wait --all\n"
       "\n"
       "A name is the newest run of that name, also one that has not started.\n"
-      "Exit code of one run: that of 'trainyard run', see its help. One task: the task's own.\n"
-      "75 if the run waits in a queue that is not up.\n"
+      "Exit code of one run: that of 'trainyard run', see its help. A run of one task: the\n"
+      "exit code of the task. 75 if the run waits in a queue that is not up.\n"
       "Exit code of several runs: 1 a task failed, 75 no task failed and not all is done, 0 all\n"
       "succeeded. Without a run: the newest run's own code if all older runs succeeded.");
   up_ = app.add_subcommand("up", "Start the queue on this host");
