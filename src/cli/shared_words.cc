@@ -70,7 +70,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Share of a GPU that the task uses when alone there: 40%"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kNumber,
-     .about = "Maximum number of tasks on its GPU; 0: unlimited"},
+     .about = "Maximum number of tasks on its GPU: 1 to 32, or 0 (no limit)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kDevice,
      .about = "Device: cpu, cuda, or cuda:1"},

@@ -18,9 +18,9 @@ namespace trainyard::job {
 
 Result<int> parse_retries(std::string_view text) {
   const Result<int> count = settings::parse_count(text);
-  if (!count || *count <= schedule::kRetriesMax) return count;
-  return std::unexpected(Error{
-      fmt::format("'{}' is more than {}, the most there may be", text, schedule::kRetriesMax)});
+  if (count && *count <= schedule::kRetriesMax) return *count;
+  return std::unexpected(
+      Error{fmt::format("'{}' is not a whole number from 0 to {}", text, schedule::kRetriesMax)});
 }
 
 Result<bool> parse_retry_on(std::string_view text) {

@@ -106,9 +106,10 @@ TEST(TaskKeys, HavePlaceholdersWhereTheDocumentationSaysSo) {
 Names names_of(std::span<const std::string_view> keys) { return {keys.begin(), keys.end()}; }
 
 TEST(TaskKeys, HaveOneRangeOfPriorities) {
-  for (const std::string key : {"priority: 1001, ", "priority: -1001, ", "priority: high, "}) {
+  for (const std::string value : {"1001", "-1001", "high"}) {
+    const std::string key = fmt::format("priority: {}, ", value);
     const auto told = ElementsAre(HasSubstr(fmt::format(
-        "priority: must be a whole number between -{0} and {0}", model::kPriorityMost)));
+        "priority: '{0}' is not a whole number from -{1} to {1}", value, model::kPriorityMost)));
     EXPECT_THAT(mistakes_of(job_text(key, "")), told) << key;
     EXPECT_THAT(mistakes_of(job_text("", key)), told) << key;
   }

@@ -11,16 +11,13 @@
 
 namespace trainyard::model {
 
-Error not_a_priority() {
-  return Error{fmt::format("must be a whole number between -{0} and {0}", kPriorityMost)};
-}
-
 Result<int> parse_priority(std::string_view text) {
   int number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, number);
   if (text.empty() || status != std::errc{} || stop != end || !is_priority(number)) {
-    return std::unexpected(not_a_priority());
+    return std::unexpected(
+        Error{fmt::format("'{0}' is not a whole number from -{1} to {1}", text, kPriorityMost)});
   }
   return number;
 }

@@ -15,9 +15,6 @@ constexpr bool is_priority(std::int64_t number) {
   return number >= -kPriorityMost && number <= kPriorityMost;
 }
 
-/// "must be a whole number between -1000 and 1000"; the caller says where.
-Error not_a_priority();
-
 Result<int> parse_priority(std::string_view text);
 
 }  // namespace trainyard::model

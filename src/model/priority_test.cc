@@ -1,5 +1,6 @@
 #include "model/priority.h"
 
+#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
@@ -15,7 +16,8 @@ TEST(Priority, IsAWholeNumberBetweenItsBounds) {
        {"-1001", "1001", "1000000", "99999999999", "1.5", "", "high", "7 "}) {
     const auto priority = parse_priority(wrong);
     ASSERT_FALSE(priority) << wrong;
-    EXPECT_EQ(priority.error().message, "must be a whole number between -1000 and 1000") << wrong;
+    EXPECT_EQ(priority.error().message,
+              "'" + std::string(wrong) + "' is not a whole number from -1000 to 1000");
   }
 }
 

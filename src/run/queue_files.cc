@@ -89,9 +89,7 @@ Result<void> read_run_if(std::string_view value, model::RunIf& into) {
 
 Result<void> read_priority(std::string_view value, int& into) {
   const Result<int> priority = model::parse_priority(value);
-  if (!priority) {
-    return std::unexpected(Error{fmt::format("'priority' {}", priority.error().message)});
-  }
+  if (!priority) return std::unexpected(Error(priority.error()).in("'priority'"));
   into = *priority;
   return {};
 }

@@ -71,7 +71,7 @@ TEST(Submissions, ThatAreDamagedAreRefused) {
   EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is not a number");
   EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is not a condition");
   EXPECT_EQ(why(good + "priority=1001" + '\0'),
-            "'priority' must be a whole number between -1000 and 1000");
+            "'priority': '1001' is not a whole number from -1000 to 1000");
   EXPECT_EQ(why(good + "nothing" + '\0'), "a line has no name");
   EXPECT_TRUE(submission_from(good + "later=known" + '\0'));
 }

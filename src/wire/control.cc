@@ -86,7 +86,8 @@ Result<ControlRequest> priority_of(const nlohmann::json& fields) {
   if (!request) return std::unexpected(std::move(request.error()));
   const auto found = fields.find("priority");
   if (found == fields.end() || !says_priority(*found)) {
-    return std::unexpected(Error{fmt::format("'priority' {}", model::not_a_priority().message)});
+    return std::unexpected(Error{
+        fmt::format("'priority' must be a whole number from -{0} to {0}", model::kPriorityMost)});
   }
   request->priority = found->get<std::int32_t>();
   return *std::move(request);

@@ -55,7 +55,7 @@ TEST(ControlRequest, ToHoldToReleaseAndToGoFirstComeThroughTheFrame) {
        {R"("3")", "1.5", "1001", "-1001", "18446744073709551615", "null"}) {
     EXPECT_EQ(request_error(std::string(R"({"do":"priority","group":"a","id":"b","priority":)") +
                             std::string(wrong) + "}"),
-              "request: 'priority' must be a whole number between -1000 and 1000")
+              "request: 'priority' must be a whole number from -1000 to 1000")
         << wrong;
   }
 }

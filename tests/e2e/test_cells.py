@@ -182,7 +182,7 @@ groups:
         self.assertIn("--priority is required", self.trainyard("update", "a", expect=2).stderr)
         for words in (["update", "a", "--priority=1001"], ["run", "--dry-run", "--priority=-1001", "--", "true"],
                       ["submit", "--priority=1.5", "--", "true"]):
-            self.assertIn("priority: must be a whole number between -1000 and 1000", self.trainyard(*words, expect=2).stderr)
+            self.assertIn("is not a whole number from -1000 to 1000", self.trainyard(*words, expect=2).stderr)
         self.assertIn("unknown command 'set'", self.trainyard("set", "a", "--priority", "1", expect=2).stderr)
         self.assertIn("no task of 'runs/job' is", self.trainyard("release", expect=2).stderr)
         self.open_gate()
