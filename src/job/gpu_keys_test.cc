@@ -79,6 +79,13 @@ TEST(GpuKeys, AreNoneWhereTheyMeanSomethingToOneOfThoseThatTheyAreWrittenFor) {
               IsEmpty());
 }
 
+TEST(GpuKeys, ThatShareAGpuAreNamedAsKeysAndOptionsAre) {
+  EXPECT_THAT(in_one("gpus: 0.5"),
+              ElementsAre("sweep.yaml:4:9: group 'a': gpus: '0.5' of a GPU cannot be reserved; to "
+                          "share a GPU, set 'gpu-memory' to the memory a task needs (10GB, or "
+                          "auto), and 'max-per-gpu' to 2 to limit the number of tasks on it"));
+}
+
 TEST(GpuKeys, AreNoGpuAndMemoryOfOneNotAtOnce) {
   const std::string why =
       "gpus: 0 cannot be combined with 'gpu-memory'; to train on the CPUs, write 'device: cpu'";

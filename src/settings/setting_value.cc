@@ -185,8 +185,8 @@ Result<int> parse_gpus(std::string_view text) {
   const auto number = number_in(text);
   if (number && *number > 0 && *number < 1) {
     return std::unexpected(
-        Error{fmt::format("'{}' of a GPU cannot be reserved; to share a GPU, write the memory a "
-                          "task needs ('gpu-memory: 10GB' or 'auto'), and 'max-per-gpu: {:.0f}' to "
+        Error{fmt::format("'{}' of a GPU cannot be reserved; to share a GPU, set 'gpu-memory' to "
+                          "the memory a task needs (10GB, or auto), and 'max-per-gpu' to {:.0f} to "
                           "limit the number of tasks on it",
                           text, std::floor(1 / *number))});
   }
