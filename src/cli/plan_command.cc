@@ -42,6 +42,7 @@
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -441,8 +442,9 @@ ExitCode plan_command(const PlanOptions& options) {
   if (jobs.empty() && mistakes) {
     const ExitCode code = fail(*mistakes);
     if (wants_gpus_here(options, machine.reading.capacity, *mistakes)) {
-      sys::write_standard_error(
-          "trainyard: plan for a machine with GPUs: 'trainyard plan --gpus 1x24GB'\n");
+      sys::write_standard_error(fmt::format(
+          "trainyard: plan for a machine with GPUs: 'trainyard plan {} --gpus 1x24GB'\n",
+          text::shell_word(options.job_file)));
     }
     return code;
   }

@@ -80,7 +80,7 @@ class Plan(YardTest):
         self.job(SWEEP)
         refused = self.plan().stderr
         if "this machine has none" in refused:
-            self.assertTrue(refused.endswith("trainyard: plan for a machine with GPUs: 'trainyard plan --gpus 1x24GB'\n"), refused)
+            self.assertTrue(refused.endswith("trainyard: plan for a machine with GPUs: 'trainyard plan job.yaml --gpus 1x24GB'\n"), refused)
         self.assertNotIn("plan for a machine", self.plan("--gpus", "0", expect=2).stderr)
 
     def test_what_is_not_known_is_said(self):
