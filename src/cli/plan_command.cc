@@ -246,6 +246,13 @@ void note_where(const model::Plan& plan, std::vector<std::string>& notes) {
   if (said && std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
 
+/// "needs 1 CPU, the planned machine (0 CPUs) has 0" for a machine that options describe.
+std::string with_planned_machine(std::string message, const std::string& name) {
+  const std::size_t found = message.find(kHere);
+  if (name == kHere || found == std::string::npos) return message;
+  return message.replace(found, kHere.size(), fmt::format("the planned machine ({})", name));
+}
+
 /// A sentence behind another one, where there is one to say.
 std::string and_then(const std::string& message, const std::string& sentence) {
   return sentence.empty() ? message : fmt::format("{}. {}", message, sentence);
@@ -263,15 +270,15 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));
   if (!job) {
-    const std::string planned =
-        place.name == kHere ? "" : fmt::format("The planned machine has {}", place.name);
+    for (text::Mistake& mistake : job.error()) {
+      mistake.message = with_planned_machine(std::move(mistake.message), place.name);
+    }
     view.runs.push_back({.machine = std::move(place.name),
                          .kinds = std::move(place.kinds),
                          .run = {},
                          .why_not = and_then(job.error().front().message, place.silent)});
     for (text::Mistake& mistake : job.error()) {
       if (mistake.of_machine) mistake.message = and_then(mistake.message, place.silent);
-      if (mistake.message.contains(kHere)) mistake.message = and_then(mistake.message, planned);
     }
     return std::unexpected(std::move(job.error()));
   }

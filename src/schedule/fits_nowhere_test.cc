@@ -38,6 +38,9 @@ TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
   EXPECT_EQ(why({.cpus = model::cpus(9)}),
             "fits on none of lab1, lab2, big1: needs 9 CPUs, this machine has 8");
   EXPECT_EQ(why({.cpus = model::cpus(9)}, {machine("here")}), "needs 9 CPUs, this machine has 8");
+  model::NamedMachine empty = machine("here");
+  empty.capacity.cpus = model::cpus(0);
+  EXPECT_EQ(why({.cpus = model::cpus(1)}, {empty}), "needs 1 CPU, this machine has 0");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70)}), "")
       << "the machine with most GPUs is not the one with the largest";
 }

@@ -205,7 +205,8 @@ std::optional<std::string> never_fits(const model::Request& request, const model
                        to_text(capacity.memory), to_text(kept));
   }
   if (request.cpus > capacity.cpus) {
-    return fmt::format("needs {} CPUs, this machine has {}", model::as_number(request.cpus),
+    const double cpus = model::as_number(request.cpus);
+    return fmt::format("needs {} CPU{}, this machine has {}", cpus, cpus == 1 ? "" : "s",
                        model::as_number(capacity.cpus));
   }
   if (request.gpus == 0) return std::nullopt;

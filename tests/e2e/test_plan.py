@@ -67,9 +67,9 @@ class Plan(YardTest):
         for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "'0x4GB' is not valid; write it as in 4x24GB"),
                            (("--gpus", "2"), "--gpus: '2' does not say how much memory a GPU has (did you mean '2x24GB'?)"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
-                           (("--gpus", "0"), "needs a GPU, this machine has none"), (("--gpus", "0"), ". The planned machine has no GPU\n"),
-                           (("--gpus", "24GB", "--cpus", "0"), "CPUs, this machine has 0. The planned machine has 24GB, 0 CPUs\n"),
-                           (("--gpus", "24GB", "--memory", "1MB"), ". The planned machine has 24GB, 1MB of memory\n"),
+                           (("--gpus", "0"), "needs a GPU, the planned machine (no GPU) has none"),
+                           (("--gpus", "24GB", "--cpus", "0"), "CPUs, the planned machine (24GB, 0 CPUs) has 0\n"),
+                           (("--gpus", "24GB", "--memory", "1MB"), " of memory, the planned machine (24GB, 1MB of memory) has "),
                            (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here has 7.2 GB"),
                            (("--machines", "2x(24GB, 4 CPU s)"), "--machines: at 10 of '2x(24GB, 4 CPU s)': "),
                            (("--gpus", "24GB", "--memory", "64gb"), "--memory: ")):
