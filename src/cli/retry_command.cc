@@ -142,13 +142,17 @@ bool has_no_gpu(const journal::TaskRow& task) {
   return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
 }
 
-/// Names the first task that uses no GPU. If none of the tasks does, no GPU memory is requested.
+/// Names the first task that uses no GPU, and says how many more do not. If none of the tasks uses
+/// one, no GPU memory is requested.
 void drop_gpu_memory_without_gpu(wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
   if (with.gpu_memory_bytes == 0) return;
   const auto found = std::ranges::find_if(tasks, has_no_gpu);
   if (found == tasks.end()) return;
-  fail(fmt::format("--gpu-memory: {} uses no GPU, and is retried without one", shown_name(*found)));
-  if (std::ranges::all_of(tasks, has_no_gpu)) with.gpu_memory_bytes = 0;
+  const auto count = std::ranges::count_if(tasks, has_no_gpu);
+  const std::string verbs = count == 1 ? " uses no GPU, and is"
+                                       : fmt::format(" and {} more use no GPU, and are", count - 1);
+  fail(fmt::format("--gpu-memory: {}{} retried without one", shown_name(*found), verbs));
+  if (std::cmp_equal(count, tasks.size())) with.gpu_memory_bytes = 0;
 }
 
 /// What a run that has ended would resume with.

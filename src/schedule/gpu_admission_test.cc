@@ -212,14 +212,14 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
                            .of_gpu = true};
   const model::Decision first = yard.on(at(5), ends);
   EXPECT_EQ(changes(first).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with no GPU ('gpu-memory' "
-            "requests one)");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with no GPU reserved "
+            "('gpu-memory' reserves one)");
   EXPECT_EQ(commands(first), Texts{"start 0#2 with 1 GB"});
   yard.go(first, at(5));
   ends.key.attempt = 2;
   EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
             "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-            "(oom-retries), last with no GPU ('gpu-memory' requests one): "
+            "(oom-retries), last with no GPU reserved ('gpu-memory' reserves one): "
             "CUDA out of memory");
 }
 

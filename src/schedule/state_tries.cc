@@ -145,7 +145,7 @@ std::string Scheduler::State::tried_with(Lack lack, const model::Request& promis
     case Lack::GpuNotGiven:
       break;
   }
-  return "no GPU ('gpu-memory' requests one)";
+  return "no GPU reserved ('gpu-memory' reserves one)";
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {

@@ -61,6 +61,8 @@ class Retry(YardTest):
         shown = self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0)
         self.assertIn("--gpu-memory: train/lr=1 uses no GPU, and is retried without one", shown.stderr)
         self.assertIn("1 task of 'runs/job':\n", shown.stdout, "without 'with 1 GB on each GPU'")
+        shown = self.retry("1", "lr=1", "lr=2", "--gpu-memory", "1GB", "--dry-run", expect=0)
+        self.assertIn("--gpu-memory: train/lr=1 and 1 more use no GPU, and are retried without one\n", shown.stderr)
 
     def test_of_an_ended_run_tries_those_that_failed_and_leaves_the_others(self):
         self.trainyard("run", "job.yaml", expect=1)
