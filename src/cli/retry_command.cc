@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
@@ -61,30 +62,39 @@ struct Wanted {
   bool changed = false;  ///< They were, since they ended; some have finished.
 };
 
-Error not_more_than_zero(const std::string& option, const std::string& typed) {
-  return Error{fmt::format("{}: '{}' must be more than 0", option, typed)};
+std::string not_more_than_zero(const std::string& option, const std::string& typed) {
+  return fmt::format("{}: '{}' must be more than 0", option, typed);
 }
 
-/// The amounts that were typed.
+/// The amounts that were typed. The error has a line for each that is wrong.
 Result<wire::Retry> read_amounts(const RetryOptions& options) {
   wire::Retry with;
+  std::vector<std::string> mistakes;
   for (const auto& [option, text, member] :
        {std::tuple{"--memory", &options.memory, &wire::Retry::memory_bytes},
         std::tuple{"--gpu-memory", &options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
     if (text->empty()) continue;
     const Result<Bytes> amount = parse_bytes(*text);
-    if (!amount) return std::unexpected(Error(amount.error()).in(option));
-    if (*amount == Bytes{}) return std::unexpected(not_more_than_zero(option, *text));
-    with.*member = amount->count;
+    if (!amount) {
+      mistakes.push_back(Error(amount.error()).in(option).message);
+    } else if (*amount == Bytes{}) {
+      mistakes.push_back(not_more_than_zero(option, *text));
+    } else {
+      with.*member = amount->count;
+    }
   }
-  if (options.time_limit.empty()) return with;
-  const Result<Duration> limit = parse_duration(options.time_limit);
-  if (!limit) return std::unexpected(Error(limit.error()).in("--time-limit"));
-  if (*limit <= Duration{0}) {
-    return std::unexpected(not_more_than_zero("--time-limit", options.time_limit));
+  if (!options.time_limit.empty()) {
+    const Result<Duration> limit = parse_duration(options.time_limit);
+    if (!limit) {
+      mistakes.push_back(Error(limit.error()).in("--time-limit").message);
+    } else if (*limit <= Duration{0}) {
+      mistakes.push_back(not_more_than_zero("--time-limit", options.time_limit));
+    } else {
+      with.time_limit_ms = limit->count();
+    }
   }
-  with.time_limit_ms = limit->count();
-  return with;
+  if (mistakes.empty()) return with;
+  return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, "\n"))});
 }
 
 std::string count_of(std::size_t tasks) {

@@ -142,7 +142,8 @@ groups:
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])
         for words, told in ((["--memory", "much"], "--memory: 'much'"), (["--memory", "0"], "--memory: '0' must be more than 0"),
-                            (["--time-limit", "0s"], "--time-limit: '0s' must be more than 0"), (["--time-limit", "soon"], "--time-limit: 'soon'")):
+                            (["--time-limit", "0s"], "--time-limit: '0s' must be more than 0"), (["--time-limit", "soon"], "--time-limit: 'soon'"),
+                            (["--memory", "0", "--time-limit", "0s"], "--memory: '0' must be more than 0\n--time-limit: '0s' must be more than 0\n")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
 
     def test_fresh_begins_without_the_checkpoints_which_are_renamed(self):
