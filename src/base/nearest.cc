@@ -18,7 +18,7 @@ struct OtherName {
   std::string_view word;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 11> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
+constexpr std::array<OtherName, 14> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
                                                  {.word = "time", .ours = "time-limit"},
                                                  {.word = "walltime", .ours = "time-limit"},
                                                  {.word = "mem", .ours = "memory"},
@@ -27,6 +27,9 @@ constexpr std::array<OtherName, 11> kOtherNames{{{.word = "timeout", .ours = "ti
                                                  {.word = "chdir", .ours = "working-directory"},
                                                  {.word = "environment", .ours = "env"},
                                                  {.word = "cmd", .ours = "command"},
+                                                 {.word = "retry", .ours = "retries"},
+                                                 {.word = "preempt", .ours = "preemptible"},
+                                                 {.word = "force", .ours = "now"},
                                                  {.word = "depends-on", .ours = "needs"},
                                                  {.word = "dependencies", .ours = "needs"}}};
 

@@ -23,11 +23,12 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
 TEST(Nearest, CountsASwapOfNeighboursOnce) { EXPECT_EQ(nearest("di", kKeys), "id"); }
 
 TEST(Nearest, KnowsWhatOtherToolsCallIt) {
-  constexpr std::array<std::string_view, 4> kOptions{"--name", "--time-limit", "--memory",
-                                                     "--cpus"};
+  constexpr std::array<std::string_view, 6> kOptions{"--name", "--time-limit", "--memory",
+                                                     "--cpus", "--retries",    "--retry-on"};
   EXPECT_EQ(nearest("--time", kOptions), "--time-limit") << "and not --name, which is nearer";
   EXPECT_EQ(nearest("--timeout", kOptions), "--time-limit");
   EXPECT_EQ(nearest("--mem", kOptions), "--memory");
+  EXPECT_EQ(nearest("--retry", kOptions), "--retries") << "and not --retry-on, which is nearer";
   EXPECT_EQ(nearest("mem", kKeys), "memory");
   EXPECT_EQ(nearest("depends-on", kKeys), "needs");
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";

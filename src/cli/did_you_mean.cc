@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "job/program_as_job.h"
 
 namespace trainyard::cli {
 namespace {
@@ -34,10 +36,25 @@ bool takes_values(const CLI::App& app) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
+/// The only one of them that `begin` begins.
+std::optional<std::string_view> completed(std::string_view begin,
+                                          const std::vector<std::string_view>& candidates) {
+  std::optional<std::string_view> found;
+  for (const std::string_view candidate : candidates) {
+    if (!candidate.starts_with(begin)) continue;
+    if (found) return std::nullopt;
+    found = candidate;
+  }
+  return found;
+}
+
 std::string unknown(std::string_view what, std::string_view word,
                     const std::vector<std::string>& right, std::string_view command) {
   const std::vector<std::string_view> candidates(right.begin(), right.end());
-  const auto near = nearest(word, candidates);
+  const bool is_short = word.starts_with('-') && !word.starts_with("--");
+  const std::string begin = (is_short ? "-" : "") + std::string(word);
+  std::optional<std::string_view> near = nearest(word, candidates);
+  if (!near) near = completed(begin, candidates);
   return near ? fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near)
               : fmt::format("unknown {} '{}'; '{} --help' lists them", what, word, command);
 }
@@ -97,6 +114,14 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       }
       const std::vector<std::string_view> near(names.begin(), names.end());
       if (takes_values(*here) && !nearest(word, near)) continue;
+      const std::vector<std::string> options = options_of(*here);
+      if (const std::string option = fmt::format("--{}", word);
+          std::ranges::find(options, option) != options.end()) {
+        return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
+      }
+      if (here == &app && job::is_named_as_job(std::string(word))) {
+        return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);
+      }
       return unknown("command", word, names, command);
     }
     here = *next;

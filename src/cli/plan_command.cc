@@ -84,6 +84,10 @@ Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
     }
     memory = text.substr(times + 1);
   }
+  if (memory.empty()) {
+    return std::unexpected(
+        Error{fmt::format("--gpus: '{}' is not valid; write it as in 4x24GB", text)});
+  }
   const Result<Bytes> each = parse_bytes(memory);
   if (!each) return std::unexpected(Error{fmt::format("--gpus: {}", each.error().message)});
   return made_up_gpus(std::vector<Bytes>(static_cast<std::size_t>(count), *each));

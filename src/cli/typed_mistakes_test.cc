@@ -104,6 +104,19 @@ TEST_F(TypedMistakes, NameTheNearestWord) {
   EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
 }
 
+TEST_F(TypedMistakes, CompleteAWordThatBeginsOneName) {
+  EXPECT_EQ(mistake_in({"conf"}), "unknown command 'conf' (did you mean 'config'?)");
+  EXPECT_EQ(mistake_in({"--hel"}), "unknown option '--hel' (did you mean '--help'?)");
+  EXPECT_EQ(mistake_in({"config", "-H"}),
+            "unknown option '-H'; 'trainyard config --help' lists them");
+}
+
+TEST_F(TypedMistakes, ProposeTheOptionAndTheCommandForAJobFile) {
+  EXPECT_EQ(mistake_in({"help"}), "unknown command 'help' (did you mean '--help'?)");
+  EXPECT_EQ(mistake_in({"sweep.yaml"}),
+            "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)");
+}
+
 TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--timeout", "3h"}),
             "unknown option '--timeout' (did you mean '--time-limit'?)");

@@ -320,6 +320,10 @@ groups:
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
         for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
+                              (["version"], "unknown command 'version' (did you mean '--version'?)"),
+                              (["-v"], "unknown option '-v' (did you mean '--version'?)"),
+                              (["stat"], "unknown command 'stat' (did you mean 'status'?)"),
+                              (["sweep.yaml"], "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)"),
                               (["--verison"], "unknown option '--verison' (did you mean '--version'?)"),
                               (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun' (did you mean '--dry-run'?)"),
                               (["run", "--json=x", "--sett=a=b"], "unknown option '--sett' (did you mean '--set'?)"),
