@@ -163,7 +163,7 @@ std::string groups_of(const job::Learned& learned) {
   std::string text;
   for (const std::string& name : names)
     text += fmt::format("{}'{}'", text.empty() ? "" : ", ", name);
-  return text.empty() ? "nothing is learned of any" : "something is learned of " + text;
+  return text.empty() ? "no group has any" : "groups that have some: " + text;
 }
 
 }  // namespace
@@ -191,14 +191,14 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   for (const std::string& what : options.what) {
     const std::size_t forgotten = forget_one(kept, what);
     if (forgotten == 0) {
-      return fail(fmt::format("nothing is learned of '{}' of {}, and nothing was forgotten; {}",
-                              what, *job_file, groups_of(kept)),
+      return fail(fmt::format("no learned estimates of '{}' in {}, nothing was deleted; {}", what,
+                              *job_file, groups_of(kept)),
                   ExitCode::TaskFailed);
     }
     count += forgotten;
   }
   if (count == 0 && !unreadable) {
-    return fail(fmt::format("nothing is learned of {}", *job_file), ExitCode::TaskFailed);
+    return fail(fmt::format("no learned estimates in {}", *job_file), ExitCode::TaskFailed);
   }
   if (const Result<void> saved = job::save_learned(kept, kept_in); !saved) {
     return fail(saved.error(), ExitCode::TaskFailed);

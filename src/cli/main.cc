@@ -415,7 +415,7 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
 }
 
 ExitCode main(int argc, const char* const* argv) {
-  CLI::App app{"Run many training tasks on the machines you have"};
+  CLI::App app{"Run many training tasks on one machine or several"};
   app.formatter(help_format());
   app.name("trainyard");
   app.set_version_flag("--version", kProgram);

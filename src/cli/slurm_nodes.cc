@@ -50,9 +50,9 @@ bool inside_slurm() { return sys::variable(kNodeList).has_value(); }
 Result<run::GrantedNodes> slurm_nodes() {
   if (!inside_slurm()) {
     return std::unexpected(
-        Error{fmt::format("'{}' names the nodes of a Slurm allocation, and this is inside none: "
-                          "trainyard run --slurm '--nodes=2 --time=8:00:00' ... asks for one, and "
-                          "so does 'salloc -N2 trainyard run --on {} ...'",
+        Error{fmt::format("'{}' stands for the nodes of a Slurm allocation, and trainyard is not "
+                          "in one: trainyard run --slurm '--nodes=2 --time=8:00:00' ... requests "
+                          "one, and so does 'salloc -N2 trainyard run --on {} ...'",
                           kSlurm, kSlurm)});
   }
   const Result<sys::HelperOutput> shown =

@@ -76,7 +76,7 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
           "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group and applies to "
           "all its tasks",
           "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to the group; with 'needs: "
-          "[{group: train, match: matrix}]' each task waits for the task of the same cell",
+          "[{group: train, match: matrix}]' each task waits for the one with its matrix values",
           "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
           "group",
           "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
@@ -177,7 +177,7 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
           "{CUDA_LAUNCH_BLOCKING: 1}",
           "sweep.yaml:11:24: group 'train': 'working-directory' must be a single value, not a list",
           "sweep.yaml:12:12: group 'train': 'needs' must be names of groups, as in [prepare, "
-          "train], or tasks of the same cell, as in [{group: train, match: matrix}]",
+          "train], or tasks with the same matrix values, as in [{group: train, match: matrix}]",
           "sweep.yaml:12:13: group 'train': unknown key 'a'"));
   EXPECT_THAT(in_group("memory: 500"),
               ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be "

@@ -30,7 +30,7 @@ constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
     {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
      .message = "'needs' belongs to the group; with 'needs: [{group: train, match: matrix}]' each "
-                "task waits for the task of the same cell"},
+                "task waits for the one with its matrix values"},
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},

@@ -19,8 +19,8 @@ namespace trainyard::job {
 namespace {
 
 constexpr std::string_view kNamesWanted =
-    "'needs' must be names of groups, as in [prepare, train], or tasks of the same cell, as in "
-    "[{group: train, match: matrix}]";
+    "'needs' must be names of groups, as in [prepare, train], or tasks with the same matrix "
+    "values, as in [{group: train, match: matrix}]";
 
 /// The keys that `match` says, all of the other group's for `matrix`. Nothing after a complaint.
 std::optional<std::vector<std::string>> read_match(const text::Complainer& to,

@@ -133,7 +133,8 @@ Result<void> put_not_selected(Database& database, const model::Plan& plan,
       "INSERT OR IGNORE INTO ended (task, verdict, status, stage, attempt, failure, exit_code, "
       "memory_requested, memory_peak, cpu_ms, message, warning, result, load_numbers, "
       "train_numbers, gpus, gpu_memory_requested, gpu_memory_peak) "
-      "VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 'the run was begun without it', '', '', 0, 0, '', "
+      "VALUES (?1, ?2, ?3, ?4, 0, 0, 0, 0, 0, 0, 'not selected when the run started', '', '', 0, "
+      "0, '', "
       "0, 0)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   for (std::uint32_t i = 0; i < plan.tasks.size(); ++i) {

@@ -95,8 +95,8 @@ Result<void> move_all(const std::string& from, const std::string& to) {
 DelegatedGroup find_delegated_group(const hardware::Cgroups& groups) {
   DelegatedGroup found;
   if (groups.unified.empty()) {
-    found.why_not = groups.memory.empty() ? "there are no control groups of version 2 here"
-                                          : "control groups of version 1 alone are here";
+    found.why_not =
+        groups.memory.empty() ? "cgroup v2 is not available" : "only cgroup v1 is available";
     return found;
   }
   const std::string& own = groups.unified.front();
@@ -109,7 +109,7 @@ DelegatedGroup find_delegated_group(const hardware::Cgroups& groups) {
     }
   }
   if (!groups.memory.empty() && !names_memory(own + "/cgroup.controllers")) {
-    found.why_not = "memory is with control groups of version 1 here";
+    found.why_not = "the memory controller is in cgroup v1";
     return found;
   }
   found.why_not = why_not_in(own);

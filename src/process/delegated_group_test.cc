@@ -48,12 +48,11 @@ TEST_F(DelegatedGroupTest, IsOursWhereWeMayMakeGroups) {
 }
 
 TEST_F(DelegatedGroupTest, IsNoneWithoutVersionTwoOrWithoutASayInMemory) {
-  EXPECT_EQ(find_delegated_group({}).why_not, "there are no control groups of version 2 here");
-  EXPECT_EQ(find_delegated_group({.memory = {"/v1"}}).why_not,
-            "control groups of version 1 alone are here");
+  EXPECT_EQ(find_delegated_group({}).why_not, "cgroup v2 is not available");
+  EXPECT_EQ(find_delegated_group({.memory = {"/v1"}}).why_not, "only cgroup v1 is available");
   const std::string own = put_group("own", "hugetlb");
   EXPECT_EQ(find_delegated_group({.unified = {own}, .memory = {"/v1"}}).why_not,
-            "memory is with control groups of version 1 here");
+            "the memory controller is in cgroup v1");
   const DelegatedGroup alone = find_delegated_group({.unified = {own}});
   EXPECT_EQ(alone.path, "");
   EXPECT_EQ(alone.why_not, "the control group '" + own + "' has no say in memory");

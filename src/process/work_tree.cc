@@ -102,7 +102,7 @@ Result<WorkTree> find_work_tree(const std::string& directory) {
   const Result<std::string> root = ask_path({"rev-parse", "--show-toplevel"}, directory);
   if (!root) {
     return std::unexpected(Error{
-        fmt::format("'{}' lies in no work tree of git: {}", directory, root.error().message)});
+        fmt::format("'{}' is not in a work tree of git: {}", directory, root.error().message)});
   }
   tree.root = *root;
   Result<std::string> commit =

@@ -47,7 +47,7 @@ TEST(WorkTree, IsNoneWithoutARepositoryNorBeforeItsFirstCommit) {
   const Result<WorkTree> none = find_work_tree(empty.path());
   ASSERT_FALSE(none.has_value());
   EXPECT_THAT(none.error().message,
-              HasSubstr("'" + empty.path() + "' lies in no work tree of git: fatal: "));
+              HasSubstr("'" + empty.path() + "' is not in a work tree of git: fatal: "));
   git(empty.path(), "init -q");
   const Result<WorkTree> bare = find_work_tree(empty.path());
   ASSERT_FALSE(bare.has_value());

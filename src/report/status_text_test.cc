@@ -67,12 +67,11 @@ StatusView view_of_a_live_run() {
 TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Suspended;
-  EXPECT_THAT(
-      status_text(view),
-      AllOf(
-          StartsWith("mnist: suspended (Ctrl-Z): process 42 on node7 starts no tasks and sees none "
-                     "end until 'fg' in its shell or 'kill -CONT 42'; running tasks continue\n"),
-          HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
+  EXPECT_THAT(status_text(view),
+              AllOf(StartsWith("mnist: suspended (Ctrl-Z): process 42 on node7 starts no tasks and "
+                               "records no ends until 'fg' in its shell or 'kill -CONT 42'; "
+                               "running tasks continue\n"),
+                    HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "suspended");
 }
 

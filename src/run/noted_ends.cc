@@ -124,9 +124,9 @@ void remove_noted_ends(const std::string& run_directory) {
 
 std::string told_of_ends(int count) {
   if (count == 0) return {};
-  return fmt::format("{} ended after trainyard had died, and {} counted",
+  return fmt::format("{} ended after trainyard had died; {}",
                      count == 1 ? "1 task" : fmt::format("{} tasks", count),
-                     count == 1 ? "is" : "are");
+                     count == 1 ? "its outcome is recorded" : "their outcomes are recorded");
 }
 
 }  // namespace trainyard::run

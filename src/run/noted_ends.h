@@ -22,7 +22,8 @@ NotedEnds noted_ends(const std::string& run_directory);
 /// They are in the journal, or mean nothing any more.
 void remove_noted_ends(const std::string& run_directory);
 
-/// For people: "2 tasks ended after trainyard had died, and are counted". Empty: none did.
+/// For people: "2 tasks ended after trainyard had died; their outcomes are recorded". Empty: none
+/// did.
 std::string told_of_ends(int count);
 
 }  // namespace trainyard::run

@@ -249,8 +249,8 @@ TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
 
 TEST_F(NotedEndsTest, AreToldInOneLine) {
   EXPECT_EQ(told_of_ends(0), "");
-  EXPECT_EQ(told_of_ends(1), "1 task ended after trainyard had died, and is counted");
-  EXPECT_EQ(told_of_ends(2), "2 tasks ended after trainyard had died, and are counted");
+  EXPECT_EQ(told_of_ends(1), "1 task ended after trainyard had died; its outcome is recorded");
+  EXPECT_EQ(told_of_ends(2), "2 tasks ended after trainyard had died; their outcomes are recorded");
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::string to_text(const SubmissionMark& mark);
 SubmissionMark read_mark(const std::string& run_directory);
 
 /// Why one has ended that its user removed.
-constexpr std::string_view kRemovedByUser = "was removed from the queue";
+constexpr std::string_view kRemovedByUser = "removed from the queue";
 
 class QueueFiles {
  public:

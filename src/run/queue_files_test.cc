@@ -108,7 +108,7 @@ TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {
   EXPECT_FALSE(files_.cancel(9));
   EXPECT_FALSE(files_.cancel(10));
   EXPECT_THAT(files_.numbers(Place::Waiting), IsEmpty());
-  EXPECT_EQ(files_.ended(9)->why, "was removed from the queue");
+  EXPECT_EQ(files_.ended(9)->why, "removed from the queue");
   EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
 }
 

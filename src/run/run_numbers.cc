@@ -42,7 +42,8 @@ Result<std::string> state_of_this_user() {
   // A relative path is to be ignored, as the standard of these variables says.
   const bool said = state && state->starts_with('/');
   if (!said && (!home || !home->starts_with('/'))) {
-    return std::unexpected(Error{"neither XDG_STATE_HOME nor HOME says where a user's state is"});
+    return std::unexpected(
+        Error{"the directory for your state is unknown: set HOME or XDG_STATE_HOME"});
   }
   const std::string parent = said ? *state : *home + "/.local/state";
   return fmt::format("{}/trainyard/{}", parent, sys::host_name());

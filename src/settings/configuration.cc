@@ -39,7 +39,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .kind = SettingKind::Path,
      .fallback = "auto",
      .description =
-         "Where your queue keeps what waits in it, on a disk of this machine; said once, it "
+         "Where your queue keeps what waits in it, on a disk of this machine; once set, it "
          "is kept.\nauto: $XDG_STATE_HOME/trainyard/<host>, which may be no disk that "
          "machines share."},
     {.key = "gpu-priority.strategy",
@@ -48,8 +48,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description =
          "Which of the GPUs where a task fits it gets: the first on the bus (PCI), the "
          "largest\n(TOTAL-MEM), the emptiest (REMAIN-MEM), the fastest (PERFORMANCE), or "
-         "the one with the\nleast left beside it (BEST-FIT). The old spelling 'stratety' "
-         "works too."},
+         "the one with the\nleast left beside it (BEST-FIT). The spelling 'stratety' "
+         "works, too."},
     {.key = "gpu-priority.reverse",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -57,8 +57,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "other-users",
      .kind = SettingKind::OtherUsers,
      .fallback = "avoid",
-     .description = "A GPU on which a process of another user computes: 'avoid' leaves it to them, "
-                    "'share' takes\nwhat they leave of it. Your own other processes, those that "
+     .description = "A GPU on which a process of another user computes: 'avoid' does not use it, "
+                    "'share' uses\nthe memory that is left. Your own other processes, those that "
                     "draw (display servers) and those\nwith less than 100 MB do not count."},
     {.key = "limits.gpus",
      .kind = SettingKind::CountOrAuto,

@@ -208,7 +208,7 @@ groups:
         self.assertEqual(would.returncode, 0, would.stderr)
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertIn("resumed: 1 of 4 tasks have finished and are kept", resumed.stderr)
-        self.assertIn("4 tasks ended after trainyard had died, and are counted", resumed.stderr)
+        self.assertIn("4 tasks ended after trainyard had died; their outcomes are recorded", resumed.stderr)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({task: (row["word"], row["attempt"]) for task, row in rows.items()},
                          {"done": ("FINISHED", 1), "saved": ("FINISHED", 2), "failed": ("FINISHED", 2),
@@ -239,7 +239,7 @@ groups:
         yard.wait()
         self.until("the keeper's end", lambda: not alive(keeper))
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
-        self.assertIn("1 task ended after trainyard had died, and is counted", resumed.stderr)
+        self.assertIn("1 task ended after trainyard had died; its outcome is recorded", resumed.stderr)
         self.assertEqual([(row["word"], row["attempt"]) for row in self.status()["tasks"]], [("FINISHED", 1)])
         self.assertEqual(self.text("begun"), "1\n")
 

@@ -50,7 +50,7 @@ groups:
     def test_is_none_outside_of_one(self):
         self.sweep("true")
         done = self.trainyard(*self.words(), expect=2)
-        self.assertIn("'slurm' names the nodes of a Slurm allocation, and this is inside none", done.stderr)
+        self.assertIn("'slurm' stands for the nodes of a Slurm allocation, and trainyard is not in one", done.stderr)
 
     def test_starts_a_step_again_that_is_ended(self):
         self.sweep(NODE)

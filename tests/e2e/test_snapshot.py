@@ -165,7 +165,7 @@ class Snapshot(QueueTest):
             (bin_without_git / name).symlink_to(f"/bin/{name}")
         (bare / "job.yaml").write_text(JOB)
         (fresh / "job.yaml").write_text(JOB)
-        for directory, path, said in ((bare, None, f"'{bare}' lies in no work tree of git: fatal: not a git repository"),
+        for directory, path, said in ((bare, None, f"'{bare}' is not in a work tree of git: fatal: not a git repository"),
                                       (fresh, None, f"the git repository in '{fresh}' has no commit yet"),
                                       (self.tree / "sub", bin_without_git, "cannot run 'git': no such file")):
             for words in (["submit", "--snapshot", "job.yaml"], ["run", "-d", "--snapshot", "job.yaml"],
