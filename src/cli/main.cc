@@ -92,15 +92,17 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
   CLI::App* logs = app.add_subcommand("logs", "Show the output of tasks");
   logs->group(command_groups::kWatch);
   add_selection(*logs, options.words, options.run_directory, kTasksNeededHelp);
-  logs->add_flag("--follow,-f", options.follow, "Follow the output until the task ends");
-  logs->add_option("--attempt", options.attempt, "Attempt number (default: the last)")
+  const auto of_output = [](CLI::Option* option) { return option->group(option_groups::kOutput); };
+  of_output(logs->add_flag("--follow,-f", options.follow, "Follow the output until the task ends"));
+  of_output(logs->add_option("--attempt", options.attempt, "Attempt number (default: the last)"))
       ->type_name(value_kinds::kNumber)
       ->check(wrong_with_attempt);
-  logs->add_option("--rank", options.rank, "Only this rank of a task with ranks")
+  of_output(logs->add_option("--rank", options.rank, "Only this rank of a task with ranks"))
       ->type_name(value_kinds::kNumber)
       ->check(whole_number_within(0, model::kRanksMax));
-  logs->add_flag("--stdout", options.only_stdout, "Only standard output (with --stderr: both)");
-  logs->add_flag("--stderr", options.only_stderr, "Only standard error");
+  of_output(logs->add_flag("--stdout", options.only_stdout,
+                           "Only standard output (with --stderr: both)"));
+  of_output(logs->add_flag("--stderr", options.only_stderr, "Only standard error"));
   logs->footer(
       std::string("Examples:\n"
                   "  trainyard logs lr=0.1,seed=2\n"

@@ -255,7 +255,7 @@ std::vector<std::string> beginnings(const std::vector<std::string>& texts, std::
 
 Offers offers_of(std::string_view kind, const Typed& typed) {
   OfferMaker maker(typed);
-  if (kind == value_kinds::kFile) maker.add_files();
+  if (kind == value_kinds::kFile || kind == value_kinds::kDirectory) maker.add_files();
   if (kind == value_kinds::kJobFile) maker.add_paths();
   if (kind == value_kinds::kRun) maker.add_runs();
   if (kind == value_kinds::kTasks) maker.add_tasks();

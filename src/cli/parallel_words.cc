@@ -319,7 +319,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
   const auto of_output = in_group(option_groups::kOutput);
   of_output(parallel_->add_option("--logs", logs_,
                                   "Directory of the logs (default: the task's, else this one)"))
-      ->type_name(value_kinds::kFile);
+      ->type_name(value_kinds::kDirectory);
   of_output(
       parallel_->add_flag("--status", status_, "Show your active parallel runs; run nothing"));
   of_output(parallel_->add_flag("--json", json_, "With --status: print JSON"));

@@ -48,7 +48,7 @@ RanksWords::RanksWords(CLI::App& app) {
       ->type_name("built-in|mpirun|torchrun|srun|JSON");
   ranks_->add_option("--logs", logs_, "Directory of the logs (default: the task's, else this one)")
       ->group(option_groups::kOutput)
-      ->type_name(value_kinds::kFile);
+      ->type_name(value_kinds::kDirectory);
   ranks_->add_option("--grace", grace_, "Seconds between SIGTERM and SIGKILL (default: 10)")
       ->group(kRanks)
       ->type_name(value_kinds::kNumber)

@@ -73,6 +73,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->take_all();
   add_here(run->add_flag("--detach,-d", options.detach,
                          "Run in the background; output: <run-dir>/trainyard.run.log"));
+  add_here(run->add_flag("--survive", options.survives,
+                         "Keep tasks running if trainyard is killed, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
                          "Accept submissions until standard input closes"));
@@ -83,8 +85,6 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                                "Hosts: lab1,me@lab2, local (this host), slurm (its nodes)"))
       ->type_name(value_kinds::kHosts)
       ->check(value_of_setting(settings::Setting::Machines));
-  add_machines(run->add_flag("--survive", options.survives,
-                             "Keep tasks running if trainyard is killed, for --resume"));
   add_machines(
       run->add_option("--slurm", options.slurm, "Request Slurm nodes with these salloc options"))
       ->type_name(value_kinds::kOptions)

@@ -6,6 +6,7 @@
 namespace trainyard::cli::value_kinds {
 
 constexpr const char* kFile = "FILE";
+constexpr const char* kDirectory = "DIRECTORY";
 constexpr const char* kJobFile = "JOB-FILE";
 constexpr const char* kRun = "RUN";
 constexpr const char* kTasks = "TASKS";  ///< And their run: cli/selection.h.

@@ -199,8 +199,8 @@ TEST(RunIf, IsOfGroupsAndTasks) {
   EXPECT_EQ(job.plan().shape_of({4}).terms.run_if, model::RunIf::Always);
   EXPECT_EQ(job.plan().shape_of({5}).terms.run_if, model::RunIf::Failure);
   EXPECT_THAT(mistakes_of(after_train("{name: last, if: allways(), tasks: [{command: x}]}")),
-              ElementsAre("sweep.yaml:3:22: group 'last': if: must be success(), failure() or "
-                          "always(), not 'allways()' (did you mean 'always()'?)"));
+              ElementsAre("sweep.yaml:3:22: group 'last': if: must be success, failure or "
+                          "always, not 'allways()' (did you mean 'always'?)"));
   EXPECT_THAT(
       mistakes_of("groups:\n  - {name: a, if: failure(), tasks: [{command: x}]}\n"),
       ElementsAre("sweep.yaml:2:5: group 'a': if: failure() cannot be used without 'needs'"));

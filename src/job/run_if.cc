@@ -22,14 +22,13 @@ Result<model::RunIf> parse_run_if(std::string_view text) {
     name.remove_suffix(2);
     if (word == name) return condition;
   }
-  constexpr std::array<std::string_view, 3> kNames{"success()", "failure()", "always()"};
-  const std::optional<std::string_view> near = nearest(text, kNames);
+  constexpr std::array<std::string_view, 3> kNames{"success", "failure", "always"};
+  const std::optional<std::string_view> near = nearest(word, kNames);
   if (near) {
     return std::unexpected(Error{fmt::format(
-        "must be success(), failure() or always(), not '{}' (did you mean '{}'?)", text, *near)});
+        "must be success, failure or always, not '{}' (did you mean '{}'?)", text, *near)});
   }
-  return std::unexpected(
-      Error{fmt::format("must be success(), failure() or always(), not '{}'", text)});
+  return std::unexpected(Error{fmt::format("must be success, failure or always, not '{}'", text)});
 }
 
 }  // namespace trainyard::job
