@@ -16,7 +16,8 @@ namespace {
 void add_job(CLI::App& command, LearnedOptions& options) {
   command
       .add_option("job", options.job_file, "Job file (default: that of the latest run in ./runs)")
-      ->type_name(value_kinds::kJobFile);
+      ->type_name(value_kinds::kJobFile)
+      ->check(why_no_job_file);
   add_json(command, options.json);
 }
 

@@ -161,6 +161,10 @@ std::string why_no_run_name(const std::string& typed) {
   return typed.empty() ? "'' is not the name of a run" : "";
 }
 
+std::string why_no_job_file(const std::string& typed) {
+  return typed.empty() ? "'' is not a job file" : "";
+}
+
 void add_command_words(CLI::App& command, CommandWords& words) {
   const bool is_topic = command.get_name() == kTaskOptionsTopic;
   const auto add = [&](const std::string& name, auto& into, const FlagWords& flag) {
@@ -173,7 +177,10 @@ void add_command_words(CLI::App& command, CommandWords& words) {
       {.group = option_groups::kTaskCommand,
        .kind = value_kinds::kName,
        .about = "Name of the run (default: that of the script or program)",
-       .short_about = "Name of the run (default: that of the script or program)"});
+       .short_about = "Name of the run (default: that of the script or program)"})
+      ->check([](const std::string& typed) {
+        return typed.empty() ? std::string("'' is not a valid name") : std::string();
+      });
   add("--matrix", words.matrix,
       {.group = option_groups::kTaskCommand,
        .kind = value_kinds::kResult,

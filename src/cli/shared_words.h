@@ -24,6 +24,9 @@ void add_run_name(CLI::App& command, std::string& run);
 /// that is meant where nothing is said.
 std::string why_no_run_name(const std::string& typed);
 
+/// The same of a word that names a job file.
+std::string why_no_job_file(const std::string& typed);
+
 /// Keys of the task of a command on the command line, its matrix, its name: all but the command.
 void add_command_words(CLI::App& command, CommandWords& words);
 /// The topic of `trainyard help task-options`.

@@ -139,14 +139,19 @@ std::string missing_value(const std::string& name, const CLI::Option& option) {
   return fmt::format("{} needs a value: {}", name, type);
 }
 
+/// Whether the value of an option was typed as an argument, without its name.
+bool is_argument(const CLI::Option& option, std::span<const char* const> words,
+                 const std::string& name) {
+  return option.get_positional() && std::ranges::none_of(words, [&name](const char* word) {
+           return std::string_view(word).starts_with(name);
+         });
+}
+
 /// An option as the user typed it: its name, or the word of an argument that also has a name.
 std::string typed_name(const Command& command, std::span<const char* const> words,
                        const std::string& name) {
   const CLI::Option* const option = command.app->get_option(name);
-  const bool is_named = std::ranges::any_of(
-      words, [&name](const char* word) { return std::string_view(word).starts_with(name); });
-  if (!option->get_positional() || is_named) return name;
-  return fmt::format("'{}'", option->results().front());
+  return is_argument(*option, words, name) ? fmt::format("'{}'", option->results().front()) : name;
 }
 
 /// Returns nullptr if the command has no command of this name.
@@ -229,6 +234,11 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
     return missing_value(option, *command.app->get_option(option));
   }
   if (what.starts_with(option + ": At Most 1 ")) return option + " can be given only once";
+  const CLI::Option* const checked = command.app->get_option_no_throw(option);
+  if (checked != nullptr && is_argument(*checked, typed.words, option) &&
+      dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
+    return what.substr(option.size() + std::string_view(": ").size()) + usage;
+  }
   return what + usage;
 }
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/did_you_mean.h"
+#include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 
 namespace trainyard::cli {
@@ -37,8 +38,9 @@ class TypedMistakes : public testing::Test {
     config->add_subcommand("show", "");
     config->add_subcommand("init", "")->add_option("--file", text_)->type_name(value_kinds::kFile);
     CLI::App* const wait = app_.add_subcommand("wait", "");
-    CLI::Option* const waited =
-        wait->add_option("run,--run-dir", texts_)->type_name(value_kinds::kRun);
+    CLI::Option* const waited = wait->add_option("run,--run-dir", texts_)
+                                    ->type_name(value_kinds::kRun)
+                                    ->check(why_no_run_name);
     wait->add_flag("--all,-a", flag_)->excludes(waited);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
@@ -172,6 +174,13 @@ TEST_F(TypedMistakes, NameWhatCannotBeCombinedAsItWasTyped) {
   EXPECT_EQ(mistake_in({"wait", "--all", "4"}), "'4' cannot be combined with --all" + usage);
   EXPECT_EQ(mistake_in({"wait", "-a", "--run-dir=4"}),
             "--run-dir cannot be combined with --all" + usage);
+}
+
+TEST_F(TypedMistakes, NameAnOptionWithAWrongValueOnlyWhereItWasTyped) {
+  const std::string message =
+      "'' is not the name of a run\n'trainyard wait --help' shows the usage";
+  EXPECT_EQ(mistake_in({"wait", ""}), message);
+  EXPECT_EQ(mistake_in({"wait", "--run-dir", ""}), "--run-dir: " + message);
 }
 
 TEST_F(TypedMistakes, NameAnUnknownShortOptionWhereTheCommandIsMissing) {

@@ -320,6 +320,8 @@ groups:
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
         for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
+                              (["plan", ""], "'' is not a job file"), (["learned", ""], "'' is not a job file"),
+                              (["run", "--name", "", "--", "true"], "--name: '' is not a valid name"),
                               (["version"], "unknown command 'version' (did you mean '--version'?)"),
                               (["-v"], "unknown option '-v' (did you mean '--version'?)"),
                               (["stat"], "unknown command 'stat' (did you mean 'status'?)"),
