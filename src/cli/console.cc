@@ -41,7 +41,7 @@ ExitCode fail(const text::Mistakes& mistakes) {
   std::string text;
   for (const text::Mistake& mistake : mistakes) text += text::to_text(mistake) + "\n";
   if (mistakes.size() > 1)
-    text += fmt::format("trainyard: {} mistakes, nothing was run\n", text::count(mistakes));
+    text += fmt::format("trainyard: {} mistakes, nothing was done\n", text::count(mistakes));
   sys::write_standard_error(text);
   return ExitCode::Usage;
 }

@@ -121,8 +121,8 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   EXPECT_THAT(
       mistakes_of("name: a/b\ngroups: [{name: .., tasks: [{command: x}]}]"),
       ElementsAre("sweep.yaml:1:7: the name 'a/b' has a '/'; it must be a valid directory name",
-                  "sweep.yaml:2:17: group-1: the name '..' is not a valid name; it must be a valid "
-                  "directory name"));
+                  "sweep.yaml:2:17: group-1: the name '..' stands for an existing directory; it "
+                  "must be a valid directory name"));
   EXPECT_THAT(mistakes_of("groups: [{name: reports, tasks: [{command: x}]}]"),
               ElementsAre("sweep.yaml:1:17: group 'reports': the name 'reports' is reserved: "
                           "trainyard uses it in the run directory"));
@@ -130,7 +130,7 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   EXPECT_THAT(id("a/b"), ElementsAre("sweep.yaml:4:22: group 'train': the id 'a/b' has a '/'; it "
                                      "must be a valid directory name"));
   EXPECT_THAT(id("\"\""), ElementsAre(HasSubstr("the id '' is empty")));
-  EXPECT_THAT(id("."), ElementsAre(HasSubstr("the id '.' is not a valid name")));
+  EXPECT_THAT(id("."), ElementsAre(HasSubstr("the id '.' stands for an existing directory")));
   EXPECT_THAT(id("-x"),
               ElementsAre(HasSubstr("starts with '-', which commands read as an option")));
   EXPECT_THAT(id("\"a\\nb\""), ElementsAre(HasSubstr("has a control character")));

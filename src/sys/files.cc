@@ -229,7 +229,7 @@ Result<FreshFile> FreshFile::make(const std::string& path) {
   static_cast<void>(::unlink(fresh.c_str()));
   Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open()) {
-    return std::unexpected(system_error(fmt::format("cannot write '{}'", fresh), errno));
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
   }
   return FreshFile(path, std::move(file));
 }

@@ -138,6 +138,12 @@ TEST(Files, ReplacesAFileAsAWhole) {
   EXPECT_FALSE(std::filesystem::exists(place / "d.new"));
 }
 
+TEST(Files, ThatCannotBeReplacedAreNamedInTheError) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(write_file_atomically(place / "none/a", "text").error().message,
+            "cannot write '" + place.path() + "/none/a': no such file or directory");
+}
+
 TEST(Files, MakesADirectoryWithThoseAboveIt) {
   const TemporaryDirectory place;
   EXPECT_TRUE(make_directories(place / "a/b/c"));

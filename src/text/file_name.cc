@@ -39,7 +39,7 @@ std::optional<std::string> why_unsafe_character(std::string_view name) {
 
 std::optional<std::string> why_unsafe(std::string_view name) {
   if (name.empty()) return "is empty";
-  if (name == "." || name == "..") return "is not a valid name";
+  if (name == "." || name == "..") return "stands for an existing directory";
   if (name.size() > kFileNameMax) {
     return fmt::format("has {} bytes, but at most {} are allowed", name.size(), kFileNameMax);
   }
