@@ -261,6 +261,10 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
     while (following && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
   }
   if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
+  const bool is_last = options.attempt == 0 || std::cmp_equal(options.attempt, task.attempt);
+  if (is_last && task.standing.failure == model::Failure::CannotStart) {
+    fail(fmt::format("{} did not start: {}", shown_name(task), report::plain(task.message)));
+  }
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }
 

@@ -90,6 +90,7 @@ class Fault(YardTest):
         self.assertEqual(row["word"], "CANNOT_START")
         self.assertIn("ermission denied", row["message"])
         self.assertIn("chmod +x", row["message"])
+        self.assertIn(f"trainyard: g/bad did not start: {row['message']}\n", self.trainyard("logs", "bad", expect=0).stderr)
 
     def test_a_result_that_is_no_json(self):
         row = self.faulty("'echo acc=0.9 > $TRAINYARD_RESULT'", expect=0)
