@@ -71,6 +71,24 @@ TEST(ParallelFaults, EndsThePipelinesOfAllWhenAWorkerIsKilledInAStep) {
   EXPECT_THAT(result.failures[0].what, HasSubstr("was killed by signal 9"));
 }
 
+TEST(ParallelFaults, NamesWithWhatAPipelineFailedOfAWorkerThatIsKilledAfterThat) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop);
+    loop.use("step", [&](Train&) {
+      if (worker.node() == 1) throw std::runtime_error("no more data");
+    });
+    const RunResult ended = loop.run();
+    if (ended.outcome == Outcome::Failed) std::raise(SIGKILL);
+    need(ended.why.find("no more data") != std::string::npos, "what it failed with");
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_THAT(result.failures[0].what,
+              testing::AllOf(testing::StartsWith("step 'step': "),
+                             HasSubstr("no more data (the process was killed by signal 9")));
+}
+
 /// It has come, is killed, and comes again: until then the others wait.
 TEST(ParallelFaults, CountsAtABarrierNobodyWhoWasKilledThere) {
   const sys::TemporaryDirectory directory;

@@ -371,8 +371,11 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
     }
     return router_->has_ended(life.plan.node, Presence::Finished, finish.outcome, finish.why);
   }
-  const bool threw = exit != nullptr && finish.outcome == "failed" && !finish.why.empty();
-  has_failed(life, threw ? finish.why : how);
+  const bool says_why = life.finish && finish.outcome == "failed" && !finish.why.empty();
+  if (!says_why) return has_failed(life, how);
+  // A program that throws what its pipeline failed with is aborted for it.
+  has_failed(life,
+             exit != nullptr ? finish.why : fmt::format("{} (the process {})", finish.why, how));
 }
 
 void ParallelRun::has_lived(const Life& life, const std::string& outcome) {
