@@ -130,6 +130,8 @@ class PoolProcesses final : public PoolBackend {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Child>> children_;  ///< Guarded, as all to the next mutex.
+  /// Tokens of children that ended before they were let in. They may have connected all the same.
+  std::vector<std::string> unused_tokens_;
   std::vector<PoolLink::Settled> settled_;
   std::vector<std::string> notes_;
   std::string prints_;                 ///< What goes to standard error.

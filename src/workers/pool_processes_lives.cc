@@ -87,12 +87,12 @@ void PoolProcesses::start_child(Child& child) {
   child.busy = false;
   child.running = true;
   ++child.life;
-  child.token = sys::random_token();
   child.not_made.reset();
   child.fault.clear();
   child.errors = std::make_unique<sys::Tail>(log_of(child));
   child.state = State::Starting;
   if (!broken_.empty()) return has_ended(child, model::Vanished{.why = broken_});
+  child.token = sys::random_token();
   home_->keeper().start(key_of(child), {.arguments = {server_->path(), child.token},
                                         .environment = {},
                                         .working_directory = home_->directory(),
@@ -111,6 +111,11 @@ Result<void> PoolProcesses::admit(link::ConnectionId connection, const wire::Hel
     return !it->token.empty() && sys::same_token(it->token, hello.token);
   });
   if (child == children_.end()) {
+    const bool has_ended = std::erase_if(unused_tokens_, [&](const std::string& it) {
+                             return sys::same_token(it, hello.token);
+                           }) > 0;
+    // welcomed() does not know it, and its connection ends with it.
+    if (has_ended) return {};
     return std::unexpected(Error{"it has no token of this pool, or that has been used"});
   }
   (*child)->token.clear();
@@ -201,7 +206,7 @@ void PoolProcesses::has_ended(Child& child, const model::End& end) {
   // What it said last is in its socket.
   for (int i = 0; i < kReadsToCatchUp && child.link->is_connected(); ++i) read(child);
   disconnect(child);
-  child.token.clear();
+  if (!child.token.empty()) unused_tokens_.push_back(std::exchange(child.token, {}));
   child.running = false;
   if (home_->is_private()) prints_ += unread_errors(child);
   if (child.again && broken_.empty() && !shut_down_) return start_child(child);

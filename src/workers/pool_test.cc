@@ -460,6 +460,19 @@ TEST(Pool, BoundsWhatWaitsForAChild) {
   EXPECT_EQ(value_of(pool.call<&Env::add>(0, 1)), 1);
 }
 
+TEST(Pool, NotesNothingAboutChildrenThatItEndsBeforeTheyAreLetIn) {
+  std::vector<std::string> notes;
+  PoolOptions options{.count = 8};
+  options.note = [&](std::string_view what) { notes.emplace_back(what); };
+  for (int i = 0; i < 20; ++i) {
+    auto pool = Envs::start(options, [](int index) { return Env(index); });
+    ASSERT_TRUE(pool) << pool.error().message;
+    if (i % 2 == 0) continue;
+    for (int child = 0; child < options.count; ++child) EXPECT_TRUE(pool->restart(child));
+  }
+  EXPECT_THAT(notes, testing::IsEmpty());
+}
+
 TEST(Pool, WritesALogOfEachChildWhereItIsTold) {
   const sys::TemporaryDirectory directory;
   Envs pool = started({.count = 2, .directory = directory / "logs"});
