@@ -402,8 +402,10 @@ void Router::refuse(RouterPeer& from, RouterPeer& to, const wire::FramePrefix& p
   const int emitter = wire::node_of(prefix.origin);
   RouterPeer::Refusal refusal{.topic = prefix.topic, .is_full = why.empty()};
   if (from.machine != nullptr) refusal.only = emitter;
+  const bool is_too_large = !why.empty() && (prefix.flags & wire::kRetainedFlag) != 0;
   for (const int node : workers_behind(to, prefix.topic, emitter)) {
     refusal.node = node;
+    if (is_too_large) note_unreached(prefix, node, why);
     say_refused(from, refusal, {.count = 1, .why = why});
   }
 }

@@ -200,6 +200,9 @@ class Router {
   }
   /// To the machine, for one of its workers, which wants it by this name or pattern.
   void send_retained_alone(RouterPeer& to, std::uint64_t topic, const NeedWord& need);
+  /// Once for each event and worker. The worker that emitted it is told, too, and may have ended
+  /// before it reads that.
+  void note_unreached(const wire::FramePrefix& prefix, int node, const std::string& why);
 
   void say(RouterPeer& to, const wire::WorkerOrder& order);
   /// Soon, together with others of its kind.
@@ -272,6 +275,8 @@ class Router {
   std::map<std::uint64_t, Retained> retained_;
   std::uint64_t retained_bytes_ = 0;
   std::uint64_t retained_shared_ = 0;
+  /// Retained events that could not go to a worker of another machine, by topic and worker.
+  std::set<std::pair<std::uint64_t, int>> unreached_;
   std::optional<sys::EventLoop::TimerId> timer_;
   std::set<int> dirty_;
   std::set<int> to_go_on_;  ///< What came of them can be taken now.

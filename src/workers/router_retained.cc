@@ -64,6 +64,13 @@ void Router::send_retained(RouterPeer& to, std::uint64_t topic) {
   static_cast<void>(put(to, last.prefix, last.bytes, last.sender));
 }
 
+void Router::note_unreached(const wire::FramePrefix& prefix, int node, const std::string& why) {
+  if (!unreached_.emplace(prefix.topic, node).second) return;
+  options_.note(fmt::format("the retained event '{}' of worker {} did not reach worker {}: {}",
+                            routes_.find(prefix.topic)->name, wire::node_of(prefix.origin), node,
+                            why));
+}
+
 void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, const NeedWord& need) {
   const auto found = retained_.find(topic);
   if (found == retained_.end() || !routes_.hears(found->second.node, need.node)) return;
@@ -72,14 +79,12 @@ void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, const Need
   if (last.prefix.shared > 0) {
     auto whole = raw(last.sender, last.prefix, last.bytes);
     if (!whole) {
-      // As with any event that cannot go there, its worker is told: or the user, when it has ended.
       const std::string& why = whole.error().message;
+      note_unreached(last.prefix, need.node, why);
       if (RouterPeer* const from = find(last.node)) {
-        return say_refused(*from, {.topic = topic, .node = need.node}, {.count = 1, .why = why});
+        say_refused(*from, {.topic = topic, .node = need.node}, {.count = 1, .why = why});
       }
-      return options_.note(
-          fmt::format("the retained event '{}' of worker {} did not reach worker {}: {}",
-                      routes_.find(topic)->name, last.node, need.node, why));
+      return;
     }
     frame = *std::move(whole);
   }

@@ -143,6 +143,7 @@ struct RunOfTwoMachines : RoutedRun {
   explicit RunOfTwoMachines(const QueueLimits& queue, Topology topology = Topology::Mesh) {
     Router::Options options{.topology = topology, .queue = queue, .nodes = {{0, {}}}};
     if (topology == Topology::Star) options.nodes[1] = {};
+    options.note = [this](const std::string& what) { notes.push_back(what); };
     options.elsewhere = std::make_unique<const Router::Options::Elsewhere>();
     start(std::move(options));
     other.set_up(false, Duration(0));
@@ -161,6 +162,7 @@ struct RunOfTwoMachines : RoutedRun {
   }
   void takes(const wire::Frame& frame) { router->take(other.number(), frame_text(frame)); }
 
+  std::vector<std::string> notes;
   Silence silence;
   Machine other{{.id = 2, .host = "host-b", .nodes = {{.node = 2}, {.node = 3}, {.node = 4}}},
                 silence,
@@ -317,18 +319,41 @@ TEST(Router, CountsEventsThatAreTooLargeForAnotherMachineInOneReport) {
                                                "67108864 can go to another machine"}));
 }
 
-TEST(Router, ReportsARetainedEventThatIsTooLargeForTheMachineThatWantsItLater) {
-  RunOfTwoMachines run({.events_max = 100});
+wire::Frame retained_event_too_large_for_another_machine() {
   constexpr std::int64_t kTooLarge = std::int64_t{65} << 20;
   wire::Frame frame = event_of(0, 1);
   frame.flags = wire::kRetainedFlag;
   frame.buffers = {wire::shapes_text({{.dtype = 1, .shared = true, .shape = {kTooLarge}}})};
   frame.shared = {{.arena = 1, .offset = 0, .bytes = kTooLarge}};
+  return frame;
+}
+
+constexpr const char* kNotReached3 =
+    "the retained event 'n' of worker 0 did not reach worker 3: its buffers have 68157440 bytes, "
+    "and at most 67108864 can go to another machine";
+
+/// Its worker may end before it reads its own report.
+TEST(Router, NotesARetainedEventThatIsTooLargeForAnotherMachineOnce) {
+  RunOfTwoMachines run({.events_max = 100});
+  run.says(NeedWord{.node = 3, .name = "n"});
+  wire::Frame frame = retained_event_too_large_for_another_machine();
+  const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
+  run.connections.at(0).send(frame, {memory.get()});
+  frame.sequence = 2;
+  run.connections.at(0).send(frame);
+  EXPECT_EQ(Received(run.connections.at(0).all()).refused, (std::map<int, std::uint64_t>{{3, 2}}));
+  EXPECT_EQ(run.notes, std::vector<std::string>{kNotReached3});
+}
+
+TEST(Router, ReportsARetainedEventThatIsTooLargeForTheMachineThatWantsItLater) {
+  RunOfTwoMachines run({.events_max = 100});
+  const wire::Frame frame = retained_event_too_large_for_another_machine();
   const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
   run.connections.at(0).send(frame, {memory.get()});
   EXPECT_EQ(Received(run.connections.at(0).all()).refused, (std::map<int, std::uint64_t>{}));
   run.says(NeedWord{.node = 3, .name = "n"});
   EXPECT_EQ(Received(run.connections.at(0).all()).refused, (std::map<int, std::uint64_t>{{3, 1}}));
+  EXPECT_EQ(run.notes, std::vector<std::string>{kNotReached3});
 }
 
 TEST(Router, ReportsEventsDroppedOnAnotherMachineBeforeWhatComesAfterThem) {
