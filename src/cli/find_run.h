@@ -33,10 +33,10 @@ enum class WhenSeveral : std::uint8_t {
 ///   runs/digits  its directory, or one that has runs/ in it
 ///   sweep.yaml   its job file
 ///
-/// Runs of this directory are in ./runs, in the runs/ of the configured workdir, and those that were
-/// submitted from here. Where none is named, the run is the one of the first two places that was
-/// started or resumed last, one at work before all others. Reads the journal of each. An error, too,
-/// where a number is also the name of a directory with a run.
+/// Runs of this directory are in ./runs, in the runs/ of the configured workdir, and those that
+/// were submitted from here. Where none is named, the run is the one of the first two places that
+/// was started or resumed last, one at work before all others. Reads the journal of each. An error,
+/// too, where a number is also the name of a directory with a run.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 

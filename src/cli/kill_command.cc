@@ -41,8 +41,8 @@ bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
   return !row || row->started.has_value();
 }
 
-/// `task` is as it was before the kill. That it has ended meanwhile, as one that needs a killed task
-/// has, is a mistake only where it was named.
+/// `task` is as it was before the kill. That it has ended meanwhile, as one that needs a killed
+/// task has, is a mistake only where it was named.
 ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task, bool started,
               bool named) {
   const std::string name = shown_name(task);
@@ -64,7 +64,8 @@ ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task, boo
   return fail(reply.text, ExitCode::TaskFailed);
 }
 
-/// All of them; the exit code is the first that is not well. `named`: those that must not have ended.
+/// All of them; the exit code is the first that is not well. `named`: those that must not have
+/// ended.
 ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
                    const std::vector<journal::TaskRow>& tasks,
                    const std::set<model::TaskIndex>& named) {

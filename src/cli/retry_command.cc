@@ -442,7 +442,8 @@ Result<std::vector<SetAside>> set_checkpoints_aside(const Wanted& wanted) {
   return aside;
 }
 
-/// "'runs/sweep/train/lr=1/checkpoints' is now 'runs/sweep/train/lr=1/checkpoints.1'", line by line.
+/// "'runs/sweep/train/lr=1/checkpoints' is now 'runs/sweep/train/lr=1/checkpoints.1'", line by
+/// line.
 std::string text_of(const std::vector<SetAside>& aside) {
   std::string text;
   for (std::size_t i = 0; i < std::min(aside.size(), kShownMax); ++i) {

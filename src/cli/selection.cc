@@ -145,7 +145,8 @@ bool has_tasks_of_all(const std::string& run, const std::vector<text::TaskPatter
 }
 
 /// The run that names of tasks mean where no run is named: the one that has such tasks. `found` is
-/// that of find_run(), which stays where it has them, and for what changes tasks where it is active.
+/// that of find_run(), which stays where it has them, and for what changes tasks where it is
+/// active.
 Result<std::string> run_with_tasks(Result<std::string> found, WhenSeveral when_several,
                                    const std::vector<text::TaskPattern>& patterns) {
   const bool changes =
@@ -192,8 +193,8 @@ Result<void> check_not_a_task(const RunInWord& word) {
                         seen_from_here(*other), word.word)});
 }
 
-/// Whether "train/lr=0.1" is a task of the run that is meant where none is named, as its table shows
-/// the task. Such a word means the task, also where a run has the name of its group.
+/// Whether "train/lr=0.1" is a task of the run that is meant where none is named, as its table
+/// shows the task. Such a word means the task, also where a run has the name of its group.
 bool is_task_of_group(const RunInWord& word) {
   if (word.is_path || word.tasks.empty() || run::read_run_number(word.run)) return false;
   const Result<std::string> current = find_run({});

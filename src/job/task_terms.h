@@ -44,8 +44,8 @@ struct LearnedUse {
   friend bool operator==(const LearnedUse&, const LearnedUse&) = default;
 };
 
-/// What earlier runs have taught of a task counts where nothing is written, and instead of a written
-/// duration that is off by more than a quarter.
+/// What earlier runs have taught of a task counts where nothing is written, and instead of a
+/// written duration that is off by more than a quarter.
 LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const TermsBasis& basis);
 
 }  // namespace trainyard::job
