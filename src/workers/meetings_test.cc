@@ -87,6 +87,14 @@ TEST(Barrier, LetsAllGoWhenTheLastHasCome) {
   EXPECT_THAT(it.barrier(0, 10), IsEmpty()) << "the next round is another one";
 }
 
+TEST(Barrier, CountsAWorkerWithoutRolesForEveryRole) {
+  Three it;
+  it.roll.add(3, {});
+  EXPECT_THAT(it.barrier(1, 1, {"collector"}), IsEmpty());
+  EXPECT_THAT(it.barrier(2, 1, {"collector"}), IsEmpty());
+  EXPECT_THAT(nodes_of(it.barrier(3, 1, {"collector"})), ElementsAre(1, 2, 3));
+}
+
 TEST(Barrier, CountsThoseWithARoleAlone) {
   Three it;
   EXPECT_THAT(it.barrier(1, 1, {"collector"}), IsEmpty());

@@ -56,7 +56,7 @@ std::string Roll::name_of(int node) const {
 
 bool Roll::plays(int node, const std::vector<std::string>& roles) const {
   const std::vector<std::string>& mine = at(node).roles;
-  return roles.empty() || std::ranges::any_of(mine, [&](const std::string& role) {
+  return roles.empty() || mine.empty() || std::ranges::any_of(mine, [&](const std::string& role) {
            return std::ranges::find(roles, role) != roles.end();
          });
 }

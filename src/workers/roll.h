@@ -46,7 +46,8 @@ class Roll {
   [[nodiscard]] bool is_open() const;
   /// "worker 2 (collector)"
   [[nodiscard]] std::string name_of(int node) const;
-  /// Whether it has one of these roles; none asked for: yes.
+  /// Whether it has one of these roles, as Worker::has_role: one without roles has every role. No
+  /// roles asked for: yes.
   [[nodiscard]] bool plays(int node, const std::vector<std::string>& roles) const;
 
  private:

@@ -1,5 +1,6 @@
 #include "workers/senders.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -50,7 +51,9 @@ Senders senders_of(const wire::RollWord& word, const std::map<int, wire::PeerWor
   std::vector<std::string> ended;
   std::vector<std::string> unheard;
   for (const auto& [node, member] : roll.members()) {
-    if (node == own || !roll.plays(node, {std::string(role)})) continue;
+    // A worker without roles has every role, and sends as none of them.
+    const bool sends = std::ranges::find(member.roles, role) != member.roles.end();
+    if (node == own || !sends) continue;
     std::string name = roll.name_of(node);
     const auto end = over.find(node);
     if (!routes.hears(node, own)) {

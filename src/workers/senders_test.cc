@@ -60,6 +60,13 @@ TEST(Senders, AreNoneWhereNobodyHasTheRole) {
             "nothing comes of the role 'learner': no other worker of the run has it");
 }
 
+TEST(Senders, AreNoWorkersWithoutRoles) {
+  wire::RollWord roll = roll_of("mesh");
+  roll.workers.push_back({.node = 3, .roles = {}});
+  EXPECT_THAT(senders_of(roll, {}, 0, "evaluator").left,
+              ElementsAre("worker 2 (collector, evaluator)"));
+}
+
 TEST(Senders, AreThoseThatAreHeard) {
   EXPECT_EQ(senders_of(roll_of("star"), {}, 1, "collector").why_none,
             "nothing comes of the role 'collector': in the topology 'star' worker 1 does not hear "
