@@ -113,6 +113,9 @@ class RunLock {
   /// the lock only just, or on another machine. Takes no lock, so it disturbs nobody.
   static std::optional<std::int64_t> holder(const std::string& run_directory);
 
+  /// Whoever has a copy of it holds the lock, too.
+  [[nodiscard]] int descriptor() const { return file_.get(); }
+
  private:
   explicit RunLock(Descriptor file) : file_(std::move(file)) {}
   Descriptor file_;

@@ -35,13 +35,23 @@ constexpr std::size_t kFilesBeside = 128;
 
 }  // namespace
 
+Result<std::string> ChildHome::make_directory(const std::string& path) {
+  const auto here = sys::current_directory();
+  if (!here) return std::unexpected(here.error());
+  std::string directory = sys::absolute_path(path, *here);
+  if (Result<void> made = sys::make_directories(directory); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  return directory;
+}
+
 Result<std::unique_ptr<ChildHome>> ChildHome::make(const Options& options, Body body) {
   auto here = sys::current_directory();
   if (!here) return std::unexpected(std::move(here.error()));
   // What this program has not written yet its forks would write at their end, too.
   std::cout.flush();
   std::fflush(nullptr);
-  // Before there is a socket or a directory: its forks have nothing of them.
+  // Before there is a socket or a private directory: its forks have nothing of them.
   auto keeper = process::Keeper::fork(
       {.body =
            [body = std::move(body), back = *here](model::AttemptKey key, const model::Launch& it) {
@@ -51,7 +61,8 @@ Result<std::unique_ptr<ChildHome>> ChildHome::make(const Options& options, Body 
            },
        .beside_threads = true,
        .stop_grace = options.stop_grace,
-       .keeps_streams = true});
+       .keeps_streams = true,
+       .held = options.lock});
   if (!keeper) return std::unexpected(std::move(keeper.error()));
   const std::size_t files = kFilesBeside + (kFilesOfAChild * options.children);
   if (Result<void> allowed = sys::allow_open_files(files); !allowed) {
@@ -68,10 +79,7 @@ Result<std::unique_ptr<ChildHome>> ChildHome::make(const Options& options, Body 
     home->keeper_->remove_at_end(home->directory_);
     return home;
   }
-  home->directory_ = sys::absolute_path(options.directory, *here);
-  if (Result<void> made = sys::make_directories(home->directory_); !made) {
-    return std::unexpected(std::move(made.error()));
-  }
+  home->directory_ = options.directory;
   return home;
 }
 

@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "sys/files.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 #include "trainyard/event_bus.h"
@@ -178,6 +179,34 @@ TEST(ParallelFaults, LeavesNoWorkersWhenTheParentIsKilled) {
   }
   EXPECT_TRUE(sys::eventually([&] { return std::filesystem::is_empty(remains.path()); }))
       << "nor of what they printed";
+}
+
+TEST(ParallelFaults, KeepsOtherRunsOutOfItsDirectoryUntilTheWorkersOfAKilledParentAreGone) {
+  const sys::TemporaryDirectory directory;
+  const sys::TemporaryDirectory remains;
+  const std::string logs = directory / "logs";
+  ParallelOptions options = quiet(2);
+  options.directory = logs;
+  options.stop_grace = 600s;
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    ::setenv("TMPDIR", remains.path().c_str(), 1);
+    ::setenv("XDG_RUNTIME_DIR", remains.path().c_str(), 1);
+    static_cast<void>(parallel(options, [&](Worker& worker) {
+      std::signal(SIGTERM, SIG_IGN);
+      std::ofstream(directory / std::to_string(worker.node())) << ::getpid() << '\n';
+      while (true) ::pause();
+    }));
+    std::_Exit(0);
+  }
+  const auto pid_of = [&](const char* node) { return number_in(directory / node); };
+  ASSERT_TRUE(sys::eventually([&] { return pid_of("0") > 0 && pid_of("1") > 0; }));
+  EXPECT_EQ(::kill(parent, SIGKILL), 0);
+  EXPECT_EQ(::waitpid(parent, nullptr, 0), parent);
+  EXPECT_THAT(parallel(options, [](Worker&) {}).error, HasSubstr("is in use by process "));
+  for (const char* const node : {"0", "1"}) EXPECT_EQ(::kill(pid_of(node), SIGKILL), 0);
+  EXPECT_TRUE(
+      sys::eventually([&] { return sys::RunLock::take(logs, ".workers.lock").has_value(); }));
 }
 
 TEST(ParallelFaults, GoesOnReadingWhenAListenerThrows) {

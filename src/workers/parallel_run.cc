@@ -91,15 +91,19 @@ void ParallelRun::note_stranger(std::string_view what) {
 
 Result<void> ParallelRun::prepare(Work work) {
   work_ = std::move(work);
+  if (Result<void> taken = take_logs(); !taken) return taken;
   auto home = ChildHome::make(
-      {.directory = options_.directory,
+      {.directory = logs_ ? logs_->directory() : std::string(),
+       .lock = logs_ ? logs_->lock_descriptor() : -1,
        .name_prefix = "trainyard-workers-",
        .stop_grace = Duration(options_.stop_grace.count()),
        .children = lives_.size()},
       [function = work_.function](model::AttemptKey, const model::Launch&) { return function(); });
   if (!home) return std::unexpected(std::move(home.error()));
   home_ = *std::move(home);
-  if (Result<void> taken = take_logs(); !taken) return taken;
+  if (!logs_) {
+    logs_ = std::make_unique<const RunLogs>(RunLogs::in_private(home_->directory()));
+  }
   home_->keeper().listen(loop_, [this](std::span<const process::KeeperNews> news) {
     for (const process::KeeperNews& each : news) take_news(each);
   });
@@ -112,11 +116,10 @@ Result<void> ParallelRun::prepare(Work work) {
 }
 
 Result<void> ParallelRun::take_logs() {
-  if (home_->is_private()) {
-    logs_ = std::make_unique<const RunLogs>(RunLogs::in_private(home_->directory()));
-    return {};
-  }
-  auto logs = RunLogs::take(home_->directory());
+  if (options_.directory.empty()) return {};
+  const auto directory = ChildHome::make_directory(options_.directory);
+  if (!directory) return std::unexpected(directory.error());
+  auto logs = RunLogs::take(*directory);
   if (!logs) return std::unexpected(std::move(logs.error()));
   logs_ = std::make_unique<const RunLogs>(*std::move(logs));
   return {};

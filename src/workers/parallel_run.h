@@ -81,6 +81,7 @@ class ParallelRun {
   };
 
   Result<void> prepare(Work work);
+  /// Before there is a keeper, which holds the lock of the directory, too. None of a private one.
   Result<void> take_logs();
   /// Where servers are not there yet they are waited for.
   Result<void> attach();

@@ -89,8 +89,21 @@ PoolProcesses::~PoolProcesses() {
 }
 
 Result<void> PoolProcesses::prepare(detail::PoolMake make) {
+  std::string directory;
+  if (!options_.directory.empty()) {
+    auto made = ChildHome::make_directory(options_.directory);
+    if (!made) return std::unexpected(std::move(made.error()));
+    directory = *std::move(made);
+    auto lock = sys::RunLock::take(directory, kPoolLockName);
+    if (!lock) {
+      return std::unexpected(
+          Error{lock.error().message + ": each pool needs a directory of its own for its logs"});
+    }
+    lock_ = *std::move(lock);
+  }
   auto home =
-      ChildHome::make({.directory = options_.directory,
+      ChildHome::make({.directory = directory,
+                       .lock = lock_ ? lock_->descriptor() : -1,
                        .name_prefix = "trainyard-pool-",
                        .stop_grace = Duration(options_.stop_grace.count()),
                        .children = static_cast<std::size_t>(options_.count)},
@@ -103,14 +116,6 @@ Result<void> PoolProcesses::prepare(detail::PoolMake make) {
                       });
   if (!home) return std::unexpected(std::move(home.error()));
   home_ = *std::move(home);
-  if (!home_->is_private()) {
-    auto lock = sys::RunLock::take(home_->directory(), kPoolLockName);
-    if (!lock) {
-      return std::unexpected(
-          Error{lock.error().message + ": each pool needs a directory of its own for its logs"});
-    }
-    lock_ = *std::move(lock);
-  }
   if (Result<void> listens = listen(); !listens) return listens;
   for (const auto& child : children_) start_child(*child);
   thread_ = std::thread([this] { run(); });

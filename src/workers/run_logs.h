@@ -23,6 +23,9 @@ class RunLogs {
   /// name is of no former run; nothing is removed then. The file .workers.lock stays.
   static Result<RunLogs> take(const std::string& directory);
 
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  /// Of the directory. Whoever has a copy of it keeps other runs out, too.
+  [[nodiscard]] int lock_descriptor() const { return lock_ ? lock_->descriptor() : -1; }
   [[nodiscard]] std::string path_of(int node, std::uint32_t life) const;
 
  private:
