@@ -66,7 +66,7 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard down --now\n"
       "\n"
       "Refuses while runs are active, unless --drain or --now is given. --drain returns at once;\n"
-      "'up' ends the drain. Waiting runs stay in the queue.\n"
+      "'up' stops the drain. Waiting runs stay in the queue.\n"
       "Exit codes: 0 done, or the queue was not up; 2 runs are active, nothing was done.");
 }
 
