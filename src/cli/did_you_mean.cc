@@ -88,7 +88,12 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
     if (word.starts_with("--")) {
       const std::string_view name = word.substr(0, word.find('='));
       const std::vector<std::string> options = options_of(*here);
-      if (std::ranges::find(options, name) != options.end()) continue;
+      if (std::ranges::find(options, name) != options.end()) {
+        // Its value may look like an option, as in --slurm '--nodes=2'.
+        const CLI::Option* const option = here->get_option_no_throw(std::string(name));
+        if (option != nullptr && option->get_items_expected_min() > 0 && name == word) ++at;
+        continue;
+      }
       if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
       const std::string_view value = at + 1 < words.size() ? words[at + 1] : "";
       if (std::string limit = parallel_option(*here, word, value); !limit.empty()) return limit;

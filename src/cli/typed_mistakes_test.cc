@@ -196,6 +196,11 @@ TEST_F(TypedMistakes, TakeNoOptionForTheValueOfAnotherOne) {
   EXPECT_EQ(missing_in({"ranks", "-n", "--ranks", "2"}), "-n needs a number");
 }
 
+TEST_F(TypedMistakes, TakeTheValueOfAnOptionForNoUnknownOption) {
+  EXPECT_EQ(mistake_in({"run", "--slurm", "--nodes=2 --gres=gpu:8", "--memroy", "3GB"}),
+            "unknown option '--memroy' (did you mean '--memory'?)");
+}
+
 TEST_F(TypedMistakes, JoinAValueWithItsUnit) {
   EXPECT_EQ(missing_in({"run", "--memory", "3", "GB"}),
             "--memory 3 GB: write the value and its unit as one word: 3GB");
