@@ -69,7 +69,7 @@ class Plan(YardTest):
                            (("--gpus", "2"), "--gpus: '2' does not say how much memory a GPU has (did you mean '2x24GB'?)"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
                            (("--gpus", "0"), "needs a GPU, the planned machine (no GPU) has none"),
-                           (("--gpus", "24GB", "--cpus", "0"), "CPUs, the planned machine (24GB, 0 CPUs) has 0\n"),
+                           (("--gpus", "24GB", "--cpus", "0"), "needs 1 CPU, the planned machine (24GB, 0 CPUs) has 0\n"),
                            (("--gpus", "24GB", "--memory", "1MB"), " of memory, the planned machine (24GB, 1MB of memory) has "),
                            (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here has 7.2 GB"),
                            (("--machines", "2x(24GB, 4 CPU s)"), "--machines: at 10 of '2x(24GB, 4 CPU s)': "),

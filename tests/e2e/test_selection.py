@@ -113,7 +113,7 @@ class Selection(YardTest):
     def test_without_a_home_a_run_goes_on_without_a_number(self):
         env = {"XDG_STATE_HOME": "", "HOME": ""}
         told = self.trainyard("run", "sweep.yaml", expect=1, env=env).stderr
-        self.assertIn("the run has no number: neither XDG_STATE_HOME nor HOME says", told)
+        self.assertIn("the run has no number: the directory for your state is unknown: set HOME or XDG_STATE_HOME", told)
         self.assertIn("run-dir: runs/sweep\n", told)
         file = self.write("file", "x")
         told = self.trainyard("run", "sweep.yaml", "--new", expect=1, env={"XDG_STATE_HOME": str(file)}).stderr
