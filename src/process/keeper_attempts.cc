@@ -207,10 +207,6 @@ const sys::Descriptor* KeeperAttempts::process_of(Number number) const {
   return found != leaders_.end() ? &found->second.pidfd : nullptr;
 }
 
-void KeeperAttempts::end_those_on_their_way() {
-  for (const Number number : on_their_way_) ::kill(leaders_.at(number).pid, SIGKILL);
-}
-
 std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
   std::vector<std::string> lines;
   for (const Number number : on_their_way_) {

@@ -92,7 +92,8 @@ class KeeperAttempts {
   [[nodiscard]] const sys::Descriptor* status_of(Number number) const;
   /// Readable when its leader ends; null when that has been reaped.
   [[nodiscard]] const sys::Descriptor* process_of(Number number) const;
-  /// Ends those that are on their way: they have nothing to save.
+  /// Kills those that are on their way: they have nothing to save. One may have begun by now: its
+  /// end is no failure of its own.
   void end_those_on_their_way();
   /// Which are on their way for so long that people should know, each once, in lines.
   std::vector<std::string> late_starts(Clock::time_point now);
@@ -198,6 +199,7 @@ class KeeperAttempts {
   void add_leader(Number attempt, std::optional<int> rank, Spawned spawned);
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
   void signal_attempts(const std::unordered_map<Number, int>& signals);
+  void is_told_to_end(Attempt& attempt, int signal) const;
   void adopt(pid_t pid);
   [[nodiscard]] std::optional<Number> owner_of(const sys::ProcessStat& process) const;
   void forget_empty_groups(Attempt& attempt) const;

@@ -44,7 +44,8 @@ constexpr const char* kStays =
 /// A yard in a process of its own, which is killed; and what its keeper has noted.
 class Noted : public ::testing::Test {
  protected:
-  /// `live` starts tasks and waits until they are as they should be; then the yard is killed.
+  /// `live` starts tasks and waits until they are as they should be; then the yard is killed, and
+  /// its keeper goes on should `live` have stopped it.
   void kill_when(const std::function<void(TestYard&)>& live) {
     const pid_t yard_process = ::fork();
     if (yard_process == 0) {
@@ -62,6 +63,7 @@ class Noted : public ::testing::Test {
     const std::int64_t keeper = pid_in(place_ / "keeper");
     ::kill(yard_process, SIGKILL);
     ASSERT_EQ(::waitpid(yard_process, nullptr, 0), yard_process);
+    ::kill(static_cast<pid_t>(keeper), SIGCONT);
     ASSERT_TRUE(sys::eventually([&] { return !is_alive(keeper); }));
   }
 
@@ -108,6 +110,19 @@ TEST_F(Noted, HasWhatEndsWhenTheYardIsGone) {
   EXPECT_EQ(noted.at(2).ended.end, model::End(model::KilledBy{.signal = SIGTERM}));
   EXPECT_EQ(noted.at(3).ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
   for (const auto& [number, note] : noted) EXPECT_TRUE(note.told_to_end) << number;
+}
+
+TEST_F(Noted, SaysOfOneThatHadHardlyBegunThatItWasTold) {
+  kill_when([](TestYard& yard) {
+    // It hears of the task and of the end of the yard at once.
+    ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP);
+    yard.keeper.start(TestYard::key(1), numbered(yard.launch({"sleep", "1000"}, 1), 1));
+    yard.loop.run_once(Duration{0});
+  });
+  const auto noted = notes();
+  ASSERT_EQ(noted.size(), 1U);
+  EXPECT_EQ(noted.at(1).ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
+  EXPECT_TRUE(noted.at(1).told_to_end);
 }
 
 TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {

@@ -104,15 +104,25 @@ void KeeperAttempts::signal_those_outside_their_groups(
   }
 }
 
-void KeeperAttempts::signal_everything(int signal, pid_t spared) {
-  for (auto& [number, attempt] : attempts_) {
-    // What has ended by now, and was not heard of yet, was not told to.
-    const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
-      return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
-    });
-    attempt.told_to_end = attempt.told_to_end || runs;
-    attempt.killed_by_us = attempt.killed_by_us || (runs && signal == SIGKILL);
+void KeeperAttempts::is_told_to_end(Attempt& attempt, int signal) const {
+  // What has ended by now, and was not heard of yet, was not told to.
+  const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
+    return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
+  });
+  attempt.told_to_end = attempt.told_to_end || runs;
+  attempt.killed_by_us = attempt.killed_by_us || (runs && signal == SIGKILL);
+}
+
+void KeeperAttempts::end_those_on_their_way() {
+  for (const Number number : on_their_way_) {
+    const Leader& leader = leaders_.at(number);
+    is_told_to_end(attempts_.at(leader.attempt), SIGKILL);
+    ::kill(leader.pid, SIGKILL);
   }
+}
+
+void KeeperAttempts::signal_everything(int signal, pid_t spared) {
+  for (auto& [number, attempt] : attempts_) is_told_to_end(attempt, signal);
   const pid_t self = ::getpid();
   signal_trees(
       [self, spared](const sys::ProcessStat& process) {
