@@ -65,7 +65,6 @@ TIMED = {
     "tests/e2e/yard.py": "the one place where e2e tests wait",
     "tests/fake_nvml/nvml.cc": "a driver that hangs, as a test asks for it",
     "tests/slurm.py": "waits for the daemons that it starts, with a bound",
-    "src/library/yard_resume_test.cc": "a task that trains for more than a second",
     "src/ranks/test_components.cc": "executors that hang",
     "src/sys/test_wait.h": "the one place where C++ tests wait",
     "src/workers/parallel_queues_test.cc": "emits one event a millisecond, as the socket of one that does not read holds more",

@@ -48,6 +48,7 @@
 #include "run/tasks.h"
 #include "run/yard_run.h"
 #include "settings/configuration.h"
+#include "settings/periods.h"
 #include "sys/files.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
@@ -258,8 +259,10 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     std::set<std::uint32_t> batches;
     for (const Part& part : parts_) batches.insert(part.batch);
+    const Duration trained_least =
+        configuration_.period(settings::kTrainedLeast, job::kTrainedLeast);
     const Result<void> kept =
-        job::keep_learned(where_.directory(), batches, options_.learned_path, job::kTrainedLeast,
+        job::keep_learned(where_.directory(), batches, options_.learned_path, trained_least,
                           {{group_.name(), classes_of(group_)}});
     if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
   }

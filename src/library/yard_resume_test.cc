@@ -352,12 +352,10 @@ TEST_F(ProgramTest, PutsTasksWhereTheSettingsSay) {
 TEST_F(ProgramTest, KeepsWhatItHasLearnedForTheNextTime) {
   Config learning = config();
   ASSERT_TRUE(learning.set("scheduler.auto-adjust", "true"));
+  ASSERT_TRUE(learning.set("period.trained-least", "0s"));
   Yard yard(learning, {.name = "taught", .directory = beside / "taught"});
   TaskGroup group("g");
-  group.add<Made>("a", [](Made&, const Device&) {
-    ::usleep(1'200'000);  // What takes a moment teaches nothing.
-    return Json::object();
-  });
+  group.add<Made>("a", [](Made&, const Device&) { return Json::object(); });
   ASSERT_EQ(yard.run(group).value().finished, 1);
   EXPECT_TRUE(std::filesystem::exists(beside / ".trainyard/taught.learned.json"));
 }
@@ -368,15 +366,22 @@ TEST_F(ProgramTest, LearnsFromTasksOfTheSameClassesAlone) {
   };
   Config learning = config();
   ASSERT_TRUE(learning.set("scheduler.auto-adjust", "true"));
+  ASSERT_TRUE(learning.set("period.trained-least", "0s"));
+  ASSERT_TRUE(learning.set("scheduler.interval", "0"));
   const auto learns = [&](const std::string& run, bool of_another_class) {
     auto its = options();
     its.name = "taught";
     its.directory = beside / run;
     Yard yard(learning, its);
     TaskGroup group("g");
-    const Made::Train train = [](Made&, const Device&) {
-      ::usleep(1'200'000);  // What takes a moment teaches nothing.
-      return Json::object();
+    const Made::Train train = [&its](Made&, const Device&) {
+      // What ends before its memory was sampled teaches nothing.
+      return Json(sys::eventually([&its] {
+        auto reader = journal::JournalReader::open(run::journal_path(its.directory));
+        if (!reader) return false;
+        const auto row = reader->find("g", "a");
+        return row && *row && (*row)->memory_peak > 0_MB;
+      }));
     };
     if (of_another_class) {
       group.add<Other>("a", train);
