@@ -114,8 +114,15 @@ worker.barrier("end")
         process.kill()
         process.wait()
         self.until("all workers to end", lambda: not any(os.path.exists(f"/proc/{log.read_text().strip()}") for log in logs))
+
+        def next_one_runs():
+            done = subprocess.run([TRAINYARD, "parallel", "-n", "1", "--", "echo", "next"], cwd=self.directory, env=self.environment,
+                                  capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+            # What ended them may live for a moment longer, and has the directory as long.
+            self.assertIn((done.returncode, "is in use by process " in done.stderr), ((0, False), (1, True)), done.stderr)
+            return done.returncode == 0
         # Its logs are known as those of a run, however soon that was.
-        self.parallel("-n", "1", "--", "echo", "next")
+        self.until("the next run", next_one_runs)
         self.assertEqual([(path.name, path.read_text()) for path in self.directory.glob("worker-*.log")], [("worker-0.log", "next\n")])
 
     def test_those_at_work_can_be_looked_at(self):
