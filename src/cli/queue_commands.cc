@@ -196,6 +196,9 @@ ExitCode up_command(const UpOptions& options) {
   if (const Result<void> kept = files->set_draining(false); !kept) return fail(kept.error());
   const Result<bool> started = serve_queue(*files, kLookWord);
   if (!started) return fail(started.error());
+  if (const std::string less = lesser_limits(*files); !less.empty()) {
+    sys::write_standard_error(fmt::format("trainyard: {}\n", less));
+  }
   return answer(*started  ? "your queue is up\n"
                 : drained ? "your queue stays up, and starts runs again\n"
                           : "your queue is already up\n");

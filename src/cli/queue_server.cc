@@ -247,7 +247,8 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
       {.arguments = arguments_of(*submission, "run", goes_on ? "--resume" : "--run-dir"),
        .environment = std::move(environment),
        .directory = submission->directory,
-       .umask = submission->umask},
+       .umask = submission->umask,
+       .limits = submission->limits},
       *log);
   if (!started) {
     return end(number, directory, static_cast<int>(ExitCode::Usage), started.error().message);
@@ -353,7 +354,8 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
   const bool posted = news_.post({.arguments = std::move(arguments),
                                   .environment = std::move(environment),
                                   .directory = submission->directory,
-                                  .umask = submission->umask},
+                                  .umask = submission->umask,
+                                  .limits = submission->limits},
                                  run::run_log_path(directory));
   if (!posted) note(fmt::format("run {}: too many notifications wait, nobody is notified", number));
 }

@@ -38,6 +38,7 @@
 #include "sys/descriptor.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/process_limits.h"
 #include "sys/start_program.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
@@ -105,12 +106,15 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   if (!numbers) return std::unexpected(numbers.error());
   Result<std::vector<std::uint32_t>> needs = needed_numbers(options, *numbers);
   if (!needs) return std::unexpected(std::move(needs.error()));
+  Result<sys::ProcessLimits> limits = sys::limits_of(sys::own_pid());
+  if (!limits) return std::unexpected(std::move(limits.error()));
   run::Submission submission{.job_file = job.job_file,
                              .config_file = job.config_file,
                              .settings = options.settings,
                              .command_line = options.command_line,
                              .directory = job.directory,
                              .umask = sys::own_umask(),
+                             .limits = std::move(*limits),
                              .environment = sys::environment(),
                              .needs_gpu = job.needs_gpu,
                              .needs = std::move(*needs),
@@ -192,6 +196,8 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
     fail(fmt::format("{}; the submission waits in it", served.error().message));
   } else if (const std::string why = why_nothing_begins(*files); !why.empty()) {
     sys::write_standard_error(fmt::format("trainyard: the submission waits: {}\n", why));
+  } else if (const std::string less = lesser_limits(*files); !less.empty()) {
+    sys::write_standard_error(fmt::format("trainyard: {}\n", less));
   }
   return tell_number(*submission, options.json);
 }

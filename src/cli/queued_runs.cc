@@ -33,7 +33,9 @@
 #include "sys/clock.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
+#include "sys/process_limits.h"
 #include "sys/process_scan.h"
+#include "sys/this_process.h"
 #include "text/readable_json.h"
 
 namespace trainyard::cli {
@@ -179,6 +181,20 @@ std::string why_nothing_begins(const run::QueueFiles& files) {
   if (!files.is_draining()) return {};
   return "your queue starts no more runs and goes down when its active runs have ended: 'trainyard "
          "up' keeps it up";
+}
+
+std::string lesser_limits(const run::QueueFiles& files) {
+  const std::optional<std::int64_t> server = files.server();
+  if (!server) return {};
+  const auto its = sys::limits_of(*server);
+  const auto own = sys::limits_of(sys::own_pid());
+  if (!its || !own) return {};
+  const auto lacking = sys::not_to_be_given(*its, sys::may_raise(*server), *own);
+  if (lacking.empty()) return {};
+  return fmt::format(
+      "your queue has the limits of the shell that started it, and cannot give its runs those of "
+      "this one ({}): 'trainyard down' and then 'trainyard up' here would",
+      fmt::join(lacking, "; "));
 }
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {

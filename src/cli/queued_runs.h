@@ -37,6 +37,10 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory);
 /// Whether your queue is just beginning it.
 bool is_about_to_begin(const std::string& run_directory);
 
+/// What of the limits of this shell (nice value, ulimit) the queue that is up cannot give its runs,
+/// and the cure; empty where it can, or is down.
+std::string lesser_limits(const run::QueueFiles& files);
+
 /// Takes a submission that waits out of the queue, or one that the queue is to go on with and is
 /// not up; what was done, for people. Nothing where there is none for this directory.
 std::optional<std::string> take_out_of_queue(const std::string& run_directory);

@@ -29,6 +29,7 @@
 #include "report/sink.h"
 #include "report/status.h"
 #include "run/begun.h"
+#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/event_loop.h"
@@ -64,12 +65,15 @@ ExitCode show_living(const StatusOptions& options) {
   sys::EventLoop loop;
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
+  const Result<run::QueueFiles> queue = run::QueueFiles::of_this_user();
   while (true) {
     std::vector<LivingRun> runs = living_runs();
     const bool some_live = !runs.empty();
     std::ranges::move(runs_without_start(), std::back_inserter(runs));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    const std::string text = options.json ? living_json(runs) : living_text(runs);
+    std::string text = options.json ? living_json(runs) : living_text(runs);
+    const std::string less = queue && !options.json ? lesser_limits(*queue) : "";
+    if (!less.empty()) text += fmt::format("\n{}\n", less);
     if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
     if (!watching || !some_live) return ExitCode::Success;
     pass_time(loop, watching);

@@ -27,6 +27,7 @@
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/private_directory.h"
+#include "sys/process_limits.h"
 
 namespace trainyard::run {
 namespace {
@@ -94,10 +95,22 @@ Result<void> read_priority(std::string_view value, int& into) {
   return {};
 }
 
+/// "SOFT HARD"
+Result<void> read_limit(std::string_view value, sys::ProcessLimits::Resource& into) {
+  const std::size_t space = std::min(value.find(' '), value.size());
+  if (Result<void> soft = read_number("limit", value.substr(0, space), into.soft); !soft) {
+    return soft;
+  }
+  return read_number("limit", value.substr(std::min(space + 1, value.size())), into.hard);
+}
+
 /// What is not known is of a later release, and left out.
 Result<void> read_line(std::string_view name, std::string_view value, Submission& into) {
   if (name == "number") return read_number(name, value, into.number);
   if (name == "umask") return read_number(name, value, into.umask);
+  if (name == "cpu") return read_number(name, value, into.limits.cpus.emplace_back());
+  if (name == "nice") return read_number(name, value, into.limits.nice);
+  if (name == "limit") return read_limit(value, into.limits.resources.emplace_back());
   if (name == "priority") return read_priority(value, into.priority);
   if (name == "submitted") return read_number(name, value, into.submitted_unix_ms);
   if (name == "needs") return read_number(name, value, into.needs.emplace_back());
@@ -170,6 +183,11 @@ std::string to_text(const Submission& submission) {
   lines.add("directory", submission.directory);
   lines.add("if", model::to_text(submission.run_if));
   lines.add_number("umask", submission.umask);
+  lines.add_number("nice", submission.limits.nice);
+  for (const std::uint32_t cpu : submission.limits.cpus) lines.add_number("cpu", cpu);
+  for (const auto& [soft, hard] : submission.limits.resources) {
+    lines.add("limit", fmt::format("{} {}", soft, hard));
+  }
   lines.add_number("priority", submission.priority);
   lines.add_number("submitted", submission.submitted_unix_ms);
   if (submission.needs_gpu) lines.add("gpu", "yes");

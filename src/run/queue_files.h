@@ -22,6 +22,7 @@
 #include "base/result.h"
 #include "model/terms.h"
 #include "schedule/queue_choice.h"
+#include "sys/process_limits.h"
 
 namespace trainyard::run {
 
@@ -35,6 +36,7 @@ struct Submission {
   std::string command_line;  ///< As typed, but for secrets.
   std::string directory;     ///< From where it was submitted.
   std::uint32_t umask = 0;
+  sys::ProcessLimits limits;             ///< Of the shell.
   std::vector<std::string> environment;  ///< NAME=value
   int priority = 0;
   bool needs_gpu = false;  ///< Some task of it.

@@ -35,20 +35,22 @@ class Queue : public testing::Test {
 };
 
 TEST(Submissions, AreReadAsTheyWereWritten) {
-  const Submission written{.number = 46,
-                           .run_directory = "/home/me/a b/runs/vit",
-                           .job_file = "/home/me/a b/vit.yaml",
-                           .config_file = "/home/me/conf.yaml",
-                           .settings = {"scheduler.max-process=4", "task.env=A=1"},
-                           .command_line = "trainyard submit vit.yaml",
-                           .directory = "/home/me/a b",
-                           .umask = 027,
-                           .environment = {"A=1\n2", "B=\xff", "C="},
-                           .priority = -5,
-                           .needs_gpu = true,
-                           .needs = {44, 45},
-                           .run_if = model::RunIf::Always,
-                           .submitted_unix_ms = 1'700'000'000'000};
+  const Submission written{
+      .number = 46,
+      .run_directory = "/home/me/a b/runs/vit",
+      .job_file = "/home/me/a b/vit.yaml",
+      .config_file = "/home/me/conf.yaml",
+      .settings = {"scheduler.max-process=4", "task.env=A=1"},
+      .command_line = "trainyard submit vit.yaml",
+      .directory = "/home/me/a b",
+      .umask = 027,
+      .limits = {.cpus = {0, 3}, .nice = -5, .resources = {{.soft = 1024, .hard = 4096}, {}}},
+      .environment = {"A=1\n2", "B=\xff", "C="},
+      .priority = -5,
+      .needs_gpu = true,
+      .needs = {44, 45},
+      .run_if = model::RunIf::Always,
+      .submitted_unix_ms = 1'700'000'000'000};
   const auto read = submission_from(to_text(written));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, written);
@@ -69,6 +71,9 @@ TEST(Submissions, ThatAreDamagedAreRefused) {
   EXPECT_EQ(why(to_text(Submission{.run_directory = "/r"})),
             "it does not contain the name of its run");
   EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is not a number");
+  for (const std::string wrong : {"limit=1", "limit=x 1", "limit=1 1 1", "limit="}) {
+    EXPECT_EQ(why(good + wrong + '\0'), "'limit' is not a number") << wrong;
+  }
   EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is not a condition");
   EXPECT_EQ(why(good + "priority=1001" + '\0'),
             "'priority': '1001' is not a whole number from -1000 to 1000");

@@ -20,6 +20,7 @@
 #include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/pidfd.h"
+#include "sys/process_limits.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 
@@ -46,6 +47,7 @@ constexpr int kRefused = 2;
   if (words == kWordPlace) ::fcntl(words, F_SETFD, 0);
   ::close_range(kWordPlace + 1, ~0U, 0);
   ::umask(program.umask);
+  take_limits(program.limits);
   if (::chdir(program.directory.c_str()) != 0) {
     refuse(fmt::format("cannot go to '{}', from where it was submitted", program.directory), errno);
   }

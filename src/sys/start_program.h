@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/process_limits.h"
 
 namespace trainyard::sys {
 
@@ -19,6 +20,7 @@ struct ProgramToStart {
   std::vector<std::string> environment;  ///< All that it has, as NAME=value.
   std::string directory;                 ///< Where it runs.
   std::uint32_t umask = 0;
+  ProcessLimits limits;  ///< As near to them as this process may come.
 };
 
 /// By what it says through its descriptor 3.

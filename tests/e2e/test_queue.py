@@ -100,6 +100,17 @@ class Submitting(QueueTest):
         self.assertEqual(self.command_of("true"), "2")
         self.assertEqual(self.told, "")
 
+    def test_each_run_has_the_limits_of_the_shell_that_submitted_it_and_not_of_the_first(self):
+        def limits(number):
+            self.wait(number)
+            return (self.directory / f"runs/n{number}/n{number}/n{number}/stdout.log").read_text()
+        shown = "grep Cpus_allowed_list /proc/self/status; ulimit -S -n"
+        cpu = min(os.sched_getaffinity(0))
+        few = ("sh", "-c", f'ulimit -S -n 200; exec taskset -c {cpu} "$@"', "sh")
+        self.assertEqual(limits(self.command_of(shown, "--name", "n1", prefix=few)), f"Cpus_allowed_list:\t{cpu}\n200\n")
+        here = subprocess.run(["sh", "-c", shown], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(limits(self.command_of(shown, "--name", "n2")), here)
+
     def test_a_matrix_key_that_nothing_uses_is_told_to_who_submits_it(self):
         number = self.submit(*LIGHT, "--matrix", "seed=0..4", "--name", "g", "--", "true")
         self.assertIn("trainyard: group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical\n", self.told)
