@@ -16,9 +16,9 @@ used where there is NumPy, and else arrays are memoryviews.
 """
 import atexit
 import json
-import queue
 import sys
 import threading
+import time
 import traceback
 
 from .client import _line
@@ -42,6 +42,8 @@ _REACHES = ("others", "here", "all")
 _WITHIN_MS_MAX = 1000 * 3600 * 24 * 365
 _WHY_MAX = 4000
 _WAITED_LEAST_S = 0.001  # A shorter wait is not worth a word.
+_ANSWER_PATIENCE_S = 1   # An answer that names who is missing comes behind the deadline.
+_STATUS_WITHIN_S = 60
 
 
 class Worker:
@@ -81,6 +83,7 @@ class Worker:
         self._why, self._cut_off = "", ""
         self._followed, self._over = None, []  # Roles whose end is ours; the others that have ended well.
         self._settled, self._closed, self._run_ends = False, False, False
+        self._takes = False  # The thread that reads is in what came last: in listeners.
         self._releases = 0  # How often others have released an arena.
 
         self._origin = self.life << 16 | self.node
@@ -89,15 +92,14 @@ class Worker:
         self._arenas = Arenas()
         self._retained = {}  # By topic: the arenas of the last retained event, which others hold until the next one.
         self._listeners = Listeners(self._want, self._tell)
-        self._released = queue.SimpleQueue()  # What is put there by the garbage collector, at any moment.
-        self._mapped = Mapped(self._released.put)
-        self._connection = self._reader = self._releaser = None
+        self._mapped = Mapped(self._release)
+        self._connection = self._reader = self._writer = None
         if self._place.socket:
             self._connection = Connection(self._place, self._mapped.take)
             self._reader = threading.Thread(target=self._read, name="trainyard-worker", daemon=True)
-            self._releaser = threading.Thread(target=self._release, name="trainyard-release", daemon=True)
+            self._writer = threading.Thread(target=self._connection.write_words, name="trainyard-words", daemon=True)
             self._reader.start()
-            self._releaser.start()
+            self._writer.start()
 
     @property
     def is_alone(self):
@@ -176,24 +178,26 @@ class Worker:
 
     def ready(self, n=0, timeout=60):
         """Waits until so many workers listen, all when it is 0. An error names those that do not."""
-        self._ask("until others are ready", {"word": "ready", "workers": n, "within_ms": _milliseconds(timeout)})
+        self._ask("until others are ready", {"word": "ready", "workers": n}, timeout)
 
     def barrier(self, name, timeout=60, roles=()):
         """Waits until all that have one of the roles (none: all workers) have come to the barrier of this name,
-        but for those that have ended. What they sent before has come then. An error names who is missing."""
+        but for those that have ended. What they sent before has come then. An error names who is missing. A listener
+        that does not return, or events of this worker that wait for others, hold it up by at most a second."""
         topic_of(name)
         roles = [roles] if isinstance(roles, str) else list(roles)
-        self._ask("at the barrier '%s'" % name, {"word": "barrier", "name": name, "roles": roles, "within_ms": _milliseconds(timeout)})
+        self._ask("at the barrier '%s'" % name, {"word": "barrier", "name": name, "roles": roles}, timeout)
 
     def status(self):
         """What the router knows: workers, queues, counts, who waits at which barrier."""
-        return json.loads(self._ask("for the status", {"word": "status"}).get("status") or "{}")
+        reply = self._ask("for the status", {"word": "status"}, _STATUS_WITHIN_S)
+        return json.loads(reply.get("status") or "{}")
 
     def finish(self, outcome="finished", why=""):
         """What this worker does has ended; the others hear of it when its process has. "failed", and an exit code
         that is not 0, is a failure with that text."""
-        why = str(why).encode("utf-8", "replace").decode("utf-8")
-        self._report({"word": "finish", "outcome": str(outcome), "why": why[:_WHY_MAX]})
+        self._say_finish(outcome, why)
+        self._flush()
 
     def close(self):
         """Nothing comes or goes any more. Again: no effect."""
@@ -202,11 +206,10 @@ class Worker:
         if closed or self.is_alone or not self._connection.is_here():
             return
         self._end("this worker is closed")
+        self._connection.end_words()
+        _join(self._writer)
         self._connection.shut_down()
-        self._released.put(None)
-        for thread in (self._reader, self._releaser):
-            if thread is not threading.current_thread():
-                thread.join(1)  # A listener may not return: it goes with the process.
+        _join(self._reader)
         if not self._reader.is_alive():
             self._connection.close()
             self._mapped.close()
@@ -259,9 +262,21 @@ class Worker:
         if self.is_alone:
             return
         try:
-            self._connection.send(Frame(wire.REPORT, text_of(word)))
+            self._connection.say(Frame(wire.REPORT, text_of(word)))
+            self._connection.bound_words()
         except WorkerError:
             pass  # Where nobody is there any more, the thread that reads finds it out.
+
+    def _say_finish(self, outcome, why):
+        why = str(why).encode("utf-8", "replace").decode("utf-8")
+        self._report({"word": "finish", "outcome": str(outcome), "why": why[:_WHY_MAX]})
+
+    def _flush(self, within=-1):
+        try:
+            if not self.is_alone:
+                self._connection.flush(within)
+        except WorkerError:
+            pass
 
     def _want(self, name, wanted):
         if not wanted:
@@ -307,7 +322,8 @@ class Worker:
             topics.told.add(number)
             topics.sent[number] = sequence
 
-    def _ask(self, how, word):
+    def _ask(self, how, word, timeout):
+        since, within_ms = time.monotonic(), _milliseconds(timeout)
         if self.is_alone:
             return {}
         if self._closed:
@@ -318,12 +334,17 @@ class Worker:
             number = self._last_asked
             self._asked[number] = None
         try:
-            self._connection.send(Frame(wire.REQUEST, text_of(word), sequence=number))
+            word.update(within_ms=within_ms, asked_ms=int(since * 1000))
+            self._connection.say(Frame(wire.REQUEST, text_of(word), sequence=number))
+            until = since + within_ms / 1000 + _ANSWER_PATIENCE_S
             with self.changed:
                 while self._asked[number] is None:
                     if self._run_ends:
                         self.check_going_on()
-                    self.changed.wait()
+                    left = until - time.monotonic()
+                    if left <= 0:
+                        raise WorkerError(self._no_answer(how, timeout))
+                    self.changed.wait(left)
                 reply = self._asked[number]
         finally:
             with self.changed:
@@ -332,9 +353,16 @@ class Worker:
             raise WorkerError(reply["error"], reply.get("missing", ()))
         return reply
 
+    def _no_answer(self, how, timeout):
+        why = "the events that this worker emitted before it asked still wait for workers that read more slowly"
+        if self._takes:
+            why = "a listener of this worker has not returned, and nothing comes before it does"
+        return "no answer came within %g s %s: %s" % (timeout, how, why)
+
     def _fail(self, error):
         if not self._closed and isinstance(error, Exception):
-            self.finish("failed", _line(error))
+            self._say_finish("failed", _line(error))
+            self._flush(within=1)  # A listener that waits in emit() must not keep a failed worker.
 
     def _tell(self, event, error):
         try:
@@ -351,9 +379,15 @@ class Worker:
     def _read(self):
         try:
             while True:
-                self._take(self._connection.receive())
+                self._take_next()
         except Exception as why:  # Whatever it is, nothing comes any more.
             self._end(str(why))
+
+    def _take_next(self):
+        frame = self._connection.receive()
+        self._takes = True
+        self._take(frame)
+        self._takes = False
 
     def _take(self, frame):
         if frame.kind == wire.EVENT:
@@ -422,17 +456,16 @@ class Worker:
             self.ending.set()
             self.changed.notify_all()
 
-    def _release(self):
-        """What is not read any more. By a thread of its own: the garbage collector may be anywhere, and the
-        thread that reads must not wait for room."""
-        while True:
-            number = self._released.get()
-            if number is None:
-                return
-            try:
-                self._connection.send(Frame(wire.RELEASE, topic=number))
-            except WorkerError:
-                return
+    def _release(self, number):
+        """An arena that is not read any more, in a fork of this process neither."""
+        if self._connection.is_here():
+            self._connection.say(Frame(wire.RELEASE, topic=number))
+
+
+def _join(thread):
+    """For a moment: a listener may not return, and goes with the process."""
+    if thread is not threading.current_thread():
+        thread.join(1)
 
 
 def _milliseconds(timeout):

@@ -23,6 +23,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kWithinMsMax = std::int64_t{1'000} * 3'600 * 24 * 365;
+/// All integers up to there are exact in JSON.
+constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
 constexpr int kNodeBits = 16;
 constexpr unsigned kSharedBit = 0x80;
 
@@ -147,16 +149,18 @@ Result<WorkerReport> read_worker_report(std::string_view fields) {
 }
 
 std::string to_fields(const WorkerRequest& request) {
+  const auto timed = [](json word, const auto& it) {
+    word["within_ms"] = it.within_ms;
+    if (it.asked_ms) word["asked_ms"] = *it.asked_ms;
+    return word;
+  };
   return compact(match(
       request,
-      [](const ReadyRequest& it) {
-        return json{{"word", "ready"}, {"workers", it.workers}, {"within_ms", it.within_ms}};
+      [&](const ReadyRequest& it) {
+        return timed({{"word", "ready"}, {"workers", it.workers}}, it);
       },
-      [](const BarrierRequest& it) {
-        return json{{"word", "barrier"},
-                    {"name", it.name},
-                    {"roles", it.roles},
-                    {"within_ms", it.within_ms}};
+      [&](const BarrierRequest& it) {
+        return timed({{"word", "barrier"}, {"name", it.name}, {"roles", it.roles}}, it);
       },
       [](const StatusRequest&) { return json{{"word", "status"}}; }));
 }
@@ -168,11 +172,13 @@ Result<WorkerRequest> read_worker_request(std::string_view fields) {
   if (word == "ready") {
     request =
         ReadyRequest{.workers = static_cast<int>(from.number("workers", kNodesMax).value_or(0)),
-                     .within_ms = from.number("within_ms", kWithinMsMax).value_or(0)};
+                     .within_ms = from.number("within_ms", kWithinMsMax).value_or(0),
+                     .asked_ms = from.number("asked_ms", kExactMax)};
   } else if (word == "barrier") {
     request = BarrierRequest{.name = from.text("name", kEventNameBytesMax),
                              .roles = from.texts("roles"),
-                             .within_ms = from.number("within_ms", kWithinMsMax).value_or(0)};
+                             .within_ms = from.number("within_ms", kWithinMsMax).value_or(0),
+                             .asked_ms = from.number("asked_ms", kExactMax)};
   } else if (word != "status") {
     from.fail_unknown("word", "ready, barrier or status", word);
   }
@@ -207,7 +213,6 @@ std::string to_fields(const WorkerOrder& order) {
 }
 
 Result<WorkerOrder> read_worker_order(std::string_view fields) {
-  constexpr std::int64_t kLostMax = std::int64_t{1} << 53;
   FieldReader from(fields);
   const std::string word = text_of(from, "word");
   WorkerOrder order = EndWord{};
@@ -223,7 +228,7 @@ Result<WorkerOrder> read_worker_order(std::string_view fields) {
     order =
         LostWord{.name = from.event_name(),
                  .node = node_in(from),
-                 .count = static_cast<std::uint64_t>(from.number("count", kLostMax).value_or(0)),
+                 .count = static_cast<std::uint64_t>(from.number("count", kExactMax).value_or(0)),
                  .refused = from.flag("refused"),
                  .why = text_of(from, "why")};
   } else if (word == "end") {

@@ -98,10 +98,16 @@ constexpr std::chrono::milliseconds kWaitedLeast{1};
 using WorkerReport =
     std::variant<TopicWord, WantWord, SettledWord, BeginWord, FinishWord, WaitedWord>;
 
+/// Time that a worker waits for an answer beyond the deadline of its request, as the answer names
+/// those that are missing.
+constexpr std::chrono::milliseconds kAnswerPatience{1'000};
+
 /// Answered when so many have settled.
 struct ReadyRequest {
   int workers = 0;
   std::int64_t within_ms = 0;
+  /// When it was asked, by the monotonic clock of the machine; nothing: when it came.
+  std::optional<std::int64_t> asked_ms = {};
 
   friend bool operator==(const ReadyRequest&, const ReadyRequest&) = default;
 };
@@ -110,6 +116,7 @@ struct BarrierRequest {
   std::string name;
   std::vector<std::string> roles;  ///< Of those with one of these; empty: all.
   std::int64_t within_ms = 0;
+  std::optional<std::int64_t> asked_ms = {};  ///< As in ReadyRequest.
 
   friend bool operator==(const BarrierRequest&, const BarrierRequest&) = default;
 };

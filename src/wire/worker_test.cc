@@ -23,7 +23,9 @@ TEST(WorkerReport, IsReadAsItWasWritten) {
 TEST(WorkerRequest, IsReadAsItWasWritten) {
   for (const WorkerRequest& request :
        {WorkerRequest(ReadyRequest{.workers = 4, .within_ms = 100}),
+        WorkerRequest(ReadyRequest{.workers = 4, .within_ms = 100, .asked_ms = 0}),
         WorkerRequest(BarrierRequest{.name = "epoch", .roles = {"learner"}, .within_ms = 7}),
+        WorkerRequest(BarrierRequest{.name = "b", .within_ms = 7, .asked_ms = 123'456'789}),
         WorkerRequest(StatusRequest{})}) {
     EXPECT_EQ(read_worker_request(to_fields(request)).value(), request);
   }

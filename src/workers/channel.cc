@@ -113,7 +113,7 @@ bool Channel::end(const std::string& why) {
 // --- what goes ---
 
 Result<void> Channel::say(wire::FrameKind kind, std::uint64_t sequence, std::string fields) {
-  return sender_.add([&](std::string& bytes, std::vector<int>&) {
+  return sender_.add_word([&](std::string& bytes) {
     return wire::encode_behind(bytes,
                                {.kind = kind, .sequence = sequence, .fields = std::move(fields)},
                                wire::kWorkerLimits);
@@ -248,12 +248,13 @@ Result<void> Channel::put_event(const detail::EventName& name, std::string_view 
   return put;
 }
 
-Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request,
+Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request, Timeout within,
                                        const std::stop_token& stop) {
   if (std::this_thread::get_id() == reader_.get_id()) {
     return std::unexpected(Error{
         "a listener of remote events cannot wait for the others: nothing comes before it returns"});
   }
+  const auto until = std::chrono::steady_clock::now() + within.time() + wire::kAnswerPatience;
   settle();
   std::unique_lock lock(mutex_);
   const std::uint64_t number = ++last_request_;
@@ -265,7 +266,7 @@ Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request,
     changed_.notify_all();
   });
   lock.lock();
-  changed_.wait(lock, [&] {
+  changed_.wait_until(lock, until, [&] {
     return over_ || !said || stop.stop_requested() || asked_.at(number).has_value();
   });
   auto reply = std::move(asked_.extract(number).mapped());
@@ -274,7 +275,20 @@ Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request,
   if (reply) return *std::move(reply);
   if (!said) return std::unexpected(said.error());
   if (stop.stop_requested()) return std::unexpected(Error{"it was told to stop"});
-  return std::unexpected(Error{why});
+  return std::unexpected(Error{over_ ? why : no_answer(request, within)});
+}
+
+std::string Channel::no_answer(const wire::WorkerRequest& request, Timeout within) const {
+  const std::string asked = match(
+      request, [](const wire::ReadyRequest&) { return std::string("ready()"); },
+      [](const wire::BarrierRequest& it) { return fmt::format("barrier '{}'", it.name); },
+      [](const wire::StatusRequest&) { return std::string("status()"); });
+  return fmt::format("{}: no answer came within {:g} s: {}", asked,
+                     std::chrono::duration<double>(within.time()).count(),
+                     takes_ ? "a listener of remote events of this worker has not returned, and "
+                              "nothing comes before it does"
+                            : "the events that this worker emitted before it asked still wait for "
+                              "workers that read more slowly");
 }
 
 void Channel::release(std::uint64_t arena) { add_released({.arena = arena, .here = false}); }
@@ -358,7 +372,9 @@ void Channel::read() {
       if (end(why) && options_.on_refused) options_.on_refused(why);
       return;
     }
+    takes_ = true;
     take(*std::move(frame));
+    takes_ = false;
   }
 }
 

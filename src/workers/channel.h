@@ -28,6 +28,7 @@
 #include "pipeline/bus_state.h"
 #include "ranks/shared_arenas.h"
 #include "trainyard/detail/codec.h"
+#include "trainyard/timeout.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
 #include "workers/sender.h"
@@ -64,8 +65,10 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   void connect(const std::shared_ptr<detail::BusState>& bus);
   /// It listens to all that it wants from the beginning. Again: no effect.
   void settle();
-  /// An error in a listener: the answer would wait for it to return.
-  Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, const std::stop_token& stop);
+  /// Waits kAnswerPatience longer than `within`, and whatever holds up this worker's events. An
+  /// error in a listener: the answer would wait for it to return.
+  Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, Timeout within,
+                                const std::stop_token& stop);
   void report(const wire::WorkerReport& report);
   /// Waits until all that was said before has gone, so that it comes although the process exits.
   void flush();
@@ -108,6 +111,8 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   /// False: it was over before.
   bool end(const std::string& why);
   Result<void> say(wire::FrameKind kind, std::uint64_t sequence, std::string fields);
+  /// Why a request was not answered in its time.
+  [[nodiscard]] std::string no_answer(const wire::WorkerRequest& request, Timeout within) const;
   /// The frame behind what is there, and before it of which type the event is, the first time.
   Result<void> put_event(const detail::EventName& name, std::string_view type, wire::Frame& frame,
                          std::string& bytes);
@@ -123,6 +128,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   std::map<std::uint64_t, std::vector<std::uint64_t>> retained_;
   std::atomic<bool> settled_ = false;
   std::atomic<bool> over_ = false;
+  std::atomic<bool> takes_ = false;  ///< The reading thread is in what came last: in listeners.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -11,12 +12,29 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/match.h"
 #include "base/time.h"
 #include "wire/parallel_record.h"
 #include "wire/worker.h"
 #include "workers/roll.h"
 
 namespace trainyard::workers {
+
+std::optional<wire::WorkerRequest> still_asked(wire::WorkerRequest request, Duration now) {
+  const auto is_asked = [&](auto& it) {
+    if (!it.asked_ms) return true;
+    const Duration left = Duration(*it.asked_ms) + Duration(it.within_ms) - now;
+    if (left + wire::kAnswerPatience <= Duration(0)) return false;
+    it.within_ms = std::clamp<std::int64_t>(left.count(), 0, it.within_ms);
+    it.asked_ms.reset();
+    return true;
+  };
+  const bool is = match(
+      request, [&](wire::ReadyRequest& it) { return is_asked(it); },
+      [&](wire::BarrierRequest& it) { return is_asked(it); },
+      [](const wire::StatusRequest&) { return true; });
+  return is ? std::optional(std::move(request)) : std::nullopt;
+}
 
 Meetings::Answers Meetings::ask(Asker asker, const wire::ReadyRequest& request, Duration now) {
   if (waiting_of(asker.node) >= kWaitingMax) {

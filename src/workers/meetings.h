@@ -39,6 +39,10 @@ struct MeetingAnswer {
   std::optional<MeetingWait> waited = {};
 };
 
+/// The request with the time that is left of it at `now`. Nothing: its worker has given up, and
+/// must not count as one that has come.
+std::optional<wire::WorkerRequest> still_asked(wire::WorkerRequest request, Duration now);
+
 class Meetings {
  public:
   /// So many requests of one worker may wait.

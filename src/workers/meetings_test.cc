@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -74,6 +75,24 @@ TEST(Ready, NamesThoseThatAreMissing) {
   EXPECT_THAT(late[0].reply.missing, ElementsAre("worker 1 (collector)", "worker 2 (collector)"));
   EXPECT_EQ(it.meetings.next_deadline(), std::nullopt);
   EXPECT_EQ(it.ready(0, 4).at(0).reply.error, "4 workers are waited for, and there are 3");
+}
+
+TEST(Request, HasTheTimeThatIsLeftOfItAndNoneWhenItsWorkerHasGivenUp) {
+  const auto left_at = [](Duration now) -> std::optional<std::int64_t> {
+    const auto left =
+        still_asked(wire::BarrierRequest{.name = "b", .within_ms = 100, .asked_ms = 1'000}, now);
+    if (!left) return std::nullopt;
+    EXPECT_EQ(std::get<wire::BarrierRequest>(*left).asked_ms, std::nullopt);
+    return std::get<wire::BarrierRequest>(*left).within_ms;
+  };
+  EXPECT_EQ(left_at(Duration(1'000)), 100);
+  EXPECT_EQ(left_at(Duration(1'030)), 70);
+  EXPECT_EQ(left_at(Duration(0)), 100) << "another clock gives it no more time";
+  EXPECT_EQ(left_at(Duration(1'100)), 0);
+  EXPECT_EQ(left_at(Duration(2'099)), 0) << "its worker still waits for the answer";
+  EXPECT_EQ(left_at(Duration(2'100)), std::nullopt);
+  const wire::WorkerRequest undated = wire::ReadyRequest{.workers = 2, .within_ms = 100};
+  EXPECT_EQ(still_asked(undated, Duration(1'000'000)), undated);
 }
 
 TEST(Barrier, LetsAllGoWhenTheLastHasCome) {

@@ -72,6 +72,46 @@ TEST(ParallelQueues, WaitsForWhoReadsSlowlyAndLosesNothing) {
   EXPECT_TRUE(result) << result.text();
 }
 
+TEST(ParallelQueues, HoldUpNoDeadlineWhereTwoListenersWaitForEachOther) {
+  const Gate gate;
+  const sys::TemporaryDirectory said;
+  ParallelOptions options = quiet(3);
+  options.queue = {.events_max = 4, .bytes_max = 16U << 10U, .when_full = WhenFull::Block};
+  const auto result = parallel(options, [&](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 2) {
+      need(worker.ready());
+      const auto both_wait = [&] {
+        const Json workers = Json::parse(worker.status().value()).at("workers");
+        return workers[0].value("waits_for", Json()) == Json{1} &&
+               workers[1].value("waits_for", Json()) == Json{0};
+      };
+      need(sys::eventually(both_wait), "that each waits for the other");
+      gate.open();
+      gate.open();
+      return;
+    }
+    const Subscription heard = bus.on("ball", [&](const Json& ball) {
+      while (true) bus.emit("ball", ball, remote_only);
+    });
+    need(worker.ready());
+    bus.emit("ball", std::string(8'192, 'b'), remote_only);
+    Gate::pass(gate.path());
+    const auto late = worker.barrier("end", 1ms);
+    const auto never = bus.wait_for("never", 1ms);
+    std::ofstream(said / std::to_string(worker.node()))
+        << (late ? "met" : late.error().message) << (never ? "came" : "");
+    ::_exit(0);  // The listener never returns, and the bus would wait for it.
+  });
+  EXPECT_TRUE(result) << result.text();
+  for (const char* const node : {"0", "1"}) {
+    EXPECT_EQ(sys::content_of(said / node),
+              "barrier 'end': no answer came within 0.001 s: a listener of remote events of this "
+              "worker has not returned, and nothing comes before it does");
+  }
+}
+
 TEST(ParallelQueues, CarryWhatAWorkerSaidThatHasEndedBeforeOthersListen) {
   const sys::TemporaryDirectory directory;
   const auto result = parallel(quiet(2), [&](Worker& worker) {

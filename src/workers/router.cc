@@ -269,15 +269,17 @@ Result<void> Router::take_want(RouterPeer& peer, const wire::WantWord& word) {
 }
 
 Result<void> Router::take_request(RouterPeer& peer, std::uint64_t sequence,
-                                  const wire::WorkerRequest& request) {
+                                  const wire::WorkerRequest& asked) {
   const Asker asker{.node = peer.node, .sequence = sequence};
   const Duration now = sys::EventLoop::now();
-  if (joins() && !std::holds_alternative<wire::StatusRequest>(request)) {
-    ask_hub(peer, sequence, request);
+  const auto request = still_asked(asked, now);
+  if (!request) return {};
+  if (joins() && !std::holds_alternative<wire::StatusRequest>(*request)) {
+    ask_hub(peer, sequence, *request);
     return {};
   }
   match(
-      request, [&](const wire::ReadyRequest& it) { reply(meetings_.ask(asker, it, now)); },
+      *request, [&](const wire::ReadyRequest& it) { reply(meetings_.ask(asker, it, now)); },
       [&](const wire::BarrierRequest& it) { reply(meetings_.ask(asker, it, now)); },
       [&](const wire::StatusRequest&) {
         reply({{.to = asker, .reply = {.error = {}, .missing = {}, .status = status()}}});

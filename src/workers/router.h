@@ -145,7 +145,7 @@ class Router {
   void pause(RouterPeer& peer);
   Result<void> take_report(RouterPeer& peer, const wire::WorkerReport& report);
   Result<void> take_request(RouterPeer& peer, std::uint64_t sequence,
-                            const wire::WorkerRequest& request);
+                            const wire::WorkerRequest& asked);
   Result<void> take_want(RouterPeer& peer, const wire::WantWord& word);
 
   void relay(RouterPeer* from, const wire::FramePrefix& prefix, std::string_view frame,

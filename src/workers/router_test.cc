@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -274,6 +275,31 @@ TEST(Router, ReportsAnEndOfAPipelineThatIsBehindEventsWhichWaitForRoom) {
   EXPECT_EQ(reported, (std::vector<std::string>{"begin 0"}));
   run.router->catch_up(0);
   EXPECT_EQ(reported, (std::vector<std::string>{"begin 0", "finish 0: max steps"}));
+}
+
+TEST(Router, DoesNotCountAWorkerAtABarrierThatHasGivenUp) {
+  RoutedRun run(2, {});
+  const auto comes = [&](int node, std::uint64_t sequence, std::optional<std::int64_t> asked_ms) {
+    const wire::BarrierRequest request{.name = "b", .within_ms = 60'000, .asked_ms = asked_ms};
+    run.connections.at(node).send({.kind = wire::FrameKind::Request,
+                                   .sequence = sequence,
+                                   .fields = wire::to_fields(wire::WorkerRequest(request))});
+  };
+  const auto replies = [&](int node) {
+    std::vector<std::uint64_t> sequences;
+    for (const wire::Frame& frame : run.connections.at(node).all()) {
+      if (frame.kind == wire::FrameKind::Reply) sequences.push_back(frame.sequence);
+    }
+    return sequences;
+  };
+  using Sequences = std::vector<std::uint64_t>;
+  // It came behind events that waited for room until now.
+  comes(0, 1, (sys::EventLoop::now() - Duration(62'000)).count());
+  comes(1, 1, std::nullopt);
+  EXPECT_EQ(replies(1), Sequences());
+  comes(0, 2, sys::EventLoop::now().count());
+  EXPECT_EQ(replies(0), Sequences({2}));
+  EXPECT_EQ(replies(1), Sequences({1}));
 }
 
 TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {

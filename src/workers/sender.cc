@@ -82,16 +82,32 @@ void Sender::write_what_gathers() {
 
 Result<void> Sender::flush() {
   const std::scoped_lock writes(writing_);
+  while (!write_some()) {
+    if (is_over_()) return std::unexpected(Error{"nobody is there any more"});
+    sys::wait_until_writable(socket_, kLook);
+  }
+  return {};
+}
+
+void Sender::write_what_has_room() {
+  {
+    const std::unique_lock writes(writing_, std::try_to_lock);
+    if (writes && write_some()) return;
+  }
+  const std::scoped_lock lock(adding_);
+  want_writer();
+}
+
+bool Sender::write_some() {
   while (true) {
     if (going_.empty()) {
       const std::scoped_lock lock(adding_);
-      if (gathered_.empty()) return {};
+      if (gathered_.empty()) return true;
       std::swap(going_, gathered_);
+      words_ = 0;
     }
     going_.send_some(socket_);
-    if (going_.empty()) continue;
-    if (is_over_()) return std::unexpected(Error{"nobody is there any more"});
-    sys::wait_until_writable(socket_, kLook);
+    if (!going_.empty()) return false;
   }
 }
 

@@ -55,6 +55,22 @@ class Sender {
     want_writer();
   }
 
+  /// Adds a word, which is small, and writes what has room. Waits for room where more than
+  /// kGatheredMax of words have gathered. `make(bytes)` returns what is wrong with the word.
+  template <class Make>
+  Result<void> add_word(Make make) {
+    std::unique_lock lock(adding_);
+    scratch_.clear();
+    if (Result<void> made = make(scratch_); !made) return made;
+    gathered_.add(scratch_, {});
+    words_ += scratch_.size();
+    const bool is_full = words_ > kGatheredMax;
+    lock.unlock();
+    if (is_full) return flush();
+    write_what_has_room();
+    return {};
+  }
+
   /// Something has come: what is sent next may be the answer, and is not held up.
   void heard() { heard_ = true; }
 
@@ -64,6 +80,10 @@ class Sender {
  private:
   using Clock = std::chrono::steady_clock;
   Result<void> added(std::unique_lock<std::mutex> lock);
+  /// Leaves the rest to the thread that writes.
+  void write_what_has_room();
+  /// With `writing_`. False: there is no room for the rest.
+  bool write_some();
   /// With `adding_`.
   void want_writer();
   void write_what_gathers();
@@ -81,6 +101,7 @@ class Sender {
   std::string scratch_;  ///< Guarded by `adding_`, as all below.
   std::vector<int> descriptors_;
   sys::Outgoing gathered_;
+  std::size_t words_ = 0;  ///< Bytes of words in `gathered_`.
   Clock::time_point last_;
   int in_a_row_ = 0;
   bool wanted_ = false;

@@ -44,7 +44,18 @@
 namespace trainyard::workers {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr const char* kParent = "the parent of this worker";
+/// The router answers at once, unless what this worker emits waits for others.
+constexpr auto kStatusWithin = 60s;
+
+/// By the clock of the router's event loop.
+std::int64_t monotonic_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 PeerChange::What what_of(const std::string& change) {
   if (change == "again") return PeerChange::What::Again;
@@ -297,19 +308,20 @@ void WorkerState::refused(const std::string& why) {
   end(why);
 }
 
-Result<wire::WorkerReply> WorkerState::ask(const wire::WorkerRequest& request,
+Result<wire::WorkerReply> WorkerState::ask(const wire::WorkerRequest& request, Timeout within,
                                            const std::stop_token& stop) {
   if (!channel) return wire::WorkerReply{};
-  auto reply = channel->ask(request, stop);
+  auto reply = channel->ask(request, within, stop);
   if (reply && !reply->error.empty()) return std::unexpected(Error{reply->error});
   return reply;
 }
 
-Result<void> WorkerState::meet(const wire::WorkerRequest& request, const std::stop_token& stop) {
+Result<void> WorkerState::meet(const wire::WorkerRequest& request, Timeout within,
+                               const std::stop_token& stop) {
   std::stop_source either;
   const std::stop_callback at_stop(stop, [&either] { either.request_stop(); });
   const std::stop_callback at_end(ending.get_token(), [&either] { either.request_stop(); });
-  const auto reply = ask(request, either.get_token());
+  const auto reply = ask(request, within, either.get_token());
   if (reply) return {};
   // The end of the run was told first, so it counts and not how the meeting went.
   if (!ending.stop_requested()) return std::unexpected(reply.error());
@@ -375,8 +387,10 @@ Result<void> Worker::ready(int workers, Timeout within, const std::stop_token& s
   if (workers < 0 || workers >= wire::kNodesMax) {
     return std::unexpected(Error{fmt::format("there are no {} workers to wait for", workers)});
   }
-  return state_->meet(
-      wire::ReadyRequest{.workers = workers, .within_ms = within.milliseconds().count()}, stop);
+  return state_->meet(wire::ReadyRequest{.workers = workers,
+                                         .within_ms = within.milliseconds().count(),
+                                         .asked_ms = workers::monotonic_ms()},
+                      within, stop);
 }
 
 Result<void> Worker::barrier(std::string_view name, Timeout within, const std::vector<Role>& roles,
@@ -385,10 +399,12 @@ Result<void> Worker::barrier(std::string_view name, Timeout within, const std::v
     return std::unexpected(Error{fmt::format("the name of a barrier has 1 to {} bytes, not {}",
                                              wire::kEventNameBytesMax, name.size())});
   }
-  wire::BarrierRequest request{
-      .name = std::string(name), .roles = {}, .within_ms = within.milliseconds().count()};
+  wire::BarrierRequest request{.name = std::string(name),
+                               .roles = {},
+                               .within_ms = within.milliseconds().count(),
+                               .asked_ms = workers::monotonic_ms()};
   for (const Role role : roles) request.roles.emplace_back(role.name);
-  return state_->meet(request, stop);
+  return state_->meet(request, within, stop);
 }
 
 Result<Buffer> Worker::alloc(DType type, Dimensions shape) const {
@@ -400,7 +416,7 @@ std::stop_token Worker::ending() const { return state_->ending.get_token(); }
 
 Result<std::string> Worker::status() const {
   if (is_alone()) return "{}";
-  auto reply = state_->ask(wire::StatusRequest{}, {});
+  auto reply = state_->ask(wire::StatusRequest{}, workers::kStatusWithin, {});
   if (!reply) return std::unexpected(std::move(reply.error()));
   return std::move(reply->status);
 }

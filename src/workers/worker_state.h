@@ -19,6 +19,7 @@
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
 #include "trainyard/step_options.h"
+#include "trainyard/timeout.h"
 #include "trainyard/worker.h"
 #include "wire/worker.h"
 #include "workers/channel.h"
@@ -41,9 +42,11 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   void connect(PipelineBase& loop, Follow follow);
   /// False: it is connected already, which only its end to follow may change.
   bool connect(EventBus& bus, PipelineBase* loop, Follow follow);
-  Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, const std::stop_token& stop);
+  Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, Timeout within,
+                                const std::stop_token& stop);
   /// Asks for what the others have to come for. The end of the run is an error, which says why.
-  Result<void> meet(const wire::WorkerRequest& request, const std::stop_token& stop);
+  Result<void> meet(const wire::WorkerRequest& request, Timeout within,
+                    const std::stop_token& stop);
   void finish(const wire::FinishWord& word);
   /// Who may still send to this one as that role. Before anything is known of the others nobody is
   /// named, and something may come.

@@ -1,4 +1,5 @@
 """Python workers of a parallel run: with each other, with a learner in C++, and alone."""
+import os
 import unittest
 
 from python_workers import BEGIN, PYTHON, TOOL, PythonWorkersTest, numpy
@@ -86,6 +87,39 @@ worker.barrier("end")
         self.assertEqual(done.stderr, "")
 
     @unittest.skipUnless(numpy, "there is no NumPy")
+    def test_a_deadline_holds_where_two_listeners_wait_for_each_other(self):
+        for node in range(2):
+            os.mkfifo(f"{self.directory}/stuck.{node}")
+        self.run_workers(3, """
+if worker.node == 2:
+    worker.ready()
+    def waits(node, whom):
+        return worker.status()["workers"][node].get("waits_for") == [whom]
+    while not (waits(0, 1) and waits(1, 0)):
+        pass
+    for node in range(2):
+        open("stuck.%d" % node, "w").close()
+else:
+    def fills(ball):
+        while True:
+            worker.emit("ball", ball)
+    worker.on("ball", fills)
+    worker.ready()
+    worker.emit("ball", "b" * 100000)
+    open("stuck.%d" % worker.node).close()
+    try:
+        worker.barrier("end", timeout=0.01)
+        need(False, "an error")
+    except trainyard.WorkerError as error:
+        need(str(error) == "no answer came within 0.01 s at the barrier 'end': a listener of this worker has not returned, "
+             "and nothing comes before it does", error)
+    try:
+        worker.wait_for("never", timeout=0.01)
+        need(False, "an error")
+    except TimeoutError:
+        pass
+""")
+
     def test_arrays_of_all_types_come_as_they_went(self):
         done = self.run_workers(2, """
 types = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]

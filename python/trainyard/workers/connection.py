@@ -1,8 +1,10 @@
 """Frames and descriptors between a worker and its router, as docs/protocol.md has them. One thread
-receives; any may send, and each frame goes whole."""
+receives; any may send, and each frame goes whole. One thread writes the words that wait for nobody."""
 import array
+import collections
 import json
 import os
+import queue
 import socket
 import struct
 import threading
@@ -17,6 +19,7 @@ FIELDS_MAX, BUFFERS_MAX, BUFFERS_BYTES_MAX = 8 << 20, 64, 64 << 20
 SHAPES_BYTES_MAX = 64 * (2 + 8 * 32)  # The first buffer says what the others are, and does not count.
 _READ_AT_ONCE = 64 << 10
 _GREETED_WITHIN_S = 30
+_WORDS_MAX = 10_000
 _LEVELS_MAX = 60
 
 __all__ = ["BUFFERS_BYTES_MAX", "BUFFERS_MAX", "DESCRIPTORS_MAX", "EVENT", "FAILURE", "FIELDS_MAX", "ORDER", "RELEASE",
@@ -84,6 +87,8 @@ class Connection:
     def __init__(self, place, take_descriptors):
         self.sending = threading.Lock()  # Whoever sends several frames in a row holds it.
         self._take_descriptors = take_descriptors
+        self._words = collections.deque()  # Go before whatever is sent next; taken out under `sending`.
+        self._wake = queue.SimpleQueue()   # A value for each word, the last one false.
         self._process = os.getpid()
         self._data = bytearray()
         self._room = socket.CMSG_SPACE(4 * DESCRIPTORS_MAX)
@@ -112,6 +117,40 @@ class Connection:
         """Not in a process that was forked off: two that write to it would write into each other's frames."""
         return os.getpid() == self._process
 
+    def say(self, frame):
+        """Sends a word without a wait for room. It goes before all that is sent later. Any thread, at any moment, as
+        the garbage collector may be anywhere."""
+        if not self.is_here():
+            raise WorkerError("a forked process is no worker")
+        self._words.append(frame)
+        self._wake.put(True)
+
+    def write_words(self):
+        """Until end_words(), when those that were said before have gone, or nobody is there any more."""
+        try:
+            goes_on = True
+            while goes_on:
+                goes_on = self._wake.get()
+                self.flush()
+        except WorkerError:
+            pass  # The thread that receives finds it out.
+
+    def end_words(self):
+        self._wake.put(False)
+
+    def bound_words(self):
+        """Waits for room where many words wait for it."""
+        if len(self._words) > _WORDS_MAX:
+            self.flush()
+
+    def flush(self, within=-1):
+        """Waits until all words have gone, where others send for at most so many seconds, if it is not negative."""
+        if self.sending.acquire(timeout=within):
+            try:
+                self.send_locked()
+            finally:
+                self.sending.release()
+
     def send(self, *frames, descriptors=()):
         """The descriptors go with the last one."""
         with self.sending:
@@ -120,6 +159,9 @@ class Connection:
     def send_locked(self, *frames, descriptors=()):
         if not self.is_here():
             raise WorkerError("a forked process is no worker")
+        frames = (*self._take_words(), *frames)
+        if not frames:
+            return
         pieces = [piece for frame in frames[:-1] for piece in frame.pieces()]
         try:
             if pieces:
@@ -137,6 +179,12 @@ class Connection:
                 raise WorkerError("the parent of this worker is gone: %s" % error) from error
             self.shut_down()  # Half a frame is no beginning for another one.
             raise
+
+    def _take_words(self):
+        words = []
+        while self._words:
+            words.append(self._words.popleft())
+        return words
 
     def receive(self):
         self._fill(_PREFIX.size)

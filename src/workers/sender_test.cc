@@ -1,0 +1,81 @@
+#include "workers/sender.h"
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include <gtest/gtest.h>
+
+#include "base/result.h"
+#include "sys/descriptor.h"
+#include "sys/passing.h"
+
+namespace trainyard::workers {
+namespace {
+
+Result<void> add_frame(Sender& sender, const std::string& frame) {
+  return sender.add([&](std::string& bytes, std::vector<int>& /*descriptors*/) -> Result<void> {
+    bytes = frame;
+    return {};
+  });
+}
+
+Result<void> add_word(Sender& sender, const std::string& word) {
+  return sender.add_word([&](std::string& bytes) -> Result<void> {
+    bytes = word;
+    return {};
+  });
+}
+
+/// Reads until so many bytes have come.
+std::string received(const sys::Descriptor& socket, std::size_t count) {
+  std::string all;
+  std::string piece(std::size_t{1} << 20, '\0');
+  while (all.size() < count) {
+    const ssize_t read = ::recv(socket.get(), piece.data(), piece.size(), 0);
+    if (read <= 0) break;
+    all.append(piece, 0, static_cast<std::size_t>(read));
+  }
+  return all;
+}
+
+TEST(Sender, TakesAWordWhileWhatWasAddedBeforeWaitsForRoom) {
+  auto pair = sys::socket_pair().value();
+  Sender sender(pair.first.get(), [] { return false; });
+  const std::string frame(std::size_t{8} << 20, 'f');
+  std::thread emits([&] { EXPECT_TRUE(add_frame(sender, frame)); });
+  const std::string first = received(pair.second, 1);
+  EXPECT_TRUE(add_word(sender, "word")) << "nobody reads meanwhile";
+  EXPECT_EQ(first + received(pair.second, frame.size() + 4 - first.size()), frame + "word");
+  emits.join();
+}
+
+TEST(Sender, SendsAWordByItself) {
+  auto pair = sys::socket_pair().value();
+  Sender sender(pair.first.get(), [] { return false; });
+  EXPECT_TRUE(add_word(sender, "word"));
+  EXPECT_EQ(received(pair.second, 4), "word");
+}
+
+TEST(Sender, WaitsForRoomWhereManyWordsHaveGathered) {
+  auto pair = sys::socket_pair().value();
+  std::atomic<bool> is_over = false;
+  Sender sender(pair.first.get(), [&] { return is_over.load(); });
+  const std::string word(std::size_t{1} << 16, 'w');
+  std::thread emits(
+      [&] { EXPECT_FALSE(add_frame(sender, std::string(std::size_t{8} << 20, 'f'))); });
+  static_cast<void>(received(pair.second, 1));
+  for (std::size_t words = 0; words < Sender::kGatheredMax; words += word.size()) {
+    EXPECT_TRUE(add_word(sender, word));
+  }
+  is_over = true;
+  EXPECT_FALSE(add_word(sender, word)) << "nobody is there to make room";
+  emits.join();
+}
+
+}  // namespace
+}  // namespace trainyard::workers
