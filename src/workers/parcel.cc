@@ -24,8 +24,6 @@ namespace trainyard::workers {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-/// The first of the buffers of a frame says what the others are.
-constexpr std::size_t kBuffersMax = kPoolLimits.buffers_max - 1;
 static_assert(kBuffersMax == 63, "as many as shapes can be read of");
 static_assert(kPoolLimits.buffers_max == wire::kWorkerLimits.buffers_max &&
                   kPoolLimits.buffers_bytes_max <= wire::kWorkerLimits.buffers_bytes_max,

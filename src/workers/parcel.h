@@ -21,6 +21,8 @@ inline constexpr wire::FrameLimits kPoolLimits{.fields_bytes_max = std::size_t{6
                                                .buffers_max = 64,
                                                .buffers_bytes_max = std::size_t{64} << 20,
                                                .shared_max = 64};
+/// The first of the buffers of a frame says what the others are.
+inline constexpr std::size_t kBuffersMax = kPoolLimits.buffers_max - 1;
 
 struct Parcel {
   wire::Frame frame;  ///< Its head is whose it is.

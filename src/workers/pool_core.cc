@@ -77,13 +77,22 @@ std::string too_many_open(std::size_t open_max) {
 }
 
 detail::PoolAnswer within_limit(detail::PoolAnswer it, std::string_view what) {
-  if (!it || it->json.size() <= kPoolLimits.fields_bytes_max) return it;
-  return std::unexpected(CallError{
-      .kind = CallError::Kind::NotCarried,
-      .child = 0,
-      .message = fmt::format("{} cannot be sent: {} bytes of JSON, and at most {} are allowed; "
-                             "use a Buffer for more",
-                             what, it->json.size(), kPoolLimits.fields_bytes_max)});
+  if (!it) return it;
+  const auto refused = [what](std::string_view why) {
+    return std::unexpected(CallError{.kind = CallError::Kind::NotCarried,
+                                     .child = 0,
+                                     .message = fmt::format("{} cannot be sent: {}", what, why)});
+  };
+  if (it->json.size() > kPoolLimits.fields_bytes_max) {
+    return refused(
+        fmt::format("{} bytes of JSON, and at most {} are allowed; use a Buffer for more",
+                    it->json.size(), kPoolLimits.fields_bytes_max));
+  }
+  if (it->buffers.size() > kBuffersMax) {
+    return refused(fmt::format("{} buffers, and at most {} are allowed; put several into one",
+                               it->buffers.size(), kBuffersMax));
+  }
+  return it;
 }
 
 }  // namespace workers

@@ -152,6 +152,20 @@ TEST_P(PoolOfBothKinds, BoundsTheJsonOfArgumentsAndResults) {
   EXPECT_EQ(value_of(pool.call<&Env::text>(0, kMost - 4)).size(), kMost - 4);
 }
 
+TEST_P(PoolOfBothKinds, BoundsTheNumberOfBuffersOfArgumentsAndResults) {
+  Envs pool = started({.count = 1, .in = GetParam()});
+  const Buffer one(DType::UInt8, {1});
+  const auto both = [&](std::size_t count) {
+    return pool.call<&Env::both>(0, std::vector<Buffer>(count, one), one).get(kLong);
+  };
+  const std::string more =
+      " cannot be sent: 64 buffers, and at most 63 are allowed; put several into one";
+  EXPECT_EQ(error_of(both(63)), error(Kind::NotCarried, "its arguments" + more));
+  EXPECT_EQ(error_of(pool.call<&Env::many>(0, 64U).get(kLong)),
+            error(Kind::NotCarried, "its result" + more));
+  EXPECT_EQ(both(62).value().size(), 63U);
+}
+
 TEST_P(PoolOfBothKinds, TellsWhatAFactoryThrewAndTriesAgainWhenItIsRestarted) {
   const sys::TemporaryDirectory directory;
   const std::string there = directory / "there";

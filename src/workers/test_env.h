@@ -127,6 +127,9 @@ class Env {
     all.push_back(other);
     return all;
   }
+  std::vector<Buffer> many(std::size_t count) {
+    return std::vector<Buffer>(count, Buffer(DType::UInt8, {1}));
+  }
   int die(int signal) {
     std::cerr << "the last words of " << index_ << '\n' << std::flush;
     return std::raise(signal);
@@ -147,7 +150,7 @@ inline int sum_and(Env& env, int more) { return env.sum() + more; }
 
 using Envs = Pool<Env, &Env::add, &Env::sum, &Env::index, &Env::clear, &Env::change, &Env::echo,
                   &Env::text, &Env::fail, &Env::pass, &Env::unsendable, &Env::take, &Env::no_text,
-                  &Env::not_a_number, &Env::twice, &Env::kept_at, &Env::both, &Env::die,
+                  &Env::not_a_number, &Env::twice, &Env::kept_at, &Env::both, &Env::many, &Env::die,
                   &Env::exit_with, &Env::pid, &Env::ignore_terminate, &Env::mark_at_end, &sum_and>;
 
 }  // namespace trainyard::workers
