@@ -57,17 +57,23 @@ class Worker:
     @classmethod
     def from_environment(cls, on_error=None):
         """The worker that this process was started as, or one alone. Once a process: takes its variables out of
-        the environment, and is a WorkerError when a worker calls it again. An exception that ends the program is the
-        failure of this worker."""
+        the environment, and is a WorkerError when a worker calls it again. An exception that ends the program, or
+        sys.exit() with a text, is the failure of this worker, with that text."""
         worker = cls(take_place(), on_error)
         if not worker.is_alone:
             atexit.register(worker.close)
-            before = sys.excepthook
+            before, leave = sys.excepthook, sys.exit
 
             def at_uncaught(kind, error, trace):
                 worker._fail(error)
                 before(kind, error, trace)
-            sys.excepthook = at_uncaught
+
+            def at_sys_exit(status=None):
+                # Python shows it to no hook. In another thread it ends that thread alone.
+                if threading.current_thread() is threading.main_thread():
+                    worker._exit_status = status
+                leave(status)
+            sys.excepthook, sys.exit = at_uncaught, at_sys_exit
         return worker
 
     def __init__(self, place=None, on_error=None):
@@ -83,6 +89,7 @@ class Worker:
         self._why, self._cut_off = "", ""
         self._followed, self._over = None, []  # Roles whose end is ours; the others that have ended well.
         self._settled, self._closed, self._run_ends = False, False, False
+        self._exit_status = None
         self._takes = False  # The thread that reads is in what came last: in listeners.
         self._releases = 0  # How often others have released an arena.
 
@@ -205,6 +212,7 @@ class Worker:
             closed, self._closed = self._closed, True
         if closed or self.is_alone or not self._connection.is_here():
             return
+        self._say_exit()
         self._end("this worker is closed")
         self._connection.end_words()
         _join(self._writer)
@@ -359,9 +367,14 @@ class Worker:
             why = "a listener of this worker has not returned, and nothing comes before it does"
         return "no answer came within %g s %s: %s" % (timeout, how, why)
 
+    def _say_exit(self):
+        """As Python has it: all but None and an integer is printed, and the exit code is 1 then."""
+        if self._exit_status is not None and not isinstance(self._exit_status, int):
+            self._say_finish("failed", self._exit_status)
+
     def _fail(self, error):
         if not self._closed and isinstance(error, Exception):
-            self._say_finish("failed", _line(error))
+            self._say_finish("failed", _text_of(error))
             self._flush(within=1)  # A listener that waits in emit() must not keep a failed worker.
 
     def _tell(self, event, error):
@@ -460,6 +473,12 @@ class Worker:
         """An arena that is not read any more, in a fork of this process neither."""
         if self._connection.is_here():
             self._connection.say(Frame(wire.RELEASE, topic=number))
+
+
+def _text_of(error):
+    """The line that names it, and those behind that."""
+    text = "".join(traceback.format_exception_only(type(error), error)).strip()
+    return text[max(0, text.find(_line(error))):]
 
 
 def _join(thread):

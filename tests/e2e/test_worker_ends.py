@@ -143,6 +143,21 @@ except trainyard.WorkerError as error:
         self.assertIn("in train\n", done.stderr)
         self.assertNotIn("worker 0 failed", done.stderr)
 
+    def test_all_lines_of_an_error_and_of_an_exit_are_the_failure_of_a_worker(self):
+        for ends, says in (("raise RuntimeError('no data\\nfrom a\\nand b')", "RuntimeError: no data\nfrom a\nand b"),
+                           ("sys.exit('no data\\nfrom c')", "no data\nfrom c")):
+            done = self.run_workers(2, f"""
+worker.ready()
+if worker.node == 1:
+    {ends}
+try:
+    worker.wait_for("never")
+except trainyard.WorkerError as error:
+    need("worker 1 failed: " + {says!r} in str(error), error)
+""", expect=1)
+            self.assertIn(f"worker 1 failed: {says}\n", done.stderr)
+            self.assertNotIn("worker 0 failed", done.stderr)
+
     def test_a_worker_that_is_killed_is_named(self):
         done = self.run_workers(2, """
 worker.ready()
