@@ -342,9 +342,8 @@ ParallelWords::ParallelWords(CLI::App& app) {
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "
       "./dqn\n"
       "Secrets: TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD.\n"
-      "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run; 130 "
-      "interrupted,\n"
-      "here or on another machine; 143 SIGTERM.");
+      "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run, also when the\n"
+      "program cannot be started; 130 interrupted, here or on another machine; 143 SIGTERM.");
 }
 
 std::optional<int> ParallelWords::run() {

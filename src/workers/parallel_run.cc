@@ -151,12 +151,17 @@ void ParallelRun::open_doors() {
 
 std::string ParallelRun::status() const {
   // One that joins has no router before it is let in.
-  const nlohmann::json known = router_ ? nlohmann::json::parse(router_->status())
-                                       : nlohmann::json{{"topology", to_text(options_.topology)},
-                                                        {"open", false},
-                                                        {"workers", nlohmann::json::array()},
-                                                        {"machines", nlohmann::json::array()},
-                                                        {"barriers", nlohmann::json::array()}};
+  nlohmann::json known = router_ ? nlohmann::json::parse(router_->status())
+                                 : nlohmann::json{{"topology", to_text(options_.topology)},
+                                                  {"open", false},
+                                                  {"workers", nlohmann::json::array()},
+                                                  {"machines", nlohmann::json::array()},
+                                                  {"barriers", nlohmann::json::array()}};
+  for (nlohmann::json& worker : known["workers"]) {
+    const auto life = std::ranges::find(lives_, worker["node"].get<int>(),
+                                        [](const Life& it) { return it.plan.node; });
+    if (life != lives_.end() && life->process != 0) worker["process"] = life->process;
+  }
   return wire::fields_text({{"parallel", known},
                             {"process", sys::own_pid()},
                             {"command", work_.command},
@@ -332,7 +337,9 @@ void ParallelRun::take_news(const process::KeeperNews& news) {
       [this](const process::ProcessStarted& it) {
         result_.started = true;
         Life* const life = find(it.key);
-        if (life != nullptr) life->printed = std::make_unique<sys::Tail>(log_of(*life));
+        if (life == nullptr) return;
+        if (life->running) life->process = it.pid;
+        life->printed = std::make_unique<sys::Tail>(log_of(*life));
       },
       [](const process::RankFailed&) {}, [](const process::KeeperHeard&) {},
       [](const process::KeeperDied&) {}, [this](const process::KeeperNote& it) { note(it.text); },
@@ -351,6 +358,7 @@ bool ParallelRun::comes_again(const Life& life) const {
 
 void ParallelRun::has_ended(Life& life, const model::End& end) {
   life.running = false;
+  life.process = 0;
   // What it said last is in its socket. A process may exit before the router has that.
   take_over(life);
   router_->catch_up(life.plan.node);

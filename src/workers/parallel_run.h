@@ -71,6 +71,7 @@ class ParallelRun {
     std::string token;                           ///< Of this life; good for one connection.
     std::optional<link::ConnectionId> arriving;  ///< Let in, and not with the router yet.
     bool running = false;
+    std::int64_t process = 0;  ///< While it runs; 0: the keeper has not started it yet.
     bool listens = false;      ///< It has joined: it hears that it is to end.
     std::string refused;       ///< Why it was cut off, whatever it does since.
     bool in_pipeline = false;  ///< The pipeline that it began last has not finished.

@@ -300,6 +300,15 @@ groups:
         for command in ("true", "exit 3", "kill -9 $$"):
             tried("ranks", "-n", "2", "--", "sh", "-c", command)
         tried("ranks", "-n", "2")
+        for command in (["true"], ["false"], ["/nowhere/train", "--fast"]):
+            tried("parallel", "-n", "1", "--logs", "logs", "--", *command)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            logs = self.directory / f"logs-{number}"
+            workers = self.start("parallel", "-n", "1", "--logs", str(logs), "--", "sh", "-c", "echo up; exec sleep 1000")
+            self.until("its worker", lambda path=logs / "worker-0.log": path.exists() and path.read_text() == "up\n")
+            workers.send_signal(number)
+            self.end_of(workers)
+            seen["parallel"].add(workers.returncode)
         for number in (signal.SIGTERM, signal.SIGINT):
             yard.send_signal(number)
             self.end_of(yard)

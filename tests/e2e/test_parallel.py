@@ -102,10 +102,13 @@ worker.barrier("end")
         process = self.start("-n", "2", "--", "sh", "-c", "echo $$; exec sleep 1000")
         logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
         self.until("all workers", lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+        pids = [int(log.read_text()) for log in logs]
+        self.until("their processes to be shown", lambda: [
+            [worker.get("process") for worker in look["parallel"]["workers"]] for look in self.looks(process)] == [pids])
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(PATIENCE_S), 130)
-        for log in logs:
-            self.assertFalse(os.path.exists(f"/proc/{log.read_text().strip()}"))
+        for pid in pids:
+            self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     def test_a_parent_that_is_killed_leaves_nothing(self):
         process = self.start("-n", "2", "--grace", "1", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
