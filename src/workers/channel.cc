@@ -30,6 +30,8 @@
 #include "trainyard/buffer.h"
 #include "trainyard/detail/codec.h"
 #include "trainyard/event.h"
+#include "trainyard/timeout.h"
+#include "trainyard/worker.h"
 #include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
@@ -49,6 +51,11 @@ bool is_name(std::string_view name) {
     bytes = character.bytes;
   }
   return true;
+}
+
+/// An event of each process alone, which no other worker may imitate.
+bool is_reserved(std::string_view name) {
+  return name == kPeerChange.name.text || name == kEventsLost.name.text;
 }
 
 std::string no_name() {
@@ -438,7 +445,7 @@ void Channel::take_event(wire::Frame frame) {
   // Also of one that is not told: what it shares is released with that.
   auto payload =
       unpack(std::move(frame), [this](const wire::SharedBuffer& place) { return lease(place); });
-  if (is_old) return;
+  if (is_old || is_reserved(word.name)) return;
   const auto buses = [&] {
     const std::scoped_lock lock(mutex_);
     last_from_[number] = from;

@@ -15,6 +15,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <unistd.h>
@@ -243,6 +244,26 @@ TEST(Parallel, TellsByPatternsAndWithoutPayload) {
     }
     bus.emit("metrics.here", Json(2));
     need(names.back() == "metrics.here2", "the ones of this process, too");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Parallel, TellsNobodyWhatAnotherWorkerEmitsByAReservedName) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::vector<std::string> heard;
+    const Subscription all =
+        bus.on("*", [&](std::string_view name, const Json&) { heard.emplace_back(name); });
+    need(worker.ready());
+    if (worker.node() == 1) {
+      for (const char* const name : {"trainyard.peer", "trainyard.events-lost", "trainyard.own"}) {
+        bus.emit(name, Json{{"node", 0}}, remote_only);
+      }
+    }
+    need(worker.barrier("sent"));
+    need(worker.node() == 1 || heard == std::vector<std::string>{"trainyard.own"}, "no other");
+    need(worker.barrier("heard"));
   });
   EXPECT_TRUE(result) << result.text();
 }
