@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <stop_token>
@@ -174,38 +176,37 @@ TEST(ParallelEnd, EndsPipelinesTogether) {
   EXPECT_TRUE(result) << result.text();
 }
 
-TEST(ParallelEnd, EndsAPipelineThatBeginsToRunWhenAllAreToEnd) {
+/// Runs two workers, the second of which fails when both are ready. The pipeline of the first one,
+/// to which `add_steps` adds, is to end with that reason.
+void expect_an_end_by_a_failure(const std::function<void(Worker&, Pipeline<Train>&)>& add_steps) {
   const sys::TemporaryDirectory place;
   const auto result = parallel(quiet(2), [&](Worker& worker) {
     need(worker.ready());
     if (worker.node() == 1) throw std::runtime_error("boom");
     Pipeline<Train> loop(worker.pipeline());
     worker.connect(loop, follow_nobody);
-    static_cast<void>(loop.events().wait_for("never", worker.ending()));
-    loop.use("step",
-             [&](Train&) { static_cast<void>(loop.events().wait_for("never", loop.ending())); });
+    add_steps(worker, loop);
     std::ofstream(place / "why") << loop.run().why;
   });
   EXPECT_EQ(result.failures.size(), 1U) << result.text();
   EXPECT_EQ(sys::content_of(place / "why"), "worker 1 failed: std::runtime_error: boom");
 }
 
+TEST(ParallelEnd, EndsAPipelineThatBeginsToRunWhenAllAreToEnd) {
+  expect_an_end_by_a_failure([](Worker& worker, Pipeline<Train>& loop) {
+    static_cast<void>(loop.events().wait_for("never", worker.ending()));
+    loop.use("step",
+             [&](Train&) { static_cast<void>(loop.events().wait_for("never", loop.ending())); });
+  });
+}
+
 TEST(ParallelEnd, LetsWhatWaitsForTheEndUseTheWorker) {
-  const sys::TemporaryDirectory place;
-  const auto result = parallel(quiet(2), [&](Worker& worker) {
-    need(worker.ready());
-    if (worker.node() == 1) throw std::runtime_error("boom");
-    Pipeline<Train> loop(worker.pipeline());
-    worker.connect(loop, follow_nobody);
-    EventBus other;
-    loop.use("step", [&](Train&) {
-      const std::stop_callback at_end(loop.ending(), [&] { worker.connect(other); });
+  expect_an_end_by_a_failure([](Worker& worker, Pipeline<Train>& loop) {
+    loop.use("step", [&, other = std::make_shared<EventBus>()](Train&) {
+      const std::stop_callback at_end(loop.ending(), [&] { worker.connect(*other); });
       static_cast<void>(loop.events().wait_for("never", loop.ending()));
     });
-    std::ofstream(place / "why") << loop.run().why;
   });
-  EXPECT_EQ(result.failures.size(), 1U) << result.text();
-  EXPECT_EQ(sys::content_of(place / "why"), "worker 1 failed: std::runtime_error: boom");
 }
 
 TEST(ParallelEnd, FollowsWhomItIsTold) {
