@@ -197,7 +197,7 @@ class Worker:
 
     def status(self):
         """What the router knows: workers, queues, counts, who waits at which barrier."""
-        reply = self._ask("for the status", {"word": "status"}, _STATUS_WITHIN_S)
+        reply = self._ask("for the status", {"word": "status"}, _STATUS_WITHIN_S, listens=False)
         return json.loads(reply.get("status") or "{}")
 
     def finish(self, outcome="finished", why=""):
@@ -234,9 +234,12 @@ class Worker:
 
     def will_wait(self, how):
         """Whoever is to emit what is waited for may wait for this one to listen."""
+        self._check_thread(how)
+        self._settle()
+
+    def _check_thread(self, how):
         if threading.current_thread() is self._reader:
             raise RuntimeError("a listener cannot wait %s: nothing comes before it returns" % how)
-        self._settle()
 
     def waited(self, name, took_s, came_from):
         """Told for the picture of the run, who waited for whom, where it was not short."""
@@ -330,13 +333,15 @@ class Worker:
             topics.told.add(number)
             topics.sent[number] = sequence
 
-    def _ask(self, how, word, timeout):
+    def _ask(self, how, word, timeout, listens=True):
         since, within_ms = time.monotonic(), _milliseconds(timeout)
         if self.is_alone:
             return {}
         if self._closed:
             raise WorkerError("this worker is closed")
-        self.will_wait(how)
+        self._check_thread(how)
+        if listens:
+            self._settle()
         with self.changed:
             self._last_asked += 1
             number = self._last_asked

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -262,7 +263,7 @@ Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request, Timeo
         "a listener of remote events cannot wait for the others: nothing comes before it returns"});
   }
   const auto until = std::chrono::steady_clock::now() + within.time() + wire::kAnswerPatience;
-  settle();
+  if (!std::holds_alternative<wire::StatusRequest>(request)) settle();
   std::unique_lock lock(mutex_);
   const std::uint64_t number = ++last_request_;
   asked_.emplace(number, std::nullopt);

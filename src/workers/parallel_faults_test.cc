@@ -107,6 +107,7 @@ TEST(ParallelFaults, CountsAtABarrierNobodyWhoWasKilledThere) {
       return need(worker.barrier("met"));
     }
     if (worker.node() == 0) {
+      need(worker.ready());
       const auto has_come = [&] {
         const Json status = Json::parse(worker.status().value());
         const Json& barriers = status.at("barriers");

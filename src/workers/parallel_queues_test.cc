@@ -59,6 +59,7 @@ TEST(ParallelQueues, WaitsForWhoReadsSlowlyAndLosesNothing) {
       });
     }
     if (worker.node() == 2) {
+      need(worker.ready());
       const auto waits = [&] {
         const Json status = Json::parse(worker.status().value());
         return status.at("workers")[0].value("waits_for", Json()) == Json{1};

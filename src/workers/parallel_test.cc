@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -244,6 +245,20 @@ TEST(Parallel, TellsByPatternsAndWithoutPayload) {
     }
     bus.emit("metrics.here", Json(2));
     need(names.back() == "metrics.here2", "the ones of this process, too");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Parallel, DoesNotBeginToListenWhenItAsksForTheStatus) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    const auto presence = [&] {
+      const Json status = Json::parse(worker.status().value());
+      return status.at("workers").at(static_cast<std::size_t>(worker.node())).at("presence");
+    };
+    need(presence() == "joined" && presence() == "joined", "one that may add listeners");
+    need(worker.ready());
+    need(presence() == "settled", "one that listens");
+    need(worker.barrier("end"));
   });
   EXPECT_TRUE(result) << result.text();
 }

@@ -68,6 +68,16 @@ worker.barrier("asked")
 """, roles="learner,collector")
         self.assertEqual(done.stderr, "")
 
+    def test_one_that_asks_for_the_status_may_add_listeners(self):
+        self.run_workers(2, """
+def presence():
+    return worker.status()["workers"][worker.node]["presence"]
+need((presence(), presence()) == ("joined", "joined"), "one that does not listen yet")
+worker.ready()
+need(presence() == "settled", "one that listens")
+worker.barrier("end")
+""")
+
     def test_nothing_is_lost_and_the_order_of_each_who_sends_is_kept(self):
         done = self.run_workers(3, """
 next_of, wrong = {}, []
