@@ -361,7 +361,9 @@ class Worker:
                 reply = self._asked[number]
         finally:
             with self.changed:
-                del self._asked[number]
+                answered = self._asked.pop(number) is not None
+            if not answered and not self._run_ends:
+                self._connection.say(Frame(wire.REQUEST, text_of({"word": "withdraw"}), sequence=number))
         if reply.get("error"):
             raise WorkerError(reply["error"], reply.get("missing", ()))
         return reply

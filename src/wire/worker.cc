@@ -162,7 +162,8 @@ std::string to_fields(const WorkerRequest& request) {
       [&](const BarrierRequest& it) {
         return timed({{"word", "barrier"}, {"name", it.name}, {"roles", it.roles}}, it);
       },
-      [](const StatusRequest&) { return json{{"word", "status"}}; }));
+      [](const StatusRequest&) { return json{{"word", "status"}}; },
+      [](const WithdrawRequest&) { return json{{"word", "withdraw"}}; }));
 }
 
 Result<WorkerRequest> read_worker_request(std::string_view fields) {
@@ -179,8 +180,10 @@ Result<WorkerRequest> read_worker_request(std::string_view fields) {
                              .roles = from.texts("roles"),
                              .within_ms = from.number("within_ms", kWithinMsMax).value_or(0),
                              .asked_ms = from.number("asked_ms", kExactMax)};
+  } else if (word == "withdraw") {
+    request = WithdrawRequest{};
   } else if (word != "status") {
-    from.fail_unknown("word", "ready, barrier or status", word);
+    from.fail_unknown("word", "ready, barrier, status or withdraw", word);
   }
   return std::move(from).give(std::move(request), "request");
 }

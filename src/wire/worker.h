@@ -124,7 +124,12 @@ struct BarrierRequest {
 struct StatusRequest {
   friend bool operator==(const StatusRequest&, const StatusRequest&) = default;
 };
-using WorkerRequest = std::variant<ReadyRequest, BarrierRequest, StatusRequest>;
+/// The request with this sequence is not waited for any more: its worker is not counted. Whatever
+/// answers that is ignored.
+struct WithdrawRequest {
+  friend bool operator==(const WithdrawRequest&, const WithdrawRequest&) = default;
+};
+using WorkerRequest = std::variant<ReadyRequest, BarrierRequest, StatusRequest, WithdrawRequest>;
 
 // --- from the router ---
 

@@ -26,7 +26,7 @@ TEST(WorkerRequest, IsReadAsItWasWritten) {
         WorkerRequest(ReadyRequest{.workers = 4, .within_ms = 100, .asked_ms = 0}),
         WorkerRequest(BarrierRequest{.name = "epoch", .roles = {"learner"}, .within_ms = 7}),
         WorkerRequest(BarrierRequest{.name = "b", .within_ms = 7, .asked_ms = 123'456'789}),
-        WorkerRequest(StatusRequest{})}) {
+        WorkerRequest(StatusRequest{}), WorkerRequest(WithdrawRequest{})}) {
     EXPECT_EQ(read_worker_request(to_fields(request)).value(), request);
   }
 }

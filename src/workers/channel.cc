@@ -282,6 +282,9 @@ Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request, Timeo
   lock.unlock();  // Before the callback goes, which takes it.
   if (reply) return *std::move(reply);
   if (!said) return std::unexpected(said.error());
+  // Where nobody is there any more, the reading thread finds it out.
+  static_cast<void>(
+      say(wire::FrameKind::Request, number, wire::to_fields(wire::WithdrawRequest{})));
   if (stop.stop_requested()) return std::unexpected(Error{"it was told to stop"});
   return std::unexpected(Error{over_ ? why : no_answer(request, within)});
 }
@@ -290,7 +293,7 @@ std::string Channel::no_answer(const wire::WorkerRequest& request, Timeout withi
   const std::string asked = match(
       request, [](const wire::ReadyRequest&) { return std::string("ready()"); },
       [](const wire::BarrierRequest& it) { return fmt::format("barrier '{}'", it.name); },
-      [](const wire::StatusRequest&) { return std::string("status()"); });
+      [](const auto&) { return std::string("status()"); });
   return fmt::format("{}: no answer came within {:g} s: {}", asked,
                      std::chrono::duration<double>(within.time()).count(),
                      takes_ ? "a listener of remote events of this worker has not returned, and "

@@ -31,8 +31,7 @@ std::optional<wire::WorkerRequest> still_asked(wire::WorkerRequest request, Dura
   };
   const bool is = match(
       request, [&](wire::ReadyRequest& it) { return is_asked(it); },
-      [&](wire::BarrierRequest& it) { return is_asked(it); },
-      [](const wire::StatusRequest&) { return true; });
+      [&](wire::BarrierRequest& it) { return is_asked(it); }, [](const auto&) { return true; });
   return is ? std::optional(std::move(request)) : std::nullopt;
 }
 
@@ -79,6 +78,18 @@ Meetings::Answers Meetings::ask(Asker asker, const wire::BarrierRequest& request
   barrier.arrived[asker.node] = {
       .sequence = asker.sequence, .since = now, .deadline = now + Duration(request.within_ms)};
   return look();
+}
+
+Meetings::Answers Meetings::withdraw(Asker asker, Duration now) {
+  for (Ready& it : ready_) {
+    if (it.asker.node == asker.node && it.asker.sequence == asker.sequence) it.deadline = now;
+  }
+  for (auto& [name, barrier] : barriers_) {
+    const auto arrival = barrier.arrived.find(asker.node);
+    if (arrival == barrier.arrived.end()) continue;
+    if (arrival->second.sequence == asker.sequence) arrival->second.deadline = now;
+  }
+  return overdue(now);
 }
 
 Meetings::Answers Meetings::look(std::optional<int> gone) {

@@ -55,6 +55,8 @@ class Meetings {
   using Answers = std::vector<MeetingAnswer>;
   Answers ask(Asker asker, const wire::ReadyRequest& request, Duration now);
   Answers ask(Asker asker, const wire::BarrierRequest& request, Duration now);
+  /// Ends the wait of that request as its deadline would. Nothing where it does not wait any more.
+  Answers withdraw(Asker asker, Duration now);
   /// The roll has changed. `gone`: whoever asked there waits no more.
   Answers look(std::optional<int> gone = std::nullopt);
   /// What has waited too long.

@@ -106,6 +106,27 @@ TEST(Barrier, LetsAllGoWhenTheLastHasCome) {
   EXPECT_THAT(it.barrier(0, 10), IsEmpty()) << "the next round is another one";
 }
 
+TEST(Barrier, DoesNotCountAWorkerThatHasWithdrawn) {
+  Three it;
+  EXPECT_THAT(it.barrier(0, 7), IsEmpty());
+  EXPECT_THAT(it.meetings.withdraw({.node = 0, .sequence = 6}, it.now), IsEmpty()) << "another one";
+  const auto answers = it.meetings.withdraw({.node = 0, .sequence = 7}, it.now);
+  EXPECT_THAT(nodes_of(answers), ElementsAre(0));
+  EXPECT_FALSE(answers[0].met);
+  EXPECT_THAT(it.barrier(1, 8), IsEmpty());
+  EXPECT_THAT(it.barrier(2, 9), IsEmpty());
+  EXPECT_THAT(nodes_of(it.barrier(0, 10)), ElementsAre(0, 1, 2));
+  EXPECT_THAT(it.meetings.withdraw({.node = 0, .sequence = 10}, it.now), IsEmpty()) << "it was met";
+}
+
+TEST(Ready, IsNotAnsweredOnceItHasBeenWithdrawn) {
+  Three it;
+  EXPECT_THAT(it.ready(0, 3), IsEmpty());
+  EXPECT_THAT(nodes_of(it.meetings.withdraw({.node = 0, .sequence = 1}, it.now)), ElementsAre(0));
+  for (const int node : {0, 1, 2}) it.roll.set(node, Presence::Settled);
+  EXPECT_THAT(it.meetings.look(), IsEmpty());
+}
+
 TEST(Barrier, CountsAWorkerWithoutRolesForEveryRole) {
   Three it;
   it.roll.add(3, {});

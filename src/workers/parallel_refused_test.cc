@@ -1,11 +1,13 @@
 // A worker that says what cannot be, that asks where nothing can be answered, or whose others have
 // failed: it hears why, and nothing is lost without a word.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
 #include <limits>
 #include <ostream>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -17,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 #include "trainyard/buffer.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
@@ -85,6 +88,29 @@ TEST(ParallelRefused, TellsAListenerThatItCannotWaitForTheOthers) {
     const std::string why =
         "a listener of remote events cannot wait for the others: nothing comes before it returns";
     need(errors == std::vector<std::string>(worker.node() == 1 ? 3 : 0, why), "three errors");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelRefused, CountsNobodyAtABarrierWhoWasToldToStopWaiting) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 0) {
+      const auto is_waited_for = [&] {
+        const Json status = Json::parse(worker.status().value());
+        return std::ranges::any_of(status.at("barriers"),
+                                   [](const Json& it) { return it.at("name") == "later"; });
+      };
+      std::stop_source stop;
+      std::string why;
+      std::thread waits([&] { why = why_not(worker.barrier("later", 60s, {}, stop.get_token())); });
+      const bool is_there = sys::eventually(is_waited_for);
+      stop.request_stop();
+      waits.join();
+      need(is_there && why == "it was told to stop", "a wait that is stopped, and not " + why);
+      need(!is_waited_for(), "that it is not counted");
+    }
+    need(worker.barrier("end"));
   });
   EXPECT_TRUE(result) << result.text();
 }

@@ -283,7 +283,8 @@ Result<void> Router::take_request(RouterPeer& peer, std::uint64_t sequence,
       [&](const wire::BarrierRequest& it) { reply(meetings_.ask(asker, it, now)); },
       [&](const wire::StatusRequest&) {
         reply({{.to = asker, .reply = {.error = {}, .missing = {}, .status = status()}}});
-      });
+      },
+      [&](const wire::WithdrawRequest&) { reply(meetings_.withdraw(asker, now)); });
   watch_deadlines();
   return {};
 }

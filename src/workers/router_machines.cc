@@ -364,7 +364,8 @@ Result<void> Router::take_request_there(RouterPeer& peer, const wire::Frame& fra
   match(
       *request, [&](const wire::ReadyRequest& it) { reply(meetings_.ask(asker, it, now)); },
       [&](const wire::BarrierRequest& it) { reply(meetings_.ask(asker, it, now)); },
-      [](const wire::StatusRequest&) {});
+      [](const wire::StatusRequest&) {},
+      [&](const wire::WithdrawRequest&) { reply(meetings_.withdraw(asker, now)); });
   watch_deadlines();
   return {};
 }
