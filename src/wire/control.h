@@ -1,4 +1,4 @@
-// What a person's command may ask of a yard at work, and what it answers. Plain values and their
+// Requests of a user's command to an active run, and the replies. Plain values and their
 // fields; no sockets, no state, any thread. The frame's sequence says which request a reply is for.
 #pragma once
 
@@ -14,29 +14,29 @@
 
 namespace trainyard::wire {
 
-/// Are you there? Answered by Done.
+/// Asks whether the yard responds. Answered by Done.
 struct Ping {
   friend bool operator==(const Ping&, const Ping&) = default;
 };
 
-/// End this task.
+/// Kills this task.
 struct Kill {
   std::string group;
   std::string id;
   friend bool operator==(const Kill&, const Kill&) = default;
 };
 
-/// Try this task again, which has ended without having finished. 0: as it was.
+/// Retries this task, which has ended without success. 0: as it was.
 struct Retry {
   std::string group;
   std::string id;
-  std::int64_t memory_bytes = 0;      ///< What it asks for of the host at least,
-  std::int64_t gpu_memory_bytes = 0;  ///< and on each of its GPUs, unless they are its own.
-  std::int64_t time_limit_ms = 0;     ///< How long an attempt may take.
+  std::int64_t memory_bytes = 0;      ///< Least request of host memory,
+  std::int64_t gpu_memory_bytes = 0;  ///< and of memory on each GPU, unless it has whole GPUs.
+  std::int64_t time_limit_ms = 0;     ///< Time limit of an attempt.
   friend bool operator==(const Retry&, const Retry&) = default;
 };
 
-/// Keep this task from starting, or let it start again.
+/// Keeps this task from starting, or lets it start again.
 struct Hold {
   std::string group;
   std::string id;
@@ -44,7 +44,7 @@ struct Hold {
   friend bool operator==(const Hold&, const Hold&) = default;
 };
 
-/// Put this task before those of a smaller priority, whenever it waits.
+/// Puts this task before those of a smaller priority, whenever it waits.
 struct SetPriority {
   std::string group;
   std::string id;
@@ -52,14 +52,14 @@ struct SetPriority {
   friend bool operator==(const SetPriority&, const SetPriority&) = default;
 };
 
-/// Add a job file to the run. Answered when it is in the journal, with what was added.
+/// Adds a job file to the run. Answered when it is in the journal, with what was added.
 struct Submit {
   std::string job_file;               ///< Absolute path.
-  std::string current_directory;      ///< Absolute; what relative paths on the command line mean.
+  std::string current_directory;      ///< Absolute; relative paths on the command line begin there.
   std::vector<std::string> settings;  ///< Each --set, in order.
   std::string command_line;           ///< Without secrets.
   std::string job_text;
-  std::vector<std::string> environment;  ///< Of who submits it, as NAME=value.
+  std::vector<std::string> environment;  ///< NAME=value, as the submitting command has it.
   /// The option behind each line of the job text of a command, which mistakes name; else empty.
   std::vector<std::string> line_names = {};
   friend bool operator==(const Submit&, const Submit&) = default;
@@ -69,7 +69,7 @@ using ControlRequest = std::variant<Ping, Kill, Retry, Hold, SetPriority, Submit
 
 enum class Outcome : std::uint8_t {
   Done,
-  NotRunning,  ///< The task is there, but there is nothing to end, to try again, or to keep.
+  NotRunning,  ///< The task exists, but there is nothing to kill, to retry, or to hold.
   NoSuchTask,
   Error,  ///< The request was not understood, or could not be carried out.
 };
@@ -79,7 +79,7 @@ std::string_view to_text(Outcome outcome);
 struct ControlReply {
   Outcome outcome = Outcome::Done;
   std::string text;                                    ///< For people; may be empty.
-  std::optional<std::uint32_t> number = std::nullopt;  ///< Of what was submitted.
+  std::optional<std::uint32_t> number = std::nullopt;  ///< Number of the submission.
 
   friend bool operator==(const ControlReply&, const ControlReply&) = default;
 };

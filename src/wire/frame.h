@@ -26,13 +26,13 @@ enum class FrameKind : std::uint8_t {
   Request = 3,
   Reply = 4,    ///< Has the sequence of its request.
   Failure = 5,  ///< Why the connection is about to be closed.
-  Report = 6,   ///< What a task says of itself (wire/task.h). Not answered.
-  Order = 7,    ///< What a task is told. Not answered.
+  Report = 6,   ///< A word of a task about itself (wire/task.h). Not answered.
+  Order = 7,    ///< A word to a task. Not answered.
   Release = 8,  ///< A buffer in the arena `topic` is not read any more. Not answered.
   Event = 9,    ///< From one worker to those who want its topic (wire/worker.h). Not answered.
 };
 
-/// Of an Event: who wants its topic later gets the last one, too. No other frame has flags.
+/// Flag of an Event, which workers get that want its topic later, too. No other frame has flags.
 constexpr std::uint16_t kRetainedFlag = 1;
 
 /// How many descriptors may come at once.
@@ -63,17 +63,17 @@ struct Frame {
 struct FrameLimits {
   std::size_t fields_bytes_max = std::size_t{1} << 20;
   std::size_t buffers_max = 64;
-  std::size_t buffers_bytes_max = std::size_t{64} << 20;  ///< Of all buffers of a frame.
+  std::size_t buffers_bytes_max = std::size_t{64} << 20;  ///< Bytes of all buffers of a frame.
   std::size_t shared_max = kDescriptorsMax;
 };
 
-/// Of connections of which nobody knows yet who it is, and of those that only ask and answer.
+/// Limits of connections that are not identified yet, and of those that only ask and answer.
 constexpr FrameLimits kControlLimits{.fields_bytes_max = std::size_t{64} << 10,
                                      .buffers_max = 0,
                                      .buffers_bytes_max = 0,
                                      .shared_max = 0};
 
-/// Of what a person's command asks: the buffers are a job file, an environment and the options of a
+/// Limits of a user's command: the buffers are a job file, an environment and the options of a
 /// command.
 constexpr FrameLimits kRequestLimits{.fields_bytes_max = std::size_t{64} << 10,
                                      .buffers_max = 3,
@@ -85,7 +85,7 @@ Result<std::string> encode(const Frame& frame, const FrameLimits& limits = {});
 /// The same, behind what is there already; an error adds nothing.
 Result<void> encode_behind(std::string& bytes, const Frame& frame, const FrameLimits& limits = {});
 
-/// What the first 48 bytes of a frame say: all that a hub needs to pass it on.
+/// The first 48 bytes of a frame: all that a hub needs to pass it on.
 struct FramePrefix {
   FrameKind kind = FrameKind::Request;
   std::uint16_t flags = 0;
@@ -97,7 +97,7 @@ struct FramePrefix {
   std::size_t shared = 0;
   std::size_t buffers_bytes = 0;
 
-  /// Of the frame, with its prefix.
+  /// Size of the frame, with its prefix.
   [[nodiscard]] std::size_t bytes() const;
 };
 /// Nothing when more bytes are needed. An error: no frame begins here, or one over a limit.
@@ -105,7 +105,7 @@ Result<std::optional<FramePrefix>> read_prefix(std::string_view bytes, const Fra
 /// The frame that has this prefix, of all its bytes.
 Result<Frame> read_frame(const FramePrefix& prefix, std::string_view bytes);
 
-/// Of a whole frame with shared buffers: their arenas as others know them.
+/// Number of the arena of one shared buffer of a whole frame.
 std::uint64_t arena_at(std::string_view frame, const FramePrefix& prefix, std::size_t index);
 /// Bytes of all its shared buffers together; the maximum where the sum would be larger.
 std::uint64_t shared_bytes(std::string_view frame, const FramePrefix& prefix);
@@ -119,7 +119,7 @@ class FrameReader {
  public:
   explicit FrameReader(FrameLimits limits = {}) : limits_(limits) {}
 
-  /// Of the frames that come next.
+  /// Sets the limits of the frames that come next.
   void set_limits(const FrameLimits& limits) { limits_ = limits; }
 
   /// More bytes. After an error they are dropped.

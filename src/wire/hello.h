@@ -11,7 +11,7 @@
 
 namespace trainyard::wire {
 
-/// What a connection is for.
+/// The purpose of a connection.
 enum class Role : std::uint8_t {
   Control,  ///< A person's command: asks and gets an answer.
   Task,     ///< The first connection of an attempt.
@@ -26,7 +26,7 @@ struct Hello {
   Role role = Role::Control;
   int version = 1;
   std::string program;       ///< For logs: "trainyard kill 0.1.0".
-  std::string token;         ///< What a task was given to show that it is one; empty for control.
+  std::string token;         ///< The token of a task or worker; empty for control.
   std::optional<int> rank;   ///< Which one it is, from 0; of a rank.
   std::optional<int> ranks;  ///< How many it thinks there are; of a rank.
 
@@ -48,7 +48,7 @@ std::string to_fields(const Welcome& welcome);
 Result<Hello> read_hello(std::string_view fields);
 Result<Welcome> read_welcome(std::string_view fields);
 
-/// What `server` says to a hello: that it is welcome, or not because of its version. Which roles
+/// The answer of `server` to a hello: a welcome, or a refusal because of its version. Which roles
 /// are taken is the server's business.
 Welcome answer(const Hello& hello, std::string_view server);
 

@@ -1,4 +1,4 @@
-// What a parallel run writes of its workers into workers.json: their lives, and who waited for
+// The record of a parallel run in workers.json: the lives of its workers, and who waited for
 // whom. Reports draw it. It is read as if anybody had written it, as it lies in the directory of a
 // task: what is too much is an error.
 //
@@ -23,7 +23,7 @@ constexpr std::size_t kRecordWorkersMax = 1'024;
 constexpr std::size_t kRecordWaitsMax = 4'096;
 constexpr std::size_t kRecordLivesMax = 64;
 constexpr std::size_t kRecordTotalsMax = 256;
-/// Of those that one waits for so many are named.
+/// Number of workers named of those that one waits for.
 constexpr std::size_t kRecordWhomMax = 8;
 
 /// One process of a worker.
@@ -49,11 +49,11 @@ std::string_view to_text(WaitKind kind);
 /// One wait, or several that are joined.
 struct WorkerWait {
   WaitKind kind = WaitKind::Event;
-  std::string name = {};       ///< Of the barrier or the event.
+  std::string name = {};       ///< Name of the barrier or the event.
   std::vector<int> whom = {};  ///< The last of those that were waited for; none: nobody knows.
   std::int64_t from_ms = 0;
   std::int64_t to_ms = 0;
-  std::int64_t waited_ms = 0;  ///< Of the time between these two.
+  std::int64_t waited_ms = 0;  ///< Time waited between these two.
   std::uint64_t count = 1;
 
   friend bool operator==(const WorkerWait&, const WorkerWait&) = default;

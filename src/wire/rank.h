@@ -1,4 +1,4 @@
-// What a group of ranks and its parent say to each other, once a rank has said hello.
+// Words between a group of ranks and its parent, once a rank has said hello.
 //
 // A rank has two channels. On its first the parent requests (make your components, execute a task,
 // close) and the rank replies, one at a time. The second, which comes as a descriptor with the
@@ -28,7 +28,7 @@ constexpr int kValueLevelsMax = 60;
 /// So many events may be fired in reaction to each other: more are a cycle.
 constexpr int kEventDepthMax = 20;
 
-/// Of both channels of a rank.
+/// Limits of both channels of a rank.
 constexpr FrameLimits kRankLimits{.fields_bytes_max = std::size_t{1} << 20,
                                   .buffers_max = 1024,
                                   .buffers_bytes_max = std::size_t{64} << 20,
@@ -72,7 +72,7 @@ struct InitialiseRequest {
   std::string executor;    ///< The id of one of them.
   int rank = 0;
   int ranks = 1;
-  bool result_wanted = true;  ///< Of this rank; of the others only how it went.
+  bool result_wanted = true;  ///< Result of this rank; of the others only how it went.
   int event_ms = 30'000;      ///< How long it waits for the answer to an event.
   std::string context;
 
@@ -95,7 +95,7 @@ struct RankReply {
   RankOutcome outcome;
   std::vector<std::string> listens;  ///< To which events; "*" is all. After initialising.
   Payload payload;                   ///< After executing.
-  std::string context;               ///< What the rank changed.
+  std::string context;               ///< Changes by the rank.
 
   friend bool operator==(const RankReply&, const RankReply&) = default;
 };
@@ -116,7 +116,7 @@ struct EventWord {
 };
 /// The answer to an event, with its sequence: everybody there has heard it.
 struct EventDone {
-  std::vector<std::string> errors;  ///< What those who heard it threw.
+  std::vector<std::string> errors;  ///< Exceptions of its listeners.
   std::string context;
 
   friend bool operator==(const EventDone&, const EventDone&) = default;

@@ -1,4 +1,4 @@
-// What the process of a two-phase task says of itself to the yard, and what the yard tells it.
+// Words between the process of a two-phase task and the yard.
 // Plain values and their fields; no sockets, no state, any thread.
 //
 // A report never fails for what it means: a word that nobody understands is one too
@@ -21,13 +21,13 @@
 
 namespace trainyard::wire {
 
-/// Of the connection of a task.
+/// Limits of the connection of a task.
 constexpr FrameLimits kTaskLimits{.fields_bytes_max = std::size_t{128} << 10,
                                   .buffers_max = 1,
                                   .buffers_bytes_max = std::size_t{8} << 20,
                                   .shared_max = 1};
 
-/// Of those who help it.
+/// Limits of the connections of its helpers.
 constexpr FrameLimits kHelperLimits{.fields_bytes_max = kTaskLimits.fields_bytes_max,
                                     .buffers_max = 0,
                                     .buffers_bytes_max = 0,
@@ -37,7 +37,7 @@ constexpr FrameLimits kHelperLimits{.fields_bytes_max = kTaskLimits.fields_bytes
 struct StageWord {
   model::Said said = model::Said::Loading;
   std::string message;    ///< One line, for people; at most 4,000 bytes are sent.
-  std::string traceback;  ///< Of a failure; at most 64,000 bytes are sent, the last ones.
+  std::string traceback;  ///< Traceback of a failure; at most 64,000 bytes are sent, the last ones.
   /// With `loaded`: by whose words it will keep to what it may take of its GPUs, "torch 2.4.1"; at
   /// most 100 bytes. Empty: it will not.
   std::string capped_by;
@@ -56,7 +56,7 @@ struct Progress {
   friend bool operator==(const Progress&, const Progress&) = default;
 };
 
-/// What has been said of it in two words, a later one over an earlier one: both are objects as
+/// Joins two reports of progress, a later one over an earlier one: both are objects as
 /// text, or nothing. Of what is too long together the later is kept.
 std::string values_together(std::string_view earlier, const std::string& later);
 

@@ -1,4 +1,4 @@
-// What the workers of a parallel run and its router say to each other, once a worker has said
+// Words between the workers of a parallel run and its router, once a worker has said
 // hello.
 //
 // An event goes as a frame of kind Event, of which the router looks at nothing but the prefix: its
@@ -32,14 +32,14 @@ constexpr std::size_t kShapeBuffersMax = 64;
 constexpr std::size_t kShapesBytesMax =
     kShapeBuffersMax * (2 + kShapeDimensionsMax * sizeof(std::int64_t));
 
-/// Of the connection of a worker.
+/// Limits of the connection of a worker.
 constexpr FrameLimits kWorkerLimits{.fields_bytes_max = std::size_t{8} << 20,
                                     .buffers_max = 64,
                                     .buffers_bytes_max = kEventBuffersBytesMax + kShapesBytesMax,
                                     .shared_max = kDescriptorsMax};
 constexpr std::size_t kEventNameBytesMax = 256;
-/// Of what a worker says of its end: the rest is cut off, as others tell it on with words of
-/// theirs.
+/// Bytes of the reason with which a worker ends: the rest is cut off, as others quote it in their
+/// own words.
 constexpr std::size_t kFinishWhyBytesMax = 16'000;
 
 /// The number of a name, as everybody calculates it (FNV-1a of 64 bits).
@@ -55,7 +55,7 @@ constexpr int kNodesMax = 65'536;
 /// Before the first event of a topic goes over a connection.
 struct TopicWord {
   std::string name;
-  std::string type;  ///< What it carries: "json", "buffer".
+  std::string type;  ///< The kind of its payload: "json", "buffer".
 
   friend bool operator==(const TopicWord&, const TopicWord&) = default;
 };
@@ -78,7 +78,7 @@ struct SettledWord {
 struct BeginWord {
   friend bool operator==(const BeginWord&, const BeginWord&) = default;
 };
-/// What it does has ended. Nothing is wanted any more.
+/// Its work has ended. It wants no more events.
 struct FinishWord {
   std::string outcome;  ///< "max steps", "finished", "stopped", "failed".
   std::string why;
@@ -89,7 +89,7 @@ struct FinishWord {
 struct WaitedWord {
   std::string name;
   std::int64_t ms = 0;
-  std::optional<int> from = {};  ///< Whose event ended that; nothing: none came.
+  std::optional<int> from = {};  ///< The worker whose event ended that; nothing: none came.
 
   friend bool operator==(const WaitedWord&, const WaitedWord&) = default;
 };
@@ -114,7 +114,7 @@ struct ReadyRequest {
 /// Answered when all that are to come have come.
 struct BarrierRequest {
   std::string name;
-  std::vector<std::string> roles;  ///< Of those with one of these; empty: all.
+  std::vector<std::string> roles;  ///< It is for workers with one of these; empty: for all.
   std::int64_t within_ms = 0;
   std::optional<std::int64_t> asked_ms = {};  ///< As in ReadyRequest.
 
@@ -172,10 +172,10 @@ struct RollWord {
 /// the one who is told were refused.
 struct LostWord {
   std::string name;
-  int node = 0;  ///< Whose they were, or who did not get them.
+  int node = 0;  ///< The worker that emitted them, or that did not get them.
   std::uint64_t count = 0;
   bool refused = false;
-  std::string why = {};  ///< Of a refusal; empty: the queue was full.
+  std::string why = {};  ///< Reason of a refusal; empty: the queue was full.
 
   friend bool operator==(const LostWord&, const LostWord&) = default;
 };
@@ -198,7 +198,7 @@ Result<WorkerRequest> read_worker_request(std::string_view fields);
 Result<WorkerReply> read_worker_reply(std::string_view fields);
 Result<WorkerOrder> read_worker_order(std::string_view fields);
 
-/// Of which type and shape the buffers of an event are, as the first of its buffers says it.
+/// Type and shape of a buffer of an event, as the first of its buffers describes them.
 struct BufferShape {
   std::uint8_t dtype = 0;  ///< The place of its type in trainyard/buffer.h.
   bool shared = false;     ///< It is one of the shared buffers of the frame, and not a raw one.

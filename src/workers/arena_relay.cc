@@ -85,7 +85,7 @@ void ArenaRelay::make_room(Receiver& receiver) {
   if (receiver.current.size() < kMappedMax) return;
   receiver.current.erase(std::ranges::min_element(
       receiver.current, {}, [&](const auto& it) { return receiver.aliases.at(it.second).named; }));
-  // What is not mapped may still be released; beyond this it is no honest receiver.
+  // An arena that is not mapped may still be released; beyond this it is no honest receiver.
   constexpr std::size_t kAliasesMax = 4'096;
   if (receiver.aliases.size() <= kAliasesMax) return;
   std::erase_if(receiver.aliases, [&](const auto& it) {

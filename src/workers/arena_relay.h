@@ -49,15 +49,15 @@ class ArenaRelay {
 
   /// A frame names it; all of these get it. An error: it did not come.
   Result<void> named(const Arena& arena, const std::vector<End>& receivers);
-  /// What the receiver calls it, and the descriptor if that has to go with the frame.
+  /// The number of an arena at its receiver, and the descriptor if it has to go with the frame.
   struct Alias {
     std::uint64_t number = 0;
     std::shared_ptr<const sys::Descriptor> descriptor;
   };
   Alias alias(const Arena& arena, End receiver);
 
-  /// What lies there, for who passes on no descriptors. Good until the arena is forgotten, or the
-  /// sender writes there again. An error: it did not come, or there is no such place in it.
+  /// The bytes there, for a peer that takes no descriptors. Good until the arena is forgotten, or
+  /// the sender writes there again. An error: it did not come, or there is no such place in it.
   Result<std::span<const std::byte>> bytes_of(End sender, const wire::SharedBuffer& place);
 
   /// The receiver has released what it calls so, or will not get it.
@@ -70,7 +70,7 @@ class ArenaRelay {
   /// events stay until they are released.
   void forget(End end);
 
-  /// What is to be told to senders since the last call: arenas that all have released.
+  /// Arenas that all receivers have released since the last call.
   std::vector<Arena> take_releases() { return std::exchange(releases_, {}); }
 
  private:
@@ -89,7 +89,7 @@ class ArenaRelay {
   };
   struct Receiver {
     std::map<std::uint64_t, Mapped> aliases;  ///< All that it may still release.
-    std::map<Arena, std::uint64_t> current;   ///< What it is taken to have mapped.
+    std::map<Arena, std::uint64_t> current;   ///< Arenas that it is assumed to have mapped.
   };
   void make_room(End sender);
   void make_room(Receiver& receiver);

@@ -43,7 +43,7 @@ namespace {
 
 constexpr std::size_t kArenasMax = 32;
 
-/// Of an event that goes to others.
+/// Whether events that go to others may have this name.
 bool is_name(std::string_view name) {
   if (name.empty() || name.size() > wire::kEventNameBytesMax) return false;
   for (std::size_t bytes = 0; !name.empty(); name.remove_prefix(bytes)) {
@@ -102,7 +102,7 @@ Channel::Channel(link::FrameSocket socket, Options options)
 Channel::~Channel() { close(); }
 
 void Channel::close() {
-  // What was emitted last is to arrive; where nobody is there it is seen at once.
+  // The events that were emitted last are to arrive; a connection that has ended is seen at once.
   flush();
   socket_.shut_down();
   if (reader_.joinable() && reader_.get_id() != std::this_thread::get_id()) reader_.join();
@@ -360,7 +360,7 @@ bool Channel::wait_for_release(std::uint64_t& seen) {
     is_held = std::ranges::any_of(held, [](const auto& it) { return it.second > 0; });
   });
   std::unique_lock lock(mutex_);
-  // What was released meanwhile may be all that was held.
+  // Arenas that were released meanwhile may be all that were held.
   if (releases_ == seen && !is_held) return false;
   changed_.wait(lock, [&] { return releases_ != seen || ends_ || over_; });
   if (ends_ || over_) return false;

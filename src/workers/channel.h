@@ -90,7 +90,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   void take(wire::Frame frame);
   void take_order(const wire::Frame& frame);
   void take_event(wire::Frame frame);
-  /// What it says where a buffer lies; the arena is released when nobody has it any more.
+  /// The memory of a shared buffer; its arena is released when nothing here has it any more.
   [[nodiscard]] Result<std::shared_ptr<detail::BufferMemory>> lease(
       const wire::SharedBuffer& place);
   void release(std::uint64_t arena);
@@ -136,7 +136,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   std::vector<std::weak_ptr<detail::BusState>> buses_;
   std::map<std::uint64_t, std::optional<wire::WorkerReply>> asked_;
   std::uint64_t last_request_ = 0;
-  std::map<std::uint64_t, int> last_from_;  ///< Whose the last event of a topic was.
+  std::map<std::uint64_t, int> last_from_;  ///< The sender of the last event of a topic.
   std::string why_over_;
   bool ends_ = false;           ///< The run does.
   std::uint64_t releases_ = 0;  ///< Arenas that others have released.
@@ -145,7 +145,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   std::vector<Released> released_;  ///< Guarded by `releasing_`.
   std::mutex passing_on_;           ///< Whoever has it passes on what was released.
 
-  // Of the reading thread.
+  // Used by the reading thread.
   std::map<std::uint64_t, wire::TopicWord> topics_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> heard_;
 

@@ -29,7 +29,7 @@ namespace {
 
 /// As many as may begin at once, and some more.
 constexpr std::size_t kStrangersMax = 1'100;
-/// Of each child: its connection, what it prints, and what is on its way from one to another.
+/// Descriptors for each child: its connection, its output, and memory that is passed on.
 constexpr std::size_t kFilesOfAChild = 3;
 constexpr std::size_t kFilesBeside = 128;
 
@@ -48,7 +48,7 @@ Result<std::string> ChildHome::make_directory(const std::string& path) {
 Result<std::unique_ptr<ChildHome>> ChildHome::make(const Options& options, Body body) {
   auto here = sys::current_directory();
   if (!here) return std::unexpected(std::move(here.error()));
-  // What this program has not written yet its forks would write at their end, too.
+  // The forks would write unwritten output of this program at their end, too.
   std::cout.flush();
   std::fflush(nullptr);
   // Before there is a socket or a private directory: its forks have nothing of them.
@@ -86,7 +86,7 @@ Result<std::unique_ptr<ChildHome>> ChildHome::make(const Options& options, Body 
 ChildHome::~ChildHome() {
   keeper_.reset();
   std::error_code error;
-  // What it has of children that failed stands in what came of them.
+  // The ends of children that failed have been read from it.
   if (is_private_) std::filesystem::remove_all(directory_, error);
 }
 

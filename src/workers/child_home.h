@@ -25,12 +25,12 @@ class ChildHome {
  public:
   struct Options {
     std::string directory;  ///< From make_directory(). Empty: a private one, which goes with this.
-    int lock = -1;          ///< Of the directory; the keeper holds it as long as it lives.
-    std::string name_prefix;  ///< Of a private one.
+    int lock = -1;          ///< Held on the directory by the keeper for as long as it lives.
+    std::string name_prefix;  ///< Begins the name of a private directory.
     Duration stop_grace;
     std::size_t children = 1;  ///< So many descriptors are needed, and allowed from now on.
   };
-  /// What a child does, where this process is now; its exit code.
+  /// Runs in a child, in the current directory of this process; returns its exit code.
   using Body = std::function<int(model::AttemptKey, const model::Launch&)>;
   /// Makes it, with its parents, where it is not there; its absolute path.
   static Result<std::string> make_directory(const std::string& path);

@@ -1,7 +1,7 @@
-// What one machine of a run sends to another at once, over whatever passes messages on between
+// A message from one machine of a run to another, over whatever passes messages on between
 // them: a greeting, or a piece of the stream of frames from the one to the other.
 //
-// What passes it on may lose it, or give it twice: workers/machine_stream.h sees to that. Pure.
+// A message may be lost, or come twice: workers/machine_stream.h sees to that. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,20 @@ namespace trainyard::workers {
 using MachineId = std::uint64_t;
 
 struct Datagram {
-  /// Of the datagram and of the frames in it: that of the protocol.
+  /// The version of the protocol, for the datagram and the frames in it.
   std::uint8_t version = 0;
   enum class Kind : std::uint8_t {
     Hello = 1,    ///< A machine asks to be let in.
     Welcome = 2,  ///< The answer, good or bad.
-    Piece = 3,    ///< Of the stream; without bytes it only says what has come of the other one.
+    Piece = 3,    ///< Bytes of the stream; without any it only acknowledges the other one.
   };
   Kind kind = Kind::Piece;
   MachineId from = 0;
   MachineId to = 0;
-  std::uint64_t offset = 0;    ///< Of the first of the bytes, in the stream.
+  std::uint64_t offset = 0;    ///< Place of the first of the bytes in the stream.
   std::uint64_t received = 0;  ///< So much of the stream in the other direction has come.
   std::uint64_t window = 0;    ///< And it may be sent up to there.
-  bool missing = false;        ///< What follows that has come, but not what is between.
+  bool missing = false;        ///< Later bytes have come, but not those between.
   std::string_view bytes;
 
   friend bool operator==(const Datagram&, const Datagram&) = default;

@@ -55,11 +55,11 @@ struct Inbox::State {
   std::condition_variable changed;
   std::vector<Bundle> waiting;
   std::vector<Subscription> subscriptions;
-  std::weak_ptr<BusState> bus;  ///< Whose events come in.
+  std::weak_ptr<BusState> bus;  ///< Sends its events here.
   std::string event;
-  std::weak_ptr<workers::WorkerState> worker;  ///< Of here; none: who sends is not known.
-  Role role;                                   ///< Of those who send what comes in.
-  std::uint64_t changes = 0;                   ///< How often it has changed who may send.
+  std::weak_ptr<workers::WorkerState> worker;  ///< This worker; none: the senders are not known.
+  Role role;                                   ///< Role of the senders.
+  std::uint64_t changes = 0;                   ///< Number of changes of the possible senders.
   bool keeps_last = false;
   bool has_new_sender = false;  ///< One has begun again; where the last event is kept.
   std::shared_ptr<const workers::WorkerState::Watcher> watcher;
@@ -159,7 +159,7 @@ Result<bool> Inbox::wait(Timeout within, const std::stop_token& stop,
     // With the lock it would wait for a thread that stops this one and has that of the worker.
     const workers::Senders senders = state_->senders();
     lock.lock();
-    // What they sent came before their end, and the end may be followed, which is a stop.
+    // Their events came before their end, and the end may be followed, which is a stop.
     if (is_over()) break;
     if (!senders.why_none.empty()) {
       outcome = std::unexpected(Error{senders.why_none});

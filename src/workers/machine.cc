@@ -23,7 +23,7 @@ namespace {
 
 /// One message each. A larger one saves nothing, and holds up what is behind it.
 constexpr std::size_t kPieceBytesMax = std::size_t{128} << 10;
-/// What has come is said after so much, or so long.
+/// Received bytes are acknowledged after so many, or so long.
 constexpr std::uint64_t kTellAfterBytes = MachineStream::kWindowBytes / 32;
 constexpr Duration kTellAfter{20};
 
@@ -124,7 +124,7 @@ void Machine::set_up(bool is_up, Duration now) {
   is_up_ = is_up;
   if (!is_up) return;
   heard_at_ = now;
-  // What was sent last before it broke may be lost, or not.
+  // Bytes that were sent last before it broke may be lost, or not.
   send_again(now);
 }
 

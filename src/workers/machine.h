@@ -38,12 +38,12 @@ class Machine {
 
   /// As much of what waits as may be on its way. While nothing goes through, nothing.
   void send_from(Outbox& outbox, Duration now);
-  /// What of it is new and next.
+  /// Returns the bytes that are new and next.
   std::string_view take(const Datagram& datagram, Duration now);
   /// Says what has come, sends again what was lost, or only shows that it is there. When it is to
   /// be called again at the latest.
   Duration tick(Duration now, Duration show_every);
-  /// What had come was taken: says so where much was.
+  /// Called when received bytes were taken; reports that where there were many.
   void show_room(Duration now);
   /// Things go through from now on, or not.
   void set_up(bool is_up, Duration now);
@@ -54,7 +54,7 @@ class Machine {
   /// Says what has come.
   void say(Duration now);
   void send(MachineStream::Piece& piece, Duration now);
-  /// Of a datagram that says what has come, and where it has come to.
+  /// The head of a datagram, which also reports how far the other stream has come.
   [[nodiscard]] Datagram head(std::uint64_t offset, Duration now);
   void send_again(Duration now);
   [[nodiscard]] std::uint64_t window() const;

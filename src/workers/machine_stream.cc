@@ -27,7 +27,7 @@ MachineStream::Piece* MachineStream::next(Outbox& outbox, Duration now) {
 }
 
 bool MachineStream::told(std::uint64_t received, std::uint64_t window, bool missing, Duration now) {
-  // What never went cannot have come: it is no honest end, and is not believed.
+  // Bytes that were never sent cannot have come: no honest end says so.
   if (received > sent_) return false;
   window_ = std::max(window_, window);
   while (!on_its_way_.empty() &&

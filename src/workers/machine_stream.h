@@ -1,7 +1,7 @@
 // The bytes that go from this machine to another one and back, whole and in order over something
 // that loses some: what was sent is kept until the other has it, and sent again where it was lost.
 //
-// What waits to be sent is not here but in an Outbox: what has not been sent can still be dropped
+// Frames that wait to be sent are not here but in an Outbox, so that they can still be dropped
 // there, and be counted exactly. So much may be on its way as the other has room for.
 //
 // Pure; one thread; time is told.
@@ -24,7 +24,7 @@ class MachineStream {
   /// So much may be on its way, and so much may have come and not have been taken.
   static constexpr std::size_t kWindowBytes = std::size_t{8} << 20;
   static constexpr Duration kResendAfter{500};
-  /// What was sent again is not asked for again so soon.
+  /// Time in which bytes that were sent again are not requested once more.
   static constexpr Duration kResendPause{50};
 
   explicit MachineStream(std::size_t piece_bytes_max) : piece_bytes_max_(piece_bytes_max) {}
@@ -41,10 +41,10 @@ class MachineStream {
   };
   /// The next one, which is on its way from now on; nullptr: there is none, or no room.
   Piece* next(Outbox& outbox, Duration now);
-  /// What is on its way: sent, and not said to have come.
+  /// Pieces that were sent and are not acknowledged.
   [[nodiscard]] std::deque<Piece>& on_its_way() { return on_its_way_; }
   [[nodiscard]] bool is_idle() const { return on_its_way_.empty(); }
-  /// What the other end says. Whether all that is on its way is to be sent again.
+  /// Takes what the other end acknowledges. True: all pieces in flight are to be sent again.
   bool told(std::uint64_t received, std::uint64_t window, bool missing, Duration now);
   /// Nothing of it was said to have come for long: it is to be sent again.
   bool is_overdue(Duration now);

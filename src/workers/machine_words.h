@@ -1,4 +1,4 @@
-// What machines of one run say to each other, beside the events and words of their workers: how one
+// Words between the machines of one run, next to the events and words of their workers: how one
 // is let in, what its workers want, and when it leaves. Plain values and their JSON; pure.
 #pragma once
 
@@ -38,8 +38,8 @@ struct MachineHello {
 struct MachineWelcome {
   std::string error;                   ///< Why it is not let in; empty: it is.
   std::vector<MachineEntry> machines;  ///< All others, the one that began the run first.
-  int index = 0;                       ///< Of its first worker.
-  int count = 0;                       ///< Of all workers.
+  int index = 0;                       ///< Index of its first worker.
+  int count = 0;                       ///< Number of all workers.
   int awaited = 0;                     ///< Workers that nobody has brought yet.
 
   friend bool operator==(const MachineWelcome&, const MachineWelcome&) = default;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr Duration kAskEvery{200};
 constexpr Duration kHeardEvery{2'000};
-/// Of the time after which one that is silent is lost.
+/// Number of signs of life in the time after which a silent machine is lost.
 constexpr int kShowsInTime = 8;
 
 std::string seconds(Duration time) {
@@ -186,7 +186,7 @@ void Machines::take_welcome(const Datagram& datagram) {
 
 void Machines::take_piece(const Datagram& datagram) {
   const auto found = machines_.find(datagram.from);
-  // What comes of one that is not known yet comes again.
+  // A machine that is not known yet sends its pieces again.
   if (datagram.to != options_.own.id || found == machines_.end() || router_ == nullptr) return;
   Machine& machine = *found->second;
   const Duration now = sys::EventLoop::now();

@@ -26,7 +26,7 @@ class Router;
 
 class Machines {
  public:
-  /// Of those that are no messages of ours so many are noted.
+  /// Number of foreign messages that are noted.
   static constexpr int kStrayNotesMax = 8;
 
   struct Options {
@@ -51,7 +51,7 @@ class Machines {
   void start();
   /// Whatever is told of others goes there. Those that are known already are admitted.
   void set_router(Router& router);
-  /// What the router has of another one has come.
+  /// Another machine has joined, as the router was told.
   void came(const CameWord& word);
   void left(int number, const std::string& why);
 

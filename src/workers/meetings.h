@@ -1,5 +1,5 @@
-// What workers wait for together: that so many are ready, and that all have come to a barrier.
-// Pure; one thread; time is told.
+// Waits of workers for each other: until so many are ready, and until all have come to a barrier.
+// Pure; one thread; its callers give it the time.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +59,7 @@ class Meetings {
   Answers withdraw(Asker asker, Duration now);
   /// The roll has changed. `gone`: whoever asked there waits no more.
   Answers look(std::optional<int> gone = std::nullopt);
-  /// What has waited too long.
+  /// Ends the waits whose deadline has passed.
   Answers overdue(Duration now);
   [[nodiscard]] std::optional<Duration> next_deadline() const;
 
@@ -95,7 +95,7 @@ class Meetings {
   [[nodiscard]] std::string late_text(const std::string& name, std::vector<int> missing) const;
   /// Who has failed and never comes to it.
   [[nodiscard]] std::vector<int> failed_at(const Barrier& barrier) const;
-  /// What became of those that never will be ready; empty: so many still can.
+  /// The ends of those that never will be ready; empty: so many still can.
   [[nodiscard]] std::vector<std::string> never_ready(const Ready& ready) const;
   [[nodiscard]] std::vector<int> not_ready() const;
   [[nodiscard]] static MeetingWait wait_at(const std::string& name, const Barrier& barrier,

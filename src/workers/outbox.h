@@ -1,5 +1,5 @@
-// What waits to be sent to one worker: whole frames, of which those of events can be dropped, and
-// the descriptors that go with them. One thread.
+// Frames that wait to be sent to one worker, and the descriptors that go with them. Frames of
+// events can be dropped. One thread.
 //
 // Where events were dropped a word reports them: behind what was sent before them, and before all
 // that comes after them. It is written when its turn comes, with all that is lost there by then.
@@ -54,7 +54,7 @@ class Outbox {
   bool send_some(int socket);
   struct DroppedEvents {
     Counts events;                       ///< None: nothing can be dropped.
-    std::vector<std::uint64_t> aliases;  ///< Of the shared memory that they named, each time.
+    std::vector<std::uint64_t> aliases;  ///< Shared memory that they named, each time.
     /// Those of them whose descriptor goes with nothing that waits: the receiver never gets it.
     std::vector<std::uint64_t> unsent;
   };
@@ -65,7 +65,7 @@ class Outbox {
   [[nodiscard]] bool empty() const { return chunks_.empty(); }
   [[nodiscard]] std::size_t events() const { return events_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// Of words alone. Looks at all that waits.
+  /// Counts words alone, in a time that grows with all that waits.
   [[nodiscard]] std::size_t word_bytes() const;
   [[nodiscard]] bool full() const {
     return events_ >= limits_.events_max || bytes_ >= limits_.bytes_max;

@@ -1,4 +1,4 @@
-// What becomes of a run when something fails: workers, listeners, the parent.
+// Runs in which something fails: workers, listeners, the parent.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,7 +39,7 @@ using testing::HasSubstr;
 
 constexpr RemoteEvent<int> kFault{"fault"};
 
-/// What it does is over only when the run is.
+/// Returns only when the run ends.
 void stay(const Worker& worker) {
   EventBus bus;
   worker.connect(bus);

@@ -11,7 +11,7 @@
 namespace trainyard::workers {
 
 struct ParallelLook {
-  /// What each of them says, as JSON: {"process", "command", "retries", "parallel": {...}}.
+  /// The status of each run, as JSON: {"process", "command", "retries", "parallel": {...}}.
   std::vector<std::string> answers;
   /// Processes that cannot answer, as they are suspended: runs of some kind.
   std::vector<std::int64_t> silent;

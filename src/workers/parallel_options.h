@@ -21,7 +21,7 @@ struct WorkerPlan {
   int port = 0;
   std::vector<std::string> roles;
 };
-/// What is said of other machines. An error says what cannot be; none where it is attached to
+/// The servers that the options name. An error says what cannot be; none where it is attached to
 /// nothing.
 Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options);
 

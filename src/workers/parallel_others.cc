@@ -1,4 +1,4 @@
-// Of a parallel run: the other machines that have workers of it.
+// A parallel run, continued: the other machines that have workers of it.
 #include <algorithm>
 #include <chrono>
 #include <expected>

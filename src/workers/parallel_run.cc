@@ -283,7 +283,7 @@ void ParallelRun::keep_record() {
 
 std::string ParallelRun::record_text() const {
   Waits waits = waits_;
-  // What goes on now, in a run that hangs, say.
+  // Waits that still last are part of the record, as in a run that hangs.
   if (router_) {
     for (const auto& [node, wait] : router_->open_waits()) waits.waited(node, wait);
   }
@@ -359,7 +359,7 @@ bool ParallelRun::comes_again(const Life& life) const {
 void ParallelRun::has_ended(Life& life, const model::End& end) {
   life.running = false;
   life.process = 0;
-  // What it said last is in its socket. A process may exit before the router has that.
+  // Its last words are in its socket. A process may exit before the router has them.
   take_over(life);
   router_->catch_up(life.plan.node);
   const auto* const exit = std::get_if<model::ExitedWith>(&end);

@@ -44,8 +44,8 @@ class ParallelRun {
  public:
   struct Work {
     std::function<int()> function;       ///< In a fork; its exit code. Or:
-    std::vector<std::string> command;    ///< Of a program.
-    std::vector<int> stop_signals = {};  ///< Of this process: they end all.
+    std::vector<std::string> command;    ///< A program and its arguments.
+    std::vector<int> stop_signals = {};  ///< Signals to this process that end all workers.
   };
 
   ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan);
@@ -68,7 +68,7 @@ class ParallelRun {
     WorkerPlan plan;
     int index = 0;
     std::uint32_t number = 0;                    ///< 1, 2, ...: which life it is.
-    std::string token;                           ///< Of this life; good for one connection.
+    std::string token;                           ///< Admits this life, for one connection.
     std::optional<link::ConnectionId> arriving;  ///< Let in, and not with the router yet.
     bool running = false;
     std::int64_t process = 0;  ///< While it runs; 0: the keeper has not started it yet.
@@ -78,7 +78,7 @@ class ParallelRun {
     std::optional<wire::FinishWord> finish;
     std::optional<sys::EventLoop::TimerId> timer;
     std::unique_ptr<sys::Tail> printed;
-    std::string line;  ///< What of its last line has come.
+    std::string line;  ///< The part of its last line that has come.
   };
 
   Result<void> prepare(Work work);
@@ -101,7 +101,7 @@ class ParallelRun {
   /// Waits for no machine that does not answer. One that does has the grace of its workers.
   void give_up_on_silent_others();
   void leave_others();
-  /// What goes on over there cannot be known any more: all here end.
+  /// The other machines cannot be reached any more, so all workers here end.
   void is_cut_off(const std::string& why);
   void failed_elsewhere(int node, const std::string& why);
   void open_doors();
@@ -135,7 +135,7 @@ class ParallelRun {
   void write_record();
   [[nodiscard]] std::string record_text() const;
   void note(const std::string& what) const;
-  /// Of a connection that was no worker's; the first ones alone are told.
+  /// Reports a connection that was no worker's; the first ones alone.
   void note_stranger(std::string_view what);
 
   const ParallelOptions& options_;
@@ -156,7 +156,7 @@ class ParallelRun {
   std::unique_ptr<Machines> machines_;  ///< None: all workers are of this machine.
   std::unique_ptr<Router> router_;
   std::unique_ptr<RecordFile> record_;
-  std::optional<MachineWelcome> welcome_;  ///< Of one that has joined.
+  std::optional<MachineWelcome> welcome_;  ///< Received by a machine that joins.
   std::string cut_off_;                    ///< Why all were ended.
 };
 

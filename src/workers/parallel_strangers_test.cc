@@ -1,4 +1,4 @@
-// What becomes of a run when somebody joins it who should not, or does not speak as workers do.
+// Runs that a process joins which should not, or does not speak as workers do.
 #include <expected>
 #include <filesystem>
 #include <fstream>
@@ -86,7 +86,7 @@ std::string why_not_in(const Result<link::FrameSocket>& joined) {
   return joined ? "it was let in" : joined.error().message;
 }
 
-/// What it is told when it says that as a worker.
+/// The answer to a worker that says that.
 std::string answer_to(const Place& place, const std::string& bytes) {
   auto socket = join(place);
   if (!socket) return socket.error().message;

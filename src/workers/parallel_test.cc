@@ -115,7 +115,7 @@ TEST(Parallel, CarriesTypedEventsBothWays) {
     const int mine = 1 << worker.node();
     bus.emit(kPoint, {.x = mine, .text = "p" + std::to_string(mine)}, remote_only);
     need(worker.barrier("sent"));
-    // What was sent before the barrier is there before it is passed.
+    // Events that were sent before the barrier have come before it is passed.
     need(sum == 7 - mine, "the points of the others and not " + std::to_string(sum));
     need(worker.barrier("seen"));
     bus.emit(kPoint, {.x = 8, .text = "p8"}, remote);

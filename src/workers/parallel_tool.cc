@@ -48,7 +48,7 @@ int run(std::span<const std::string> words) {
   return result ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/// What the collectors have sent.
+/// Events of the collectors.
 class Heard {
  public:
   explicit Heard(EventBus& bus)

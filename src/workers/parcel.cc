@@ -70,7 +70,7 @@ Result<std::shared_ptr<detail::BufferMemory>> copy_together(std::vector<Going>& 
   return memory;
 }
 
-/// What the frame says of the buffers, and has of them.
+/// Puts the shapes of the buffers into the frame, and those that have no place elsewhere.
 void put_in_frame(const std::vector<Going>& all, wire::Frame& frame) {
   std::vector<wire::BufferShape> shapes;
   frame.buffers.emplace_back();

@@ -16,7 +16,7 @@
 
 namespace trainyard::workers {
 
-/// Of the connection of a child, both ways.
+/// Limits of the connection to a child, both ways.
 inline constexpr wire::FrameLimits kPoolLimits{.fields_bytes_max = std::size_t{64} << 20,
                                                .buffers_max = 64,
                                                .buffers_bytes_max = std::size_t{64} << 20,
@@ -26,7 +26,7 @@ inline constexpr std::size_t kBuffersMax = kPoolLimits.buffers_max - 1;
 
 struct Parcel {
   wire::Frame frame;  ///< Its head is whose it is.
-  /// What holds the arenas until they have been sent.
+  /// Keeps the arenas until they have been sent.
   std::vector<std::shared_ptr<detail::BufferMemory>> held;
 };
 

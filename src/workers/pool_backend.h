@@ -20,7 +20,7 @@ namespace trainyard::workers {
 
 inline constexpr std::string_view kPoolHasEnded = "the pool has ended";
 inline constexpr std::string_view kPoolHasRestarted = "a new object has taken its place";
-/// What a call is told that is one more than may be open.
+/// The error of a call that is one more than may be open.
 std::string too_many_open(std::size_t open_max);
 /// Arguments or a result, or the error that they have more JSON or buffers than a pool of either
 /// kind carries. `what`: "its arguments".

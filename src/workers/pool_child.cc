@@ -55,7 +55,7 @@ int PoolChild::run(const Place& place, const detail::PoolMake& make) {
                                    .within = kConnectsWithin,
                                    .limits = wire::kControlLimits});
   Result<void> there = conversation.connect(place.socket);
-  // What is called at once may come together with the welcome.
+  // The first calls may come together with the welcome.
   link::FrameSocket socket(there ? conversation.take_socket() : sys::Descriptor(), kPoolLimits);
   if (there) {
     there = link::greet(socket,

@@ -1,4 +1,4 @@
-// What runs in the process of a child of a pool: makes the object, and has it do what the parent
+// The main function of a child of a pool: makes the object, and has it do what the parent
 // asks for, one call at a time. The one thread of a fresh fork.
 #pragma once
 

@@ -28,7 +28,7 @@ namespace trainyard::workers {
 
 class PoolLink {
  public:
-  /// Of what one child has not read yet, or waits until it is up.
+  /// Bytes that one child has not read yet, or that wait until it is up.
   static constexpr std::size_t kUnsentMax = std::size_t{64} << 20;
 
   struct Options {
@@ -56,9 +56,9 @@ class PoolLink {
   [[nodiscard]] int descriptor() const { return socket_->descriptor(); }
   /// It has made its object: what waits goes.
   void open();
-  /// What is added from now on waits for the next open().
+  /// Calls that are added from now on wait for the next open().
   void hold() { is_open_ = false; }
-  /// What it has been sent is lost; what waits for it stays.
+  /// Calls that it has been sent are lost; those that wait for it stay.
   void close();
   /// Nothing goes or comes any more; the descriptor stays until close().
   void shut_down() const;

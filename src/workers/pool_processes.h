@@ -68,8 +68,8 @@ class PoolProcesses final : public PoolBackend {
     int index = 0;
     State state = State::Down;
     std::uint32_t life = 0;                        ///< 1, 2, ...: which process it is.
-    std::string token;                             ///< Of this life; good for one connection.
-    std::optional<link::ConnectionId> connection;  ///< Of who came with it.
+    std::string token;                             ///< Admits this life, for one connection.
+    std::optional<link::ConnectionId> connection;  ///< The connection that used it.
     std::unique_ptr<PoolLink> link;
     bool running = false;  ///< There is a process, or one has been asked for.
     bool again = false;    ///< When it has ended it begins anew.
@@ -77,7 +77,7 @@ class PoolProcesses final : public PoolBackend {
     bool busy = false;     ///< It was in a call when it was to end.
     bool writes = false;   ///< It is waited for room in its socket.
     std::optional<CallError> not_made;
-    std::string fault;  ///< What it did wrong, for which it is ended.
+    std::string fault;  ///< Its violation, for which it is ended.
     CallError down;     ///< Why there is none.
     std::unique_ptr<sys::Tail> errors;
   };
@@ -107,7 +107,7 @@ class PoolProcesses final : public PoolBackend {
   void kill_after(Duration delay, Child& child, std::string why);
   void end_all(Duration grace);
   [[nodiscard]] bool none_runs() const;
-  /// What it has printed since the last time, up to a bound.
+  /// Text that it has printed since the last call, up to a bound.
   static std::string unread_errors(Child& child);
   void show_errors();
 
@@ -120,10 +120,11 @@ class PoolProcesses final : public PoolBackend {
   const std::shared_ptr<ranks::SharedArenas> arenas_;
   const std::shared_ptr<PoolReleases> releases_;
 
-  // Of the thread of the pool.
+  // Used by the thread of the pool.
   sys::EventLoop loop_;
   std::unique_ptr<ChildHome> home_;
-  std::optional<sys::RunLock> lock_;  ///< Of the directory of the logs, where it is not private.
+  std::optional<sys::RunLock>
+      lock_;  ///< Held on the directory of the logs, where that is not private.
   std::unique_ptr<link::FrameServer> server_;
   bool over_ = false;
   bool ends_ = false;  ///< end_all() has been called.
@@ -134,7 +135,7 @@ class PoolProcesses final : public PoolBackend {
   std::vector<std::string> unused_tokens_;
   std::vector<PoolLink::Settled> settled_;
   std::vector<std::string> notes_;
-  std::string prints_;                 ///< What goes to standard error.
+  std::string prints_;                 ///< Text for standard error.
   std::optional<Duration> shut_down_;  ///< Its grace.
   std::string broken_;                 ///< Why nothing can be started any more.
 

@@ -37,13 +37,13 @@ namespace {
 
 constexpr std::size_t kErrorLinesOfChild = 20;
 constexpr Duration kShowErrorsEvery{100};
-/// Of 64 KiB, of what a child has printed: one that prints without end holds up nobody.
+/// Pieces of 64 KiB that are read at once: a child that prints without end holds up nothing else.
 constexpr int kPiecesAtOnce = 64;
 /// A child that has closed its connection is about to end by itself.
 constexpr Duration kEndsByItself{1'000};
 /// How long the kernel may take to end what was killed.
 constexpr Duration kKilledWithin{5'000};
-/// Of a child that has ended: more than a socket holds.
+/// Reads from a child that has ended: more than a socket holds.
 constexpr int kReadsToCatchUp = 1'024;
 
 }  // namespace
@@ -203,7 +203,7 @@ void PoolProcesses::all_have_ended(const std::string& why) {
 }
 
 void PoolProcesses::has_ended(Child& child, const model::End& end) {
-  // What it said last is in its socket.
+  // Its last words are in its socket.
   for (int i = 0; i < kReadsToCatchUp && child.link->is_connected(); ++i) read(child);
   disconnect(child);
   if (!child.token.empty()) unused_tokens_.push_back(std::exchange(child.token, {}));
@@ -251,7 +251,7 @@ void PoolProcesses::end_all(Duration grace) {
     if (child->running) end(*child, grace);
   }
   over_ = none_runs();
-  // What the kernel itself cannot end is left to the keeper.
+  // A process that the kernel itself cannot end is left to the keeper.
   loop_.after(grace + kKilledWithin, [this] { over_ = true; });
 }
 

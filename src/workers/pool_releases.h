@@ -20,7 +20,7 @@ namespace trainyard::workers {
 
 class PoolReleases : public std::enable_shared_from_this<PoolReleases> {
  public:
-  /// Of which connection, and the number of the arena there.
+  /// An arena by its connection and its number there.
   struct Release {
     std::uint64_t connection = 0;
     std::uint64_t arena = 0;

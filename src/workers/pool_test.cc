@@ -331,7 +331,7 @@ TEST_P(PoolOfBothKinds, CarriesLargeBuffersBothWays) {
       EXPECT_EQ(each->first.as<float>()[0], static_cast<float>(2 * i));
       EXPECT_EQ(each->first.as<float>()[kCount - 1], 2);
     }
-    // What the child keeps of it stays as it is.
+    // The buffer that the child keeps stays as it is.
     EXPECT_EQ(value_of(pool.call<&Env::kept_at>(0, 0)), i);
   }
 }

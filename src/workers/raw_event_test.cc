@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What a shared buffer may have beside the other one, of 2 bytes.
+/// Bytes that a shared buffer may have next to the other one, of 2 bytes.
 constexpr std::uint64_t kMost = wire::kEventBuffersBytesMax - 2;
 
 wire::Frame event(std::uint64_t shared_bytes) {
@@ -57,7 +57,7 @@ TEST(RawEvent, HasAllItsBuffersInTheFrame) {
   EXPECT_EQ(**reader.next(), expected);
 }
 
-/// What says of which shape the buffers are does not count.
+/// The description of their shapes does not count.
 TEST(RawEvent, HasBuffersOf64MiBTogether) {
   const std::string memory(kMost, 'x');
   const auto raw = raw_of(event(kMost), [&](const wire::SharedBuffer&) {

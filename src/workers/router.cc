@@ -40,7 +40,7 @@ namespace trainyard::workers {
 namespace {
 
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
-/// Of answers, beside its events.
+/// Bytes of words and answers, not counting events.
 constexpr std::size_t kUnreadMax = std::size_t{16} << 20;
 /// While more waits for it, it is told of no refusals: they come in one word then.
 constexpr std::size_t kLittle = std::size_t{64} << 10;
@@ -167,7 +167,7 @@ Result<void> Router::take(RouterPeer& peer, const wire::FramePrefix& prefix,
 
 Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefix,
                                 std::string_view frame) {
-  // What was retained comes from where it is kept, whoever sent it.
+  // A retained event comes from where it is kept, whichever worker sent it.
   const bool is_its_own = peer.machine != nullptr
                               ? peer.only || peer.machine->has(wire::node_of(prefix.origin))
                               : prefix.origin == wire::origin_of(peer.node, peer.life);
@@ -216,7 +216,7 @@ void Router::pause(RouterPeer& peer) {
   peer.waits = true;
   peer.waits_since = sys::EventLoop::now();
   peer.waited_for.assign(peer.waits_for.begin(), peer.waits_for.end());
-  if (peer.machine != nullptr) return;  // What comes of it finds no room then.
+  if (peer.machine != nullptr) return;  // Its stream has no room then.
   // It is not watched for room then, either.
   loop_.unwatch(peer.socket.get());
   if (std::exchange(peer.writing, false) && !peer.eof) flush(peer);
@@ -297,7 +297,7 @@ Result<void> Router::name_arenas(const RouterPeer& from, const wire::FramePrefix
   std::vector<ArenaRelay::End> ends;
   ends.reserve(receivers.size() + 1);
   for (const RouterPeer* const to : receivers) {
-    // What goes to another machine is a copy.
+    // Another machine gets a copy.
     if (to->machine == nullptr) ends.push_back(end_of(*to));
   }
   if (is_retained) ends.push_back(ArenaRelay::kRetained);
@@ -449,7 +449,7 @@ void Router::reply(const Meetings::Answers& answers) {
       continue;
     }
     if (answer.waited) tell_wait(to->node, *answer.waited);
-    // What was refused of its events until then it knows first.
+    // Refusals of its events until then go first.
     tell_refusals(*to);
     to->add_word({.kind = wire::FrameKind::Reply,
                   .sequence = answer.to.sequence,
@@ -491,7 +491,7 @@ void Router::tell_roll() {
 }
 
 void Router::flush() {
-  // What is written may let others go on, who fill it again.
+  // Writing may let others go on, which fill the queues again.
   for (const int node : std::exchange(dirty_, {})) {
     if (RouterPeer* const peer = find(node)) flush(*peer);
   }

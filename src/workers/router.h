@@ -62,7 +62,7 @@ class Router {
     /// A run of several machines; nullptr: the run is on this machine alone.
     struct Elsewhere {
       bool joins = false;  ///< Another machine has begun it, the first that is admitted.
-      int first_node = 0;  ///< Of the machine that has begun it.
+      int first_node = 0;  ///< On the machine that has begun the run.
       int unknown = 0;     ///< Workers that nobody has brought yet.
       std::function<void(const CameWord&)> on_came;
       std::function<void(int number, const std::string& why)> on_left;
@@ -200,8 +200,8 @@ class Router {
   }
   /// To the machine, for one of its workers, which wants it by this name or pattern.
   void send_retained_alone(RouterPeer& to, std::uint64_t topic, const NeedWord& need);
-  /// Once for each event and worker. The worker that emitted it is told, too, and may have ended
-  /// before it reads that.
+  /// Notes that a retained event did not reach the worker, once for each event and worker. The
+  /// worker that emitted it may have ended before it gets the error.
   void note_unreached(const wire::FramePrefix& prefix, int node, const std::string& why);
 
   void say(RouterPeer& to, const wire::WorkerOrder& order);
@@ -212,7 +212,7 @@ class Router {
   void refuse(RouterPeer& from, RouterPeer& to, const wire::FramePrefix& prefix,
               const std::string& why);
   void tell_refusals(RouterPeer& to);
-  /// What waits for a worker, or for the machine of this worker.
+  /// A queue to a worker, or to the machine of this worker.
   Outbox outbox_for(int node);
   void reply(const Meetings::Answers& answers);
   void tell_wait(int node, const MeetingWait& wait);
@@ -251,10 +251,10 @@ class Router {
   std::map<int, wire::PeerWord> ended_;
   bool open_ = false;
   bool opens_ = false;     ///< Soon.
-  std::set<int> opening_;  ///< Of these something that was held waits for room.
+  std::set<int> opening_;  ///< Workers whose held events wait for room.
   /// Answers to send when the events that wait in `opening_` have gone.
   Meetings::Answers deferred_;
-  std::vector<RouterPeer*> receivers_;  ///< Of the event that is relayed now.
+  std::vector<RouterPeer*> receivers_;  ///< Receivers of the event that is relayed now.
   /// Topics and patterns that workers of this machine want, with these workers.
   std::map<std::string, std::set<int>> needs_;
   std::map<int, std::uint64_t> marks_;        ///< That machines have said to have sent.
@@ -262,7 +262,7 @@ class Router {
   std::uint64_t mark_ = 0;                    ///< Our own.
   bool owes_mark_ = false;                    ///< To the others.
   Meetings::Answers early_;
-  std::string roll_word_;  ///< What tells a worker who is in the run; the same for all of them.
+  std::string roll_word_;  ///< Names all workers of the run; the same for each of them.
 
   /// The last event of a topic that is to be kept.
   struct Retained {
@@ -279,7 +279,7 @@ class Router {
   std::set<std::pair<std::uint64_t, int>> unreached_;
   std::optional<sys::EventLoop::TimerId> timer_;
   std::set<int> dirty_;
-  std::set<int> to_go_on_;  ///< What came of them can be taken now.
+  std::set<int> to_go_on_;  ///< Peers whose received frames can be taken now.
   std::vector<std::pair<int, std::string>> to_drop_;
 };
 

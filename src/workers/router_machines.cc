@@ -1,5 +1,5 @@
-// Of the router: the other machines of the run, each of which is a receiver of events and a sender
-// of those of its workers.
+// The router, continued: the other machines of the run, each of which receives events, and sends
+// those of its workers.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -245,8 +245,8 @@ Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
   if (joins()) {
     RouterPeer* const hub = find(kHubNumber);
     if (hub == nullptr || hub == &peer) return {};
-    // What a worker of ours had retained before is on its way to where it is kept; what it retains
-    // from now on goes to both.
+    // An event that a worker here retained before is in flight to where it is kept; one that it
+    // retains from now on goes to both.
     say_word(*hub, LastWord{.of = peer.machine->id(), .node = word.node, .name = word.name});
     return {};
   }
@@ -254,7 +254,7 @@ Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
     const auto last = retained_.find(topic);
     if (last == retained_.end()) continue;
     const RouterPeer* const from = way_to(last->second.node);
-    // Of a worker of a third machine, that machine says when.
+    // A third machine says itself when the events of its workers have gone there.
     const bool is_third = from != nullptr && from->machine != nullptr && from != &peer;
     if (!is_third) send_retained_alone(peer, topic, word);
   }
@@ -371,7 +371,7 @@ Result<void> Router::take_request_there(RouterPeer& peer, const wire::Frame& fra
 }
 
 void Router::reply_there(RouterPeer& to, const MeetingAnswer& answer) {
-  // What was refused of its events is known there first.
+  // Refusals of its events go there first.
   tell_refusals(to);
   ReplyNote note{.met = answer.met, .marks = {}};
   for (const auto& [number, mark] : marks_) {
@@ -487,7 +487,7 @@ void Router::say_word(RouterPeer& to, const MachineWord& word) {
 }
 
 void Router::say_mark(RouterPeer& to) {
-  // What was refused before it is part of what has come.
+  // Refusals before the mark count as part of what has come.
   tell_refusals(to);
   say_word(to, MarkWord{.mark = mark_});
 }

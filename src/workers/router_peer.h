@@ -1,4 +1,4 @@
-// What the router has of one worker, or of another machine of the run. Private to it.
+// A worker, or another machine of the run, as the router has it. Private to the router.
 #pragma once
 
 #include <chrono>
@@ -36,11 +36,11 @@ struct RouterPeer {
   sys::Descriptor socket;  ///< None of a machine.
   /// Another machine, with all its workers: its number is below 0.
   Machine* machine = nullptr;
-  /// Of a machine: the names and patterns that its workers want, and which of them.
+  /// For a machine: the names and patterns that its workers want, and which of them.
   std::map<std::string, std::set<int>> needs;
   /// Those workers by topic: what was looked for since `needs` changed.
   std::map<std::uint64_t, std::vector<int>> needing;
-  /// Of a machine: for whom alone the next that it says is.
+  /// For a machine: the one worker for which its next event or word is.
   std::optional<OnlyWord> only;
 
   std::string bytes;        ///< That came and are not taken.

@@ -1,4 +1,4 @@
-// Of the router: who comes and goes, and what becomes of those who wait for them.
+// The router, continued: peers that come and go, and those that wait for them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@
 namespace trainyard::workers {
 namespace {
 
-/// What has come of it and gone to it.
+/// Counts of events and bytes from it and to it.
 void add_counts(nlohmann::json& to, const RouterPeer& peer) {
   to["events_in"] = peer.counts.events_in;
   to["bytes_in"] = peer.counts.bytes_in;

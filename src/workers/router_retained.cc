@@ -1,4 +1,4 @@
-// Of the router: the last event of each topic that is to be kept, and who gets it.
+// The router, continued: the last event of each topic that is to be kept, and who gets it.
 #include <cstddef>
 #include <cstdint>
 #include <expected>

@@ -35,7 +35,7 @@ std::string frame_text(const wire::Frame& frame) {
   return wire::encode(frame, wire::kWorkerLimits).value();
 }
 
-/// Of 1,000 bytes.
+/// An event of 1,000 bytes.
 wire::Frame event_of(int node, std::uint64_t number) {
   return {.kind = wire::FrameKind::Event,
           .topic = wire::topic_of("n"),
@@ -74,7 +74,7 @@ class Connection {
   std::vector<wire::Frame> all() {
     std::vector<wire::Frame> frames;
     std::string piece(1'000'000, '\0');
-    // What is read makes room for more, which the loop sends in a few turns.
+    // Reading makes room for more, which the loop sends in a few turns.
     for (int idle = 0; idle < 5; ++idle) {
       loop_.run_once(Duration(0));
       const ssize_t count = sys::receive_with(socket_.get(), piece, descriptors, MSG_DONTWAIT);
@@ -170,7 +170,7 @@ struct RunOfTwoMachines : RoutedRun {
                 {.own = 1, .number = -1, .untaken = [] { return std::size_t{0}; }}};
 };
 
-/// What a worker has received of the event "n" of one other worker.
+/// Events "n" that a worker has received of one other worker.
 struct Received {
   explicit Received(const std::vector<wire::Frame>& frames) {
     for (const wire::Frame& frame : frames) {
@@ -196,7 +196,8 @@ struct Received {
   std::uint64_t next = 1;
   /// Each gap in the numbers was reported before the event that comes after it.
   bool in_order = true;
-  std::map<int, std::uint64_t> refused;  ///< Of its own events, by who did not get them.
+  std::map<int, std::uint64_t>
+      refused;  ///< Refused events of its own, by the worker that did not get them.
 };
 
 /// The last word is in what is sent when the socket takes all that still waits.

@@ -24,7 +24,7 @@ class RunLogs {
   static Result<RunLogs> take(const std::string& directory);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
-  /// Of the directory. Whoever has a copy of it keeps other runs out, too.
+  /// The lock of the directory. A process that has a copy of it keeps other runs out, too.
   [[nodiscard]] int lock_descriptor() const { return lock_ ? lock_->descriptor() : -1; }
   [[nodiscard]] std::string path_of(int node, std::uint32_t life) const;
 

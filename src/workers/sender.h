@@ -1,4 +1,4 @@
-// What a worker sends: frames put one behind the other by many threads, and written to the socket
+// Frames that a worker sends: put one behind the other by many threads, and written to the socket
 // by whoever comes first.
 //
 // Where frames follow each other closely they are not written one by one, which costs more than all

@@ -33,14 +33,14 @@ class Gate {
  public:
   Gate() {
     check(::mkfifo(path().c_str(), 0600) == 0, "a fresh gate");
-    // What is written is lost where nobody has it open: this one has.
+    // A letter is lost where no process has the gate open: this one has.
     held_ = sys::Descriptor(::open(path().c_str(), O_RDWR | O_CLOEXEC));
     check(held_.is_open(), "a gate that is held");
   }
   [[nodiscard]] std::string path() const { return directory_ / "gate"; }
   static void pass(const std::string& path) {
     std::ofstream(path + ".reached") << 'x';
-    // Of several that wait here one is let through each time, and takes no more than its letter.
+    // Several may wait here: one is let through each time, and takes no more than its letter.
     const sys::Descriptor gate(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     char letter = 0;
     check(::read(gate.get(), &letter, 1) == 1, "a gate that is there until it is opened");

@@ -17,7 +17,7 @@ namespace {
 
 /// However many workers there are.
 constexpr std::size_t kPartLeast = 16;
-/// Of the name of an event or a barrier.
+/// Bytes of the name of an event or a barrier that are kept.
 constexpr std::size_t kNameBytes = 64;
 
 }  // namespace
@@ -97,7 +97,7 @@ void Waits::count(OfWorker& worker, const wire::WorkerWait& wait) {
   ++sum.count;
 }
 
-/// Of two the longer one says for whom.
+/// Of two neighbours the longer one names those that were waited for.
 void Waits::join_neighbours(std::vector<wire::WorkerWait>& waits) {
   std::vector<wire::WorkerWait> joined;
   joined.reserve((waits.size() + 1) / 2);

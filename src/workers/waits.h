@@ -28,7 +28,8 @@ struct Wait {
 
 class Waits {
  public:
-  /// Of all workers together; of few each has wire::kRecordWaitsMax, and kRecordTotalsMax.
+  /// Bounds for all workers together; each of a few workers has wire::kRecordWaitsMax, and
+  /// kRecordTotalsMax.
   static constexpr std::size_t kAllMax = 32'768;
   static constexpr std::size_t kAllTotalsMax = 16'384;
   /// Waits for the same with less between them are one.
@@ -63,7 +64,7 @@ class Waits {
     std::map<What, Sum> totals;
   };
   [[nodiscard]] std::int64_t since_start(Duration at) const { return (at - start_).count(); }
-  /// What each worker has of so many, between these two.
+  /// The share of each worker of `all`, between these two.
   [[nodiscard]] std::size_t part_of(std::size_t all, std::size_t most) const;
   void count(OfWorker& worker, const wire::WorkerWait& wait);
   static void join_neighbours(std::vector<wire::WorkerWait>& waits);

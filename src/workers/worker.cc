@@ -149,7 +149,7 @@ void WorkerState::connect(PipelineBase& loop, Follow follow) {
 }
 
 void WorkerState::bus_gone(const detail::BusState& bus) {
-  std::vector<Connected> gone;  // What it holds goes without the lock.
+  std::vector<Connected> gone;  // Destroyed without the lock.
   const std::scoped_lock lock(mutex_);
   const auto rest =
       std::ranges::partition(connected_, [&](const Connected& it) { return it.bus.get() != &bus; });
@@ -255,8 +255,8 @@ void WorkerState::run_begins(const PipelineBase& loop) {
   channel->settle();
   channel->report(wire::BeginWord{});
   channel->flush();
-  // What came before this run ends it, too: that all workers end, and one that has ended, of which
-  // nothing will come.
+  // An end that came before this run ends it, too: that of the whole run, or of one worker that
+  // sends nothing any more.
   Endings endings;
   {
     const std::scoped_lock lock(mutex_);
@@ -346,7 +346,7 @@ Result<Worker> Worker::from_environment() {
   }
   if (!text) return workers::WorkerState::join({});
   worker_process = process;
-  // What this process starts is no worker.
+  // A process that this one starts is no worker.
   for (const char* const name : {workers::kPlaceVariable, workers::kTokenVariable}) {
     sys::set_variable(std::string(name) + "=");
   }

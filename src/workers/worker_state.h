@@ -65,7 +65,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   struct Connected {
     std::shared_ptr<detail::BusState> bus;
     PipelineBase* loop = nullptr;                 ///< None: it is a bus by itself.
-    std::function<void(std::string why)> finish;  ///< Of the pipeline, if there is one.
+    std::function<void(std::string why)> finish;  ///< Ends the pipeline, if there is one.
     Follow follow;
   };
   /// Pipelines that are to end, and why. They are called without the lock, as they call what waits
@@ -91,7 +91,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   std::mutex mutex_;
   std::vector<Connected> connected_;
   std::string why_ending_;
-  std::map<int, wire::PeerWord> over_;  ///< Of the others, those that have ended well.
+  std::map<int, wire::PeerWord> over_;  ///< Other workers that have ended well.
   std::optional<wire::RollWord> roll_;  ///< None: the router has not said it yet.
   std::vector<std::weak_ptr<const Watcher>> watchers_;
 };
