@@ -124,7 +124,7 @@ class Worker {
   /// Waits until all that have one of these roles (none: all workers) have come to the barrier of
   /// this name, but for those that have ended well. An error names who is missing, or has failed.
   /// The name has 1 to 256 bytes. Not in a listener: an error. A listener that does not return, or
-  /// events of this worker that wait for others, hold it up by at most a second.
+  /// events of this worker that wait for others, hold it up by at most 2 s.
   [[nodiscard]] Result<void> barrier(std::string_view name,
                                      Timeout within = std::chrono::seconds(60),
                                      const std::vector<Role>& roles = {},

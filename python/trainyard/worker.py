@@ -42,7 +42,7 @@ _REACHES = ("others", "here", "all")
 _WITHIN_MS_MAX = 1000 * 3600 * 24 * 365
 _WHY_MAX = 4000
 _WAITED_LEAST_S = 0.001  # A shorter wait is not worth a word.
-_ANSWER_PATIENCE_S = 1   # An answer that names who is missing comes behind the deadline.
+_ANSWER_PATIENCE_S = 2   # An answer that names who is missing comes behind the deadline.
 _STATUS_WITHIN_S = 60
 
 
@@ -190,7 +190,7 @@ class Worker:
     def barrier(self, name, timeout=60, roles=()):
         """Waits until all that have one of the roles (none: all workers) have come to the barrier of this name,
         but for those that have ended. What they sent before has come then. An error names who is missing. A listener
-        that does not return, or events of this worker that wait for others, hold it up by at most a second."""
+        that does not return, or events of this worker that wait for others, hold it up by at most two seconds."""
         topic_of(name)
         roles = [roles] if isinstance(roles, str) else list(roles)
         self._ask("at the barrier '%s'" % name, {"word": "barrier", "name": name, "roles": roles}, timeout)

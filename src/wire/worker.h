@@ -100,7 +100,7 @@ using WorkerReport =
 
 /// Time that a worker waits for an answer beyond the deadline of its request, as the answer names
 /// those that are missing.
-constexpr std::chrono::milliseconds kAnswerPatience{1'000};
+constexpr std::chrono::milliseconds kAnswerPatience{2'000};
 
 /// Answered when so many have settled.
 struct ReadyRequest {

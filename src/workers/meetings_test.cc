@@ -89,8 +89,8 @@ TEST(Request, HasTheTimeThatIsLeftOfItAndNoneWhenItsWorkerHasGivenUp) {
   EXPECT_EQ(left_at(Duration(1'030)), 70);
   EXPECT_EQ(left_at(Duration(0)), 100) << "another clock gives it no more time";
   EXPECT_EQ(left_at(Duration(1'100)), 0);
-  EXPECT_EQ(left_at(Duration(2'099)), 0) << "its worker still waits for the answer";
-  EXPECT_EQ(left_at(Duration(2'100)), std::nullopt);
+  EXPECT_EQ(left_at(Duration(3'099)), 0) << "its worker still waits for the answer";
+  EXPECT_EQ(left_at(Duration(3'100)), std::nullopt);
   const wire::WorkerRequest undated = wire::ReadyRequest{.workers = 2, .within_ms = 100};
   EXPECT_EQ(still_asked(undated, Duration(1'000'000)), undated);
 }

@@ -295,7 +295,7 @@ TEST(Router, DoesNotCountAWorkerAtABarrierThatHasGivenUp) {
   };
   using Sequences = std::vector<std::uint64_t>;
   // It came behind events that waited for room until now.
-  comes(0, 1, (sys::EventLoop::now() - Duration(62'000)).count());
+  comes(0, 1, (sys::EventLoop::now() - Duration(63'000)).count());
   comes(1, 1, std::nullopt);
   EXPECT_EQ(replies(1), Sequences());
   comes(0, 2, sys::EventLoop::now().count());
