@@ -369,29 +369,67 @@ class WorkerArguments(unittest.TestCase):
 
 
 class WorkerConnection(unittest.TestCase):
-    def test_a_frame_has_64_mib_of_arrays_beside_what_says_their_shapes(self):
-        from trainyard.workers.connection import BUFFERS_BYTES_MAX, EVENT, WELCOME, Connection, Frame, text_of
+    @contextlib.contextmanager
+    def connected(self):
+        """A connection, and the socket at its other end."""
+        from trainyard.workers.connection import WELCOME, Connection, Frame, text_of
         from trainyard.workers.place import Place
+        parents = []
 
-        def send():
-            parent, _ = listening.accept()
-            with parent:
-                for sent in (Frame(WELCOME, text_of({"ok": True})), Frame(EVENT, raw=[b"shape", bytes(BUFFERS_BYTES_MAX)])):
-                    for piece in sent.pieces():
-                        parent.sendall(piece)
-                parent.recv(1 << 16)
+        def welcome():
+            parents.append(listening.accept()[0])
+            parents[0].sendall(b"".join(Frame(WELCOME, text_of({"ok": True})).pieces()))
 
         with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listening:
             listening.bind(directory + "/socket")
             listening.listen()
-            parent = threading.Thread(target=send, daemon=True)
-            parent.start()
+            welcomes = threading.Thread(target=welcome, daemon=True)
+            welcomes.start()
             connection = Connection(Place(socket=directory + "/socket"), lambda descriptors: None)
-            try:
-                self.assertEqual([len(each) for each in connection.receive().raw], [5, 64 << 20])
-            finally:
-                connection.close()
-            parent.join(60)
+            welcomes.join(60)
+            with parents[0] as parent:
+                try:
+                    yield connection, parent
+                finally:
+                    connection.close()
+
+    def test_a_frame_has_64_mib_of_arrays_beside_what_says_their_shapes(self):
+        from trainyard.workers.connection import BUFFERS_BYTES_MAX, EVENT, Frame
+        with self.connected() as (connection, parent):
+            def send():
+                for piece in Frame(EVENT, raw=[b"shape", bytes(BUFFERS_BYTES_MAX)]).pieces():
+                    parent.sendall(piece)
+
+            sends = threading.Thread(target=send, daemon=True)
+            sends.start()
+            self.assertEqual([len(each) for each in connection.receive().raw], [5, 64 << 20])
+            sends.join(60)
+
+    def test_a_word_waits_for_nobody_and_goes_before_all_that_is_sent_later(self):
+        from trainyard.workers.connection import EVENT, HELLO, REPORT, Frame
+        with self.connected() as (connection, parent), parent.makefile("rb") as stream:
+            def kind_of(prefix):
+                _, _, kind, _, _, _, _, length, count, _, size = PREFIX.unpack(prefix)
+                stream.read(8 * count + length + size)
+                return kind
+
+            def next_kind():
+                return kind_of(stream.read(PREFIX.size))
+
+            self.assertEqual(next_kind(), HELLO)
+            sends = threading.Thread(target=connection.send, args=(Frame(EVENT, raw=[bytes(8 << 20)]),), daemon=True)
+            sends.start()
+            prefix = stream.read(PREFIX.size)  # The rest of it waits for room.
+            connection.say(Frame(REPORT, b"{}"))
+            connection.end_words()
+            writes = threading.Thread(target=connection.write_words, daemon=True)
+            writes.start()
+            self.assertEqual((kind_of(prefix), next_kind()), (EVENT, REPORT))
+            sends.join(60)
+            writes.join(60)
+            connection.say(Frame(REPORT, b"{}"))
+            connection.send(Frame(EVENT))
+            self.assertEqual((next_kind(), next_kind()), (REPORT, EVENT))
 
 
 PREFIX = struct.Struct("<4sBBHQQIIIIQ")
