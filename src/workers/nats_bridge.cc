@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,6 +44,7 @@ constexpr std::int64_t kWriteMs = 5'000;
 constexpr std::int64_t kReconnectMs = 100;
 constexpr std::int64_t kPingMs = 5'000;
 constexpr int kPingsOut = 2;
+constexpr std::chrono::milliseconds kCloseWithin{5'000};
 /// Read at once: the largest record of TLS and more, as what is left of one in its buffer is not
 /// told.
 constexpr int kReadBytes = 256 << 10;
@@ -99,6 +102,11 @@ struct Shared {
     is_open = open;
     // With the lock: who waits for it takes all of this away then.
     changed.notify_all();
+  }
+  /// Nothing calls any more when it returns.
+  void wait_until_closed() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return !is_open; });
   }
 };
 
@@ -217,6 +225,7 @@ class NatsBridge final : public Bridge {
   std::shared_ptr<const sys::Descriptor> socket_;  ///< That is watched.
   bool watched_ = false;
   bool waits_for_room_ = false;
+  bool is_up_ = true;
 };
 
 /// The library's text without the place in its source: "(conn.c:1905): ".
@@ -349,8 +358,15 @@ void NatsBridge::take_news() {
 
 void NatsBridge::tell(const News& news) {
   match(
-      news, [this](const WentDown&) { listener_.on_change(false); },
-      [this](const CameBack&) { listener_.on_change(true); },
+      news,
+      [this](const WentDown&) {
+        is_up_ = false;
+        listener_.on_change(false);
+      },
+      [this](const CameBack&) {
+        is_up_ = true;
+        listener_.on_change(true);
+      },
       [this](const Closed& it) {
         listener_.on_end(fmt::format("{} has ended the connection{}{}", name(),
                                      it.why.empty() ? "" : ": ", it.why));
@@ -409,26 +425,54 @@ void NatsBridge::close() {
   if (watched_) loop_.unwatch(shared_->waker.descriptor());
   if (watched_) watch(nullptr);
   if (connection_ == nullptr) return;
-  for (natsSubscription* const each : subscriptions_) library_.unsubscribe(each);
-  library_.close(connection_);
-  library_.destroy(connection_);
-  std::unique_lock lock(shared_->mutex);
-  const bool is_closed = shared_->changed.wait_for(lock, std::chrono::seconds(5),
-                                                   [this] { return !shared_->is_open; });
-  lock.unlock();
-  // Whatever may still be called there is not taken away from it.
-  if (!is_closed) static_cast<void>(shared_.release());
+  // The library holds its lock while it tries to connect again, for up to kConnectMs. A thread
+  // waits for that, and keeps until then the handlers that the library may still call.
+  std::promise<void> closed;
+  const std::future<void> is_closed = closed.get_future();
+  std::thread([library = library_, connection = connection_,
+               subscriptions = std::move(subscriptions_), shared = std::move(shared_),
+               closed = std::move(closed)]() mutable {
+    for (natsSubscription* const each : subscriptions) library.unsubscribe(each);
+    library.close(connection);
+    library.destroy(connection);
+    shared->wait_until_closed();
+    shared.reset();
+    closed.set_value();
+  }).detach();
+  if (is_up_) static_cast<void>(is_closed.wait_for(kCloseWithin));
 }
+
+/// A bridge that a thread of its own connects. Both threads hold it, as either may end first.
+struct Connecting {
+  explicit Connecting(std::unique_ptr<NatsBridge> its_bridge) : bridge(std::move(its_bridge)) {}
+
+  std::unique_ptr<NatsBridge> bridge;
+  std::expected<void, NoNats> outcome;  ///< Written by the thread before it is done.
+  std::atomic<bool> is_done = false;
+  sys::Waker waker;
+};
 
 }  // namespace
 
-std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(sys::EventLoop& loop,
-                                                            NatsBridgeOptions options) {
+std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(
+    sys::EventLoop& loop, NatsBridgeOptions options, const std::function<bool()>& is_given_up) {
   auto library = load_nats_library();
   if (!library) return std::unexpected(NoNats{.why = std::move(library.error().message)});
-  auto bridge = std::make_unique<NatsBridge>(loop, *library, std::move(options));
-  if (auto done = bridge->connect(); !done) return std::unexpected(std::move(done.error()));
-  return bridge;
+  const auto connecting = std::make_shared<Connecting>(
+      std::make_unique<NatsBridge>(loop, *library, std::move(options)));
+  std::thread([connecting] {
+    connecting->outcome = connecting->bridge->connect();
+    connecting->is_done = true;
+    connecting->waker.wake();
+  }).detach();
+  loop.watch_readable(connecting->waker.descriptor(), [&] { connecting->waker.drain(); });
+  while (!connecting->is_done && !is_given_up()) loop.run_once(std::nullopt);
+  loop.unwatch(connecting->waker.descriptor());
+  if (!connecting->is_done) {
+    return std::unexpected(NoNats{.why = "NATS: the connection was given up"});
+  }
+  if (!connecting->outcome) return std::unexpected(std::move(connecting->outcome.error()));
+  return std::move(connecting->bridge);
 }
 
 }  // namespace trainyard::workers

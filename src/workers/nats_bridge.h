@@ -6,6 +6,7 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +33,11 @@ struct NoNats {
   bool may_come = false;  ///< Nobody listens there, or answers: perhaps not yet.
 };
 
-/// Connects, and waits some seconds for it. The bridge must not outlive the loop.
-std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(sys::EventLoop& loop,
-                                                            NatsBridgeOptions options);
+/// Connects, which takes some seconds where a server does not answer. The loop runs meanwhile, and
+/// nothing is waited for once `is_given_up` returns true, which is called after each of its turns.
+/// The bridge must not outlive the loop.
+std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(
+    sys::EventLoop& loop, NatsBridgeOptions options,
+    const std::function<bool()>& is_given_up = [] { return false; });
 
 }  // namespace trainyard::workers

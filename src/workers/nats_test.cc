@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <sys/socket.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -356,6 +358,48 @@ TEST(Nats, ReportsThatNobodyHasBegunTheRun) {
     loop.run_once(Duration(1));
     return is_reported;
   }));
+}
+
+TEST(Nats, IsLeftAtOnceWhileAServerThatIsTriedDoesNotAnswer) {
+  NatsServer server;
+  const SilentServer silent;
+  ParallelOptions options = begins(server, 1, 1);
+  options.attach_to.push_back(silent.address());
+  sys::EventLoop loop;
+  auto bridge = connect_nats(
+      loop, {.servers = plan_servers(options).value(), .nats = {}, .run = "test", .own = 1});
+  ASSERT_TRUE(bridge) << bridge.error().why;
+  bool is_up = true;
+  (*bridge)->start({.on_message = [](std::string_view) {},
+                    .on_no_hub = [] {},
+                    .on_change = [&](bool up) { is_up = up; },
+                    .on_end = [](const std::string& why) { ADD_FAILURE() << why; },
+                    .on_trouble = [](const std::string&) {}});
+  server.kill();
+  EXPECT_TRUE(sys::eventually([&] {
+    loop.run_once(Duration(1));
+    return !is_up;
+  }));
+  const sys::Descriptor connection = silent.accept();
+  bridge->reset();
+  char letter = 0;
+  EXPECT_EQ(::recv(connection.get(), &letter, 1, MSG_DONTWAIT), -1) << "it is waited for";
+}
+
+TEST(Nats, IsGivenUpAtOnceWhileTheFirstServerDoesNotAnswer) {
+  const SilentServer silent;
+  sys::EventLoop loop;
+  const ParallelOptions options{
+      .workers = 1, .attach_to = {silent.address()}, .run = "test", .workers_elsewhere = 1};
+  sys::Descriptor connection;
+  loop.watch_readable(silent.descriptor(), [&] { connection = silent.accept(); });
+  const auto bridge = connect_nats(
+      loop, {.servers = plan_servers(options).value(), .nats = {}, .run = "test", .own = 1},
+      [&] { return connection.is_open(); });
+  ASSERT_FALSE(bridge);
+  char letter = 0;
+  EXPECT_EQ(::recv(connection.get(), &letter, 1, MSG_DONTWAIT), -1) << "it is waited for";
+  loop.unwatch(silent.descriptor());
 }
 
 TEST(Nats, LetsNobodyBeginARunThatHasBegun) {

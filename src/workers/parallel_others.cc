@@ -101,7 +101,7 @@ std::expected<std::unique_ptr<Bridge>, NoNats> ParallelRun::wait_for_servers(
   const Duration until = sys::EventLoop::now() + Duration(options_.nats.lost_after.count());
   bool is_told = false;
   while (true) {
-    auto bridge = connect_nats(loop_, servers);
+    auto bridge = connect_nats(loop_, servers, [this] { return ending_; });
     if (bridge || !bridge.error().may_come || sys::EventLoop::now() >= until) return bridge;
     if (!std::exchange(is_told, true)) note(bridge.error().why + "; it is waited for");
     bool is_time = false;

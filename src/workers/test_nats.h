@@ -153,6 +153,28 @@ class RefusingServer {
   std::jthread thread_;
 };
 
+/// Lets the system take connections, and never says anything.
+class SilentServer {
+ public:
+  SilentServer() {
+    sockaddr_in address = on_loopback(port_);
+    check(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+              ::listen(socket_.get(), 16) == 0,
+          "a port");
+  }
+
+  [[nodiscard]] std::string address() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] int descriptor() const { return socket_.get(); }
+  /// The next connection; waits for it.
+  [[nodiscard]] sys::Descriptor accept() const {
+    return sys::Descriptor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+
+ private:
+  int port_ = free_port();
+  sys::Descriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
 /// A process that has a part of a run, with directories of its own.
 class MachineProcess {
  public:
@@ -204,7 +226,7 @@ class MachineProcess {
   pid_t pid_ = 0;
 };
 
-/// What happens in one process and is waited for in another.
+/// An event of one process for which another one waits.
 class Flag {
  public:
   void raise() const { std::ofstream(directory_ / "flag") << 'x'; }
