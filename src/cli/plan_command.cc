@@ -34,6 +34,7 @@
 #include "model/resources.h"
 #include "report/plan_progress.h"
 #include "report/plan_report.h"
+#include "schedule/scheduler.h"
 #include "settings/made_up_machines.h"
 #include "settings/setting_value.h"
 #include "sim/expected_courses.h"
@@ -117,11 +118,9 @@ Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity 
   return here;
 }
 
-constexpr std::string_view kHere = "this machine";
-
 std::string name_of(const PlanOptions& options, const std::string* gpus) {
   const bool here = options.memory.empty() && options.cpus.empty() && gpus == nullptr;
-  if (here) return std::string(kHere);
+  if (here) return std::string(schedule::kThisMachine);
   std::string name;
   const auto add = [&name](std::string_view what) {
     name += fmt::format("{}{}", name.empty() ? "" : ", ", what);
@@ -250,13 +249,6 @@ void note_where(const model::Plan& plan, std::vector<std::string>& notes) {
   if (said && std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
 }
 
-/// "needs 1 CPU, the planned machine (0 CPUs) has 0" for a machine that options describe.
-std::string with_planned_machine(std::string message, const std::string& name) {
-  const std::size_t found = message.find(kHere);
-  if (name == kHere || found == std::string::npos) return message;
-  return message.replace(found, kHere.size(), fmt::format("the planned machine ({})", name));
-}
-
 /// A sentence behind another one, where there is one to say.
 std::string and_then(const std::string& message, const std::string& sentence) {
   return sentence.empty() ? message : fmt::format("{}. {}", message, sentence);
@@ -268,15 +260,15 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
                                                    std::vector<WholeJob>& jobs,
                                                    report::PlanProgress& progress) {
   load.machines = place.one_of_each();
+  if (place.name != schedule::kThisMachine) {
+    load.machine_text = fmt::format("the planned machine ({})", place.name);
+  }
   // A machine that is made up has a disk of unknown size.
   if (!place.host.empty()) load.disk_size = disk_size;
   std::expected<job::Job, text::Mistakes> loaded = job::Job::load(load, place.most());
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));
   if (!job) {
-    for (text::Mistake& mistake : job.error()) {
-      mistake.message = with_planned_machine(std::move(mistake.message), place.name);
-    }
     view.runs.push_back({.machine = std::move(place.name),
                          .kinds = std::move(place.kinds),
                          .run = {},

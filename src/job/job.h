@@ -88,6 +88,9 @@ struct LoadOptions {
   /// The machines of the run: each task must fit on one of them. None: on what `capacity` says,
   /// whatever it is called.
   std::vector<model::NamedMachine> machines = {};
+  /// How mistakes call the machine of `capacity`: "the planned machine (4x24GB)". Empty: this
+  /// machine.
+  std::string machine_text = {};
   /// What files say that the job file names, whatever stands there now.
   JobFiles files;
   /// For the text of a command: the option behind each line, which mistakes name. Empty: a file's.

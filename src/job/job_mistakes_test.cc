@@ -393,6 +393,18 @@ TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
               ElementsAre(HasSubstr("task 'm=19GB' can never run here: needs 19 GB")));
 }
 
+TEST(JobMistakes, CallThePlannedMachineByItsText) {
+  LoadOptions options = in_job_directory();
+  options.machine_text = "the planned machine (4 CPUs)";
+  EXPECT_THAT(mistakes_of("groups: [{name: a, cpus: 6, tasks: [{id: b, command: x}]}]\n", options),
+              ElementsAre("sweep.yaml:1:26: group 'a': task 'b' can never run here: needs 6 CPUs, "
+                          "the planned machine (4 CPUs) has 4"));
+  options.settings = {"remain-limit.memory=99TB"};
+  EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [{command: x}]}]\n", options),
+              ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves no "
+                          "memory for tasks; the planned machine (4 CPUs) has 20 GB"));
+}
+
 TEST(JobMistakes, OfACommandNameItsOptions) {
   LoadOptions options = in_job_directory();
   options.line_names = {"the command", "--gpus", "--memory"};

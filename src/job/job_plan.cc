@@ -396,8 +396,9 @@ class PlanMaker {
     if (!remain || *remain < memory || memory.count == 0) return true;
     mistakes_.add(configuration.mistake(
         settings::Setting::RemainLimitMemory,
-        fmt::format("remain-limit.memory: '{}' leaves no memory for tasks; this machine has {}",
-                    configuration.text(settings::Setting::RemainLimitMemory), to_text(memory))));
+        fmt::format("remain-limit.memory: '{}' leaves no memory for tasks; {} has {}",
+                    configuration.text(settings::Setting::RemainLimitMemory), basis_.machine,
+                    to_text(memory))));
     return false;
   }
 
@@ -414,8 +415,10 @@ class PlanMaker {
   void check_shapes() {
     model::Policy policy = settings::policy(basis_.configuration, basis_.capacity);
     if (!check_memory()) policy.memory_remain = Bytes{};
-    const LackBasis basis{
-        .policy = policy, .capacity = basis_.capacity, .machines = basis_.machines};
+    const LackBasis basis{.policy = policy,
+                          .capacity = basis_.capacity,
+                          .machines = basis_.machines,
+                          .here = basis_.machine};
     for (std::size_t i = 0; i < owners_.size(); ++i) {
       const ShapeOwner& owner = owners_[i];
       const GroupSpec& group = spec_.groups[owner.group];

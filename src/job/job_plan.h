@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -16,6 +17,7 @@
 #include "job/task_terms.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/scheduler.h"
 #include "settings/configuration.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"
@@ -46,6 +48,7 @@ struct PlanBasis {
   bool only_shown = false;
   bool gpus_unknown = false;                      ///< As there.
   std::optional<Bytes> disk_size = std::nullopt;  ///< Nothing: it is not known, or is not compared.
+  std::string_view machine = schedule::kThisMachine;  ///< How mistakes call the machine.
 };
 
 /// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; then

@@ -1,23 +1,18 @@
 #include "job/lack.h"
 
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "job/task_keys.h"
-#include "model/resources.h"
 #include "model/site_wish.h"
-#include "model/terms.h"
 #include "schedule/fits_nowhere.h"
-#include "schedule/scheduler.h"
 #include "settings/configuration.h"
 
 namespace trainyard::job {
 namespace {
 
 std::optional<std::string> why_never(const model::Request& request, const LackBasis& basis) {
-  return basis.machines.empty() ? schedule::never_fits(request, basis.policy, basis.capacity)
-                                : schedule::fits_nowhere(request, basis.policy, basis.machines);
+  return basis.machines.empty()
+             ? schedule::never_fits(request, basis.policy, basis.capacity, basis.here)
+             : schedule::fits_nowhere(request, basis.policy, basis.machines, basis.here);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -10,6 +11,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/terms.h"
+#include "schedule/scheduler.h"
 
 namespace trainyard::job {
 
@@ -23,6 +25,7 @@ struct LackBasis {
   const model::Policy& policy;
   const model::Capacity& capacity;                   ///< Most of everything.
   const std::vector<model::NamedMachine>& machines;  ///< None: `capacity`, whatever it is called.
+  std::string_view here = schedule::kThisMachine;    ///< As in schedule::fits_nowhere().
 };
 
 /// Nothing where it can run.

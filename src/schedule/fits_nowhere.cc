@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <optional>
 #include <set>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/site_wish.h"
 #include "schedule/gpu_room.h"
-#include "schedule/scheduler.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -64,13 +57,16 @@ bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
 }
 
 std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
-                                        std::span<const model::NamedMachine> machines) {
+                                        std::span<const model::NamedMachine> machines,
+                                        std::string_view here) {
   std::vector<std::string> right;
   std::string why;
   for (const model::NamedMachine& machine : machines) {
     if (!is_right(machine, request.where, policy)) continue;
     right.push_back(machine.name);
-    const std::optional<std::string> never = never_fits(request, policy, machine.capacity);
+    const bool by_name = machines.size() > 1 && !machine.name.empty();
+    const std::optional<std::string> never =
+        never_fits(request, policy, machine.capacity, by_name ? machine.name : here);
     if (!never) return std::nullopt;
     why = *never;
   }

@@ -4,19 +4,23 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
+#include "schedule/scheduler.h"
 
 namespace trainyard::schedule {
 
-/// Nothing when it fits on one of them: "where: no machine is called 'lab*'; there are here, big1";
-/// of one machine as never_fits() says it, of several "fits on none of lab1, lab2: ..." with what
-/// the last one lacks. Machines that are made up have no names.
+/// Nothing when it fits on one of them. Otherwise "where: no machine is called 'lab*'; there are
+/// here, big1", or with one machine the message of never_fits(), which calls it `here`, or with
+/// several "fits on none of lab1, lab2: needs 9 CPUs, lab2 has 8", where the last one is named.
+/// Machines that are made up have no names: they are called `here`, too.
 std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
-                                        std::span<const model::NamedMachine> machines);
+                                        std::span<const model::NamedMachine> machines,
+                                        std::string_view here = kThisMachine);
 
 /// Whether one of them has the names that are wished for, whatever else it lacks.
 bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,

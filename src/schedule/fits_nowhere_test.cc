@@ -36,7 +36,7 @@ std::string why(const model::Request& request,
 TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
   EXPECT_EQ(why({.memory = gb(10)}), "");
   EXPECT_EQ(why({.cpus = model::cpus(9)}),
-            "fits on none of lab1, lab2, big1: needs 9 CPUs, this machine has 8");
+            "fits on none of lab1, lab2, big1: needs 9 CPUs, big1 has 8");
   EXPECT_EQ(why({.cpus = model::cpus(9)}, {machine("here")}), "needs 9 CPUs, this machine has 8");
   model::NamedMachine empty = machine("here");
   empty.capacity.cpus = model::cpus(0);
@@ -71,7 +71,7 @@ TEST(FitsNowhere, NamesTheirGpusWhereNoneIsCalledSo) {
 
 TEST(FitsNowhere, CountsTheGpusThatAreCalledSoAndNoOthers) {
   EXPECT_EQ(why({.gpus = 2, .where = {.gpu = "H100"}}),
-            "fits on none of lab2: needs 2 GPUs named 'H100', this machine has 1");
+            "fits on none of lab2: needs 2 GPUs named 'H100', lab2 has 1");
   EXPECT_EQ(why({.gpus = 3, .where = {.gpu = "A100"}}), "");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70), .where = {.gpu = "A100"}}),
             "fits on none of lab2, big1: needs 70 GB of memory on a GPU, the largest here has 36 "
@@ -83,6 +83,8 @@ TEST(FitsNowhere, LooksAtNoNamesOfMachinesThatAreMadeUp) {
   EXPECT_EQ(why({.gpus = 1, .where = {.machine = "lab*", .gpu = "H100"}}, made_up), "");
   EXPECT_EQ(why({.cpus = model::cpus(9)}, made_up),
             "fits on none of them: needs 9 CPUs, this machine has 8");
+  EXPECT_EQ(fits_nowhere({.cpus = model::cpus(9)}, {}, made_up, "the planned machine (2x(8 CPUs))"),
+            "fits on none of them: needs 9 CPUs, the planned machine (2x(8 CPUs)) has 8");
 }
 
 TEST(FitsNowhere, TakesAGpuThatHasNotAnsweredYetForWhatItMayBe) {

@@ -28,20 +28,20 @@ namespace trainyard::schedule {
 namespace {
 
 std::optional<std::string> never_fits_gpus(const model::Request& request,
-                                           const model::Policy& policy, model::Capacity capacity) {
+                                           const model::Policy& policy, model::Capacity capacity,
+                                           std::string_view machine) {
   for (model::Gpu& gpu : capacity.gpus) {
     if (is_unknown(gpu)) gpu.memory = kUnknownGpuMemory;
   }
   const std::size_t there = capacity.gpus.size();
   if (there == 0) {
     return fmt::format(
-        "needs a GPU, this machine has none{}",
+        "needs a GPU, {} has none{}", machine,
         capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason));
   }
   if (request.gpu && request.gpu->value >= there) {
-    return fmt::format("needs 'cuda:{}', this machine has {} ('cuda:0' to 'cuda:{}')",
-                       request.gpu->value, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
-                       there - 1);
+    return fmt::format("needs 'cuda:{}', {} has {} ('cuda:0' to 'cuda:{}')", request.gpu->value,
+                       machine, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there), there - 1);
   }
   const GpuChooser chooser(policy, capacity);
   const std::vector<GpuRoom> room = chooser.empty(std::vector<GpuRoom>(there));
@@ -49,20 +49,20 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   const std::size_t right =
       chooser.count_for({.gpus = 1, .listed_only = request.listed_only, .where = request.where});
   if (!request.where.gpu.empty() && std::cmp_greater(request.gpus, right)) {
-    return fmt::format("needs {} named '{}', this machine has {}",
+    return fmt::format("needs {} named '{}', {} has {}",
                        request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
-                       request.where.gpu, right == 0 ? "none" : std::to_string(right));
+                       request.where.gpu, machine, right == 0 ? "none" : std::to_string(right));
   }
   if (std::cmp_greater(request.gpus, there)) {
-    return fmt::format("needs {} GPUs, this machine has {}", request.gpus, there);
+    return fmt::format("needs {} GPUs, {} has {}", request.gpus, machine, there);
   }
   model::Request one = request;
   one.gpus = 1;
   if (request.gpus > 1 && chooser.choose(room, one)) {
     return fmt::format(
-        "needs {}, but this machine does not have enough GPUs of that size that can be combined (a "
-        "MIG instance cannot)",
-        model::gpu_promise_text(request));
+        "needs {}, but {} does not have enough GPUs of that size that can be combined (a MIG "
+        "instance cannot)",
+        model::gpu_promise_text(request), machine);
   }
   if (model::wants_whole_gpus(request)) {
     return fmt::format("needs {}, but remain-limit.cuda-memory leaves no memory on one",
@@ -196,21 +196,21 @@ bool Scheduler::is_of_use(model::MachineIndex machine, Instant at) const {
 std::size_t Scheduler::count_waiting() const { return state_->count_waiting(); }
 
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
-                                      const model::Capacity& capacity) {
+                                      const model::Capacity& capacity, std::string_view machine) {
   const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
-    return fmt::format("needs {} of memory, this machine has {} available ({} less {} kept free)",
-                       to_text(request.memory, given), to_text(given, request.memory),
+    return fmt::format("needs {} of memory, {} has {} available ({} less {} kept free)",
+                       to_text(request.memory, given), machine, to_text(given, request.memory),
                        to_text(capacity.memory), to_text(kept));
   }
   if (request.cpus > capacity.cpus) {
     const double cpus = model::as_number(request.cpus);
-    return fmt::format("needs {} CPU{}, this machine has {}", cpus, cpus == 1 ? "" : "s",
+    return fmt::format("needs {} CPU{}, {} has {}", cpus, cpus == 1 ? "" : "s", machine,
                        model::as_number(capacity.cpus));
   }
   if (request.gpus == 0) return std::nullopt;
-  std::optional<std::string> why = never_fits_gpus(request, policy, capacity);
+  std::optional<std::string> why = never_fits_gpus(request, policy, capacity, machine);
   if (why && request.listed_only) *why += without_late(capacity);
   return why;
 }

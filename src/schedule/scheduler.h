@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "base/time.h"
 #include "model/command.h"
@@ -63,10 +64,15 @@ class Scheduler {
 /// host's. Of a group that tries one first it is the one that asks for most.
 bool asks_for_less(const model::Request& one, const model::Request& other);
 
-/// Why a request can never be granted here, in words for the person who wrote it; nothing when it
+/// How messages call the machine that trainyard runs on.
+inline constexpr std::string_view kThisMachine = "this machine";
+
+/// Why a request can never be granted there, in words for the person who wrote it; nothing when it
 /// can: "needs 64 GB of memory, this machine has 22 GB available (24 GB less 2 GB kept free)". A
-/// GPU that has not answered yet may be one that it fits on.
+/// GPU that has not answered yet may be one that it fits on. The message calls the machine
+/// `machine`.
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
-                                      const model::Capacity& capacity);
+                                      const model::Capacity& capacity,
+                                      std::string_view machine = kThisMachine);
 
 }  // namespace trainyard::schedule
