@@ -108,6 +108,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   load->line_names = checked.line_names;
   if (!is_command) load->starts_with = "submit";
   const bool is_here = !is_for_other_machines(checked.text, *load);
+  if (is_here) load->disk_size = disk_size;
   const model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
   std::expected<job::Job, text::Mistakes> job = job::Job::parse(checked.text, *load, capacity);
   if (job && words.checks_gpus && is_here && needs_gpus(*job)) {

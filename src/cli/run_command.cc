@@ -459,6 +459,8 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
       reach_machines(*ground, [&] { return !departure || departure->is_awaited(); });
   if (!machines) return fail(machines.error());
   load->machines = machines->all(here);
+  // On several machines a task may find a disk that is larger than the one here.
+  if (!machines->remotes) load->disk_size = disk_size;
   while (true) {
     std::expected<job::Job, text::Mistakes> job =
         read_job(*options, *load, machines->capacity(here));

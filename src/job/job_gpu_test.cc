@@ -136,7 +136,7 @@ TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
       "- {name: a, disk: 1TB, tasks: [{command: x}]}\n"
       "- {name: b, matrix: {d: [1, 2]}, tasks: [{disk: '{d}TB', command: x}]}\n";
   LoadOptions options = in_job_directory();
-  EXPECT_THAT(mistakes_of(kTwoGroups, options), IsEmpty()) << "a run waits to see its disk";
+  EXPECT_THAT(mistakes_of(kTwoGroups, options), IsEmpty()) << "the job is compared with no disk";
   std::string asked;
   options.disk_size = [&asked](const std::string& directory) {
     asked = directory;

@@ -45,18 +45,13 @@ class Disk(YardTest):
         self.end_of(run, expect=0)
         self.assertEqual({row["word"] for row in self.status()["tasks"]}, {"FINISHED"})
 
-    def test_more_than_there_is_ends_the_task_and_says_how_much_there_is(self):
-        self.job(JOB.format(disk="9000000TB"))
-        run = self.trainyard("run", "job.yaml", expect=1)
-        rows = {row["id"]: row for row in self.status()["tasks"]}
-        self.assertEqual({name: row["word"] for name, row in rows.items()},
-                         {"i=0": "SKIPPED", "i=1": "SKIPPED", "i=2": "SKIPPED", "other": "FINISHED"}, run)
-        self.assertRegex(rows["i=0"]["message"], r"^needs 9000000 TB of disk, the disk of the run directory has [0-9.]+ [GTM]B in total$")
-
-    def test_more_than_there_is_is_told_before_anything_runs(self):
+    def test_more_than_there_is_is_refused_before_anything_runs(self):
         self.job(JOB.format(disk="9000000TB"))
         words = "group 'train': task 'i=0' can never run here: needs 9000000 TB of disk, the disk of the run directory has "
-        self.assertIn(f"job.yaml:8:11: {words}", self.trainyard("plan", "job.yaml", expect=2).stderr)
+        for command in ("plan", "run", "submit"):
+            with self.subTest(command):
+                self.assertIn(f"job.yaml:8:11: {words}", self.trainyard(command, "job.yaml", expect=2).stderr)
+        self.assertFalse((self.directory / "runs").exists())
         self.assertIn(words, self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
         self.trainyard("plan", "job.yaml", "--machines", "1x(1 CPU)", expect=0)
         self.job(JOB.format(disk="1MB"))
