@@ -31,7 +31,7 @@ namespace {
 
 constexpr Bytes kFileMax = mib(16);
 
-/// What a peak says that was capped is what the cap was.
+/// A GPU peak under a cap is left out: it shows the cap, not the need.
 LearnedTask learned_from(const journal::TaskRow& row) {
   return {.memory = row.memory_peak,
           .memory_at_least = row.memory_at_least,
@@ -87,7 +87,7 @@ class Sharing {
     }
     const Result<std::vector<journal::SharingRow>> rows = reader.sharing();
     if (!rows) return std::unexpected(rows.error());
-    // Of several kinds of tasks of a group it is that of which most were measured.
+    // With several kinds of tasks in a group, the kind counts of which most were measured.
     for (const journal::SharingRow& row : *rows) {
       model::SharingMeasured& most = sharing.measured_[row.group_name];
       if (most.to_a_gpu + most.to_a_gpu_max == 0 || row.measured.tasks > most.tasks) {
@@ -97,7 +97,7 @@ class Sharing {
     return sharing;
   }
 
-  /// Of a group as people see it; nothing where it was not measured.
+  /// The cost of sharing of a group, by the name that users see; nothing where it was not measured.
   [[nodiscard]] std::optional<LearnedSharing> measured(const std::string& group,
                                                        const LearnedFrom& from) const {
     const auto found = measured_.find(group);
@@ -128,7 +128,7 @@ class Sharing {
   std::map<std::string, model::SharingMeasured> measured_;  ///< By group, as people see it.
 };
 
-/// What this run has measured, and of what it has not, an earlier one.
+/// The measurements of this run, and where it has none, those of an earlier one.
 std::optional<LearnedSharing> together(const std::optional<LearnedSharing>& now,
                                        const std::optional<LearnedSharing>& before) {
   if (!now || !before) return now ? now : before;
@@ -241,7 +241,6 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
     // One that was too quick to be seen says nothing.
     if (task.memory == Bytes{}) return true;
     const LearnedFrom from = sources->of(row);
-    // What this run has measured, or else an earlier one.
     const std::optional<LearnedSharing> cost =
         together(sharing->measured(row.group_name, from),
                  learned.sharing(row.group_in_file, {.host = from.host, .gpus = {from.gpu}}));

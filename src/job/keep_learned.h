@@ -1,4 +1,4 @@
-// What runs have taught, in its file: read for a run, and kept for the next one.
+// The file of learned estimates: read for a run, and written for the next one.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace trainyard::job {
 /// A task that trains for less says nothing of the next one.
 inline constexpr Duration kTrainedLeast{1'000};
 
-/// What is kept at `path`; nothing is known where there is no file. An error where it cannot be
-/// read or believed, for a note: it is learned anew then.
+/// Reads the estimates at `path`; empty if there is no file. An error, for a note, if they cannot
+/// be read or believed: the run then learns from nothing.
 Result<Learned> load_learned(const std::string& path);
 
 /// Writes it there: whole, or not at all.

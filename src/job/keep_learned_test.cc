@@ -1,4 +1,4 @@
-// What is learned of a run, by its journal.
+// Learned estimates from the journal of a run.
 #include "job/keep_learned.h"
 
 #include <filesystem>

@@ -40,7 +40,7 @@ bool differs(std::int64_t own, std::int64_t usual, double by) {
   return std::abs(static_cast<double>(own - usual)) > by * static_cast<double>(usual);
 }
 
-/// Of a memory, with what is known of the task itself.
+/// The expected memory: the usual one with a margin, or that of the task itself.
 Expected<Bytes> with_margin(const Expected<Bytes>& own, const Expected<Bytes>& usual,
                             bool coarsely) {
   constexpr double kClearly = 0.1;
@@ -140,7 +140,7 @@ void Learned::add(std::string_view group, std::string_view id, const LearnedTask
   Known& entry = of.tasks.try_emplace(std::string(id)).first->second;
   const bool keeps_gpu = task.gpu_memory == Bytes{} && entry.task.gpu_memory > Bytes{};
   const Bytes gpu_memory = keeps_gpu ? entry.task.gpu_memory : task.gpu_memory;
-  // What it took alone there before is known better than between what that must lie.
+  // A time that was measured alone there before is better than a range.
   const bool keeps_time = task.train_least > Duration{0} && entry.task.train_least == Duration{0} &&
                           entry.task.train >= task.train_least && entry.task.train <= task.train &&
                           sources_[entry.from].host == from.host;

@@ -1,6 +1,6 @@
-// What earlier runs of a job file have taught: how much memory its tasks took, how long they loaded
-// and trained, and from which run on which machine that is known. Kept in a JSON file beside the
-// job file (docs/job-file.md#what-is-learned). Pure.
+// Learned estimates of a job file: how much memory its tasks took, how long they loaded and
+// trained, and from which run on which machine that is known. Kept in a JSON file next to the job
+// file (docs/job-file.md#what-is-learned). Pure.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace trainyard::job {
 
-/// Of a finished task; 0 where nobody saw it.
+/// The measurements of a finished task; 0 where there is none.
 struct LearnedTask {
   Bytes memory;                  ///< Its peak.
-  bool memory_at_least = false;  ///< That of its largest process alone.
+  bool memory_at_least = false;  ///< `memory` is of its largest process alone.
   Bytes gpu_memory;              ///< Its peak on one of its GPUs.
   Duration load{0};
   /// Alone on its GPUs: of one that shared them, by what that was measured to cost.
@@ -40,12 +40,12 @@ struct LearnedFrom {
   std::int64_t started_unix_ms = 0;
   std::string host;
   std::string gpu;   ///< The model of the GPUs that the task had; empty: it had none.
-  Bytes gpu_memory;  ///< Of one of them, in all.
+  Bytes gpu_memory;  ///< The whole memory of one of them.
 
   friend auto operator<=>(const LearnedFrom&, const LearnedFrom&) = default;
 };
 
-/// What sharing GPUs was measured to cost the tasks of a group, as in model::SharingMeasured.
+/// The measured cost of sharing GPUs for the tasks of a group, as in model::SharingMeasured.
 struct LearnedSharing {
   int to_a_gpu = 0;
   double factor = 0;
@@ -84,7 +84,7 @@ struct Expected {
   friend bool operator==(const Expected&, const Expected&) = default;
 };
 
-/// What a task is expected to need; 0 where nothing is known.
+/// The expected needs of a task; 0 where nothing is known.
 struct ExpectedTask {
   Expected<Bytes> memory;
   Expected<Bytes> gpu_memory;
@@ -101,12 +101,12 @@ class Learned {
   /// No more tasks are remembered; of a larger job the first ones.
   static constexpr std::size_t kTasksMax = 20'000;
 
-  /// What to_json() made, now or in an older version. An error for anything else: it is better to
-  /// learn anew than to believe it.
+  /// Reads the text of to_json(), of this or an older version. An error for anything else: it is
+  /// better to learn again than to believe it.
   static Result<Learned> parse(std::string_view json);
   [[nodiscard]] std::string to_json() const;
 
-  /// What is known of a task is replaced, but for the memory of a GPU where nobody saw that now.
+  /// Replaces the numbers of a task, except its GPU memory if that was not measured this time.
   void add(std::string_view group, std::string_view id, const LearnedTask& task,
            const LearnedFrom& from = {});
 
@@ -114,7 +114,7 @@ class Learned {
   /// which only have the name of their group in common.
   void set_kind(std::string_view group, std::string_view kind);
 
-  /// Of a group of which a task is known; goes with it.
+  /// Sets the cost of sharing of a group with a known task. Deleted with its last task.
   void set_sharing(std::string_view group, const LearnedSharing& sharing);
   /// Nothing where nobody measured it on a machine like this one.
   [[nodiscard]] std::optional<LearnedSharing> sharing(std::string_view group,
@@ -130,7 +130,7 @@ class Learned {
   [[nodiscard]] bool full() const { return tasks_ == kTasksMax; }
   [[nodiscard]] bool knows(std::string_view group) const { return groups_.contains(group); }
 
-  /// What a task is expected to need: of memory the 95th percentile of its group and a tenth, of
+  /// The expected needs of a task: of memory the 95th percentile of its group and a tenth, of
   /// time the average of those tasks that ran on a machine like this one and of which it is known
   /// how long they take alone (of no one: the smallest). Where it took clearly more or less itself
   /// (a tenth of memory, a fourth of time), that counts instead, rounded (coarsely in a large
@@ -138,7 +138,7 @@ class Learned {
   [[nodiscard]] ExpectedTask expected(std::string_view group, std::string_view id,
                                       const LearnedFor& here) const;
 
-  /// What a task took itself, the last time, and what it took of a GPU.
+  /// The last measurements of a task, and where its GPU memory is known from.
   struct Taken {
     LearnedTask task;
     LearnedFrom from;
@@ -156,7 +156,7 @@ class Learned {
     std::uint32_t from = 0;  ///< In sources_.
     std::uint32_t gpu_from = 0;
   };
-  /// Of the tasks of a group together; no margin.
+  /// The numbers of the tasks of a group together, without a margin.
   struct Usual {
     LearnedFor here;
     ExpectedTask expected;
@@ -172,7 +172,7 @@ class Learned {
 
   /// Sums are made when they are first asked for.
   mutable std::map<std::string, Group, std::less<>> groups_;
-  std::map<std::string, std::string, std::less<>> kinds_;  ///< Of groups, where that is known.
+  std::map<std::string, std::string, std::less<>> kinds_;  ///< By group, where known.
   std::size_t tasks_ = 0;
   std::vector<LearnedFrom> sources_{LearnedFrom{}};
   std::map<LearnedFrom, std::uint32_t> numbers_{{LearnedFrom{}, 0}};

@@ -43,7 +43,7 @@ LearnedFrom run_on(std::string host, std::string gpu = {}, std::int64_t started 
           .gpu_memory = {}};
 }
 
-/// What is expected, without where that is known from.
+/// The expected numbers, without where they are known from.
 LearnedTask expected_of(const Learned& learned, std::string_view group, std::string_view id) {
   const ExpectedTask expected = learned.expected(group, id, kHere);
   return {.memory = expected.memory.value,

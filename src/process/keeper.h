@@ -119,8 +119,8 @@ struct KeeperOptions {
   /// The keeper keeps this program's standard input and output, for launches that print nowhere
   /// else.
   bool keeps_streams = false;
-  /// A descriptor that guard and keeper hold as long as they live, as that of a file on which the
-  /// yard has a lock; -1: none. No task has it.
+  /// A descriptor that guard and keeper keep open as long as they live: that of a file which the
+  /// yard has locked. -1: none. No task inherits it.
   int held = -1;
   /// When people are told of a process that is still on its way to its program.
   Duration late_after{5'000};

@@ -19,7 +19,7 @@ namespace trainyard::schedule {
 
 class GroupBook {
  public:
-  /// What has become of tasks, how many of each.
+  /// The number of tasks of each outcome.
   struct Counts {
     std::uint32_t open = 0;  ///< Without a verdict.
     std::uint32_t finished = 0;
@@ -63,15 +63,15 @@ class GroupBook {
   /// Blocked while that is open.
   struct Outlook {
     model::GroupPhase phase = model::GroupPhase::Blocked;
-    std::string cause;  ///< What of it never will; empty where all of it may, or has.
+    std::string cause;  ///< The need that never will be fulfilled; empty where each may be, or is.
   };
   [[nodiscard]] Outlook outlook(model::GroupIndex group) const;
   /// Whether some of what it needs has ended without having finished. Of one that runs: when it
   /// began, whatever has begun anew of that since.
   [[nodiscard]] bool needs_a_bad_one(model::GroupIndex group) const;
 
-  /// What a group whose tasks have all ended has become: Skipped where some of them were, and none
-  /// of them ran.
+  /// The phase of a group whose tasks have all ended: Skipped where some of them were, and none of
+  /// them ran.
   [[nodiscard]] model::GroupPhase result(model::GroupIndex group) const;
 
   void enter(model::GroupIndex group, model::GroupPhase phase);

@@ -49,7 +49,7 @@ std::string without_quotes(std::string_view text) {
   return bare;
 }
 
-/// What is between the bracket at `open` and the one that closes it; all the rest where none does.
+/// The text between the bracket at `open` and the one that closes it; all the rest where none does.
 std::string_view in_brackets(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -63,7 +63,7 @@ bool is_number(std::string_view subscript) {
   return !subscript.empty() && std::ranges::all_of(subscript, is_decimal);
 }
 
-/// Of an expansion, `text` being what comes after its `${`.
+/// The evaluating place of an expansion; `text` begins after its `${`.
 std::optional<EvaluatingPlace> place_in_expansion(std::string_view text) {
   if (text.starts_with('!')) return kIndirect;
   if (text.starts_with('#')) text.remove_prefix(1);
@@ -85,7 +85,7 @@ std::optional<EvaluatingPlace> place_in_expansion(std::string_view text) {
   return is_fixed ? std::nullopt : std::optional(kSubstring);
 }
 
-/// Of the text's characters alone, wherever they are.
+/// The first evaluating place that characters alone show, wherever they are.
 std::optional<EvaluatingPlace> place_in_characters(std::string_view text) {
   if (text.contains("[[")) return kTest;
   if (text.contains("((") || text.contains("$[")) return kArithmetic;
@@ -115,7 +115,7 @@ constexpr std::array<std::string_view, 5> kTakersOfNames{"read", "mapfile", "rea
                                                          "unset"};
 constexpr std::array<std::string_view, 3> kTestersOfNames{"test", "[", "printf"};
 
-/// Of the words of one simple command, without the files that it is redirected to.
+/// The evaluating place of one simple command; `words` has no files of redirections.
 std::optional<EvaluatingPlace> place_in_words(const std::vector<std::string_view>& words) {
   const auto has = [&words](const auto& names) {
     return std::ranges::any_of(words, [&](std::string_view word) { return is_among(word, names); });
@@ -140,7 +140,7 @@ std::optional<EvaluatingPlace> place_in_words(const std::vector<std::string_view
   return std::nullopt;
 }
 
-/// Of the commands of a text.
+/// The evaluating place of the first command of a text that has one.
 std::optional<EvaluatingPlace> place_in_commands(std::string_view text) {
   std::vector<std::string_view> words;
   bool is_file = false;

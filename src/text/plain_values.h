@@ -12,7 +12,7 @@
 
 namespace trainyard::text {
 
-/// What a value is to be where a text has a place that evaluates variables.
+/// The characters of a plain value, for messages.
 inline constexpr std::string_view kPlain = "letters, digits and _.+-%/=,:@";
 
 struct EvaluatingPlace {

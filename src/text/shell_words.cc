@@ -35,7 +35,7 @@ bool is_prefix(std::string_view word) {
 constexpr std::array<std::string_view, 4> kDeclarers{"declare", "typeset", "local", "readonly"};
 constexpr std::array<std::string_view, 6> kNameTakers{"unset",     "read",    "mapfile",
                                                       "readarray", "getopts", "wait"};
-/// What may come before the arrow of a redirection: `2>log`, and `{fd}>log` in bash.
+/// The word without the descriptor before the arrow of a redirection: `2>log`, or `{fd}>log`.
 std::string_view without_descriptor(std::string_view word) {
   if (word.starts_with('{')) {
     const std::size_t end = word.find('}');
@@ -201,7 +201,7 @@ void ShellWords::follow_function(char byte) {
   may_be_function_ = byte == '(' && is_alone_ && is_name(command_);
 }
 
-/// What of `set` is no option are the new parameters.
+/// Reads a word of `set`: its words that are not options are the new parameters.
 void ShellWords::follow_set() {
   if (std::exchange(names_option_, false)) {
     stops_on_failure_ = stops_on_failure_ || word_ == "errexit";
@@ -244,7 +244,7 @@ void ShellWords::end_word() {
   if (command_ == "[[") {
     if (word_ == "]]") command_ = "]]";
   } else if (word_ == "{") {
-    // What is in the braces begins anew, as in `coproc NAME { ...; }`.
+    // A command starts in the braces, as in `coproc NAME { ...; }`.
     command_.clear();
   } else if (command_.empty()) {
     find_command();
@@ -273,7 +273,7 @@ void ShellWords::find_command() {
   } else if (word_ == "then" || word_ == "do") {
     in_condition_ = false;
   } else if (word_[0] != '-' && !is_prefix(word_)) {
-    // What begins with a dash is an option of a prefix, as in `command -p`.
+    // A word with a dash is an option of a prefix, as in `command -p`.
     command_ = word_;
     // A comment is no command, and `done` ends those that were started in its loop.
     if (word_[0] != '#' && !is_in(command_, kGroupEnds)) in_background_ = false;

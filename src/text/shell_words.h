@@ -23,7 +23,7 @@ class ShellWords {
   /// Adds a character to the word, whatever it would be elsewhere: one in quotes, or of a value.
   void add(char byte);
 
-  /// What starts or ends a quote: part of a word, and no character of it.
+  /// Reads the start or the end of a quote: part of a word, and no character of it.
   void quote() {
     static_cast<void>(follow_operator('\''));
     command_start_ = may_vanish_ = false;
@@ -32,10 +32,11 @@ class ShellWords {
   /// The next word is the first of a command.
   [[nodiscard]] bool at_command_start() const { return command_start_; }
 
-  /// What would read a value here, and all that is printed here, as a formula or as a command.
+  /// The reader, if any, that takes a value here, or a text printed here, for a formula or a
+  /// command.
   [[nodiscard]] ShellRefusal formula() const;
 
-  /// What would read a value here as the name of a variable.
+  /// The reader, if any, that takes a value here for the name of a variable.
   [[nodiscard]] ShellRefusal name() const;
 
   /// Whether the input of this command is read as a program, as far as its words are known.
@@ -70,7 +71,7 @@ class ShellWords {
   [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
 
  private:
-  /// Of what a square bracket is open.
+  /// The place of the open square bracket.
   enum class Bracket : std::uint8_t { None, Word, Subscript };
 
   void append(char byte);
@@ -97,8 +98,8 @@ class ShellWords {
   int brackets_ = 0;  ///< How many are open in a subscript.
   bool values_are_formulas_ = false;
   bool declares_lists_ = false;     ///< The command is `local -a`, or the like.
-  SecondReader second_;             ///< Of what the command does with its words.
-  bool group_reads_input_ = false;  ///< Of all commands before: one reads its input as a program.
+  SecondReader second_;             ///< Follows what the command does with its words.
+  bool group_reads_input_ = false;  ///< A command before this one reads its input as a program.
   bool changes_parameters_ = false;
   bool is_alone_ = false;         ///< The command has no other word so far.
   bool may_be_function_ = false;  ///< As after `name (`.
