@@ -39,25 +39,26 @@ namespace {
 constexpr Duration kOutputPatience{2'000};
 
 report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) {
-  return {
-      .name_of = [&jobs](model::TaskIndex task) { return jobs.name_of(task); },
-      .log_of =
-          [&jobs](model::AttemptKey key) {
-            model::Launch launch = jobs.launch(key, {}, {});
-            // The scheduler runs on this thread, so nothing here waits for a disk.
-            return seen_from_here(run::log_with_text({.stdout_path = std::move(launch.stdout_path),
-                                                      .stderr_path = std::move(launch.stderr_path)},
-                                                     sys::known_size));
-          },
-      .batch_name =
-          [&jobs](std::uint32_t number) {
-            const auto repeat = jobs.at(number - 1).repeat();
-            return repeat ? fmt::format("round {} of at most {}", repeat->round, repeat->rounds_max)
-                          : fmt::format("submission {}", number);
-          },
-      .terminal = sys::can_redraw(sys::kStandardError),
-      .width = [] { return sys::terminal_width(sys::kStandardError); },
-      .write = [&output](std::string_view text) { output.write(text); }};
+  return {.name_of = [&jobs](model::TaskIndex task) { return jobs.name_of(task); },
+          .log_of =
+              [&jobs](model::AttemptKey key) {
+                model::Launch launch = jobs.launch(key, {}, {});
+                // The scheduler runs on this thread, so nothing here waits for a disk.
+                return run::log_with_text({.stdout_path = std::move(launch.stdout_path),
+                                           .stderr_path = std::move(launch.stderr_path)},
+                                          sys::known_size)
+                    .transform(seen_from_here);
+              },
+          .batch_name =
+              [&jobs](std::uint32_t number) {
+                const auto repeat = jobs.at(number - 1).repeat();
+                return repeat ? fmt::format("round {} of at most {}", repeat->round,
+                                            repeat->rounds_max)
+                              : fmt::format("submission {}", number);
+              },
+          .terminal = sys::can_redraw(sys::kStandardError),
+          .width = [] { return sys::terminal_width(sys::kStandardError); },
+          .write = [&output](std::string_view text) { output.write(text); }};
 }
 
 /// After an interrupt, the way on.

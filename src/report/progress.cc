@@ -307,7 +307,8 @@ void ProgressLine::tell_trouble(const model::TaskChanged& change, std::optional<
   if (!change.message.empty()) text += ": " + change.message;
   if (change.verdict == model::Verdict::Failed && took &&
       change.failure != model::Failure::CannotStart && options_.log_of) {
-    text += ", see " + options_.log_of(change.key);
+    const std::optional<std::string> log = options_.log_of(change.key);
+    text += log ? ", see " + *log : ", no output";
   }
   lasting(text);
 }

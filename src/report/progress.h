@@ -32,8 +32,8 @@ namespace trainyard::report {
 struct ProgressOptions {
   /// "train/lr=1".
   std::move_only_function<std::string(model::TaskIndex) const> name_of;
-  /// The log of an attempt to read after a failure; may be empty.
-  std::move_only_function<std::string(model::AttemptKey)> log_of;
+  /// The log of an attempt to read after a failure, nothing where it printed nothing; may be empty.
+  std::move_only_function<std::optional<std::string>(model::AttemptKey)> log_of;
   /// What people call a batch that is added to a run at work; may be empty: "submission 2".
   std::move_only_function<std::string(std::uint32_t) const> batch_name;
   bool terminal = false;

@@ -56,6 +56,9 @@ model::BatchAdded batch(std::uint32_t number, const std::vector<TestGroup>& grou
   return {.number = number, .plan = std::move(plan)};
 }
 
+/// The task that prints nothing.
+constexpr std::uint32_t kPrintsNothing = 7;
+
 /// A line, what it wrote since it was last asked, and turns made of few words. It is given its
 /// groups in its first turn.
 class Line {
@@ -63,10 +66,10 @@ class Line {
   explicit Line(const std::vector<TestGroup>& groups, bool terminal = false, int width = 200)
       : first_(batch(1, groups)),
         line_({.name_of = [](model::TaskIndex task) { return fmt::format("train/{}", task.value); },
-               .log_of =
-                   [](model::AttemptKey key) {
-                     return fmt::format("runs/x/train/{}/stderr.log", key.task.value);
-                   },
+               .log_of = [](model::AttemptKey key) -> std::optional<std::string> {
+                 if (key.task.value == kPrintsNothing) return std::nullopt;
+                 return fmt::format("runs/x/train/{}/stderr.log", key.task.value);
+               },
                .terminal = terminal,
                .width = [width] { return width; },
                .write = [this](std::string_view text) { written_ += text; }}) {}
@@ -226,6 +229,15 @@ TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
   }
   EXPECT_EQ(lines, 10);
   EXPECT_EQ(line.finish(), "");
+}
+
+TEST(ProgressLine, NamesNoLogOfATaskThatPrintedNothing) {
+  Line line({{.name = "train", .tasks = 8}}, true);
+  line.begin();
+  line.start(1000, kPrintsNothing);
+  EXPECT_THAT(
+      line.fail(2000, kPrintsNothing),
+      StartsWith("\r\x1b[Ktrain/7: FAILED OUT_OF_MEMORY after 1.0 s: out of it, no output\n"));
 }
 
 TEST(ProgressLine, TellsABoundedNumberOfTroubles) {

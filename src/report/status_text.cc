@@ -324,12 +324,12 @@ std::string failed_text(const StatusView& view) {
     text += '\n';
     if (row.attempt == 0) continue;
     const std::string directory = view.run_directory + "/" + row.directory + "/";
-    const std::string log =
+    const std::optional<std::string> log =
         run::log_with_text({.stdout_path = directory + run::log_name("stdout", row.attempt),
                             .stderr_path = directory + run::log_name("stderr", row.attempt)},
                            sys::size_of_file);
     // It is gone after a 'clean', and not there yet from another machine.
-    if (sys::size_of_file(log)) text += fmt::format("    {}\n", plain(log));
+    if (log && sys::size_of_file(*log)) text += fmt::format("    {}\n", plain(*log));
   }
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.failed;

@@ -129,11 +129,13 @@ std::string log_name(std::string_view stream, std::uint32_t attempt) {
   return attempt > 1 ? fmt::format("{}.{}.log", stream, attempt) : fmt::format("{}.log", stream);
 }
 
-std::string log_with_text(AttemptLogs logs,
-                          std::optional<Bytes> (*size_of)(const std::string& path)) {
-  const bool only_output = size_of(logs.stderr_path) == Bytes{0} &&
-                           size_of(logs.stdout_path).value_or(Bytes{0}) > Bytes{0};
-  return only_output ? std::move(logs.stdout_path) : std::move(logs.stderr_path);
+std::optional<std::string> log_with_text(AttemptLogs logs,
+                                         std::optional<Bytes> (*size_of)(const std::string& path)) {
+  if (size_of(logs.stderr_path) != Bytes{0}) return std::move(logs.stderr_path);
+  const std::optional<Bytes> output = size_of(logs.stdout_path);
+  if (!output) return std::move(logs.stderr_path);
+  if (*output == Bytes{0}) return std::nullopt;
+  return std::move(logs.stdout_path);
 }
 
 std::string workers_directory(const std::string& task_directory, std::uint32_t attempt) {

@@ -112,7 +112,7 @@ TEST(RunDirectory, NamesTheLogThatHasText) {
   };
   EXPECT_EQ(named("text.out", "empty.err"), "text.out");
   EXPECT_EQ(named("text.out", "text.err"), "text.err");
-  EXPECT_EQ(named("empty.out", "empty.err"), "empty.err");
+  EXPECT_EQ(named("empty.out", "empty.err"), std::nullopt);
   EXPECT_EQ(named("gone.out", "empty.err"), "empty.err");
   EXPECT_EQ(named("text.out", "gone.err"), "gone.err");
 }
