@@ -21,6 +21,7 @@
 #include "model/launch.h"
 #include "model/status.h"
 #include "report/progress.h"
+#include "report/retry_advice.h"
 #include "report/sink.h"
 #include "report/status.h"
 #include "report/write_reports.h"
@@ -59,6 +60,17 @@ report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) 
           .terminal = sys::can_redraw(sys::kStandardError),
           .width = [] { return sys::terminal_width(sys::kStandardError); },
           .write = [&output](std::string_view text) { output.write(text); }};
+}
+
+/// The commands that retry failed tasks with more memory or time.
+Result<std::string> retry_advice(journal::JournalReader& reader, const std::string& run_directory) {
+  report::RetryAdvice advice;
+  const Result<void> read = reader.tasks({.failed = true}, [&advice](const journal::TaskRow& row) {
+    advice.look_at(row);
+    return true;
+  });
+  if (!read) return std::unexpected(read.error());
+  return advice.text(run_directory);
 }
 
 /// After an interrupt, the way on.
@@ -139,6 +151,9 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!view.json) {
     for (const std::string& warning : view.warnings) sink(warning + "\n");
+    const Result<std::string> advice = retry_advice(*reader, seen_from_here(run_directory));
+    if (!advice) return fail(advice.error(), ExitCode::NotDone);
+    sink(*advice);
   }
   if (!view.json && written)
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));

@@ -27,6 +27,7 @@
 #include "report/other_code.h"
 #include "report/planned_time.h"
 #include "report/result_fields.h"
+#include "report/retry_advice.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -313,9 +314,11 @@ std::string shared_text(const StatusView& view) {
 std::string failed_text(const StatusView& view) {
   if (view.failed.empty()) return {};
   std::string text = "\nfailed:\n";
+  RetryAdvice advice;
   const std::size_t shown = std::min<std::size_t>(view.failed.size(), kFailedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const journal::TaskRow& row = view.failed[i];
+    advice.look_at(row);
     text += fmt::format("  {}: {}", plain(row.group_name + "/" + row.id),
                         model::word_for(row.standing));
     if (!row.newer_code.empty()) text += fmt::format(", {} ({})", kOtherCode, plain(row.code));
@@ -336,7 +339,7 @@ std::string failed_text(const StatusView& view) {
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
   }
-  return text;
+  return view.execution.is_of_program() ? text : text + advice.text(view.run_directory);
 }
 
 std::string warned_text(const StatusView& view) {

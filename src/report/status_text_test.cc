@@ -92,7 +92,8 @@ TEST(Status, ShowsALiveRun) {
             "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB\n"
             "\n"
             "failed:\n"
-            "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n");
+            "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"
+            "tasks out of memory: 'trainyard retry runs/mnist :oom --memory SIZE' reserves more\n");
 }
 
 TEST(Status, NamesTheLogOfAFailureWhileItIsThere) {

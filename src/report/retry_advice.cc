@@ -1,0 +1,35 @@
+#include "report/retry_advice.h"
+
+#include <fmt/format.h>
+
+#include "model/status.h"
+#include "report/terminal_text.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::report {
+
+void RetryAdvice::look_at(const journal::TaskRow& row) {
+  if (row.standing.verdict != model::Verdict::Failed) return;
+  const bool out_of_memory = row.standing.failure == model::Failure::OutOfMemory;
+  out_of_memory_ = out_of_memory_ || out_of_memory;
+  with_gpus_ = with_gpus_ || (out_of_memory && !row.gpus.empty());
+  timed_out_ = timed_out_ || row.standing.failure == model::Failure::Timeout;
+}
+
+std::string RetryAdvice::text(std::string_view run_directory) const {
+  const std::string run = plain(text::shell_word(run_directory));
+  std::string lines;
+  if (out_of_memory_) {
+    lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom {}' reserves more\n", run,
+                         with_gpus_ ? "--memory SIZE --gpu-memory SIZE" : "--memory SIZE");
+  }
+  if (timed_out_) {
+    lines += fmt::format(
+        "tasks over their time limit: 'trainyard retry {} :timeout --time-limit TIME' allows more "
+        "time\n",
+        run);
+  }
+  return lines;
+}
+
+}  // namespace trainyard::report

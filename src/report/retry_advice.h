@@ -1,0 +1,25 @@
+// How tasks are retried that failed for want of memory or time. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "journal/reader.h"
+
+namespace trainyard::report {
+
+class RetryAdvice {
+ public:
+  void look_at(const journal::TaskRow& row);
+
+  /// A line for each cause: "tasks over their time limit: 'trainyard retry runs/x :timeout
+  /// --time-limit TIME' allows more time". Empty when no task failed by one of them.
+  [[nodiscard]] std::string text(std::string_view run_directory) const;
+
+ private:
+  bool out_of_memory_ = false;
+  bool with_gpus_ = false;  ///< One that ran out of memory had a GPU.
+  bool timed_out_ = false;
+};
+
+}  // namespace trainyard::report

@@ -1,0 +1,46 @@
+// The commands that retry what ran out of memory or time.
+#include "report/retry_advice.h"
+
+#include <initializer_list>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "journal/reader.h"
+#include "model/status.h"
+#include "report/test_rows.h"
+
+namespace trainyard::report {
+namespace {
+
+std::string advice_on(std::initializer_list<journal::TaskRow> rows) {
+  RetryAdvice advice;
+  for (const journal::TaskRow& row : rows) advice.look_at(row);
+  return advice.text("my runs/x");
+}
+
+TEST(RetryAdvice, HasALineForEachCause) {
+  EXPECT_EQ(advice_on({failed_row("a", model::Failure::OutOfMemory, ""),
+                       failed_row("b", model::Failure::OutOfMemory, ""),
+                       failed_row("c", model::Failure::Timeout, "")}),
+            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory SIZE' reserves more\n"
+            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --time-limit TIME' "
+            "allows more time\n");
+}
+
+TEST(RetryAdvice, NamesBothMemoriesOfATaskWithAGpu) {
+  journal::TaskRow row = failed_row("a", model::Failure::OutOfMemory, "");
+  row.gpus = "0";
+  EXPECT_EQ(advice_on({row}),
+            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory SIZE --gpu-memory "
+            "SIZE' reserves more\n");
+}
+
+TEST(RetryAdvice, IsEmptyForOtherCausesAndWhileATaskIsRetried) {
+  journal::TaskRow retrying = failed_row("a", model::Failure::OutOfMemory, "");
+  retrying.standing.verdict = model::Verdict::None;
+  EXPECT_EQ(advice_on({failed_row("b", model::Failure::Exit, ""), retrying}), "");
+}
+
+}  // namespace
+}  // namespace trainyard::report
