@@ -71,7 +71,7 @@ constexpr std::array<Said, 6> kExamples{{
     {.name = "trainyard status 46 --watch", .meaning = "See how run 46 is doing, from any shell."},
     {.name = "trainyard logs 46 :failed", .meaning = "Read what those wrote that failed."},
     {.name = "trainyard retry 46 :oom --gpu-memory 20GB",
-     .meaning = "Try those again that ran out of memory, with more."},
+     .meaning = "Retry the tasks that ran out of memory, with more."},
     {.name = "trainyard results --over seed --sort -acc",
      .meaning = "See means over seeds, the best first."},
     {.name = "trainyard plan sweep.yaml --gpus 1x24GB 4x24GB",

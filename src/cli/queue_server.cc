@@ -334,7 +334,7 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory, in
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
-  if (is_new) note(fmt::format("{}; it is tried again", written.error().message));
+  if (is_new) note(fmt::format("{}; the queue will retry", written.error().message));
   look_often();
 }
 

@@ -71,7 +71,7 @@ class GroupRun final : public run::Tasks {
   model::Launch launch(model::AttemptKey key, const model::Grant& grant) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override;
   [[nodiscard]] std::string why_no_retry() const override {
-    return "the tasks of a program are tried again by the program";
+    return "a program retries its tasks itself";
   }
   void hear(model::AttemptKey key, const wire::Message& message) override;
   void see(const model::Turn& turn) override;

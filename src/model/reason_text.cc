@@ -132,7 +132,7 @@ std::string whole_gpu_need(const Reason& reason) {
   const Request& needs = reason.needs;
   const std::string whole =
       needs.gpus == 1 ? std::string("a whole GPU") : fmt::format("{} whole GPUs", needs.gpus);
-  if (needs.largest) return fmt::format("needs {} of the largest size for its last try", whole);
+  if (needs.largest) return fmt::format("needs {} of the largest size for its last retry", whole);
   if (!reason.own_until_known) return "needs " + whole;
   const std::string seen = reason.gpu_memory_seen > Bytes{}
                                ? fmt::format(" ({} seen so far)", to_text(reason.gpu_memory_seen))

@@ -144,7 +144,7 @@ TEST(ReasonText, SaysNeverThatOneNeedsAGpuOfItsOwnOfWhichOnlyTheMemoryIsNotKnown
             "needs a whole GPU until a task of its kind has ended and its GPU memory is known "
             "(9.6 GB seen so far), 1 of 2 GPUs without tasks");
   EXPECT_EQ(gpu_words({.gpus = 1, .largest = true}, two_cards()),
-            "needs a whole GPU of the largest size for its last try, 1 of 2 GPUs without tasks");
+            "needs a whole GPU of the largest size for its last retry, 1 of 2 GPUs without tasks");
 }
 
 TEST(ReasonText, SaysNothingOfGpusThatWouldNotDoWhateverOthersDid) {

@@ -88,7 +88,7 @@ std::optional<Duration> duration_of(const journal::TaskRow& row, std::optional<I
 std::string attempts_text(const journal::TaskRow& row) {
   if (row.attempt == 0) return "-";
   const auto trained = static_cast<std::uint32_t>(std::max(row.times.train_numbers, 0));
-  return trained > row.attempt ? fmt::format("{} ({} tries)", row.attempt, trained)
+  return trained > row.attempt ? fmt::format("{} ({} trainings)", row.attempt, trained)
                                : fmt::format("{}", row.attempt);
 }
 

@@ -138,7 +138,7 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
     facts.push_back(fmt::format("at most {} at once", group.parallel_max));
   if (group.fail_fast) facts.emplace_back("ends with the first failure");
   if (const auto first = tried_first(plan, number)) {
-    facts.push_back(fmt::format("tries {} first", job.task_id(*first)));
+    facts.push_back(fmt::format("runs {} first", job.task_id(*first)));
   }
   if (const std::string kept = keep_text(job, number); !kept.empty()) facts.push_back(kept);
   return facts.empty() ? fmt::format("group {}\n", group.shown())

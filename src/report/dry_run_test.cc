@@ -182,7 +182,7 @@ TEST(DryRun, NamesTheTaskThatIsTriedFirst) {
       "  tasks: [{id: a, memory: 1GB, command: x}, {id: b, memory: 3GB, command: x},\n"
       "          {id: c, memory: 2GB, command: x}]\n"
       "- {name: h, tasks: [{id: a, command: x}]}\n");
-  EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup g: tries b first\n"));
+  EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup g: runs b first\n"));
   EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup h: needs g\n")) << "there is only one";
   ResumedPlan resumed{.plan = job.plan(), .notes = {}};
   resumed.plan.tasks[1].before = model::Verdict::Finished;

@@ -247,15 +247,15 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
   for (int i = 0; i < 12; ++i) {
     journal::TaskRow row = running_row(fmt::format("lr={}", i));
     row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit, .exit_code = 3};
-    row.message = "try 2 of 3 in 50 min: exited with code 3";
+    row.message = "retry 1 of 2 in 50 min: exited with code 3";
     row.ended = Instant{Duration{125'000}};
     view.running.push_back(row);
   }
   EXPECT_THAT(status_text(view),
               HasSubstr("\nretried:\n"
-                        "  train/lr=0, 1:00 ago: try 2 of 3 in 50 min: exited with code 3\n"));
+                        "  train/lr=0, 1:00 ago: retry 1 of 2 in 50 min: exited with code 3\n"));
   EXPECT_THAT(status_text(view),
-              HasSubstr("  train/lr=9, 1:00 ago: try 2 of 3 in 50 min: exited with code 3\n"
+              HasSubstr("  train/lr=9, 1:00 ago: retry 1 of 2 in 50 min: exited with code 3\n"
                         "  and 2 more: trainyard status runs/mnist --all\n"));
 }
 

@@ -196,7 +196,7 @@ TEST_F(RemoteFiles, AreTriedAgainUntilTheyComeOrSomebodyKillsWhatTheyAreOf) {
   fail_as_often_as_is_tried(kNoSpace);
   wait_for_moves(FileMover::kTriesMax + 1);
   EXPECT_EQ(count<model::AttemptEnded>(), 0U);
-  EXPECT_THAT(notes_, HasSubstr("lab1: files are not brought yet: no room: it is tried again"));
+  EXPECT_THAT(notes_, HasSubstr("lab1: cannot copy the files yet: no room; trainyard will retry"));
   machine_->carry_out(model::StopAttempt{.key = kOne});
   EXPECT_EQ(count<model::AttemptEnded>(), 0U) << "TERM is for what runs";
   machine_->carry_out(model::StopAttempt{.key = kOne, .kill = true});

@@ -76,7 +76,7 @@ void UnsharedFiles::begin(wire::AgentBegin& begin) {
   begin.work_directory = elsewhere_.work.there;
   begin.proof = begin.run_directory + "/machines.proof";
   const auto on_trouble = [this](const std::string& why) {
-    note_(fmt::format("files are not brought yet: {}: it is tried again", why));
+    note_(fmt::format("cannot copy the files yet: {}; trainyard will retry", why));
   };
   mover_ = std::make_unique<FileMover>(loop_, FileMover::Options{.rsync = options_.rsync,
                                                                  .host = options_.host,

@@ -153,8 +153,8 @@ std::string delay_text(Duration delay) {
 }
 
 std::string to_text(const AnotherTry& next) {
-  std::string text = fmt::format("try {}", next.number);
-  if (next.most > 0) text += fmt::format(" of {}", next.most);
+  std::string text = fmt::format("retry {}", next.number - 1);
+  if (next.most > 0) text += fmt::format(" of {}", next.most - 1);
   if (next.delay > Duration{0}) text += " in " + delay_text(next.delay);
   return text;
 }

@@ -67,7 +67,7 @@ constexpr Duration kRetryDelayMax{3'600'000};
 
 struct AnotherTry {
   Duration delay{0};
-  int number = 2;  ///< The try that comes, of those that are counted with it: "try 2 of 3".
+  int number = 2;  ///< The try that comes, with the first; to_text() counts retries.
   int most = 2;    ///< 0: there is no end of them.
 
   friend bool operator==(const AnotherTry&, const AnotherTry&) = default;
@@ -98,7 +98,7 @@ constexpr Duration kRetrySpread{1'000};
 /// "30 s", "2 min", "1 h"; as other times are told where it is none of these.
 std::string delay_text(Duration delay);
 
-/// "try 2 of 3", "try 2 of 3 in 30 s".
+/// "retry 1 of 2", "retry 1 of 2 in 30 s": the first try is not counted.
 std::string to_text(const AnotherTry& next);
 
 }  // namespace trainyard::schedule

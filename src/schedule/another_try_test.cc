@@ -109,7 +109,7 @@ TEST(AnotherTry, ComesAsOftenAsSomebodyWantsAGpuBack) {
     tries.count(Setback::Cleared, Stage::Train);
     const auto next = another_try(Setback::Cleared, Stage::Train, tries, {}, {});
     ASSERT_TRUE(next.has_value()) << i;
-    EXPECT_EQ(to_text(*next), fmt::format("try {}", std::min(i, 255) + 1));
+    EXPECT_EQ(to_text(*next), fmt::format("retry {}", std::min(i, 255)));
   }
 }
 
@@ -137,9 +137,9 @@ TEST(AnotherTry, WaitsTwiceAsLongEachTimeAndAtMostAnHour) {
 }
 
 TEST(AnotherTry, IsToldInWords) {
-  EXPECT_EQ(to_text(AnotherTry{.number = 2, .most = 3}), "try 2 of 3");
+  EXPECT_EQ(to_text(AnotherTry{.number = 2, .most = 3}), "retry 1 of 2");
   EXPECT_EQ(to_text(AnotherTry{.delay = Duration{30'000}, .number = 2, .most = 3}),
-            "try 2 of 3 in 30 s");
+            "retry 1 of 2 in 30 s");
   EXPECT_EQ(delay_text(Duration{300}), "0.3 s");
   EXPECT_EQ(delay_text(Duration{90'000}), "1:30");
   EXPECT_EQ(delay_text(Duration{50 * 60'000}), "50 min");

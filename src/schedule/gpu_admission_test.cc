@@ -218,8 +218,8 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
   yard.go(first, at(5));
   ends.key.attempt = 2;
   EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
-            "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-            "(oom-retries), last with no GPU reserved ('gpu-memory' reserves one): "
+            "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 2 times "
+            "(oom-retries: 1), last with no GPU reserved ('gpu-memory' reserves one): "
             "CUDA out of memory");
 }
 

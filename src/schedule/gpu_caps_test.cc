@@ -141,7 +141,7 @@ TEST(GpuCaps, MakeItOnesOwnFaultToRunOutOfThem) {
   // Its neighbour has too much as well.
   static_cast<void>(yard.on(at(1), both_have(gb(5), gb(3))));
   EXPECT_EQ(changes(yard.on(at(2), second_ran_out(Bytes{4'600'000'000}))).front(),
-            "1#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; try 2 of 2, alone on the largest "
+            "1#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retry 1 of 1, alone on the largest "
             "GPU");
 }
 

@@ -168,14 +168,14 @@ TEST(GpuFairness, GivesTheLastTryTheLargestGpuForItself) {
   yard.go(yard.on(at(1), ran_out_of_gpu(0)), at(1));
   const model::Decision second = yard.on(at(2), ran_out_of_gpu(0, 2));
   EXPECT_EQ(changes(second),
-            (Texts{"0#2 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; try 3 of 3, alone on the "
+            (Texts{"0#2 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retry 2 of 2, alone on the "
                    "largest GPU",
-                   "0#3 AVAILABLE: try 3 of 3, alone on GPU 1"}));
+                   "0#3 AVAILABLE: retry 2 of 2, alone on GPU 1"}));
   EXPECT_EQ(commands(second), Texts{"start 0#3 with 1 GB, 1 whole"});
   yard.go(second, at(2));
   EXPECT_EQ(changes(yard.on(at(3), ran_out_of_gpu(0, 3))).front(),
-            "0#3 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 3 of 3 tries "
-            "(oom-retries), last alone on GPU 1: CUDA out of memory");
+            "0#3 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 3 times "
+            "(oom-retries: 2), last alone on GPU 1: CUDA out of memory");
 }
 
 TEST(GpuFairness, WaitsForTheLargestGpuThoughASmallOneIsFree) {
@@ -289,10 +289,11 @@ TEST(LostGpu, LosesNoTaskThatDiedWithIt) {
   Yard yard = one_on_a_gpu();
   static_cast<void>(yard.on(at(1), first_answers(false)));
   const model::Decision ended = yard.on(at(2), failed_with("CUDA error: unknown error", 0));
-  EXPECT_EQ(changes(ended),
-            (Texts{"0#1 INTERRUPT LOST: try 2 of 2: GPU 0 did not answer while it ran: CUDA error: "
-                   "unknown error",
-                   "0#2 AVAILABLE"}));
+  EXPECT_EQ(
+      changes(ended),
+      (Texts{"0#1 INTERRUPT LOST: retry 1 of 1: GPU 0 did not answer while it ran: CUDA error: "
+             "unknown error",
+             "0#2 AVAILABLE"}));
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 1 whole"});
 }
 

@@ -242,9 +242,9 @@ TEST_F(Machines, TryTheLastTimeOnTheLargestGpusOfAll) {
   const model::Decision retried = yard.on(at(2), failed);
   EXPECT_THAT(
       changes(retried),
-      ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; try 2 of 2, alone on the "
+      ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retry 1 of 1, alone on the "
                   "largest GPU",
-                  "shape 0: needs a whole GPU of the largest size for its last try, 0 of 1 GPU "
+                  "shape 0: needs a whole GPU of the largest size for its last retry, 0 of 1 GPU "
                   "without tasks"));
   EXPECT_THAT(commands(retried), IsEmpty())
       << "the small one is free, and it waits for the large one";

@@ -100,7 +100,7 @@ TEST(Resumed, TaskAsksForTheGpuMemoryThatItHadReached) {
   EXPECT_EQ(commands(yard.go(yard.first, at(0))), Texts{"start 0#1 with 1 GB, 6 GB on 0"});
   EXPECT_EQ(
       changes(yard.on(at(1), ran_out_of_its_gpu(0, 1))).front(),
-      "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; try 3 of 3, alone on the largest GPU");
+      "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retry 2 of 2, alone on the largest GPU");
 }
 
 TEST(Resumed, TaskThatWasToHaveTheLargestGpuForItselfHasIt) {
@@ -112,11 +112,11 @@ TEST(Resumed, TaskThatWasToHaveTheLargestGpuForItselfHasIt) {
                                                                       .tries = {.train = 2}}}),
       kResumes, kSmallBesideLarge);
   EXPECT_EQ(commands(yard.first), Texts{"start 0#1 with 1 GB, 1 whole"});
-  EXPECT_EQ(changes(yard.first).back(), "0#1 AVAILABLE: try 3 of 3, alone on GPU 1");
+  EXPECT_EQ(changes(yard.first).back(), "0#1 AVAILABLE: retry 2 of 2, alone on GPU 1");
   yard.go(yard.first, at(0));
   EXPECT_EQ(changes(yard.on(at(1), ran_out_of_its_gpu(0, 1))).front(),
-            "0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 3 of 3 tries "
-            "(oom-retries), last alone on GPU 1: CUDA out of memory");
+            "0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 3 times "
+            "(oom-retries: 2), last alone on GPU 1: CUDA out of memory");
 }
 
 TEST(Resumed, TaskOfTwoPhasesAsksForBoth) {

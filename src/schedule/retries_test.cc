@@ -37,13 +37,13 @@ TEST(Retries, StartATaskAgainAtOnceWithWhatItHadAndSayWhy) {
   Yard yard(tasks_with({.failures = 2}));
   const model::Decision again = fails(yard, 0, at(1), 1);
   EXPECT_THAT(changes(again),
-              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3: exited with code 3", "0#2 AVAILABLE"));
+              ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 2: exited with code 3", "0#2 AVAILABLE"));
   EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1 GB"));
   EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
-              ElementsAre("0#2 INTERRUPT EXIT: try 3 of 3: exited with code 3", "0#3 AVAILABLE"));
-  EXPECT_THAT(
-      changes(fails(yard, 0, at(3), 3)),
-      ElementsAre("0#3 EXCEPTION FAILED EXIT: exited with code 3 (try 3 of 3)", "group 0 failed"));
+              ElementsAre("0#2 INTERRUPT EXIT: retry 2 of 2: exited with code 3", "0#3 AVAILABLE"));
+  EXPECT_THAT(changes(fails(yard, 0, at(3), 3)),
+              ElementsAre("0#3 EXCEPTION FAILED EXIT: exited with code 3 (retry 2 of 2)",
+                          "group 0 failed"));
   EXPECT_TRUE(yard.over());
 }
 
@@ -58,10 +58,11 @@ TEST(Retries, AreForSignalsAndForWhatCannotStartToo) {
   Yard yard(tasks_with({.failures = 2}));
   static_cast<void>(yard.started(0, at(1)));
   EXPECT_THAT(changes(yard.ended(0, at(1), model::KilledBy{.signal = 11})),
-              ElementsAre("0#1 INTERRUPT KILLED: try 2 of 3: killed by signal 11 (SIGSEGV)",
+              ElementsAre("0#1 INTERRUPT KILLED: retry 1 of 2: killed by signal 11 (SIGSEGV)",
                           "0#2 AVAILABLE"));
-  EXPECT_THAT(changes(yard.ended(0, at(2), model::NotStarted{.why = "no such file"}, {}, 2)),
-              ElementsAre("0#2 INTERRUPT CANNOT_START: try 3 of 3: no such file", "0#3 AVAILABLE"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(2), model::NotStarted{.why = "no such file"}, {}, 2)),
+      ElementsAre("0#2 INTERRUPT CANNOT_START: retry 2 of 2: no such file", "0#3 AVAILABLE"));
 }
 
 TEST(Retries, AreForWhatATwoPhaseTaskSaysOfItself) {
@@ -69,15 +70,16 @@ TEST(Retries, AreForWhatATwoPhaseTaskSaysOfItself) {
   static_cast<void>(yard.started(0, at(1)));
   static_cast<void>(yard.says(0, at(1), model::Said::Loading));
   static_cast<void>(yard.says(0, at(1), model::Said::Failed, "ValueError: no data"));
-  EXPECT_THAT(changes(yard.ended(0, at(2), model::ExitedWith{1})),
-              ElementsAre("0#1 INTERRUPT ERROR: try 2 of 2: ValueError: no data", "0#2 AVAILABLE"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(2), model::ExitedWith{1})),
+      ElementsAre("0#1 INTERRUPT ERROR: retry 1 of 1: ValueError: no data", "0#2 AVAILABLE"));
 }
 
 TEST(Retries, WaitTheirDelayTwiceAsLongEachTimeAndAskForNothingMeanwhile) {
   Yard yard(tasks_with({.failures = 2, .delay = Duration{30'000}}));
   const Duration first = drawn_delay(Duration{30'000}, {.task = {0}, .attempt = 1});
   EXPECT_THAT(changes(fails(yard, 0, at(10), 1)),
-              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 3 in " + delay_text(first) +
+              ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 2 in " + delay_text(first) +
                           ": exited with code 3"));
   EXPECT_EQ(yard.wakeup(), at(10) + first);
   EXPECT_THAT(commands(yard.on(at(39), model::TimePassed{})), IsEmpty());
@@ -93,7 +95,7 @@ TEST(Retries, WithoutDelayOfTasksThatFailedInTheSameSecondSpreadOverOne) {
   EXPECT_THAT(commands(fails(yard, 0, at(1), 1)), ElementsAre("start 0#2 with 1 GB"));
   const Duration second = spread_delay({.task = {1}, .attempt = 1});
   EXPECT_THAT(changes(fails(yard, 1, at(1), 1)),
-              ElementsAre("1#1 INTERRUPT EXIT: try 2 of 3 in " + delay_text(second) +
+              ElementsAre("1#1 INTERRUPT EXIT: retry 1 of 2 in " + delay_text(second) +
                           ": exited with code 3"));
   EXPECT_EQ(yard.wakeup(), at(1) + second);
   EXPECT_THAT(commands(yard.on(at(2), model::TimePassed{})), ElementsAre("start 1#2 with 1 GB"));
@@ -105,19 +107,20 @@ TEST(Retries, WithoutDelayOfTasksThatFailedInTheSameSecondSpreadOverOne) {
 TEST(Retries, OfATaskWithCheckpointsThatFailsAtOnceAsBeforeNameTheCheckpoint) {
   Yard yard(tasks_with({.failures = 3}).checkpoints());
   EXPECT_THAT(changes(fails(yard, 0, at(1), 1)),
-              ElementsAre("0#1 INTERRUPT EXIT: try 2 of 4: exited with code 3", "0#2 AVAILABLE"));
-  EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
-              ElementsAre("0#2 INTERRUPT EXIT: try 3 of 4: exited with code 3; the attempt before "
-                          "failed in the same way, so the checkpoint may be the cause ('trainyard "
-                          "retry --fresh' starts without it)",
-                          "0#3 AVAILABLE"));
+              ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 3: exited with code 3", "0#2 AVAILABLE"));
+  EXPECT_THAT(
+      changes(fails(yard, 0, at(2), 2)),
+      ElementsAre("0#2 INTERRUPT EXIT: retry 2 of 3: exited with code 3; the attempt before "
+                  "failed in the same way, so the checkpoint may be the cause ('trainyard "
+                  "retry --fresh' starts without it)",
+                  "0#3 AVAILABLE"));
   EXPECT_THAT(changes(fails(yard, 0, at(3), 3, 4)),
-              ElementsAre("0#3 INTERRUPT EXIT: try 4 of 4: exited with code 4", "0#4 AVAILABLE"))
+              ElementsAre("0#3 INTERRUPT EXIT: retry 3 of 3: exited with code 4", "0#4 AVAILABLE"))
       << "in another way";
   static_cast<void>(yard.started(0, at(4), 4));
   EXPECT_THAT(
       changes(yard.ended(0, at(6), model::ExitedWith{4}, {}, 4)),
-      ElementsAre("0#4 EXCEPTION FAILED EXIT: exited with code 4 (try 4 of 4)", "group 0 failed"))
+      ElementsAre("0#4 EXCEPTION FAILED EXIT: exited with code 4 (retry 3 of 3)", "group 0 failed"))
       << "it had trained for a while";
 }
 
@@ -182,18 +185,19 @@ TEST(Retries, AreForTheTimeLimitOnlyWhereThatIsSaid) {
   EXPECT_THAT(late(false),
               ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 5.0 s",
                           "group 0 failed"));
-  EXPECT_THAT(late(true), ElementsAre("0#1 INTERRUPT TIMEOUT: try 2 of 2: ran longer than its time "
-                                      "limit of 5.0 s",
-                                      "0#2 AVAILABLE"));
+  EXPECT_THAT(late(true),
+              ElementsAre("0#1 INTERRUPT TIMEOUT: retry 1 of 1: ran longer than its time "
+                          "limit of 5.0 s",
+                          "0#2 AVAILABLE"));
 }
 
 TEST(Retries, AreNotSpentByAnAttemptThatWasLost) {
   Yard yard(tasks_with({.failures = 1}));
   static_cast<void>(yard.started(0, at(1)));
   EXPECT_THAT(changes(yard.ended(0, at(1), model::Vanished{.why = "nobody saw it end"})),
-              ElementsAre("0#1 INTERRUPT LOST: try 2 of 6: nobody saw it end", "0#2 AVAILABLE"));
+              ElementsAre("0#1 INTERRUPT LOST: retry 1 of 5: nobody saw it end", "0#2 AVAILABLE"));
   EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
-              Contains("0#2 INTERRUPT EXIT: try 2 of 2: exited with code 3"));
+              Contains("0#2 INTERRUPT EXIT: retry 1 of 1: exited with code 3"));
 }
 
 TEST(Retries, AfterOutOfMemoryAreThoseOfTheTaskNotOfTheSettings) {
@@ -203,8 +207,8 @@ TEST(Retries, AfterOutOfMemoryAreThoseOfTheTaskNotOfTheSettings) {
   EXPECT_THAT(commands(yard.ended(0, at(1), killed)), ElementsAre("start 0#2 with 1.2 GB"));
   static_cast<void>(yard.started(0, at(2), 2));
   EXPECT_THAT(changes(yard.ended(0, at(2), killed, {}, 2)),
-              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory in 2 of 2 tries "
-                          "(oom-retries), last with 1.2 GB",
+              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 2 times "
+                          "(oom-retries: 1), last with 1.2 GB",
                           "group 0 failed"));
 }
 

@@ -57,7 +57,7 @@ TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
   const model::Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
   EXPECT_THAT(commands(given_up), IsEmpty());
   EXPECT_THAT(changes(given_up), ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
-                                             "in 2 of 2 tries (oom-retries), last with 10 GB",
+                                             "2 times (oom-retries: 1), last with 10 GB",
                                              "group 0 failed"));
   EXPECT_TRUE(yard.over());
 }
@@ -91,7 +91,7 @@ TEST(Scheduler, SaysHowATaskFailed) {
   EXPECT_EQ(changes(yard.ended(2, at(1), model::NotStarted{"no such file"})).back(),
             "2#1 EXCEPTION FAILED CANNOT_START: no such file");
   EXPECT_THAT(changes(yard.ended(3, at(1), model::Vanished{"the keeper died"})),
-              ElementsAre("3#1 TRAINING", "3#1 INTERRUPT LOST: try 2 of 6: the keeper died",
+              ElementsAre("3#1 TRAINING", "3#1 INTERRUPT LOST: retry 1 of 5: the keeper died",
                           "3#2 AVAILABLE"));
 }
 

@@ -240,7 +240,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     ending.message += words.after;
   } else if (const int tries = tasks[task].tries.failed;
              tries > 1 && (setback == Setback::Failed || setback == Setback::TimeLimit)) {
-    ending.message += fmt::format(" (try {} of {})", tries, shape.terms.retries.failures + 1);
+    ending.message += fmt::format(" (retry {} of {})", tries - 1, shape.terms.retries.failures);
   } else if (setback == Setback::Final && ending.failure == model::Failure::OutOfMemory &&
              running.cause == StopCause::None && running.lack == Lack::GpuMemory &&
              has_hard_gpu_limit(task)) {

@@ -86,9 +86,12 @@ void Scheduler::State::tell_of_last_try(const Running& running, model::Decision&
   const model::Terms& terms = shape_of(running.key.task).terms;
   const int gone =
       running.stage == Stage::Load ? tries.load_out_of_memory : tries.train_out_of_memory;
-  std::get<model::TaskChanged>(out.changes.back()).message = fmt::format(
-      "try {} of {}, alone on {}", gone + 1, memory_tries_max(running.stage, terms, policy_),
-      book_of(running).names_of(running.site.gpus));
+  const std::string which = gone == 0
+                                ? std::string()
+                                : fmt::format("retry {} of {}, ", gone,
+                                              memory_tries_max(running.stage, terms, policy_) - 1);
+  std::get<model::TaskChanged>(out.changes.back()).message =
+      fmt::format("{}alone on {}", which, book_of(running).names_of(running.site.gpus));
 }
 
 /// The try that comes after this setback, which is not counted yet.
@@ -109,10 +112,10 @@ std::string Scheduler::State::tries_text(const Running& running) const {
   const Tries& tries = tasks[task].tries;
   const model::Terms& terms = shape_of(task).terms;
   // The task's own key goes over scheduler.load-nretry and train-nretry, of both stages.
-  return fmt::format("out of memory {} {} of {} tries (oom-retries), last {}",
-                     load ? "while loading, in" : "in",
-                     load ? tries.load_out_of_memory : tries.train_out_of_memory,
-                     memory_tries_max(running.stage, terms, policy_),
+  const int times = load ? tries.load_out_of_memory : tries.train_out_of_memory;
+  return fmt::format("out of memory{} {} (oom-retries: {}), last {}", load ? " while loading" : "",
+                     times == 1 ? "once" : fmt::format("{} times", times),
+                     memory_tries_max(running.stage, terms, policy_) - 1,
                      running.promise.largest && running.lack == Lack::GpuMemory
                          ? "alone on " + book_of(running).names_of(running.site.gpus)
                          : "with " + tried_with(running.lack, running.promise));

@@ -64,7 +64,7 @@ TEST_F(TimeLeft, IsOverAGraceBeforeTheMachineIs) {
   EXPECT_THAT(on_time(yard, at(95)), ElementsAre("kill 0#1"));
   EXPECT_THAT(
       changes(yard.ended(0, at(96), model::KilledBy{.signal = 9})),
-      Contains("0#1 INTERRUPT LOST: try 2 of 6: preempted: the time of its machine was over"));
+      Contains("0#1 INTERRUPT LOST: retry 1 of 5: preempted: the time of its machine was over"));
 }
 
 TEST_F(TimeLeft, IsOverEarlierForWhoWantsASignal) {

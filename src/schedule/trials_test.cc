@@ -140,7 +140,7 @@ TEST(TriedFirst, WithMoreMemoryTheOthersStillWait) {
   EXPECT_THAT(
       changes(yard.ended(0, at(2), model::KilledBy{.signal = 9, .out_of_memory = true}, {}, 2)),
       Contains(HasSubstr("1#0 INIT SKIPPED: the task that 'try-first' ran first failed: out of "
-                         "memory in 2 of 2 tries")));
+                         "memory 2 times (oom-retries: 1)")));
 }
 
 TEST(TriedFirst, TheNextLargestIsTriedWhenSomebodyEndsIt) {

@@ -93,8 +93,9 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "agent.lease",
      .kind = SettingKind::Lease,
      .fallback = "60s",
-     .description = "How long tasks on another machine run on when nothing is heard of the yard, "
-                    "before they are ended\nthere and tried again elsewhere."},
+     .description =
+         "How long tasks on another machine keep running without a connection to the run. "
+         "Then they are\nkilled there and retried elsewhere."},
     {.key = "agent.ssh",
      .kind = SettingKind::Command,
      .fallback = "ssh",
@@ -217,19 +218,19 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "scheduler.load-nretry",
      .kind = SettingKind::Tries,
      .fallback = "3",
-     .description = "Maximum number of tries, the first included, of a task that runs out of "
-                    "memory while\nloading. 3: two retries; 1: no retry."},
+     .description = "Number of times that a task may run out of memory while loading, before it "
+                    "fails.\n3: two retries; 1: no retry."},
     {.key = "scheduler.train-nretry",
      .kind = SettingKind::Tries,
      .fallback = "3",
-     .description = "Maximum number of tries, the first included, of a task that runs out of "
-                    "memory.\n3: two retries; 1: no retry."},
+     .description = "Number of times that a task may run out of memory, before it fails.\n3: two "
+                    "retries; 1: no retry."},
     {.key = "scheduler.try-first-time",
      .kind = SettingKind::Seconds,
      .fallback = "120",
-     .description = "How long a task that is tried first (try-first: 1) has to live before the "
-                    "others of its group\nstart, in seconds, where it neither ends well nor says "
-                    "how far it is."},
+     .description = "How long, in seconds, the task that runs first (try-first: 1) must run before "
+                    "the others of its\ngroup start. They start earlier if it finishes or reports "
+                    "its progress."},
     {.key = "smtp.enable",
      .kind = SettingKind::Flag,
      .fallback = "false",

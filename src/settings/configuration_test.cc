@@ -383,9 +383,8 @@ TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
                           "c.yaml:2:26: scheduler.load-nretry: must be at least 1, not '0'",
                           "c.yaml:2:43: scheduler.train-nretry: must be at least 1, not '0'"));
   EXPECT_THAT(commented_default(),
-              HasSubstr("# Maximum number of tries, the first included, of a task "
-                        "that runs out of memory.\n  # 3: two retries; 1: no "
-                        "retry.\n  train-nretry: 3\n"));
+              HasSubstr("# Number of times that a task may run out of memory, before it fails.\n"
+                        "  # 3: two retries; 1: no retry.\n  train-nretry: 3\n"));
 }
 
 TEST(ConfigurationFile, HasEachKeyOnce) {

@@ -50,7 +50,8 @@ void Outbox::answer(const Answered& answered, Instant now) {
     return;
   }
   if (answered.answer == Answer::Refused || entry->tries >= kTriesMax) {
-    const std::string tries = entry->tries == 1 ? "" : fmt::format(" after {} tries", entry->tries);
+    const std::string tries =
+        entry->tries == 1 ? "" : fmt::format(" after {} attempts", entry->tries);
     say(entry->letter, fmt::format("not sent{}: {}", tries, answered.how), true);
     letters_.erase(entry);
     return;
@@ -60,7 +61,7 @@ void Outbox::answer(const Answered& answered, Instant now) {
   entry->due = now + pause;
   // Who reads it needs to know it once.
   say(entry->letter,
-      fmt::format("not sent yet: {}; tried again in {}", answered.how, to_text(pause)),
+      fmt::format("not sent yet: {}; next attempt in {}", answered.how, to_text(pause)),
       entry->tries == 1);
 }
 

@@ -73,11 +73,11 @@ TEST(Outbox, TriesAgainLaterAndGivesUpInTheEnd) {
   }
   EXPECT_THAT(when, ElementsAre(0, 5, 35, 155, 755));
   EXPECT_THAT(lines_of(outbox),
-              ElementsAre("! a: the end: not sent yet: answers 500; tried again in 5.0 s",
-                          "a: the end: not sent yet: answers 500; tried again in 30.0 s",
-                          "a: the end: not sent yet: answers 500; tried again in 2:00",
-                          "a: the end: not sent yet: answers 500; tried again in 10:00",
-                          "! a: the end: not sent after 5 tries: answers 500"));
+              ElementsAre("! a: the end: not sent yet: answers 500; next attempt in 5.0 s",
+                          "a: the end: not sent yet: answers 500; next attempt in 30.0 s",
+                          "a: the end: not sent yet: answers 500; next attempt in 2:00",
+                          "a: the end: not sent yet: answers 500; next attempt in 10:00",
+                          "! a: the end: not sent after 5 attempts: answers 500"));
 }
 
 TEST(Outbox, DoesNotTryAgainWhatWasRefused) {

@@ -133,10 +133,10 @@ groups:
         self.write("has", "")
         self.until("two tries", lambda: self.rows()["small"]["attempt"] == 2
                    and self.rows()["small"]["status"] == "INTERRUPT")
-        self.assertIn("try 3 of 3, alone on the largest GPU", self.rows()["small"]["message"])
+        self.assertIn("retry 2 of 2, alone on the largest GPU", self.rows()["small"]["message"])
         self.go()
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("CUDA error: out of memory; retried with 3 GB on its GPU", errors)
-        self.assertIn("CUDA error: out of memory; try 3 of 3, alone on the largest GPU", errors)
+        self.assertIn("CUDA error: out of memory; retry 2 of 2, alone on the largest GPU", errors)
         small = self.rows()["small"]
         self.assertEqual((small["word"], small["attempt"], small["gpu_memory_requested_bytes"]), ("FINISHED", 3, 0))

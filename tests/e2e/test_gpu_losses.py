@@ -54,7 +54,7 @@ class Losses(GpuTest):
             with fake_gpu.changed() as shown:
                 shown["devices"][card]["lost"] = True
         _, errors = self.end_of(yard, expect=1)
-        self.assertIn("try 2 of 2: GPU 0 did not answer while it ran: RuntimeError: CUDA error: unspecified launch "
+        self.assertIn("retry 1 of 1: GPU 0 did not answer while it ran: RuntimeError: CUDA error: unspecified launch "
                       "failure", errors)
         rows = self.rows()
         self.assertEqual({name: (row["word"], row["attempt"], row["message"]) for name, row in rows.items()},

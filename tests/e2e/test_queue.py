@@ -642,11 +642,11 @@ class Faults(QueueTest):
         ended.rename(self.queue / "ended.away")
         ended.write_text("somebody else's file")
         (self.directory / "gate").write_text("")
-        self.until("it is noted", lambda: "it is tried again" in (self.queue / "queue.log").read_text())
+        self.until("it is noted", lambda: "the queue will retry" in (self.queue / "queue.log").read_text())
         ended.unlink()
         (self.queue / "ended.away").rename(ended)
         self.wait(number)
-        self.assertEqual((self.queue / "queue.log").read_text().count("it is tried again"), 1)
+        self.assertEqual((self.queue / "queue.log").read_text().count("the queue will retry"), 1)
 
     def test_the_queue_of_another_user_is_not_touched(self):
         if os.geteuid():

@@ -26,11 +26,11 @@ groups:
 """)
         done = self.trainyard("run", "job.yaml", expect=1)
         # Those that fail within a second are not retried at once.
-        self.assertRegex(done.stdout + done.stderr, r"try 2 of 3( in 0\.\d s)?: attempt 1: the server did not answer")
+        self.assertRegex(done.stdout + done.stderr, r"retry 1 of 2( in 0\.\d s)?: attempt 1: the server did not answer")
         self.assertEqual(self.words(), {"g/flaky": "FINISHED", "g/hopeless": "EXIT 3", "g/once": "EXIT 3"})
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual(rows["flaky"]["attempt"], 3)
-        self.assertEqual(rows["hopeless"]["message"], "attempt 2: the server did not answer (try 2 of 2)")
+        self.assertEqual(rows["hopeless"]["message"], "attempt 2: the server did not answer (retry 1 of 1)")
         self.assertEqual(rows["once"]["message"], "attempt 1: the server did not answer")
         self.assertEqual(self.life("flaky"), ["AVAILABLE", "TRAINING", "INTERRUPT"] * 2
                          + ["AVAILABLE", "TRAINING", "FINISHED", "EXITED"])
@@ -65,7 +65,7 @@ groups:
         self.assertEqual((row["word"], row["exit_code"]), ("RETRYING", 3))
         told = row["message"]
         # From one delay to one and a half of it.
-        self.assertRegex(told, r"^try 2 of 3 in (5[0-9]:[0-9]{2}|1:[01][0-9]:[0-9]{2}|[0-9. ]+(min|h)): attempt 1: the server did not answer$")
+        self.assertRegex(told, r"^retry 1 of 2 in (5[0-9]:[0-9]{2}|1:[01][0-9]:[0-9]{2}|[0-9. ]+(min|h)): attempt 1: the server did not answer$")
         self.assertIn(told, self.trainyard("status", "runs/job", "--all", expect=0).stdout)
         self.assertRegex(self.trainyard("status", expect=0).stdout, r"retried:\n  g/flaky, [0-9.:a-z ]+ ago: " + told)
         os.killpg(yard.pid, signal.SIGKILL)

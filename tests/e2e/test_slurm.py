@@ -89,7 +89,7 @@ groups:
         yard = self.start(*self.words(), prefix=[*SLURM, "salloc", "-Q", "-N1", "--ntasks-per-node=4", "--time=1"])
         errors = self.end_after_a_minute(yard)[1]
         self.assertIn("the time of the allocation is over: 'trainyard run --resume' continues in another one\n", errors)
-        told = self.ask("SELECT count(*) FROM events WHERE data LIKE '%try 2: preempted: the time of its machine was over%'")
+        told = self.ask("SELECT count(*) FROM events WHERE data LIKE '%retry 1: preempted: the time of its machine was over%'")
         self.assertEqual(told, [(1,)])
         self.assertEqual(self.ask("SELECT how FROM executions"), [("interrupted",)])
 
@@ -163,7 +163,7 @@ class AskedSlurm(SlurmTest):
         errors = self.end_after_a_minute(yard, expect=0)[1]
         self.assertEqual(self.text("runs/sweep/train/long/jobs"), "1\n2\n")
         self.assertEqual(self.text("runs/sweep/train/long/checkpoints/steps"), "saved\n")
-        self.assertEqual(self.ask("SELECT attempt, message FROM attempts"), [(1, "try 2: preempted: the time of its machine was over")])
+        self.assertEqual(self.ask("SELECT attempt, message FROM attempts"), [(1, "retry 1: preempted: the time of its machine was over")])
         self.assertIn("allocation 1 is released: no task runs there, and no waiting task could start there\n", errors)
         self.until_queue_is_empty()
 

@@ -270,7 +270,7 @@ class Notify(NotifyTest):
         done = self.trainyard("run", "job.yaml", "--set=period.notify-end=2s", "--set=period.notify-again=100ms",
                               *(f"--set={word}" for word in mail), expect=1)
         for who, what in ((f"notify: {HOST}:{Down.port}: the end", "not sent yet: Couldn't connect to server"),
-                          (f"notify: {HOST}:{broken.port}: the end", "not sent yet: answers 500; tried again in 0.1 s"),
+                          (f"notify: {HOST}:{broken.port}: the end", "not sent yet: answers 500; next attempt in 0.1 s"),
                           (f"notify: {HOST}:{missing.port}: the end", "not sent: answers 404"),
                           (f"notify: {HOST}:{moved.port}: the end", "not sent: answers 302: it is elsewhere now"),
                           (f"notify: {HOST}:{silent.port}: the end", "given up: it was not taken in time"),
@@ -385,7 +385,7 @@ class Mail(TellingTest):
         server = self.serve(BadServer(lambda talk: acts.pop(0)(talk)))
         done = self.run_with(server.port, "period.notify-again=100ms")
         self.assertRegex(done.stderr, rf"mail: {HOST}:\d+: a report: not sent yet: ")
-        self.assertRegex(done.stderr, rf"mail: {HOST}:\d+: a report: not sent after 2 tries: the server answers 550")
+        self.assertRegex(done.stderr, rf"mail: {HOST}:\d+: a report: not sent after 2 attempts: the server answers 550")
         self.assertEqual(server.connections, 2)
         self.assertEqual(self.words(), {"g0/a": "FINISHED", "g0/b0": "EXIT 3"})
 

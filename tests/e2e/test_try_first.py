@@ -40,7 +40,7 @@ groups:
         self.assertRegex(rows["t20"]["message"], "^the task that 'try-first' ran first failed: .*trian")
         self.assertIn("trian", done.stdout + done.stderr)
         self.job_with("true")
-        self.assertIn("group g: tries t30 first\n", self.trainyard("run", "job.yaml", "--resume", "--dry-run",
+        self.assertIn("group g: runs t30 first\n", self.trainyard("run", "job.yaml", "--resume", "--dry-run",
                                                                   expect=0).stdout)
         self.trainyard("run", "job.yaml", "--resume", expect=0)
         self.assertEqual(set(self.words().values()), {"FINISHED"})

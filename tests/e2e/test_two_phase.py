@@ -300,7 +300,7 @@ os.wait()
         self.assertEqual(rows["load"]["attempt"], 2)
         self.assertIn("raise MemoryError()", rows["hopeless"]["traceback"])
         self.assertRegex(self.trainyard("status", "runs/job", "--all", expect=0).stdout,
-                         r"hopeless +FAILED OUT_OF_MEMORY .* 1 \(3 tries\) ")
+                         r"hopeless +FAILED OUT_OF_MEMORY .* 1 \(3 trainings\) ")
 
     def test_a_forked_worker_does_not_speak_for_its_task(self):
         self.scripts(forks="""
