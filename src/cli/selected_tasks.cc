@@ -50,10 +50,10 @@ std::optional<std::string> run_here_with(const std::string& task) {
 /// What somebody typed that means no task of a run.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern) {
-  const std::optional<std::uint32_t> number = unknown_number_in(pattern);
-  std::string text =
-      number ? fmt::format("{}; task '{}' not found", no_run_of_number(*number).message, pattern)
-             : fmt::format("task '{}' not found", pattern);
+  if (const std::optional<std::uint32_t> number = unknown_number_in(pattern)) {
+    return no_run_of_number(*number);
+  }
+  std::string text = fmt::format("task '{}' not found", pattern);
   if (!known_runs(pattern).empty()) {
     text += fmt::format(" in '{}'; '{}' is a run, and only one run is allowed here",
                         seen_from_here(selection.run), pattern);
@@ -70,7 +70,7 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     text += fmt::format(" in '{}'", seen_from_here(selection.run));
     if (std::filesystem::is_directory(pattern, ignored)) {
       text += fmt::format(", and no run has started in the directory '{}'", pattern);
-    } else if (!number) {
+    } else {
       text += ", and no run has this name";
     }
   }

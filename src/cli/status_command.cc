@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -137,10 +135,8 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   const bool is_state = options.words.front().starts_with(':');
   if (!asked) return std::unexpected(std::move(is_state ? asked.error() : run.error()));
   if (const Result<void> there = check_tasks(*asked); !there) {
-    if (unknown_number_in(options.words.front())) return std::unexpected(there.error());
-    if (job::is_named_as_job(options.words.front())) return std::unexpected(run.error());
-    return std::unexpected(
-        Error{fmt::format("{}; {}", run.error().message, there.error().message)});
+    const bool is_job = job::is_named_as_job(options.words.front());
+    return std::unexpected(is_job ? run.error() : there.error());
   }
   return asked;
 }

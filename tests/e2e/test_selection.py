@@ -163,8 +163,8 @@ class Selection(YardTest):
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
                             (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
-                            (["77"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep'); task '77' not found in 'runs/sweep'\n"),
-                            (["77/lr=0.1"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep'); task '77/lr=0.1' not found"),
+                            (["77"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep')\n"),
+                            (["77/lr=0.1"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep')\n"),
                             (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
