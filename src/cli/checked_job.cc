@@ -72,6 +72,12 @@ model::Capacity with_gpus(model::Capacity capacity) {
 
 }  // namespace
 
+bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here) {
+  return here.gpus.empty() && std::ranges::any_of(mistakes, [](const text::Mistake& mistake) {
+           return mistake.of_machine && mistake.message.contains("GPU");
+         });
+}
+
 Error unreadable_job(Error error, const std::string& job_file) {
   std::error_code ignored;
   if (job::is_named_as_job(job_file) || std::filesystem::exists(job_file, ignored)) return error;

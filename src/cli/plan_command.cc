@@ -18,6 +18,7 @@
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/checked_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -413,15 +414,6 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
   return found;
 }
 
-/// Whether the job cannot be planned because this machine, which nobody named, has no GPU.
-bool wants_gpus_here(const PlanOptions& options, const model::Capacity& here,
-                     const text::Mistakes& mistakes) {
-  return is_for_here(options) && here.gpus.empty() &&
-         std::ranges::any_of(mistakes, [](const text::Mistake& mistake) {
-           return mistake.of_machine && mistake.message.contains("GPU");
-         });
-}
-
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
@@ -444,7 +436,7 @@ ExitCode plan_command(const PlanOptions& options) {
   progress.finish();
   if (jobs.empty() && mistakes) {
     const ExitCode code = fail(*mistakes);
-    if (wants_gpus_here(options, machine.reading.capacity, *mistakes)) {
+    if (is_for_here(options) && are_for_want_of_gpus(*mistakes, machine.reading.capacity)) {
       sys::write_standard_error(fmt::format(
           "trainyard: plan for a machine with GPUs: 'trainyard plan {} --gpus 1x24GB'\n",
           text::shell_word(options.job_file)));

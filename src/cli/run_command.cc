@@ -400,6 +400,18 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   return code;
 }
 
+/// Prints the mistakes of a job, and the way to run it where this machine has no GPU for it.
+ExitCode fail_job(const text::Mistakes& mistakes, const RunOptions& options,
+                  const model::Capacity& capacity) {
+  const ExitCode code = fail(mistakes);
+  if (!are_for_want_of_gpus(mistakes, capacity)) return code;
+  sys::write_standard_error(
+      options.words.is_command()
+          ? "trainyard: to run on the CPUs, leave out --gpus and --gpu-memory\n"
+          : "trainyard: to run on the CPUs, remove 'gpus' and 'gpu-memory' from the job file\n");
+  return code;
+}
+
 /// What must be there before there is a job.
 struct Grounds {
   std::optional<process::PromiseBoard> promises;
@@ -464,7 +476,7 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
   while (true) {
     std::expected<job::Job, text::Mistakes> job =
         read_job(*options, *load, machines->capacity(here));
-    if (!job) return fail(job.error());
+    if (!job) return fail_job(job.error(), *options, machines->capacity(here));
     Result<void> will_do = choose_tasks(*options, *job);
     if (will_do) will_do = check_machines(*machines, *job, here);
     if (!will_do) return fail(will_do.error());

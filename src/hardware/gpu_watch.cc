@@ -189,7 +189,7 @@ Result<GpuWatch> GpuWatch::start(const GpuSources& sources, GpuPatience patience
     state->list = unpack_list(*answer);
     state->listed = true;
   } else {
-    state->list.none_reason = state->answers.broken() ? "the driver crashed whoever asked it"
+    state->list.none_reason = state->answers.broken() ? "the driver crashes programs that query it"
                                                       : "the driver does not answer";
   }
   state->known = state->list.gpus;

@@ -71,7 +71,7 @@ TEST_F(GpuWatchTest, SaysWhyThereIsNone) {
   gpus_.show(R"({"init": 18})");
   EXPECT_EQ(none_reason(fake()), "NVIDIA's driver fails: Driver/library version mismatch");
   gpus_.show(R"({"devices": [{"crash": true}]})");
-  EXPECT_EQ(none_reason(fake()), "the driver crashed whoever asked it");
+  EXPECT_EQ(none_reason(fake()), "the driver crashes programs that query it");
   GpuSources missing = fake();
   missing.nvml = "libthere-is-no-such-library.so.1";
   EXPECT_EQ(none_reason(missing), "no NVIDIA driver is installed");

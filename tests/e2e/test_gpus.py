@@ -114,10 +114,11 @@ class Devices(GpuTest):
 
     def test_that_are_missing_are_explained(self):
         self.show([{"crash": True}])
-        self.assertEqual(self.trainyard("devices", expect=0).stdout, "no GPU: the driver crashed whoever asked it\n")
+        self.assertEqual(self.trainyard("devices", expect=0).stdout, "no GPU: the driver crashes programs that query it\n")
         self.sweep("gpus: 1", 1)
         refused = self.trainyard("run", "job.yaml", expect=2)
-        self.assertIn("needs a GPU, this machine has none (the driver crashed whoever asked it)", refused.stderr)
+        self.assertIn("needs a GPU, this machine has none (the driver crashes programs that query it)\n", refused.stderr)
+        self.assertTrue(refused.stderr.endswith("trainyard: to run on the CPUs, remove 'gpus' and 'gpu-memory' from the job file\n"), refused.stderr)
         nowhere = self.trainyard("devices", expect=0, env={"LD_LIBRARY_PATH": "/nowhere"})
         self.assertEqual(nowhere.stdout, "no GPU: no NVIDIA driver is installed\n")
 
