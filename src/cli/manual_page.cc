@@ -20,62 +20,62 @@ struct Said {
 };
 
 constexpr std::array<Said, 6> kExits{{
-    {.name = "0", .meaning = "All tasks have finished."},
-    {.name = "1", .meaning = "Some failed or were skipped."},
+    {.name = "0", .meaning = "All tasks finished."},
+    {.name = "1", .meaning = "A task failed or was skipped."},
     {.name = "2",
-     .meaning = "Nothing was done: the command line, the job file or the place is wrong."},
+     .meaning = "Nothing was done: the command line, the job file or the directory is wrong."},
     {.name = "75",
-     .meaning = "Not all is done, and no task is to blame: 'trainyard run --resume' goes on."},
-    {.name = "130", .meaning = "Interrupted by Ctrl-C."},
-    {.name = "143", .meaning = "Ended by TERM."},
+     .meaning =
+         "The run is incomplete, but no task failed: 'trainyard run --resume' continues it."},
+    {.name = "130", .meaning = "Stopped by Ctrl-C."},
+    {.name = "143", .meaning = "Stopped by SIGTERM."},
 }};
 
 constexpr std::array<Said, 9> kVariables{{
-    {.name = "NO_COLOR", .meaning = "Nothing is coloured where this is set to anything."},
-    {.name = "TERM", .meaning = "With 'dumb' nothing is drawn over what is shown already."},
+    {.name = "NO_COLOR", .meaning = "If set to any value, output has no colours."},
+    {.name = "TERM", .meaning = "If 'dumb', trainyard does not redraw lines."},
     {.name = "XDG_STATE_HOME, HOME",
-     .meaning = "Where the numbers of a user's runs are kept: $XDG_STATE_HOME/trainyard, else "
+     .meaning = "Directory of the numbers of your runs: $XDG_STATE_HOME/trainyard, or "
                 "~/.local/state/trainyard."},
     {.name = "XDG_RUNTIME_DIR, TMPDIR",
-     .meaning = "Where a run has the socket on which it is asked, else /tmp."},
+     .meaning = "Directory of the control socket of a run, or /tmp."},
     {.name = "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES",
-     .meaning = "Which GPUs may be used. Each task finds its own there."},
-    {.name = "TRAINYARD_RESULT",
-     .meaning = "In a task: the file into which it writes its result, as a JSON object."},
+     .meaning = "GPUs that trainyard may use. In a task: the GPUs of the task."},
+    {.name = "TRAINYARD_RESULT", .meaning = "In a task: the file for its result, a JSON object."},
     {.name = "TRAINYARD_TASK_DIR",
-     .meaning = "In a task: its directory, the same for all its attempts."},
+     .meaning = "In a task: its directory, the same in all attempts."},
     {.name = "TRAINYARD_TASK_ID, TRAINYARD_GROUP, TRAINYARD_ATTEMPT",
-     .meaning = "In a task: what it is called, and 1 in the first attempt."},
+     .meaning = "In a task: its id, its group, and the number of the attempt, from 1."},
     {.name = "TRAINYARD_SEED",
-     .meaning = "In a task: a number made of its name and attempt, the same in every run."},
+     .meaning = "In a task: a random seed for its name and attempt, the same in every run."},
 }};
 
 constexpr std::array<Said, 7> kFiles{{
     {.name = "trainyard.yaml", .meaning = "The configuration, in the current directory."},
-    {.name = "runs/<name>", .meaning = "What belongs to a run of the job of this name."},
+    {.name = "runs/<name>", .meaning = "The directory of a run of the job with this name."},
     {.name = "runs/<name>/journal.db",
-     .meaning = "The run's journal, a SQLite database: all that is shown is read from it."},
+     .meaning = "The journal of the run, a SQLite database: the source of all output."},
     {.name = "runs/<name>/<group>/<id>",
-     .meaning =
-         "The directory of a task: stdout.log, stderr.log, result.json, and what it leaves."},
+     .meaning = "The directory of a task: stdout.log, stderr.log, result.json, and the files that "
+                "it writes."},
     {.name = "runs/<name>/reports/index.html",
-     .meaning = "The page of the run, when it has ended."},
+     .meaning = "The report of the run, when it has ended."},
     {.name = ".trainyard/<job-file>.learned.json",
-     .meaning = "What runs have taught of a job, beside its file."},
+     .meaning = "The learned estimates of a job, next to the job file."},
     {.name = "~/.local/state/trainyard/<host>/runs",
-     .meaning = "The numbers of this user's runs on a host, as links to their directories."},
+     .meaning = "The numbers of your runs on a host, as links to their directories."},
 }};
 
 constexpr std::array<Said, 6> kExamples{{
     {.name = "trainyard run sweep.yaml", .meaning = "Run the tasks of a job file."},
-    {.name = "trainyard status 46 --watch", .meaning = "See how run 46 is doing, from any shell."},
-    {.name = "trainyard logs 46 :failed", .meaning = "Read what those wrote that failed."},
+    {.name = "trainyard status 46 --watch", .meaning = "Watch run 46, from any shell."},
+    {.name = "trainyard logs 46 :failed", .meaning = "Read the output of the tasks that failed."},
     {.name = "trainyard retry 46 :oom --gpu-memory 20GB",
      .meaning = "Retry the tasks that ran out of memory, with more."},
     {.name = "trainyard results --over seed --sort -acc",
-     .meaning = "See means over seeds, the best first."},
+     .meaning = "Show means over seeds, the best first."},
     {.name = "trainyard plan sweep.yaml --gpus 1x24GB 4x24GB",
-     .meaning = "See how long it would take, there and there."},
+     .meaning = "Compare how long a job takes on other machines."},
 }};
 
 /// Text that means nothing to the typesetter.
@@ -177,19 +177,22 @@ std::string examples() {
 
 std::string manual_page(const CLI::App& app, std::string_view date) {
   std::string text = fmt::format(
-      ".TH {} 1 {} \"{}\"\n.SH NAME\ntrainyard \\- run many training tasks on one machine\n"
+      ".TH {} 1 {} \"{}\"\n.SH NAME\ntrainyard \\- run many training tasks on one machine or "
+      "several\n"
       ".SH SYNOPSIS\n.B trainyard\n.I command\n.RI [ options ]\n.SH DESCRIPTION\n",
       in_capitals(app.get_name()), date, kProgram);
   text +=
       "Each task of a job file starts when the CPUs, the memory and the GPU memory that it needs\n"
-      "are free; several share a GPU where they fit, one that runs out of memory is retried with\n"
-      "more, and a crash loses nothing that was finished.\n.SH OPTIONS\n";
+      "are free. Several tasks share a GPU where their memory fits. A task that runs out of "
+      "memory\n"
+      "is retried with more, and a crash loses no finished task.\n.SH OPTIONS\n";
   text += described_options(app) + ".SH COMMANDS\n";
   add_commands(app, "", text);
   text += list_of("EXIT STATUS", kExits);
   text +=
-      ".PP\nThese are those of \\fBrun\\fR. Another command has 1 for what it could not do, and 2\n"
-      "where nothing was done.\n";
+      ".PP\nThese are the exit codes of \\fBrun\\fR. Other commands exit with 1 if a part failed, "
+      "and\n"
+      "with 2 if nothing was done.\n";
   text += list_of("ENVIRONMENT", kVariables) + list_of("FILES", kFiles) + examples();
   text += ".SH SEE ALSO\n.BR tmux (1),\n.BR nohup (1),\n.BR sqlite3 (1)\n";
   return text;

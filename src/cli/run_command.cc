@@ -112,8 +112,12 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
 /// What a resumed run tells first.
 std::vector<std::string> notes_on_resume(const RunOptions& options, int finished, std::size_t tasks,
                                          std::vector<std::string> changes) {
-  std::vector<std::string> notes{
-      fmt::format("resumed: {} of {} tasks have finished and are kept", finished, tasks)};
+  std::string kept = "resumed: no task had finished";
+  if (finished > 0) {
+    kept = fmt::format("resumed: {} of {} task{} finished before, and will not run again", finished,
+                       tasks, tasks == 1 ? "" : "s");
+  }
+  std::vector<std::string> notes{std::move(kept)};
   if (!options.taken_over.empty()) {
     notes.push_back(fmt::format("as in the last execution: {}", options.taken_over));
   }

@@ -131,7 +131,7 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
     facts.push_back(fmt::format("needs {}", job.plan().groups[need.value].shown()));
   }
   for (const model::GroupIndex need : group.needs_by_task) {
-    facts.push_back(fmt::format("each task needs those of its cell in {}",
+    facts.push_back(fmt::format("each task needs the tasks of {} with its matrix values",
                                 job.plan().groups[need.value].shown()));
   }
   if (group.parallel_max > 0)

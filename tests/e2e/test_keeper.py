@@ -207,7 +207,7 @@ groups:
         would = self.trainyard("run", "--resume", "runs/job", "--dry-run")
         self.assertEqual(would.returncode, 0, would.stderr)
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
-        self.assertIn("resumed: 1 of 4 tasks have finished and are kept", resumed.stderr)
+        self.assertIn("resumed: 1 of 4 tasks finished before, and will not run again", resumed.stderr)
         self.assertIn("4 tasks ended after trainyard had died; their outcomes are recorded", resumed.stderr)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({task: (row["word"], row["attempt"]) for task, row in rows.items()},

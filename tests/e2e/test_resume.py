@@ -54,7 +54,7 @@ groups:
         self.until_file("runs/job/g/long/stdout.2.log")
         self.open_gate()
         _, errors = self.end_of(again, expect=0)
-        self.assertIn("1 of 3 tasks have finished and are kept", errors)
+        self.assertIn("1 of 3 tasks finished before, and will not run again", errors)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({id: (row["word"], row["attempt"]) for id, row in rows.items()},
                          {"good": ("FINISHED", 1), "bad": ("FINISHED", 2), "long": ("FINISHED", 2)})
@@ -66,7 +66,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.job("name: job\ngroups: [{name: g, tasks: [{id: b, command: ['true']}, {id: c, command: ['true']}]}]")
         would = self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout
-        self.assertIn("resumed: 0 of 2 tasks have finished and are kept\n", would)
+        self.assertIn("resumed: no task had finished\n", would)
         self.assertIn("task 'g/c' is new\n", would)
         self.assertIn("  task b\n    attempt      2\n", would)
         self.assertIn("/g/b/stdout.2.log\n", would)
@@ -154,7 +154,7 @@ groups:
         moved = f"the run was copied or moved here from '{there}/runs/m': its"
         # By the job file of the copy, which is another one than the journal names, and by the run.
         would = self.trainyard("run", "m.yaml", "--resume", "--dry-run", expect=0, cwd=copy).stdout
-        self.assertIn("resumed: 1 of 2 tasks have finished and are kept\n", would)
+        self.assertIn("resumed: 1 of 2 tasks finished before, and will not run again\n", would)
         done = self.trainyard("retry", "copy/runs/m", expect=0)
         self.assertIn(f"{moved} job file is '{here}/m.yaml' now\n", done.stderr)
         self.assertIn(f"{moved} configuration file is '{here}/trainyard.yaml' now\n", done.stderr)

@@ -190,7 +190,7 @@ groups:
         self.until("the gate's reader", lambda: self.words().get("train (2)/b") == "RUNNING")
         self.open_gate()
         _, told = self.end_of(again, expect=0)
-        self.assertIn("resumed: 1 of 3 tasks have finished and are kept", told)
+        self.assertIn("resumed: 1 of 3 tasks finished before, and will not run again", told)
         self.assertEqual(self.words(), {"train/a": "FINISHED", "train (2)/a": "FINISHED", "train (2)/b": "FINISHED"})
         self.assertFalse(said.exists(), "what has finished is kept")
 
