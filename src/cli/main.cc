@@ -144,12 +144,11 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
   clean->group(command_groups::kChange);
   clean->add_option("run", words.runs, "Runs, as in 'status' (default: those --older selects)")
       ->type_name(value_kinds::kRun);
-  constexpr const char* kSelection = "Selection";
   clean->add_option("--older", words.older, "Select runs that ended at least this long ago: 30d")
-      ->group(kSelection)
+      ->group(option_groups::kSelection)
       ->type_name(value_kinds::kTime);
   clean->add_option("--keep", words.keep, "Keep these files, besides journals and reports")
-      ->group(kSelection)
+      ->group(option_groups::kSelection)
       ->type_name("results|logs")
       ->delimiter(',')
       ->expected(1)

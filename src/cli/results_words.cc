@@ -93,6 +93,9 @@ std::vector<const char*> ResultsWords::with_joined_sort(const std::vector<const 
 
 std::optional<ExitCode> ResultsWords::run() {
   if (!results_->parsed()) return std::nullopt;
+  if (results_->count("--sort") > 0 && options_.sort.empty()) {
+    return fail("--sort needs a column: --sort -acc sorts by 'acc', largest first");
+  }
   if (results_->count("--pivot") > 0 && options_.pivot.size() != 2) {
     return fail("--pivot needs two keys, for rows and columns: --pivot lr,batch");
   }

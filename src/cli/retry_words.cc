@@ -19,8 +19,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
                 "Tasks or run (default: failed tasks, if ./runs has one run)");
-  const auto in_selection = [](CLI::Option* option) { option->group("Selection"); };
-  in_selection(retry_->get_option("--run-dir"));
+  const auto in_selection = [](CLI::Option* option) { option->group(option_groups::kSelection); };
   CLI::Option* const changed = retry_->add_flag(
       "--changed", options_.changed, "Retry only tasks that were edited, also finished ones");
   in_selection(changed);

@@ -469,6 +469,9 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
     if (!good) return fail(good.error());
   }
   if (!ground) return fail(ground.error());
+  if (!options->allocations.empty() && !asks_slurm(ground->configuration)) {
+    return fail("--allocations has no effect: the run requests no Slurm nodes (--slurm does)");
+  }
   grounds->keeper.set_silence_max(
       ground->configuration.period(settings::kKeeperSilence, grounds->keeper.silence_max()));
   Result<RunMachines> machines =

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 
@@ -32,6 +33,7 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
                    const std::string& help) {
   command.add_option(kWords, words, help)->type_name(value_kinds::kTasks);
   command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
+      ->group(option_groups::kSelection)
       ->type_name(value_kinds::kRun)
       ->check(why_no_run_name);
 }

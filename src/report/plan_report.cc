@@ -173,7 +173,7 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
     }
     for (const DeviceUse& use : device_uses(plan, played, kind)) {
       text += fmt::format(
-          "  {}{:<8} in use {:>3} % of the time; tasks reserve {:>3} % of {} on average\n",
+          "  {}{:<8} with tasks {:>3} % of the time; {:>3} % of {} reserved on average\n",
           one ? "" : "  ", use.name, percent(use.busy), percent(use.filled), reservable(use.name));
     }
   }
@@ -193,10 +193,11 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
   }
   const int all = static_cast<int>(played.run.tasks.size());
   const int done = finished(played.run);
-  std::string text = fmt::format(
-      "{}: {} in {}\n", played.machine,
-      done == all ? counted(all, "task") : fmt::format("{} of {}", done, counted(all, "task")),
-      took_text(played));
+  std::string text =
+      fmt::format("{}: {} in {}\n", played.machine,
+                  done == all ? counted(all, "task")
+                              : fmt::format("{} of {} finish", done, counted(all, "task")),
+                  took_text(played));
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  time in which tasks waited, by reason:\n";
@@ -207,17 +208,19 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
 }
 
 std::string comparison(const PlanView& view) {
+  int width = 0;
+  for (const PlannedRun& played : view.runs) width = std::max(width, columns_of(played.machine));
   std::optional<Duration> first;
   std::string text;
   for (const PlannedRun& played : view.runs) {
     if (!played.why_not.empty()) {
-      text += fmt::format("  {:<24} cannot run it\n", played.machine);
+      text += fmt::format("  {}  cannot run it\n", pad_right(played.machine, width));
       continue;
     }
     const Duration took = played.run.ended - Instant{};
-    text += fmt::format("  {:<24} {:>12}", played.machine, to_text(took));
+    text += fmt::format("  {}  {:>8}", pad_right(played.machine, width), to_text(took));
     if (first && took > Duration{0}) {
-      text += fmt::format("  {:.2f} x as fast", seconds(*first) / seconds(took));
+      text += fmt::format("  {:.2f} x the speed of the first", seconds(*first) / seconds(took));
     }
     if (!first) first = took;
     text += '\n';
@@ -468,7 +471,7 @@ std::string plan_html(const PlanView& view) {
       continue;
     }
     body += timeline(view, played);
-    body += "<table><tr><th>device</th><th>in use</th><th>reserved on average</th></tr>\n";
+    body += "<table><tr><th>device</th><th>with tasks</th><th>reserved on average</th></tr>\n";
     for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
       const std::string of =
           count_machines(played) == 1 ? "" : escaped(played.kinds[kind].text) + ": ";

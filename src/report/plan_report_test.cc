@@ -60,9 +60,9 @@ TEST(PlanReport, NamesTheMachineThatCannotRunIt) {
   EXPECT_THAT(text, HasSubstr("sweep\n1x4GB: cannot run it: a task can never run here: too large\n"
                               "1x8GB: 3 tasks in 2:00\n"));
   EXPECT_THAT(text, HasSubstr("compared:\n"
-                              "  1x4GB                    cannot run it\n"
-                              "  1x8GB                            2:00\n"
-                              "  1x8GB                            2:00  1.00 x as fast\n"));
+                              "  1x4GB  cannot run it\n"
+                              "  1x8GB      2:00\n"
+                              "  1x8GB      2:00  1.00 x the speed of the first\n"));
   EXPECT_THAT(plan_json(played.view), HasSubstr("\"why_not\": \"a task can never run here"));
   EXPECT_THAT(plan_html(played.view), HasSubstr("<h2>1x4GB: cannot run it</h2>"));
 }
@@ -73,12 +73,12 @@ TEST(PlanReport, CallsLittleNotNothing) {
   EXPECT_THAT(
       plan_text(played.view),
       HasSubstr(
-          "  memory   in use 100 % of the time; tasks reserve  <1 % of the memory on average\n"));
+          "  memory   with tasks 100 % of the time;  <1 % of the memory reserved on average\n"));
   played.plan.shapes.front().terms.request.memory = Bytes{0};
   EXPECT_THAT(
       plan_text(played.view),
       HasSubstr(
-          "  memory   in use   0 % of the time; tasks reserve   0 % of the memory on average\n"));
+          "  memory   with tasks   0 % of the time;   0 % of the memory reserved on average\n"));
 }
 
 TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
@@ -86,9 +86,9 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
   EXPECT_EQ(plan_text(played.view),
             "sweep\n"
             "1x8GB: 3 tasks in 2:00\n"
-            "  GPU 0    in use 100 % of the time; tasks reserve  75 % of its memory on average\n"
-            "  CPUs     in use 100 % of the time; tasks reserve  38 % of the CPUs on average\n"
-            "  memory   in use 100 % of the time; tasks reserve  15 % of the memory on average\n"
+            "  GPU 0    with tasks 100 % of the time;  75 % of its memory reserved on average\n"
+            "  CPUs     with tasks 100 % of the time;  38 % of the CPUs reserved on average\n"
+            "  memory   with tasks 100 % of the time;  15 % of the memory reserved on average\n"
             "  time in which tasks waited, by reason:\n"
             "    1:00: needs 4 GB on its GPU\n");
 }
@@ -132,11 +132,14 @@ TEST(PlanReport, ComparesMachines) {
   faster.machine = "2x8GB";
   faster.run.ended = Instant{kMinute};
   played.view.runs.push_back(faster);
-  EXPECT_THAT(plan_text(played.view),
-              HasSubstr("compared:\n"
-                        "  1x8GB                            2:00\n"
-                        "  2x8GB                            1:00  2.00 x as "
-                        "fast\n"));
+  faster.machine = "2x8GB, 64GB of memory, 8 CPUs";
+  played.view.runs.push_back(faster);
+  EXPECT_THAT(
+      plan_text(played.view),
+      HasSubstr("compared:\n"
+                "  1x8GB                              2:00\n"
+                "  2x8GB                              1:00  2.00 x the speed of the first\n"
+                "  2x8GB, 64GB of memory, 8 CPUs      1:00  2.00 x the speed of the first\n"));
 }
 
 TEST(PlanReport, IsJsonForProgramsAndAPageForPeople) {
@@ -189,13 +192,13 @@ TEST(PlanReport, TellsEachKindOfSeveralMachines) {
   const std::string text = plan_text(of_three_machines(plan));
   EXPECT_THAT(text, HasSubstr("2x(1x8GB)+1x(4 CPUs): 5 tasks in 2:00\n"
                               "  2x(1x8GB): tasks ran on 2 of 2 machines\n"
-                              "    GPUs     in use 100 % of the time; tasks reserve 100 % of their "
-                              "memory on average\n"));
+                              "    GPUs     with tasks 100 % of the time; 100 % of their "
+                              "memory reserved on average\n"));
   EXPECT_THAT(
       text,
       HasSubstr(
           "  1x(4 CPUs): tasks ran on 1 of 1 machine\n"
-          "    CPUs     in use  50 % of the time; tasks reserve  50 % of the CPUs on average\n"));
+          "    CPUs     with tasks  50 % of the time;  50 % of the CPUs reserved on average\n"));
 }
 
 TEST(PlanReport, SaysOnWhichMachineEachTaskIs) {

@@ -28,9 +28,9 @@ class Plan(YardTest):
         self.job(SWEEP)
         text = self.plan("--gpus", "1x24GB", "2x24GB", "--memory", "64GB", "--cpus", "8", expect=0).stdout
         self.assertIn("1x24GB, 64GB of memory, 8 CPUs: 5 tasks in 21:00, or 41:00 if tasks that share a GPU slow each other down\n", text)
-        self.assertIn("GPU 0    in use  95 % of the time", text)
+        self.assertIn("GPU 0    with tasks  95 % of the time", text)
         self.assertIn("10:00: needs 10 GB on its GPU", text)
-        self.assertRegex(text, r"compared:\n.* 21:00\n.* 11:00  1\.91 x as fast\n")
+        self.assertRegex(text, r"compared:\n.* 21:00\n.* 11:00  1\.91 x the speed of the first\n")
         text = self.plan("--gpus", "1x24GB", "--memory", "64GB", "--cpus", "1", expect=0).stdout
         self.assertIn("1x24GB, 64GB of memory, 1 CPU: 5 tasks in", text)
         said = json.loads(self.plan("--gpus", "2x24GB", "--json", expect=0).stdout)["runs"][0]
@@ -41,9 +41,9 @@ class Plan(YardTest):
     def test_a_run_is_played_through_on_several_machines(self):
         self.job(SWEEP)
         text = self.plan("--machines", "2x(1x12GB, 8 CPUs, 64GB)", "1x(1x12GB, 8 CPUs, 64GB)+1x(1 CPU, 16GB)", expect=0).stdout
-        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21:00\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     in use", text)
+        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21:00\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     with tasks", text)
         self.assertIn("  1x(1 CPU, 16GB): tasks ran on 0 of 1 machine\n", text)
-        self.assertRegex(text, r"compared:\n.* 21:00\n.* 41:00  0\.51 x as fast\n")
+        self.assertRegex(text, r"compared:\n.* 21:00\n.* 41:00  0\.51 x the speed of the first\n")
         said = json.loads(self.plan("--machines", "2x(1x12GB)", "--json", expect=0).stdout)["runs"][0]
         self.assertEqual([task["machine"] for task in said["tasks"][:4]], [0, 1, 0, 1])
         self.assertEqual((said["kinds"][0]["kind"], said["kinds"][0]["used"]), ("2x(1x12GB)", 2))

@@ -359,6 +359,12 @@ groups:
         self.assertIn("Examples:", self.trainyard("run", "--help", expect=0).stdout)
         self.assertIn("trainyard 0", self.trainyard("--version", expect=0).stdout)
 
+    def test_refuses_an_option_without_effect(self):
+        self.job(SMALL)
+        self.assertEqual(self.trainyard("run", "job.yaml", "--allocations", "2", expect=2).stderr,
+                         "trainyard: --allocations has no effect: the run requests no Slurm nodes (--slurm does)\n")
+        self.assertFalse((self.directory / "runs").exists())
+
 
 class Configuration(YardTest):
     def test_keeps_a_password_out_of_everything_that_is_shown(self):
