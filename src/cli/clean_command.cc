@@ -195,10 +195,16 @@ void CleanReport::add_text(const OldRun& run, const run::Cleaned& cleaned) {
   const std::string_view rest =
       options_.keeps_some() || cleaned.is_gone || options_.only_look || !cleaned.failed.empty()
           ? ""
-          : "; what lies there besides stays";
+          : "; other files there stay";
+  const std::string what =
+      fmt::format("{}, ended {} ago", name_of_run(run.directory), to_text(age));
+  if (cleaned.bytes == Bytes{} && !cleaned.is_gone && cleaned.failed.empty()) {
+    text_ += fmt::format("nothing to delete in {}\n", what);
+    return;
+  }
   text_ +=
-      fmt::format("{} {}, ended {} ago: {}{}\n", options_.only_look ? "would delete" : "deleted",
-                  name_of_run(run.directory), to_text(age), to_text(cleaned.bytes), rest);
+      fmt::format("{} {}{}: {}{}\n", options_.only_look ? "would delete" : "deleted",
+                  options_.keeps_some() ? "files of " : "", what, to_text(cleaned.bytes), rest);
 }
 
 ExitCode CleanReport::finish() {
@@ -213,7 +219,7 @@ ExitCode CleanReport::finish() {
     text_ = "no run is that old\n";
   } else {
     text_ += fmt::format("{}, {}{}\n", report::counted(runs_, "run"), to_text(bytes_),
-                         options_.keeps_some() ? ", without what is kept" : "");
+                         options_.keeps_some() ? ", not counting the kept files" : "");
   }
   const ExitCode answered = answer(text_);
   return failed_ ? ExitCode::TaskFailed : answered;

@@ -43,7 +43,6 @@ TEST(JobMistakes, NameTheNearestKey) {
       ElementsAre(
           "sweep.yaml:4:5: group 'train': unknown key 'max-paralel' (did you mean 'max-parallel'?)",
           "sweep.yaml:6:9: group 'train': task 1: unknown key 'comand' (did you mean 'command'?)",
-          "sweep.yaml:6:9: group 'train': task 1: has no 'command'",
           "sweep.yaml:7:35: group 'train': task 'x': unknown key 'memry' (did you mean 'memory'?)",
           "sweep.yaml:8:1: unknown key 'run_dir' (did you mean 'run-dir'?)",
           "sweep.yaml:9:1: unknown key 'colour'"));

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "base/result.h"
 #include "job/inherited_matrix.h"
 #include "job/job_spec.h"
@@ -219,10 +220,18 @@ class GroupReader {
     task.wants = read_wants(to, node);
     if (const text::YamlNode* command = node.find("command")) {
       read_command(to, *command, task);
-    } else {
+    } else if (!has_misspelt_command(node)) {
       to.complain(node, "has no 'command'");
     }
     return task;
+  }
+
+  /// Whether an unknown key means 'command': it is a mistake already.
+  static bool has_misspelt_command(const text::YamlNode& node) {
+    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      if (nearest(node.items[i]->text, keys_of_task()) == "command") return true;
+    }
+    return false;
   }
 
   /// The id is part of {task_id} and {task_dir}, so it cannot use them.

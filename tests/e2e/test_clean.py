@@ -69,6 +69,8 @@ class Clean(YardTest):
         done = json.loads(self.clean("--older", "30d", "--keep", "results", "--json").stdout)
         self.assertEqual(there(), kept("result.1.json", "result.json"))
         self.assertEqual([row["is_gone"] for row in done["runs"]], [False])
+        self.assertRegex(self.clean("--older", "30d", "--keep", "results").stdout,
+                         r"^nothing to delete in run 1 \('runs/job'\), ended 40d .* ago\n1 run, 0 B, not counting the kept files\n$")
         rows = json.loads(self.trainyard("results", "runs/job", "--json", expect=0).stdout)["rows"]
         self.assertEqual([row["acc"] for row in rows], [0.9] * 3)
         # What is left is a run as before, and goes on as one.
@@ -123,7 +125,7 @@ class Clean(YardTest):
         outside = self.write("outside/precious", "mine")
         self.trainyard("run", "job.yaml", "--run-dir", ".", expect=0)
         (self.directory / "g/a/link").symlink_to(outside.parent)
-        self.assertIn("what lies there besides stays", self.clean(".").stdout)
+        self.assertIn("other files there stay", self.clean(".").stdout)
         self.assertEqual([name for name in self.files(".") if not name.startswith(".")],
                          sorted(["g/mine.py", "job.yaml", "journal.md", "outside/precious", "reports/mine.html", "task.sh",
                                  "trainyard.yaml"]))
