@@ -19,6 +19,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
@@ -42,7 +43,14 @@ namespace {
 
 /// The job file that is meant, as people name it.
 Result<std::string> job_file_of(const LearnedOptions& options) {
-  if (!options.job_file.empty()) return options.job_file;
+  std::error_code ignored;
+  if (!options.job_file.empty()) {
+    const bool is_run = !std::filesystem::exists(options.job_file, ignored) &&
+                        !known_runs(options.job_file).empty();
+    if (!is_run) return options.job_file;
+    return std::unexpected(
+        Error{fmt::format("'{}' is a run: name the job file of the run", options.job_file)});
+  }
   const Result<std::string> run = find_run({});
   if (!run) return std::unexpected(run.error());
   Result<journal::JournalReader> reader = open_run(*run);

@@ -1,10 +1,17 @@
 #include "cli/learned_words.h"
 
+#include <array>
+#include <filesystem>
 #include <optional>
+#include <string_view>
+#include <system_error>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
@@ -75,6 +82,15 @@ LearnedWords::LearnedWords(CLI::App& app) {
 }
 
 std::optional<ExitCode> LearnedWords::run() {
+  // A command that is typed wrong is a job file to CLI11.
+  constexpr std::array<std::string_view, 3> kCommands{"show", "write", "forget"};
+  std::error_code ignored;
+  const bool is_file = std::filesystem::exists(options_.job_file, ignored);
+  const auto meant = is_file ? std::nullopt : nearest(options_.job_file, kCommands);
+  if (learned_->parsed() && meant && learned_->get_subcommands().empty()) {
+    return fail(
+        fmt::format("unknown command '{}' (did you mean '{}'?)", options_.job_file, *meant));
+  }
   if (write_->parsed()) return learned_write_command(options_);
   if (forget_->parsed()) return learned_forget_command(options_);
   if (learned_->parsed()) return learned_show_command(options_);

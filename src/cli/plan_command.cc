@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@
 #include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
+#include "job/program_as_job.h"
 #include "model/event.h"
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
@@ -417,6 +419,12 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
+  std::error_code ignored;
+  if (!job::is_named_as_job(options.job_file) &&
+      !std::filesystem::exists(options.job_file, ignored)) {
+    return fail(fmt::format("'{}' not found; 'trainyard plan' takes a job file, not a command",
+                            options.job_file));
+  }
   const Result<job::LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings);
   if (!load) return fail(load.error());

@@ -125,11 +125,10 @@ std::string wrong_with_run(const RunOptions& options) {
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(options.job_file, ignored)) {
-    return fmt::format("'{}' is a directory, not a job file; {}", options.job_file,
-                       find_run(options.job_file)
-                           ? fmt::format("'trainyard run --resume {}' continues the run in it",
-                                         text::shell_word(options.job_file))
-                           : std::string("name the job file in it"));
+    if (!find_run(options.job_file)) return directory_as_job_file(options.job_file);
+    return fmt::format(
+        "'{}' is a directory, not a job file; 'trainyard run --resume {}' continues the run in it",
+        options.job_file, text::shell_word(options.job_file));
   }
   if (!options.only.empty() && options.resumes) {
     return "--only cannot be combined with --resume; to run tasks of a run that has started, use "

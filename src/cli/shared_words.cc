@@ -165,6 +165,10 @@ std::string why_no_job_file(const std::string& typed) {
   return typed.empty() ? "'' is not a job file" : "";
 }
 
+std::string directory_as_job_file(const std::string& typed) {
+  return fmt::format("'{}' is a directory, not a job file; name the job file in it", typed);
+}
+
 void add_command_words(CLI::App& command, CommandWords& words) {
   const bool is_topic = command.get_name() == kTaskOptionsTopic;
   const auto add = [&](const std::string& name, auto& into, const FlagWords& flag) {

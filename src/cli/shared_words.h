@@ -27,6 +27,9 @@ std::string why_no_run_name(const std::string& typed);
 /// The same of a word that names a job file.
 std::string why_no_job_file(const std::string& typed);
 
+/// What is wrong with a directory that was typed as a job file.
+std::string directory_as_job_file(const std::string& typed);
+
 /// Keys of the task of a command on the command line, its matrix, its name: all but the command.
 void add_command_words(CLI::App& command, CommandWords& words);
 /// The topic of `trainyard help task-options`.

@@ -1,7 +1,9 @@
 #include "cli/submit_words.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,10 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   if (options.job_file.empty() && !options.words.is_command()) {
     return "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
            "-- python train.py'";
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_directory(options.job_file, ignored)) {
+    return directory_as_job_file(options.job_file);
   }
   if (!options.run_directory.empty() && !options.needs.empty()) {
     return "--needs cannot be used when adding to a run; use 'needs' in the job file";

@@ -47,8 +47,8 @@ TEST(SettingsOfAJob, AreNotKeysOfTasks) {
                           "'--memory' with a command, or 'memory' in a job file",
                           "--set task.memory=4GB: 'memory' is a key of tasks, not a setting; use "
                           "'--memory' with a command, or 'memory' in a job file",
-                          "--set memry=4GB: unknown key 'memry'",
-                          "--set command=x: unknown key 'command'"));
+                          "--set memry=4GB: unknown key 'memry'; 'trainyard config show' lists the settings",
+                          "--set command=x: unknown key 'command'; 'trainyard config show' lists the settings"));
 }
 
 TEST(SettingsOfAJob, SayWhereItRuns) {

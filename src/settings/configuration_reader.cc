@@ -87,7 +87,7 @@ std::string unknown_key(std::string_view key) {
       return fmt::format("unknown key '{}' (did you mean '{}'?)", key, info.key);
     }
   }
-  return fmt::format("unknown key '{}'", key);
+  return fmt::format("unknown key '{}'; 'trainyard config show' lists the settings", key);
 }
 
 /// As it is kept over what a layer before has said.

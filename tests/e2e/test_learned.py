@@ -220,6 +220,7 @@ groups:
 
     def test_tells_who_mistypes_what_was_meant(self):
         for words, told in ((["wirte", "job.yaml"], "unknown command 'wirte' (did you mean 'write'?)"),
+                            (["wrte"], "unknown command 'wrte' (did you mean 'write'?)"),
                             (["job.yaml", "--jsn"], "unknown option '--jsn' (did you mean '--json'?)"),
                             (["nowhere.yaml"], "nowhere.yaml: file not found"),
                             ([], "no run found under ./runs")):

@@ -320,6 +320,8 @@ groups:
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
         for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
+                              (["plan", "--", "true"], "'true' not found; 'trainyard plan' takes a job file, not a command\n"),
+                              (["submit", "."], "'.' is a directory, not a job file; name the job file in it\n"),
                               (["plan", ""], "'' is not a job file"), (["learned", ""], "'' is not a job file"),
                               (["run", "--name", "", "--", "true"], "--name: '' is not a valid name"),
                               (["version"], "unknown command 'version' (did you mean '--version'?)"),
