@@ -6,13 +6,16 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/result.h"
 #include "cli/console.h"
@@ -47,9 +50,35 @@ std::optional<std::string> run_here_with(const std::string& task) {
   return std::nullopt;
 }
 
-/// What somebody typed that means no task of a run.
+/// For "lr=0.2,seed=1" the values of the first matrix key that has no such value: "; the values of
+/// lr are 0.1, 1". Empty when there is none.
+std::string values_instead(const std::string& pattern, const std::vector<journal::TaskRow>& rows) {
+  constexpr std::size_t kShown = 8;
+  for (const auto part : std::views::split(pattern.substr(pattern.find('/') + 1), ',')) {
+    const std::string_view word(part.begin(), part.end());
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) return {};
+    std::vector<std::string> values;
+    for (const journal::TaskRow& row : rows) {
+      for (const auto& [key, value] : row.matrix) {
+        if (key != word.substr(0, equals)) continue;
+        if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+      }
+    }
+    if (values.empty() || std::ranges::find(values, word.substr(equals + 1)) != values.end()) {
+      continue;
+    }
+    const std::size_t more = values.size() - std::min(values.size(), kShown);
+    values.resize(values.size() - more);
+    return fmt::format("; the values of {} are {}{}", word.substr(0, equals),
+                       fmt::join(values, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+  return {};
+}
+
+/// What somebody typed that means no task of a run, which has these tasks.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
-                   const std::string& pattern) {
+                   const std::string& pattern, const std::vector<journal::TaskRow>& rows) {
   if (const std::optional<std::uint32_t> number = unknown_number_in(pattern)) {
     return no_run_of_number(*number);
   }
@@ -68,7 +97,9 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   } else {
     std::error_code ignored;
     text += fmt::format(" in '{}'", seen_from_here(selection.run));
-    if (std::filesystem::is_directory(pattern, ignored)) {
+    if (const std::string values = values_instead(pattern, rows); !values.empty()) {
+      text += values;
+    } else if (std::filesystem::is_directory(pattern, ignored)) {
       text += fmt::format(", and no run has started in the directory '{}'", pattern);
     } else {
       text += ", and no run has this name";
@@ -147,7 +178,7 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
   for (const journal::TaskRow& row : *rows) choice.look_at(all_names_of(row));
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
     if (meant.tasks.empty()) {
-      return std::unexpected(no_such_task(reader, selection, meant.text));
+      return std::unexpected(no_such_task(reader, selection, meant.text, *rows));
     }
     if (meant.by_name && meant.tasks.size() > 1 && same_name == SameName::Refuse) {
       return std::unexpected(several_of_name(meant.text, *rows, meant.tasks));

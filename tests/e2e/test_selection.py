@@ -158,7 +158,10 @@ class Selection(YardTest):
     def test_what_means_nothing_is_told_with_what_comes_near(self):
         self.run_sweep()
         (self.directory / "runs/refused").mkdir()
-        for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep', and no run has this name"),
+        for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep'; the values of lr are 1e-3, 0.1\n"),
+                            (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
+                            (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
+                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
