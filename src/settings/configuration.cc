@@ -33,15 +33,14 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "workdir",
      .kind = SettingKind::Path,
      .fallback = "auto",
-     .description = "Where runs go: run-dir is relative to it. A relative path starts at the file "
-                    "that says it.\nauto: the directory of the job file."},
+     .description = "Directory for runs; run-dir is relative to it. A relative path starts at the "
+                    "file that sets it.\nauto: the directory of the job file."},
     {.key = "yard.state",
      .kind = SettingKind::Path,
      .fallback = "auto",
      .description =
-         "Where your queue keeps what waits in it, on a disk of this machine; once set, it "
-         "is kept.\nauto: $XDG_STATE_HOME/trainyard/<host>, which may be no disk that "
-         "machines share."},
+         "Directory of your queue, on a disk of this machine; permanent once it is set.\nauto: "
+         "$XDG_STATE_HOME/trainyard/<host>, which must not be on a disk that machines share."},
     {.key = "gpu-priority.strategy",
      .kind = SettingKind::Strategy,
      .fallback = "BEST-FIT",
@@ -63,33 +62,30 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "limits.gpus",
      .kind = SettingKind::CountOrAuto,
      .fallback = "auto",
-     .description = "How many GPUs your runs on this machine may have together. auto: all."},
+     .description = "Number of GPUs that your runs on this machine may use together. auto: all."},
     {.key = "limits.hours",
      .kind = SettingKind::Hours,
      .fallback = "",
-     .description =
-         "The same at times of the week: 'Mon-Fri 08:00-19:00=2; Sat 10:00-12:00=1'. In a file "
-         "also as\nlimits: {\"Mon-Fri 08:00-19:00\": {gpus: 2}}."},
+     .description = "The same at times of the week: 'Mon-Fri 08:00-19:00=2; Sat 10:00-12:00=1'. In "
+                    "a file also\nlimits: {\"Mon-Fri 08:00-19:00\": {gpus: 2}}."},
     {.key = "limits.log",
      .kind = SettingKind::LogSize,
      .fallback = "10GB",
-     .description =
-         "How much of the disk one log of a task may take. Of a longer one the beginning "
-         "(an eighth of it)\nand the end (a half) are kept. none: any amount."},
+     .description = "Maximum size of a log of a task. Of a larger log, the beginning (an eighth of "
+                    "this size) and the\nend (a half) are kept. none: no limit."},
     {.key = "journal.record",
      .kind = SettingKind::Record,
      .fallback = "usual",
-     .description = "full: the journal keeps all that the scheduler hears, too, so that 'trainyard "
-                    "replay' can play the\nrun again, for a report of a bug. It grows with each "
-                    "second."},
+     .description =
+         "full: the journal also records every event of the scheduler. 'trainyard replay' replays "
+         "such a\nrun, for a bug report. The journal grows each second."},
     {.key = "machines",
      .kind = SettingKind::Machines,
      .fallback = "local",
-     .description =
-         "Where tasks run: hosts that ssh knows, as in 'lab1, me@lab2', 'local' for this "
-         "one, and 'slurm' for the\nnodes of the Slurm allocation; or a list, as in "
-         "[local, {ssh: lab1, cpus: 8, memory: 32GB, gpus: 0,\nsetup: . venv/bin/activate}]. "
-         "The first machine with room gets a task."},
+     .description = "Where tasks run: hosts that ssh knows ('lab1, me@lab2'), 'local' for this "
+                    "one, and 'slurm' for the\nnodes of the Slurm allocation; or a list, as in "
+                    "[local, {ssh: lab1, cpus: 8, memory: 32GB, gpus: 0,\nsetup: . "
+                    "venv/bin/activate}]. The first machine with room is assigned the task."},
     {.key = "agent.lease",
      .kind = SettingKind::Lease,
      .fallback = "60s",
@@ -99,35 +95,31 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "agent.ssh",
      .kind = SettingKind::Command,
      .fallback = "ssh",
-     .description = "The ssh that leads to other machines, with its options, as in 'ssh -F file'."},
+     .description = "The ssh command for other machines, with options: 'ssh -F file'."},
     {.key = "agent.program",
      .kind = SettingKind::Command,
      .fallback = "trainyard",
-     .description = "What starts trainyard there, as in '~/bin/trainyard'; the shell there reads "
-                    "it."},
+     .description = "The command that starts trainyard there, such as '~/bin/trainyard'. A shell "
+                    "there reads it."},
     {.key = "agent.copy",
      .kind = SettingKind::Flag,
      .fallback = "false",
      .description =
-         "Whether this program is brought there, into the cache of its user, and started "
-         "from there."},
+         "Copy this program to the other machine, into the user's cache, and start the copy."},
     {.key = "agent.local",
      .kind = SettingKind::Flag,
      .fallback = "false",
-     .description =
-         "Whether an agent looks after this machine, too: its tasks run on when the yard is "
-         "killed, and the run goes\non with them."},
+     .description = "Use an agent on this machine, too: its tasks keep running if trainyard is "
+                    "killed, and a resumed run\ncontinues with them."},
     {.key = "slurm.options",
      .kind = SettingKind::Text,
      .fallback = "",
-     .description =
-         "What Slurm is asked for where 'machines' names slurm and the run is in no "
-         "allocation: options of salloc,\nas in '--nodes=2 --time=8:00:00'. Empty: it is "
-         "not asked."},
+     .description = "Options of salloc for a run outside an allocation, if 'machines' names "
+                    "slurm:\n'--nodes=2 --time=8:00:00'. Empty: the run requests no nodes."},
     {.key = "slurm.allocations",
      .kind = SettingKind::Allocations,
      .fallback = "1",
-     .description = "How many allocations it is asked for at once."},
+     .description = "Number of concurrent Slurm allocations."},
     {.key = "utilization-limit.cpu",
      .kind = SettingKind::Share,
      .fallback = "0.8",
@@ -136,9 +128,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "utilization-limit.memory",
      .kind = SettingKind::Share,
      .fallback = "1.0",
-     .description =
-         "How much of the machine's memory may be in use, as a share. remain-limit.memory "
-         "counts too:\nthe stricter of the two holds."},
+     .description = "Share of the machine's memory that may be in use. remain-limit.memory "
+                    "applies, too: the stricter\nlimit counts."},
     {.key = "utilization-limit.cuda-memory",
      .kind = SettingKind::Share,
      .fallback = "1.0",
@@ -146,13 +137,13 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "utilization-limit.gpu",
      .kind = SettingKind::Share,
      .fallback = "1.0",
-     .description = "How much of a GPU the tasks that share it may use together, as far as their\n"
-                    "gpu-utilization says it. One that is alone may use any part."},
+     .description = "Share of a GPU that its tasks may use together, as the sum of their "
+                    "gpu-utilization. A task that is\nalone on a GPU may use any share."},
     {.key = "remain-limit.memory",
      .kind = SettingKind::SizeOrAuto,
      .fallback = "auto",
-     .description = "How much memory stays free. auto: 4 GB or 10 % of the machine, whichever is "
-                    "less."},
+     .description =
+         "Memory that stays free. auto: 4 GB or 10 % of the machine, whichever is less."},
     {.key = "remain-limit.cuda-memory",
      .kind = SettingKind::SizeOrAuto,
      .fallback = "auto",
@@ -160,61 +151,59 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "task.directory-grouping",
      .kind = SettingKind::Flag,
      .fallback = "true",
-     .description = "A directory for each group, with the tasks' directories in it. false: all "
-                    "tasks' directories\nstraight in the run directory; ids must then differ over "
-                    "all groups."},
+     .description = "true: each group has a directory, with the directories of its tasks. false: "
+                    "all directories of tasks\nare in the run directory, and ids must be unique in "
+                    "the whole job."},
     {.key = "task.allow-duplicate-id",
      .kind = SettingKind::Flag,
      .fallback = "true",
-     .description = "Whether tasks of different groups may have the same id. Within a group they "
-                    "never may."},
+     .description = "Allow the same id in several groups. Within a group, ids are always unique."},
     {.key = "scheduler.default-memory",
      .kind = SettingKind::SizeOrAuto,
      .fallback = "auto",
      .description =
-         "The memory that is reserved for a task that says nothing about it. auto: for each of "
-         "its\nCPUs the machine's memory (less what stays free) divided by its CPUs, at most "
-         "2 GB."},
+         "Memory that is reserved for a task without 'memory'. auto: for each CPU of the task an "
+         "equal part of\nthe machine's memory (without what stays free), at most 2 GB."},
     {.key = "scheduler.default-cuda-memory",
      .kind = SettingKind::Size,
      .fallback = "2GB",
-     .description =
-         "What is reserved of its GPU for a task that names one (device: cuda:1) and says "
-         "neither how\nmuch of its memory it needs nor that it wants all of it; and what must be "
-         "free of a GPU that\nis given as a whole."},
+     .description = "GPU memory that is reserved for a task that names a GPU (device: cuda:1) "
+                    "without gpu-memory or\n'gpus'. Also the memory that must be free on a GPU "
+                    "that is assigned whole."},
     {.key = "scheduler.auto-adjust",
      .kind = SettingKind::Flag,
      .fallback = "true",
      .description =
-         "Learn from what tasks take what the next ones of their kind need, in this run and "
-         "from run to\nrun. A number in the job file is never made smaller by that."},
+         "Learn from the memory and the time of tasks what the next tasks of their kind need, in "
+         "this run\nand in later runs. Numbers in the job file are only raised."},
     {.key = "scheduler.max-waiting",
      .kind = SettingKind::Count,
      .fallback = "0",
-     .description =
-         "How many two-phase tasks may be started and not train yet. 0: as many as the CPUs "
-         "could\ntrain at once, or 24 of those that want GPUs, which is the most in any case."},
+     .description = "Maximum number of two-phase tasks that have started and do not train yet. 0: "
+                    "only these limits, which\nalways apply: as many as the CPUs could train at "
+                    "once, and 24 tasks that need GPUs."},
     {.key = "scheduler.max-process",
      .kind = SettingKind::Count,
      .fallback = "0",
-     .description = "How many tasks may run at once. 0: as many as their CPUs and memory allow."},
+     .description =
+         "Maximum number of tasks that run at once. 0: as many as their CPUs and memory allow."},
     {.key = "scheduler.max-per-gpu",
      .kind = SettingKind::MaxPerGpu,
      .fallback = "0",
-     .description = "How many tasks may share a GPU. 0: as many as their memory allows. A task's "
-                    "own max-per-gpu\noverrides it."},
+     .description = "Maximum number of tasks that share a GPU. 0: as many as their memory allows. "
+                    "A task's own\nmax-per-gpu overrides it."},
     {.key = "scheduler.settle-time",
      .kind = SettingKind::Seconds,
      .fallback = "30",
-     .description = "Of tasks that share a GPU with little room left not two begin at once: how "
-                    "long the next one\nwaits at most for one that has begun to take its memory. "
-                    "0: it does not wait."},
+     .description =
+         "Maximum delay, in seconds, between two tasks that start on a GPU with little free "
+         "memory: the second\none waits until the first has allocated its memory. 0: no delay."},
     {.key = "scheduler.interval",
      .kind = SettingKind::Seconds,
      .fallback = "60",
-     .description = "Look at the machine at least this often, in seconds. It is looked at every "
-                    "second\nanyway; less than 1 makes it more often. Decisions follow events at "
-                    "once."},
+     .description =
+         "Sample the machine at least this often, in seconds. trainyard samples it every second "
+         "anyway; use a\nvalue below 1 for more. Decisions follow events at once."},
     {.key = "scheduler.load-nretry",
      .kind = SettingKind::Tries,
      .fallback = "3",
@@ -234,51 +223,50 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "smtp.enable",
      .kind = SettingKind::Flag,
      .fallback = "false",
-     .description = "Mail the report of each group when it has ended. It needs the server, the "
-                    "user and the receiver."},
+     .description = "Mail the report of each group when it has ended. Requires a server, a user "
+                    "and a receiver."},
     {.key = "smtp.server-host",
      .kind = SettingKind::Text,
      .fallback = "",
-     .description = "The mail server."},
+     .description = "Mail server."},
     {.key = "smtp.server-port",
      .kind = SettingKind::Port,
      .fallback = "25",
-     .description = "Its port: 587 is usual for users with a password, 465 for TLS."},
+     .description = "Port of the server: usually 587 for users with a password, 465 for TLS."},
     {.key = "smtp.security",
      .kind = SettingKind::MailSecurity,
      .fallback = "auto",
      .description =
-         "tls: encrypted from the start. starttls: encrypted before anything is said. none: in\n"
-         "clear, the password too. auto: tls on port 465; else starttls where there is a "
-         "password,\n"
-         "and without one as the server offers it, with any certificate."},
+         "tls: encrypted from the start. starttls: encrypted before any data is sent. none: "
+         "unencrypted, the\npassword too. auto: tls on port 465; otherwise starttls with a "
+         "password, and without a password what\nthe server offers, with any certificate."},
     {.key = "smtp.ca-file",
      .kind = SettingKind::Path,
      .fallback = "auto",
      .description =
-         "A file of certificates that vouch for the server. auto: those of the machine."},
+         "File with the certificates of the server's authority. auto: those of the machine."},
     {.key = "smtp.user",
      .kind = SettingKind::Text,
      .fallback = "",
-     .description = "Who the mail is from, and who logs in where there is a password."},
+     .description = "Sender of the mail, and the user for the login if there is a password."},
     {.key = "smtp.password",
      .kind = SettingKind::Secret,
      .fallback = "",
-     .description = "The user's password. Empty: nobody logs in."},
+     .description = "Password of the user. Empty: no login."},
     {.key = "smtp.receiver",
      .kind = SettingKind::Text,
      .fallback = "",
-     .description = "Who gets the mail; several with commas between them."},
+     .description = "Receivers of the mail, separated by commas."},
     {.key = "smtp.min-interval",
      .kind = SettingKind::Seconds,
      .fallback = "3600",
-     .description = "At least this many seconds between two mails: reports that come sooner go "
-                    "into the next\none, and what is left when the run ends is sent then."},
+     .description = "Minimum number of seconds between two mails. Earlier reports are added to the "
+                    "next mail; the rest is\nsent when the run ends."},
     {.key = "smtp.max-numbers",
      .kind = SettingKind::Count,
      .fallback = "10",
-     .description = "At most this many mails a run, of which the last one is kept for its end; 0: "
-                    "any number."},
+     .description =
+         "Maximum number of mails of a run; the last one is kept for its end. 0: no limit."},
 }};
 
 constexpr std::string_view kAuto = "auto";
