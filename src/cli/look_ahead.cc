@@ -116,9 +116,8 @@ std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::st
     if (batch.source.job_text.empty()) return added;
     // It was right when it was accepted: what it builds on is what its reader has to look at.
     for (text::Mistake& mistake : added.error()) {
-      mistake.message +=
-          fmt::format(" (submission {} as this run keeps it: has the job file lost what it needs?)",
-                      batch.number);
+      mistake.message += fmt::format(
+          " (submission {} of this run: restore what it needs in the job file)", batch.number);
     }
     return added;
   }

@@ -123,10 +123,10 @@ MachineCheck disk_check(const MachineQuestion& question, const wire::AgentSeen& 
   MachineCheck check{.name = "disk", .says = to_text(seen.disk_free) + " free"};
   if (seen.disk_free < question.disk_needed) {
     check.state = State::Bad;
-    check.says += fmt::format(", and one task asks for {}", to_text(question.disk_needed));
+    check.says += fmt::format(", a task needs {}", to_text(question.disk_needed));
   } else if (seen.disk_free < kDiskLeast) {
     check.state = State::Bad;
-    check.says += fmt::format(", and a run wants {} at least", to_text(kDiskLeast));
+    check.says += fmt::format(", a run needs at least {}", to_text(kDiskLeast));
   } else if (seen.disk_free < question.log_max) {
     check.state = State::Warning;
     check.says += fmt::format(", and one log may take {} (limits.log)", to_text(question.log_max));

@@ -175,7 +175,7 @@ std::optional<ExitCode> MachinesWords::run() const {
   Result<std::vector<run::RemoteMachine::Options>> ways = ways_to_machines(*ground);
   if (!ways) return fail(ways.error());
   if (asks_slurm(ground->configuration)) {
-    sys::write_standard_error("trainyard: slurm: nodes are asked for when a run begins\n");
+    sys::write_standard_error("trainyard: slurm: nodes are requested when a run starts\n");
   }
   const Result<std::vector<NotBrought>> not_brought = equip_machines(*ground);
   if (!not_brought) return fail(not_brought.error());

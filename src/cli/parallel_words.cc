@@ -205,7 +205,7 @@ std::string worker_line(const json& worker) {
 }
 
 std::string machine_line(const json& machine) {
-  return fmt::format("machine {}: workers {}, heard of {} ms ago, {} events queued\n",
+  return fmt::format("machine {}: workers {}, last message {} ms ago, {} events queued\n",
                      report::plain(machine.value("host", "")),
                      fmt::join(machine.value("nodes", std::vector<int>()), ", "),
                      machine.value("heard_ms", 0), machine.value("queued_events", 0U));
@@ -231,8 +231,8 @@ std::string origin_of(const json& run) {
 std::string table_of(const json& run) {
   if (!run.contains("parallel")) {
     return fmt::format(
-               "process {0}: a run that is suspended, as by Ctrl-Z, and cannot answer; 'kill -CONT "
-               "{0}' lets it go on\n",
+               "process {0}: suspended (Ctrl-Z), does not respond; 'kill -CONT {0}' "
+               "resumes it\n",
                run.value("process", 0)) +
            origin_of(run);
   }

@@ -224,7 +224,7 @@ ExitCode down_command(const DownOptions& options) {
   }
   const std::string_view word = options.now ? kNowWord : options.drain ? kLookWord : kDownWord;
   if (!sys::tell_fifo(files->words_path(), word)) {
-    return fail("your queue does not listen: is it suspended?", ExitCode::TaskFailed);
+    return fail("your queue does not respond; it may be suspended", ExitCode::TaskFailed);
   }
   if (options.drain && at_work > 0) {
     return answer(fmt::format("no more runs start; your queue goes down when {} {} ended\n",

@@ -357,7 +357,7 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
                                   .umask = submission->umask,
                                   .limits = submission->limits},
                                  run::run_log_path(directory));
-  if (!posted) note(fmt::format("run {}: too many notifications wait, nobody is notified", number));
+  if (!posted) note(fmt::format("run {}: not notified: too many notifications wait", number));
 }
 
 void QueueServer::write_ends() {

@@ -84,7 +84,7 @@ Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word) {
     if (!now) return std::unexpected(now.error());
     started = started || *now;
   }
-  return std::unexpected(Error{"your queue does not listen: is it suspended?"});
+  return std::unexpected(Error{"your queue does not respond; it may be suspended"});
 }
 
 }  // namespace trainyard::cli

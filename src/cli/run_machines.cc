@@ -291,10 +291,10 @@ Result<void> begin_on_machines(const RunMachines& machines, const job::Job& job)
   if (!machines.remotes) return {};
   for (std::size_t i = 0; job.code_copy() && i < machines.remotes->count(); ++i) {
     if (!machines.remotes->at(i).has_own_directories()) continue;
-    return std::unexpected(Error{
-        fmt::format("{}: the run works in a copy of the code (--snapshot), which is not there: it "
-                    "has a 'directory' of its own",
-                    machines.remotes->at(i).name())});
+    return std::unexpected(
+        Error{fmt::format("{}: --snapshot cannot be used with a machine that has a separate "
+                          "'directory'; the copy of the code is not there",
+                          machines.remotes->at(i).name())});
   }
   const Result<void> begun =
       machines.remotes->begin({.run_directory = job.paths().run_directory,

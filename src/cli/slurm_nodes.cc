@@ -62,7 +62,7 @@ Result<run::GrantedNodes> slurm_nodes() {
   Result<run::GrantedNodes> nodes = run::granted_nodes(shown->text.substr(0, end));
   if (nodes) return nodes;
   return std::unexpected(Error{
-      fmt::format("'scontrol show hostnames' names no node of {}", *sys::variable(kNodeList))});
+      fmt::format("'scontrol show hostnames' printed no node of {}", *sys::variable(kNodeList))});
 }
 
 /// Without a limit of its own, so that what the allocation has there is all its.
@@ -86,7 +86,7 @@ Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>&
     }
     if (option.find_first_of("\"'") == std::string::npos) continue;
     return std::unexpected(Error{fmt::format(
-        "slurm.options: they are split at spaces, and quotes mean nothing in them: {}", option)});
+        "slurm.options: {}: options are split at spaces, and cannot have quotes", option)});
   }
   std::vector<std::string> words{
       "/bin/sh", "-c", kAskAndHold, "sh", "--job-name=trainyard", "--kill-command=TERM"};

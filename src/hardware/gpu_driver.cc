@@ -97,7 +97,7 @@ Gpus::Gpus(const GpuSources& sources) {
           return model::is_called(gpu, name);
         });
       });
-      if (indices.empty()) list_.none_reason = "'machines' leaves none of them";
+      if (indices.empty()) list_.none_reason = "'machines' selects none of the GPUs";
     }
     for (const std::size_t index : indices) {
       sources_.push_back({.driver = driver, .index = index});

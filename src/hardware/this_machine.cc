@@ -23,12 +23,11 @@ void keep_to(const MachineLimits& limits, CapacityReading& reading) {
   if (limits.cpus && *limits.cpus < capacity.cpus) {
     capacity.cpus = *limits.cpus;
     reading.notes.push_back(
-        fmt::format("'machines' leaves {:.4g} of its CPUs", model::as_number(capacity.cpus)));
+        fmt::format("'machines': {:.4g} CPUs", model::as_number(capacity.cpus)));
   }
   if (limits.memory && *limits.memory < capacity.memory) {
     capacity.memory = *limits.memory;
-    reading.notes.push_back(
-        fmt::format("'machines' leaves {} of its memory", to_text(capacity.memory)));
+    reading.notes.push_back(fmt::format("'machines': {} of memory", to_text(capacity.memory)));
   }
 }
 

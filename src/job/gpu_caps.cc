@@ -101,7 +101,7 @@ void find_frameworks(const CapBasis& basis, Cappers& cappers) {
                                 "'{}' is a script that starts another program, as those "
                                 "of pyenv are",
                                 basis.program)
-                          : fmt::format("'{}' is no Python", basis.program);
+                          : fmt::format("'{}' is not a Python interpreter", basis.program);
     return;
   }
   const std::vector<std::string> packages = hardware::package_directories(*python, around);
@@ -111,7 +111,7 @@ void find_frameworks(const CapBasis& basis, Cappers& cappers) {
     }
   }
   if (cappers.found.empty() && cappers.why_not.empty()) {
-    cappers.why_not = fmt::format("there is neither torch nor JAX beside {}", *python);
+    cappers.why_not = fmt::format("{} has neither torch nor JAX", *python);
   }
 }
 

@@ -160,10 +160,9 @@ TEST_F(GpuCaps, AreForAnyProgramWhatMpsKeepsItTo) {
 
 TEST_F(GpuCaps, SayWhyThereAreNone) {
   install("");
-  EXPECT_EQ(cappers().why_not,
-            fmt::format("there is neither torch nor JAX beside {}/bin/python", directory()));
+  EXPECT_EQ(cappers().why_not, fmt::format("{}/bin/python has neither torch nor JAX", directory()));
   EXPECT_EQ(cappers({}, false, "").why_not, "which Python runs is up to its shell");
-  EXPECT_EQ(cappers({}, false, "uv").why_not, "'uv' is no Python");
+  EXPECT_EQ(cappers({}, false, "uv").why_not, "'uv' is not a Python interpreter");
   const std::string shim = directory() + "/bin/python3";
   std::ofstream(shim) << "#!/usr/bin/env bash\nexec pyenv exec \"$program\" \"$@\"\n";
   std::filesystem::permissions(shim, std::filesystem::perms::owner_all);

@@ -69,7 +69,7 @@ std::optional<std::string> cannot_see_gpus(const model::Capacity& capacity,
       capacity.gpus.size() == 1) {
     return std::nullopt;
   }
-  return "a two-phase task sees all GPUs, and a program cannot see a MIG slice beside others: set "
+  return "a two-phase task sees all GPUs, but a program can use only one MIG instance; set "
          "CUDA_VISIBLE_DEVICES to one of them";
 }
 

@@ -82,8 +82,7 @@ TEST(JobCommand, NeedsPlainValuesWhereBashEvaluatesThem) {
       of_task("id: '{n}', command: 'n={v}; echo $((n))'", "{n: [1, 2], v: ['x[$(id)]']}"),
       ElementsAre("sweep.yaml:5:26: group 'g': command: the value 'x[$(id)]' of '{v}' must be "
                   "plain (letters, digits and _.+-%/=,:@), as the command has arithmetic, which "
-                  "evaluates values; compute it in a script, which is given the value as an "
-                  "argument"))
+                  "evaluates values; compute it in a script that gets the value as an argument"))
       << "once for all combinations";
   EXPECT_THAT(of_task("id: a, command: '[[ {v} == a ]]'", "{v: ['a b']}"), SizeIs(1));
   EXPECT_THAT(of_task("id: a, env: {N: '{v}'}, command: '[[ $N == a ]]'", "{v: ['a b']}"),
@@ -98,8 +97,8 @@ TEST(JobCommand, TakesNoNameOfAVariableWhereBashEvaluatesValues) {
   EXPECT_THAT(of_task("id: a, env: {OTHER: x}, command: 'n={v}; ((n))'", "{v: [1+OTHER]}"),
               ElementsAre("sweep.yaml:5:39: group 'g': command: the value '1+OTHER' of '{v}' has "
                           "the name of a variable, 'OTHER', and the command has arithmetic, which "
-                          "evaluates values; compute it in a script, which is given the value as "
-                          "an argument"));
+                          "evaluates values; compute it in a script that gets the value as an "
+                          "argument"));
   EXPECT_THAT(of_task("id: a, command: 'n={v}; ((n))'", "{v: [TRAINYARD_V1]}"), SizeIs(1));
   EXPECT_THAT(of_task("id: a, command: 'n={v}; ((n))'", "{v: [OTHER]}"), IsEmpty());
 }

@@ -305,7 +305,7 @@ class GroupReader {
   static void check_text(const text::Complainer& to, const text::YamlNode& node,
                          const text::ShellTraits& traits) {
     if (::access(text::kBash, X_OK) != 0) {
-      to.complain(node, fmt::format("command: a text needs bash, and there is no program '{}'; "
+      to.complain(node, fmt::format("command: a text needs bash, and '{}' was not found; "
                                     "install bash, or write the command as a list, as in [sh, -c, "
                                     "'train \"$1\"', sh, \"{{lr}}\"]",
                                     text::kBash));

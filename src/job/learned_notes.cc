@@ -74,14 +74,14 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
   }
   if (learned.too_much.any) {
     notes.push_back(
-        fmt::format("group '{}': gpu-memory {}, as learned from {}, is more than a card here has: "
-                    "it is learned anew",
+        fmt::format("group '{}': gpu-memory {}, as learned from {}, is more than a GPU here has; "
+                    "trainyard learns it again",
                     group, learned.too_much.text(), to_text(learned.too_much.from, here_)));
   }
   if (learned.elsewhere && !learned.duration.any) {
     notes.push_back(
-        fmt::format("group '{}': how long its tasks took is known from {} alone, and not used here",
-                    group, to_text(*learned.elsewhere, here_)));
+        fmt::format("group '{}': durations are known only from {}, and are not used here", group,
+                    to_text(*learned.elsewhere, here_)));
   }
 }
 

@@ -357,14 +357,15 @@ TEST(Learned, OfAnotherMachineIsToldAndUsedWithCare) {
   EXPECT_EQ(terms(0).train_expected, Duration{0});
   EXPECT_EQ(terms(2).train_expected, Duration{60'000});
   const std::string from = "runs/lab1 of 2025-11-22 on lab1, NVIDIA H100";
-  EXPECT_THAT(job->notes(), ElementsAre("group 'fits': gpu-memory 4.4 GB, as learned from " + from,
-                                        "group 'fits': how long its tasks took is known from " +
-                                            from + " alone, and not used here",
-                                        "group 'known': memory 1.1 GB, as learned from " + from,
-                                        "group 'large': gpu-memory 44 GB, as learned from " + from +
-                                            ", is more than a card here has: it is learned anew",
-                                        "group 'large': how long its tasks took is known from " +
-                                            from + " alone, and not used here"));
+  EXPECT_THAT(
+      job->notes(),
+      ElementsAre(
+          "group 'fits': gpu-memory 4.4 GB, as learned from " + from,
+          "group 'fits': durations are known only from " + from + ", and are not used here",
+          "group 'known': memory 1.1 GB, as learned from " + from,
+          "group 'large': gpu-memory 44 GB, as learned from " + from +
+              ", is more than a GPU here has; trainyard learns it again",
+          "group 'large': durations are known only from " + from + ", and are not used here"));
   const Job::LearnedNumbers numbers = job->learned_numbers(model::TaskIndex{0});
   ASSERT_TRUE(numbers.gpu_memory);
   EXPECT_EQ(numbers.gpu_memory->value, mb(4400));

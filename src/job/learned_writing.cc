@@ -96,8 +96,8 @@ class Writer {
                         .message = fmt::format("group '{}': {}: {}", group.name, key, what)});
     };
     if (!said.fixed) {
-      writing_.refused.push_back(at_place(
-          fmt::format("'{}' has its value from the matrix: it is left to you", said.text)));
+      writing_.refused.push_back(
+          at_place(fmt::format("'{}' has its value from the matrix; edit it by hand", said.text)));
       return;
     }
     const std::optional<Standing> standing = read_standing(number.key, said.text);
@@ -113,7 +113,7 @@ class Writer {
     if (!alone) {
       edits_.pop_back();
       writing_.refused.push_back(
-          at_place("this is no plain value in one line that means this alone: it is left to you"));
+          at_place("this is not a plain value in one line for this key alone; edit it by hand"));
       return;
     }
     writing_.written.push_back(at_place(fmt::format("{} becomes {}", said.text, *to)));

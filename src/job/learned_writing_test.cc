@@ -216,10 +216,10 @@ TEST(LearnedWriting, RefusesWhatItCannotSayInOnePlace) {
   EXPECT_THAT(
       writing.refused,
       testing::UnorderedElementsAre(
-          "sweep.yaml:4:11: group 'g': memory: '{m}GB' has its value from the matrix: it is "
-          "left to you",
-          "sweep.yaml:5:15: group 'g': gpu-memory: this is no plain value in one line that "
-          "means this alone: it is left to you"));
+          "sweep.yaml:4:11: group 'g': memory: '{m}GB' has its value from the matrix; edit it by "
+          "hand",
+          "sweep.yaml:5:15: group 'g': gpu-memory: this is not a plain value in one line for "
+          "this key alone; edit it by hand"));
 }
 
 TEST(LearnedWriting, LeavesAValueThatIsMeantInSeveralPlaces) {
@@ -243,10 +243,10 @@ TEST(LearnedWriting, LeavesAValueThatIsMeantInSeveralPlaces) {
   for (const auto& [text, place] : {std::pair(groups, "4:11"), std::pair(tasks, "4:24")}) {
     const LearnedWriting writing = Known(text, learned).writing();
     EXPECT_EQ(writing.text, text);
-    EXPECT_THAT(writing.refused,
-                ElementsAre(fmt::format("sweep.yaml:{}: group 'g': memory: this is no plain value "
-                                        "in one line that means this alone: it is left to you",
-                                        place)));
+    EXPECT_THAT(writing.refused, ElementsAre(fmt::format(
+                                     "sweep.yaml:{}: group 'g': memory: this is not a plain value "
+                                     "in one line for this key alone; edit it by hand",
+                                     place)));
   }
 }
 

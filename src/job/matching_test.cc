@@ -176,8 +176,9 @@ TEST(NeedsValues, AreNoWordsWhereTheShellHasOthersByThen) {
     EXPECT_THAT(
         mistakes_of(after_train(
             fmt::format("{{name: eval, needs: [train], tasks: [{{command: '{}'}}]}}", command))),
-        ElementsAre(HasSubstr("group 'eval': '{needs.train.dirs}' is the shell's \"$@\", which is "
-                              "another one in a function and after 'set --' or 'shift'")));
+        ElementsAre(HasSubstr("group 'eval': '{needs.train.dirs}' is the shell's \"$@\", which "
+                              "differs in a function and after 'set --' or 'shift'; write the "
+                              "command into a script that gets the directories as arguments")));
   }
   EXPECT_EQ(mistakes_of(after_train("{name: eval, needs: [train], tasks: [{command: 'set -e; x "
                                     "{needs.train.dirs}'}]}")),

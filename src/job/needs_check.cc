@@ -60,9 +60,9 @@ class NeedsCheck {
           complain(task.command_place, group, "one list of directories is a command's \"$@\"");
         if (task.arguments.front().traits().changes_parameters) {
           complain(task.command_place, group,
-                   fmt::format("'{{{}}}' is the shell's \"$@\", which is another one in a function "
-                               "and after 'set --' or 'shift': write these into a script of their "
-                               "own, which is given the directories",
+                   fmt::format("'{{{}}}' is the shell's \"$@\", which differs in a function and "
+                               "after 'set --' or 'shift'; write the command into a script that "
+                               "gets the directories as arguments",
                                name_of(value)));
         }
         list = i;

@@ -140,15 +140,15 @@ class RepeatCheck {
       const bool of_one = value.kind != NeedsValue::Kind::Directories;
       if (stands != nullptr && of_one && count_tasks(*stands) != 1) {
         complain(initial.place,
-                 fmt::format("repeat: initial: '{{{}}}' is of one task, and group '{}', which "
-                             "stands for it in round 0, has {}",
+                 fmt::format("repeat: initial: '{{{}}}' is of one task, but group '{}', which "
+                             "replaces it in round 0, has {}",
                              name_of(value), initial.group, count_tasks(*stands)));
       }
       return;
     }
     const std::string name = name_of(value).substr(std::string_view("prev.").size());
     complain(task.command_place, group,
-             fmt::format("'{{{}}}' is nothing in round 0: say what it is then beside 'repeat', as "
+             fmt::format("'{{{}}}' has no value in round 0; set one next to 'repeat', as "
                          "in 'initial: {{{}: \"\"}}'",
                          name_of(value), name));
   }

@@ -79,8 +79,8 @@ TEST(RepeatMistakes, AreInWhatIsOfTheRoundBefore) {
                                     "group 'clients' has 3; '{prev.clients.dirs}' are the "
                                     "directories of all")));
   EXPECT_THAT(with("repeat: 3", "x {prev.server.result.acc}"),
-              ElementsAre(HasSubstr("'{prev.server.result.acc}' is nothing in round 0: say what it "
-                                    "is then beside 'repeat', as in 'initial: {server.result.acc: "
+              ElementsAre(HasSubstr("'{prev.server.result.acc}' has no value in round 0; set one "
+                                    "next to 'repeat', as in 'initial: {server.result.acc: "
                                     "\"\"}'")));
   EXPECT_THAT(mistakes_of("groups: [{name: g, tasks: [{command: 'x {prev.g.dir}'}]}]"),
               ElementsAre(HasSubstr("unknown placeholder '{prev.g.dir}'")));
@@ -101,8 +101,8 @@ TEST(RepeatMistakes, AreInWhatRound0Sees) {
                                     "round before it")))
       << "another one";
   EXPECT_THAT(initial("{server: init}"),
-              ElementsAre(HasSubstr("initial: '{prev.server.dir}' is of one task, and group "
-                                    "'init', which stands for it in round 0, has 2")));
+              ElementsAre(HasSubstr("initial: '{prev.server.dir}' is of one task, but group "
+                                    "'init', which replaces it in round 0, has 2")));
   EXPECT_THAT(initial("{server: ini}"),
               ElementsAre(HasSubstr("no group 'ini' before the repeat (did you mean 'init'?)")));
   EXPECT_THAT(initial("{sever.dir: a, server.dir: b}"),

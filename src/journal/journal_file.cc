@@ -188,9 +188,10 @@ Result<Database> open_for_reading(const std::string& path) {
   // there is no writer, and the file is whole unless a log lies beside it.
   std::error_code error;
   if (exists(path + "-wal") && fs::file_size(path + "-wal", error) > 0) {
-    return std::unexpected(std::move(ready.error())
-                               .in("the last turns lie in the -wal file beside the journal, which "
-                                   "can only be read in a directory that may be written"));
+    return std::unexpected(
+        std::move(ready.error())
+            .in("its newest rows are in the -wal file next to it, which can only "
+                "be read in a writable directory"));
   }
   Result<Database> unchanging = Database::open(path, Database::Access::ReadUnchanging);
   if (!unchanging || !expect_journal(*unchanging, path)) {

@@ -223,12 +223,11 @@ TEST(JournalFile, SaysWhyTheLastTurnsCannotBeReadThere) {
   });
   std::filesystem::remove(directory.journal() + "-shm");
   const ReadOnly read_only(directory);
-  EXPECT_EQ(
-      as_somebody_else([&] {
-        const std::string error = error_of_reader(directory.journal());
-        return error.starts_with("the last turns lie in the -wal file beside the journal") ? 0 : 1;
-      }),
-      0);
+  EXPECT_EQ(as_somebody_else([&] {
+              const std::string error = error_of_reader(directory.journal());
+              return error.starts_with("its newest rows are in the -wal file next to it") ? 0 : 1;
+            }),
+            0);
 }
 
 TEST(JournalFile, WritesEveryTurnToARollbackJournalWhereItMust) {

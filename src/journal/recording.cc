@@ -65,8 +65,8 @@ Result<RecordingReader> RecordingReader::open(const std::string& path,
   }
   if (policy.empty()) {
     return std::unexpected(Error{fmt::format(
-        "execution {} was not recorded: with 'journal: {{record: full}}' in trainyard.yaml, or "
-        "--set journal.record=full, a run keeps what its scheduler hears",
+        "execution {} was not recorded; start a run with --set journal.record=full, or 'journal: "
+        "{{record: full}}' in trainyard.yaml",
         *execution)});
   }
   Result<Statement> rows =

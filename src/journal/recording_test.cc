@@ -48,8 +48,8 @@ class Recorded : public ::testing::Test {
 };
 
 const std::string kWayTo =
-    "was not recorded: with 'journal: {record: full}' in trainyard.yaml, or --set "
-    "journal.record=full, a run keeps what its scheduler hears";
+    "was not recorded; start a run with --set journal.record=full, or 'journal: {record: full}' in "
+    "trainyard.yaml";
 
 TEST_F(Recorded, RunsKeepAllThatTheirSchedulerHeardAndWhatItDecided) {
   must(journal_->record({.memory_remain = mb(5)}));

@@ -51,10 +51,11 @@ TEST(ResumeEdited, SaysWhatWasMadeFromThatWhichBeginsAnewAndRunsItAgainWhereThat
   Journal::Resumed resumed = must(Journal::resume(of.directory.journal(), {of.job.batch()},
                                                   {.host = "again"}, {.edited = Edited::RunAgain}));
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2", "2+", "2", "2+"));
-  EXPECT_THAT(resumed.changes,
-              ElementsAre("task 'train/1' was changed after it had finished; it is run again",
-                          "group 'eval': 1 task had finished before what it needs began anew; "
-                          "run again"));
+  EXPECT_THAT(
+      resumed.changes,
+      ElementsAre("task 'train/1' was changed after it had finished; it is run again",
+                  "group 'eval': 1 task had finished before a task that it needs was run again; "
+                  "run again"));
 }
 
 TEST(ResumeEdited, KnowsInEveryLaterExecutionWhatWasMadeFromThatWhichHasRunAgainSince) {
@@ -68,7 +69,8 @@ TEST(ResumeEdited, KnowsInEveryLaterExecutionWhatWasMadeFromThatWhichHasRunAgain
     must(resumed.journal->commit(finished(at(110), key(0, 2), "{}")));
     must(resumed.journal->close(at(120), "ended"));
   }
-  const std::string had = "group 'eval': 1 task had finished before what it needs began anew; ";
+  const std::string had =
+      "group 'eval': 1 task had finished before a task that it needs was run again; ";
   for (int i = 0; i < 2; ++i) {
     const Journal::Resumed resumed = resume(of.directory, of.job);
     EXPECT_THAT(resumed.changes,

@@ -285,13 +285,13 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
   const TestJob after{{.name = "b", .ids = {"0", "1"}}, {.name = "a", .ids = {"3", "4", "1"}}};
   Journal::Resumed resumed = resume(directory, after);
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("1", "2+", "2", "1", "2+"));
-  EXPECT_THAT(resumed.changes,
-              ElementsAre("group 'b': needs was [\"a\"] and is []",
-                          "group 'a': needs was [] and is [\"b\"]",
-                          "task 'a/2' is no longer in the job file", "task 'b/0' is new",
-                          "task 'a/4' is new",
-                          "group 'a': 1 task had finished before what it needs began anew; "
-                          "kept as it is (--rerun-changed runs such again)"));
+  EXPECT_THAT(
+      resumed.changes,
+      ElementsAre(
+          "group 'b': needs was [\"a\"] and is []", "group 'a': needs was [] and is [\"b\"]",
+          "task 'a/2' is no longer in the job file", "task 'b/0' is new", "task 'a/4' is new",
+          "group 'a': 1 task had finished before a task that it needs was run again; "
+          "kept as it is (--rerun-changed runs such again)"));
   must(resumed.journal->commit(granted(at(5), {key(0), key(2, 2)}) + failed(at(6), key(0), 7) +
                                finished(at(7), key(2, 2), "")));
   JournalReader reader = must(JournalReader::open(directory.journal()));
@@ -330,9 +330,10 @@ TEST(Resume, NamesWhatHadFinishedBeforeATaskThatARetryRunsAgain) {
         .changes;
   };
   EXPECT_THAT(changes_with({}), IsEmpty());
-  EXPECT_THAT(changes_with({1}),
-              ElementsAre("group 'report': 1 task had finished before what it needs began anew; "
-                          "kept as it is (--resume --rerun-changed runs such again)"));
+  EXPECT_THAT(
+      changes_with({1}),
+      ElementsAre("group 'report': 1 task had finished before a task that it needs was run again; "
+                  "kept as it is (--resume --rerun-changed runs such again)"));
 }
 
 TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
@@ -355,10 +356,11 @@ TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
   }
   const Journal::Resumed resumed = resume(directory, whole);
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2+", "1", "2+"));
-  EXPECT_THAT(resumed.changes,
-              ElementsAre("group 'b' is new", "task 'a/1' is in the job file again",
-                          "group 'b': 1 task had finished before what it needs began anew; "
-                          "kept as it is (--rerun-changed runs such again)"));
+  EXPECT_THAT(
+      resumed.changes,
+      ElementsAre("group 'b' is new", "task 'a/1' is in the job file again",
+                  "group 'b': 1 task had finished before a task that it needs was run again; "
+                  "kept as it is (--rerun-changed runs such again)"));
 }
 
 TEST(Resume, TellsTasksWithOneIdApartByTheirOrder) {

@@ -31,8 +31,7 @@ std::string sqlite_words(sqlite3* database) {
   std::string said = sqlite3_errmsg(database);
   // A full disk is told apart; a quota or a limit of file sizes is not.
   if (sqlite3_extended_errcode(database) == SQLITE_IOERR_WRITE) {
-    return fmt::format("cannot be written: its disk, a quota or a limit stands against it ({})",
-                       said);
+    return fmt::format("cannot be written because of its disk, a quota or a limit ({})", said);
   }
   switch (sqlite3_errcode(database)) {
     case SQLITE_FULL:

@@ -99,9 +99,10 @@ std::vector<std::string> StaleGroups::lines(const model::Plan& plan, std::string
     const auto tell = [&lines, &name = plan.groups[group.value].name](int tasks,
                                                                       const std::string& what) {
       if (tasks == 0) return;
-      lines.push_back(fmt::format("group '{}': {} had finished before what {} began anew; {}", name,
-                                  tasks == 1 ? "1 task" : fmt::format("{} tasks", tasks),
-                                  tasks == 1 ? "it needs" : "they need", what));
+      lines.push_back(
+          fmt::format("group '{}': {} had finished before a task that {} was run again; {}", name,
+                      tasks == 1 ? "1 task" : fmt::format("{} tasks", tasks),
+                      tasks == 1 ? "it needs" : "they need", what));
     };
     tell(counts.again, "run again");
     tell(counts.kept, fmt::format("kept as it is ({})", cure));

@@ -264,7 +264,7 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
     const Result<void> kept =
         job::keep_learned(where_.directory(), batches, options_.learned_path, trained_least,
                           {{group_.name(), classes_of(group_)}});
-    if (!kept) ears_.note("what was learned is not kept: " + kept.error().message);
+    if (!kept) ears_.note("cannot save the learned estimates: " + kept.error().message);
   }
   if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);
   return {};

@@ -91,7 +91,7 @@ struct Yard::State {
     try {
       if (options.note) return options.note(text);
     } catch (...) {
-      sys::write_standard_error("trainyard: the program throws when it is told:\n");
+      sys::write_standard_error("trainyard: the program threw an exception in its note():\n");
     }
     sys::write_standard_error(fmt::format("trainyard: {}\n", text));
   }
@@ -188,7 +188,7 @@ library::GroupEars Yard::State::ears() {
 
 Result<RunSummary> Yard::State::run(const TaskGroup& group, const std::vector<Task*>& tasks,
                                     const settings::Configuration& configuration) {
-  if (options.stop.stop_requested()) return std::unexpected(Error{"the yard was told to stop"});
+  if (options.stop.stop_requested()) return std::unexpected(Error{"the yard was asked to stop"});
   std::map<std::string, std::string> taken = ids;
   if (Result<void> fine = check_ids(group.name(), tasks, taken, configuration); !fine) {
     return std::unexpected(std::move(fine.error()));
@@ -303,7 +303,7 @@ Result<RunSummary> Yard::run(Task& task) {
 
 Result<RunSummary> Yard::run(TaskGroup& group, const std::vector<Task*>& tasks) {
   if (state_->running != nullptr) {
-    return std::unexpected(Error{"run() was called by what is told of tasks, while they run"});
+    return std::unexpected(Error{"run() was called from a callback while tasks run"});
   }
   const Result<settings::Configuration> configuration = library::settings_of(state_->config);
   if (!configuration) return std::unexpected(configuration.error());
@@ -343,7 +343,7 @@ bool Yard::on_message(std::string source, Handler handler, bool overwrite) {
 }
 
 void Yard::on_any_message(Handler handler) {
-  if (!handler) return state_->note("no handler was given for what nobody else hears");
+  if (!handler) return state_->note("the handler for other messages is empty");
   state_->any = std::move(handler);
 }
 

@@ -101,7 +101,7 @@ TEST_F(YardTest, DoesNotRunAGroupInsideOfAnother) {
   Yard yard(config(), its);
   running = &yard;
   EXPECT_EQ(yard.run(outer).value().finished, 1);
-  EXPECT_THAT(why, ElementsAre("run() was called by what is told of tasks, while they run"));
+  EXPECT_THAT(why, ElementsAre("run() was called from a callback while tasks run"));
 }
 
 TEST_F(YardTest, StopsWhenItIsToldTo) {
@@ -124,7 +124,7 @@ TEST_F(YardTest, StopsWhenItIsToldTo) {
   EXPECT_EQ(first.outcome(), TaskOutcome::Stopped);
   EXPECT_EQ(second.outcome(), TaskOutcome::Stopped);
   EXPECT_EQ(never.outcome(), TaskOutcome::None);
-  EXPECT_EQ(yard.run().error().message, "group 'later': the yard was told to stop");
+  EXPECT_EQ(yard.run().error().message, "group 'later': the yard was asked to stop");
 }
 
 TEST_F(YardTest, IsStoppedFromAnotherThread) {

@@ -293,7 +293,7 @@ TEST_F(YardTest, HandsMessagesToTheHandlerOfTheirSourceElseToTheDefaultOne) {
               ElementsAre(R"(first hears update {"from":"a"})", "first hears again null",
                           R"(default hears update {"from":"c"})", "default hears again null"));
   EXPECT_THAT(notes, ElementsAre("what 'a' sends has a handler, which stays",
-                                 "no handler was given for what nobody else hears",
+                                 "the handler for other messages is empty",
                                  "the handler of what 'b' sends: std::runtime_error: no",
                                  "the handler of what 'b' sends: std::runtime_error: no"));
 }

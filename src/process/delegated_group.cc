@@ -59,7 +59,7 @@ std::string why_not_in(const std::string& path) {
   }
   // Of the kernel's own root nobody can be moved away.
   if (!std::filesystem::exists(path + "/cgroup.type")) {
-    return "there is no control group but the machine's own";
+    return "there is no control group below that of the machine";
   }
   if (is_kept_by_systemd(path)) {
     return fmt::format("the control group '{}' is systemd's; {}", path, kHowTo);

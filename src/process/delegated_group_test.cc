@@ -62,7 +62,7 @@ TEST_F(DelegatedGroupTest, IsNoneInTheRootOfTheMachine) {
   const std::string root = put_group("root");
   std::filesystem::remove(root + "/cgroup.type");
   EXPECT_EQ(find_delegated_group({.unified = {root}}).why_not,
-            "there is no control group but the machine's own");
+            "there is no control group below that of the machine");
 }
 
 TEST_F(DelegatedGroupTest, IsNoneOfThoseThatSystemdKeepsForItself) {

@@ -68,7 +68,7 @@ std::vector<model::Drain> read_drains(const std::vector<std::string>& directorie
 Result<void> write_own_drains(const std::vector<std::string>& directories,
                               const std::vector<model::Drain>& drains) {
   if (directories.empty()) {
-    return std::unexpected(Error{"this would be told to nobody: TRAINYARD_PROMISES is off"});
+    return std::unexpected(Error{"this has no effect while TRAINYARD_PROMISES is off"});
   }
   // Makes the directory where there is none yet.
   const Result<PromiseBoard> board = PromiseBoard::open(directories);

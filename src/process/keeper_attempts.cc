@@ -214,7 +214,7 @@ std::vector<std::string> KeeperAttempts::late_starts(Clock::time_point now) {
     if (now < leader.late_at) continue;
     leader.late_at = Clock::time_point::max();
     std::string line = fmt::format(
-        "a process has not begun for {} s: the disk of its files ('{}') or of its "
+        "a process has not started for {} s: the disk of its files ('{}') or of its "
         "program does not answer",
         std::chrono::duration<double>(options_.late_after).count(),
         leader.start->launch().task_directory);

@@ -77,7 +77,7 @@ std::vector<std::string> notes_of(const TestYard& yard) {
 /// How often people were told that the process of this task directory has not begun.
 std::ptrdiff_t count_late(const TestYard& yard, const std::string& task_directory) {
   return std::ranges::count(notes_of(yard),
-                            "a process has not begun for 0.2 s: the disk of its files ('" +
+                            "a process has not started for 0.2 s: the disk of its files ('" +
                                 task_directory + "') or of its program does not answer");
 }
 
@@ -225,11 +225,10 @@ TEST(KeeperDisk, TellsOfAPreloadThatDoesNotBegin) {
                     .log_path = yard.directory / "dead/preload.log"};
     yard.keeper.start(TestYard::key(0), task);
     EXPECT_TRUE(yard.wait([&] { return !notes_of(yard).empty(); }));
-    EXPECT_THAT(
-        notes_of(yard),
-        ElementsAre("preload: the process that is to import json has not begun for 0.2 s: the "
-                    "disk of its log ('" +
-                    task.preload.log_path + "') or of its interpreter does not answer"));
+    EXPECT_THAT(notes_of(yard),
+                ElementsAre("preload: the process that imports json has not started for 0.2 s: the "
+                            "disk of its log ('" +
+                            task.preload.log_path + "') or of its interpreter does not answer"));
     yard.keeper.signal(TestYard::key(0), SIGKILL);
     EXPECT_EQ(yard.wait_for_end(0).end, model::End(model::KilledBy{.signal = SIGKILL}));
   });

@@ -204,7 +204,7 @@ Result<Spawned> PreloadServer::let_go(pid_t pid, sys::Descriptor permission) {
 std::string PreloadServer::why_late(std::chrono::steady_clock::duration after) const {
   if (!start_->is_on_its_way()) return {};
   return fmt::format(
-      "the process that is to import {} has not begun for {} s: the disk of its log ('{}') or of "
+      "the process that imports {} has not started for {} s: the disk of its log ('{}') or of "
       "its interpreter does not answer",
       modules_, std::chrono::duration<double>(after).count(), log_path_);
 }

@@ -53,7 +53,10 @@ std::string request_text(const model::Shape& shape) {
   if (shape.terms.learns_gpu_memory && request.gpu_memory == Bytes{}) {
     return text + fmt::format(", {} with as much memory as its group is seen to need", which);
   }
-  if (request.gpu_memory == Bytes{}) return text + fmt::format(", {} of its own", which);
+  if (request.gpu_memory == Bytes{}) {
+    return text + (request.gpu ? fmt::format(", all of {}", which)
+                               : fmt::format(", {}", counted(request.gpus, "whole GPU")));
+  }
   return text + fmt::format(", {} on {}", to_text(request.gpu_memory), which);
 }
 

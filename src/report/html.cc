@@ -133,11 +133,11 @@ std::string timeline_section(const GroupReport& report) {
   text += timeline_svg(timeline, report.samples, report.id_of) + "</div>\n";
   if (timeline.merged) {
     text += fmt::format(
-        "<p class=\"note\">{} in {} bars: neighbours in a lane are drawn as one.</p>\n",
+        "<p class=\"note\">{} in {} bars: adjacent bars in a lane are drawn as one.</p>\n",
         counted(std::ssize(report.attempts), "attempt"), with_commas(std::ssize(timeline.bars)));
   }
   if (timeline.left_out > 0) {
-    text += fmt::format("<p class=\"note\">{} lanes are drawn; {} lie in further ones.</p>\n",
+    text += fmt::format("<p class=\"note\">{} lanes are drawn; {} are in further lanes.</p>\n",
                         timeline.lanes, counted(timeline.left_out, "attempt"));
   }
   return text + "</section>\n";

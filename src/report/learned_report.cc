@@ -125,7 +125,7 @@ std::string learned_text(const LearnedPage& page) {
   text += fmt::format(", kept in {}\n", plain(page.kept_in));
   if (!page.used) text += "scheduler.auto-adjust is off: no run uses it\n";
   for (const job::LearnedGroup& group : page.view.groups) text += learned_group_text(page, group);
-  if (!page.view.gone.empty()) text += "\nof tasks that are no longer in the job file:\n";
+  if (!page.view.gone.empty()) text += "\ntasks that are no longer in the job file:\n";
   for (const auto& [name, tasks] : page.view.gone) {
     text +=
         fmt::format("  {}: {}\n", plain(name), counted(static_cast<std::int64_t>(tasks), "task"));

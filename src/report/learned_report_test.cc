@@ -105,7 +105,7 @@ TEST(LearnedReport, ShowsWhatIsWrittenAndWasTakenAndComesNext) {
       "    lr=1  2 GB           2.2 GB         6 GB           6.6 GB         1:35  1:35\n"
       "    lr=2  at least 3 GB  3.3 GB         6 GB           6.6 GB         1:35  1:35\n"
       "\n"
-      "of tasks that are no longer in the job file:\n"
+      "tasks that are no longer in the job file:\n"
       "  old: 2 tasks\n");
 }
 

@@ -160,7 +160,7 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
   }
   if (of.table.thinned_out) return;
   for (const auto& [values, row] : cells.at(texts_at(*group.front(), of.meant))) {
-    if (!there.contains(values)) notes.add(fmt::format("{}: there is no such task", name(*row)));
+    if (!there.contains(values)) notes.add(fmt::format("{}: no such task", name(*row)));
   }
 }
 
@@ -257,7 +257,7 @@ std::vector<std::string> values_at(const ResultTable& table, std::size_t place) 
 Result<std::size_t> key_column(const ResultTable& table, std::string_view name) {
   Result<std::size_t> place = table.column(name);
   if (!place || table.columns[*place].kind == ColumnKind::Key) return place;
-  return std::unexpected(Error{fmt::format("'{}' is no key of the matrix", name)});
+  return std::unexpected(Error{fmt::format("'{}' is not a key of the matrix", name)});
 }
 
 /// What is enough to know a task by: run, group and id, where the ids stand in the table.
@@ -437,7 +437,7 @@ Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::strin
     turned.rows.push_back(std::move(row));
     for (const std::string& title : titles) {
       if (there.contains(title) || thinned_out) continue;
-      notes.add(fmt::format("{}={},{}={}: there is no such task", rows, value, columns, title));
+      notes.add(fmt::format("{}={},{}={}: no such task", rows, value, columns, title));
     }
   }
   turned.notes = std::move(notes).take();

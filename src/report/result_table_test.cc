@@ -144,7 +144,7 @@ TEST(ResultTable, NamesACellThatOtherRowsHave) {
                   trained("2", "0", R"({"acc": 1})")}),
       {"seed"});
   ASSERT_TRUE(averaged);
-  EXPECT_THAT(averaged->notes, ElementsAre("lr=2,seed=1: there is no such task"));
+  EXPECT_THAT(averaged->notes, ElementsAre("lr=2,seed=1: no such task"));
 }
 
 TEST(ResultTable, LeavesATextOutOfAMeanByItself) {
@@ -282,7 +282,7 @@ TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is not a number");
   ResultTable table = sweep();
   EXPECT_EQ(sort_by(table, "-ac").error().message, "column 'ac' not found (did you mean 'acc'?)");
-  EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is no key of the matrix");
+  EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is not a key of the matrix");
   EXPECT_EQ(sort_by(table, "nonsense").error().message,
             "column 'nonsense' not found; use lr, seed, status, time, acc, epochs, net");
   ResultTable early = results_of({trained("0.1", "0", "")});
@@ -325,7 +325,7 @@ TEST(ResultTable, IsTurnedByTwoKeysAndAveragedOverTheOthers) {
             "0.01  25.0 % ± 0.0             -\n"
             " 0.1  75.0 % ± 0.0  50.0 % ± 0.0\n"
             "shown: acc\n"
-            "lr=0.01,batch=64: there is no such task\n");
+            "lr=0.01,batch=64: no such task\n");
   EXPECT_EQ(pivoted(results_of(rows), "lr", "bach", "").error().message,
             "column 'bach' not found (did you mean 'batch'?)");
 }

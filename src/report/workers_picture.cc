@@ -99,7 +99,7 @@ class WorkersDrawing {
     const std::int64_t end = end_of(life);
     const std::int64_t came = std::clamp(life.came_ms.value_or(end), life.from_ms, end);
     const bool is_over = life.to_ms.has_value();
-    const std::string how = !is_over               ? "at work"
+    const std::string how = !is_over               ? "running"
                             : life.outcome.empty() ? "over"
                                                    : plain(life.outcome);
     const std::string title =

@@ -71,7 +71,7 @@ TEST(WorkersPicture, HasARowForEachWorkerWithItsLivesAndWaits) {
   EXPECT_THAT(svg, HasSubstr(">worker 0 (learner)</text>"));
   EXPECT_THAT(svg, HasSubstr("worker 0 (learner): finished after 10.0 s, from 0 ms to 10.0 s"));
   EXPECT_THAT(svg, HasSubstr("worker 1 (collector): lost after 4.0 s, from 0 ms to 4.0 s"));
-  EXPECT_THAT(svg, HasSubstr("worker 1 (collector), life 2: at work after 5.8 s"));
+  EXPECT_THAT(svg, HasSubstr("worker 1 (collector), life 2: running after 5.8 s"));
   EXPECT_THAT(svg, HasSubstr("worker 0 (learner) waited 3.0 s for the event &#39;exchange.collector"
                              "&#39; for worker 1 (collector), from 2.0 s to 5.0 s"));
   EXPECT_THAT(svg,

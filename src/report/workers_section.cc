@@ -27,7 +27,7 @@ constexpr std::size_t kTotalsShown = 20;
 
 constexpr std::array<LegendEntry, 5> kLegend{
     {{.look = "run", .word = "starts"},
-     {.look = "ok", .word = "at work"},
+     {.look = "ok", .word = "running"},
      {.look = "oom", .word = "at a barrier, or until all are ready"},
      {.look = "bad", .word = "for room in a full queue; or its end, where it failed"},
      {.look = "off", .word = "for an event"}}};

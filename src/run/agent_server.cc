@@ -410,7 +410,7 @@ void AgentServer::tell_of_the_lease(model::What& what) const {
   auto* const ended = std::get_if<model::AttemptEnded>(&what);
   if (ended == nullptr || sys::boot_clock() <= runs_until_) return;
   auto* const vanished = std::get_if<model::Vanished>(&ended->end);
-  if (vanished != nullptr) vanished->why = "the run was not heard of for as long as the lease says";
+  if (vanished != nullptr) vanished->why = "the run did not respond within the lease";
 }
 
 void AgentServer::look_whether_anybody_is_there() {

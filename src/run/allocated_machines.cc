@@ -51,7 +51,7 @@ Result<void> AllocatedMachines::wait_for_the_first(const std::function<bool()>& 
   while (nodes_.empty()) {
     const bool none = std::ranges::all_of(places_, [](const Place& it) { return !it.allocation; });
     if (none) return std::unexpected(Error{failure_});
-    if (!is_wanted()) return std::unexpected(Error{"nobody waits for it any more"});
+    if (!is_wanted()) return std::unexpected(Error{"no task waits for it any more"});
     remotes_.loop().run_once(kLookEach);
   }
   return {};

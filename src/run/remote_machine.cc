@@ -122,7 +122,7 @@ void RemoteMachine::take(wire::AgentHello hello) {
   // What runs on the one before is not seen from there: its lease is what ends it.
   const bool is_elsewhere = joined_ && hello.place != hello_.place;
   if (is_elsewhere) {
-    note("what answers is another machine, or was started anew: what ran there is given its lease");
+    note("another machine answers, or it was rebooted: tasks that ran there keep their lease");
     return turn_away("another machine answers");
   }
   clock_ = hello.clock;
@@ -409,7 +409,7 @@ void RemoteMachine::pulse() {
   const Duration now = sys::EventLoop::now();
   const bool is_there = phase_ == Phase::Open && ready_;
   if (joined_ && !is_there && now - lease_heard_ > options_.lease + options_.end_max) {
-    lose(fmt::format("nothing was heard of it for {}", trainyard::to_text(now - lease_heard_)));
+    lose(fmt::format("it has not responded for {}", trainyard::to_text(now - lease_heard_)));
   }
   if (stream_ && spoken_) tell_until_when();
   // What nobody reads would hold it up one day. The last of it is kept.

@@ -70,7 +70,7 @@ void RemoteMachine::carry_out(const model::Command& command) {
   const auto* const stop = std::get_if<model::StopAttempt>(&command);
   if (waits != not_started_.end() && stop == nullptr) return waits->second.push_back(command);
   if (waits != not_started_.end()) {
-    return end_before_start(stop->key, "it was told to end before its files were there");
+    return end_before_start(stop->key, "it was stopped before its files were there");
   }
   // Of one that has ended, and whose files come: nobody waits for them any more.
   if (files_ && stop != nullptr && stop->kill) files_->give_up(stop->key);
@@ -96,7 +96,7 @@ void RemoteMachine::tell_when_files_are_here(model::AttemptEnded ended) {
     if (!brought) {
       left_ = brought.error().message;
       ended.warning +=
-          fmt::format("{}what it has written is left on {}: {}", ended.warning.empty() ? "" : "; ",
+          fmt::format("{}its files are still on {}: {}", ended.warning.empty() ? "" : "; ",
                       options_.name, brought.error().message);
     }
     ears_.tell(std::move(ended));

@@ -115,7 +115,7 @@ TEST_F(RemoteFiles, OfAnAttemptThatIsToEndBeforeItBeganAreWaitedForNoMore) {
   machine_->carry_out(model::StopAttempt{.key = kOne});
   ASSERT_EQ(count<model::AttemptEnded>(), 1U);
   EXPECT_EQ(std::get<model::NotStarted>(std::get<model::AttemptEnded>(told_.back()).end).why,
-            "it was told to end before its files were there");
+            "it was stopped before its files were there");
   EXPECT_FALSE(machine_->runs(kOne));
   constexpr model::AttemptKey kNext{.task = {1}, .attempt = 2};
   model::Launch launch{.arguments = {"true"}};
@@ -182,7 +182,7 @@ TEST_F(RemoteFiles, ThatStayThereAreAWarningAndNothingIsForgotten) {
   fail_as_often_as_is_tried(kSomeCannotBe);
   wait_until([this] { return count<model::AttemptEnded>() == 1; });
   EXPECT_EQ(std::get<model::AttemptEnded>(told_.back()).warning,
-            "what it has written is left on lab1: no room");
+            "its files are still on lab1: no room");
   EXPECT_EQ(machine_->left(), "no room");
   machine_->bring_the_rest();
   EXPECT_FALSE(machine_->is_bringing());
@@ -203,7 +203,7 @@ TEST_F(RemoteFiles, AreTriedAgainUntilTheyComeOrSomebodyKillsWhatTheyAreOf) {
   ASSERT_EQ(count<model::AttemptEnded>(), 1U);
   const auto& ended = std::get<model::AttemptEnded>(told_.back());
   EXPECT_TRUE(ended.end == model::End(model::ExitedWith{0}));
-  EXPECT_EQ(ended.warning, "what it has written is left on lab1: it was not waited for");
+  EXPECT_EQ(ended.warning, "its files are still on lab1: it was not waited for");
 }
 
 TEST_F(RemoteFiles, OfAMachineThatIsLostAreWaitedForNoMore) {

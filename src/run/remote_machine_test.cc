@@ -296,7 +296,7 @@ TEST_F(RemoteMachines, AreGoneWhenTheLeaseIsOverAndTheyHaveHadTheTimeToEndWhatRa
   wait_until([this] { return count<model::MachineGone>() == 1; });
   EXPECT_GE(sys::EventLoop::now() - cut, Duration(1'000));
   EXPECT_EQ(count<model::AttemptEnded>(), 1U);
-  EXPECT_THAT(notes_, HasSubstr("lab1: is gone: nothing was heard of it for"));
+  EXPECT_THAT(notes_, HasSubstr("lab1: is gone: it has not responded for"));
 }
 
 TEST_F(RemoteMachines, TellNothingMoreOnceTheyAreLeft) {

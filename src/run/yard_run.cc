@@ -262,7 +262,7 @@ bool YardRun::open_group() {
 void YardRun::make_ledger() {
   if (!promises_ || !options_.runs_here) return;
   const auto tell = [this] {
-    for (const std::string& note : promises_->take_notes()) tasks_.note("neighbours: " + note);
+    for (const std::string& note : promises_->take_notes()) tasks_.note("other runs: " + note);
   };
   ledger_.emplace(
       SharedLedger::Board{.write =

@@ -74,11 +74,11 @@ MailWish mail_wish(const settings::Configuration& configuration) {
   const auto wrong = std::ranges::find_if_not(server.receivers, is_address);
   if (missing.empty() && wrong != server.receivers.end()) {
     wish.why_not =
-        fmt::format("mail: no report is mailed: smtp.receiver: '{}' is no address", *wrong);
+        fmt::format("mail: reports are not mailed: smtp.receiver: '{}' is not an address", *wrong);
   } else if (missing.empty()) {
     wish.server = server;
   } else {
-    wish.why_not = fmt::format("mail: no report is mailed: there is no {}", missing);
+    wish.why_not = fmt::format("mail: reports are not mailed; not set: {}", missing);
   }
   return wish;
 }

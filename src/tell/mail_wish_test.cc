@@ -38,7 +38,7 @@ TEST(MailWish, IsNoneUnlessItIsAskedFor) {
 TEST(MailWish, NamesWhatIsMissing) {
   const MailWish wish = wish_of({"smtp.enable=true", "smtp.user=u", "smtp.receiver= ,"});
   EXPECT_FALSE(wish.server);
-  EXPECT_EQ(wish.why_not, "mail: no report is mailed: there is no smtp.server-host, smtp.receiver");
+  EXPECT_EQ(wish.why_not, "mail: reports are not mailed; not set: smtp.server-host, smtp.receiver");
 }
 
 TEST(MailWish, SaysWhichReceiverIsNoAddressBeforeAnythingRuns) {
@@ -46,7 +46,7 @@ TEST(MailWish, SaysWhichReceiverIsNoAddressBeforeAnythingRuns) {
     const MailWish wish = wish_of(with({"smtp.receiver=a@x, " + wrong}));
     EXPECT_FALSE(wish.server) << wrong;
     EXPECT_EQ(wish.why_not,
-              "mail: no report is mailed: smtp.receiver: '" + wrong + "' is no address");
+              "mail: reports are not mailed: smtp.receiver: '" + wrong + "' is not an address");
   }
 }
 

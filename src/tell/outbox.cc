@@ -45,7 +45,7 @@ void Outbox::answer(const Answered& answered, Instant now) {
   if (entry == letters_.end()) return;
   entry->under_way = false;
   if (answered.answer == Answer::Taken) {
-    say(entry->letter, "told", false);
+    say(entry->letter, "sent", false);
     letters_.erase(entry);
     return;
   }

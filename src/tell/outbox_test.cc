@@ -38,7 +38,7 @@ std::vector<std::string> tried(Outbox& outbox, Instant now,
   return names;
 }
 
-/// "! a: the end: told" of one that people should know.
+/// "! a: the end: sent" of one that people should know.
 std::vector<std::string> lines_of(Outbox& outbox) {
   std::vector<std::string> lines;
   for (const Outbox::Line& line : outbox.take_lines()) {
@@ -57,7 +57,7 @@ TEST(Outbox, SendsALetterOnceAndSaysSoInTheLogAlone) {
   EXPECT_EQ(outbox.next(), std::nullopt);
   outbox.answer({.id = ids[0], .answer = Answer::Taken, .how = {}}, at(101));
   EXPECT_TRUE(outbox.empty());
-  EXPECT_THAT(lines_of(outbox), ElementsAre("a: the end: told"));
+  EXPECT_THAT(lines_of(outbox), ElementsAre("a: the end: sent"));
 }
 
 TEST(Outbox, TriesAgainLaterAndGivesUpInTheEnd) {

@@ -251,8 +251,9 @@ Outbox::Answered Sender::State::answer_of(const Transfer& transfer, CURLcode cod
     return {
         .id = transfer.id,
         .answer = Answer::Refused,
-        .how = fmt::format("its certificate is not trusted{}",
-                           transfer.is_mail ? "; 'smtp.ca-file' names who vouches for it" : "")};
+        .how = fmt::format(
+            "its certificate is not trusted{}",
+            transfer.is_mail ? "; set 'smtp.ca-file' to the certificates of its authority" : "")};
   }
   if (transfer.is_mail) return mail_answer(transfer, code);
   return {.id = transfer.id, .answer = Answer::NotNow, .how = curl.easy_strerror(code)};

@@ -99,7 +99,8 @@ void Teller::listen(std::vector<std::string>& lines) {
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     if (got <= 0) {
       ended_ = true;
-      if (!finished_ && lines_ == 0) lines.emplace_back("what tells others of this run has died");
+      if (!finished_ && lines_ == 0)
+        lines.emplace_back("the process that sends notifications has died");
       return;
     }
     if (++lines_ <= kLinesMax) {
@@ -133,7 +134,8 @@ std::vector<std::string> Teller::wait() {
     ::poll(&waiting, 1, static_cast<int>(left.count()));
     listen(lines);
   }
-  if (!ended_) lines.emplace_back("what tells others did not end in time, and was ended");
+  if (!ended_)
+    lines.emplace_back("the process that sends notifications did not exit in time, and was killed");
   ::kill(static_cast<pid_t>(pid_), SIGKILL);
   ::waitpid(static_cast<pid_t>(pid_), nullptr, 0);
   pid_ = 0;

@@ -234,7 +234,7 @@ void become_teller(int socket, TellerOptions options) {
   }
   Result<Sender> sender = Sender::make(options.limits);
   if (!sender) {
-    const std::string line = "nobody is told of this run: " + sender.error().message;
+    const std::string line = "no notifications of this run are sent: " + sender.error().message;
     static_cast<void>(::send(sys::kLoneSocket, line.data(), line.size(), MSG_NOSIGNAL));
     ::_exit(0);
   }

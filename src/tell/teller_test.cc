@@ -92,7 +92,8 @@ TEST(Teller, WaitsForNothingAndKeepsABoundedNumberOfWordsWhereNobodyListens) {
   teller->finish("the end", "{}");
   EXPECT_EQ(teller->unsent(), Teller::kUnsentMax);
   const std::vector<std::string> lines = teller->wait();
-  EXPECT_THAT(lines, Contains("what tells others did not end in time, and was ended"));
+  EXPECT_THAT(
+      lines, Contains("the process that sends notifications did not exit in time, and was killed"));
 }
 
 TEST(Teller, SaysThatItHasDied) {
@@ -104,7 +105,8 @@ TEST(Teller, SaysThatItHasDied) {
   ASSERT_THAT(children, SizeIs(1));
   ::kill(children.front(), SIGKILL);
   ASSERT_TRUE(teller->ends_within(sys::kLongEnough));
-  EXPECT_THAT(teller->hear(), ::testing::ElementsAre("what tells others of this run has died"));
+  EXPECT_THAT(teller->hear(),
+              ::testing::ElementsAre("the process that sends notifications has died"));
   EXPECT_THAT(teller->hear(), IsEmpty());
   teller->post("news", "{}");
   teller->finish("the end", "{}");

@@ -8,8 +8,7 @@
 namespace trainyard::text {
 namespace {
 
-constexpr std::string_view kScript =
-    "compute it in a script, which is given the value as an argument";
+constexpr std::string_view kScript = "compute it in a script that gets the value as an argument";
 constexpr EvaluatingPlace kTest{.what = "'[[ ... ]]'", .cure = "write '[ ... ]'"};
 constexpr EvaluatingPlace kArithmetic{.what = "arithmetic", .cure = kScript};
 constexpr EvaluatingPlace kSubscript{.what = "a subscript", .cure = kScript};

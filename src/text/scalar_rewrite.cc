@@ -123,7 +123,7 @@ Result<std::string> rewrite_scalars(std::string_view text, const std::string& fi
   for (const auto& [place, edit] : by_place) {
     const std::optional<Span> value = find_value(text, lines, *edit);
     if (!value || value->from < copied) {
-      return refuse(edit->place, "this is no plain value in one line: it is left to you");
+      return refuse(edit->place, "this is not a plain value in one line; edit it by hand");
     }
     result.append(text.substr(copied, value->from - copied)).append(edit->to);
     copied = value->from + value->size;
@@ -137,7 +137,7 @@ Result<std::string> rewrite_scalars(std::string_view text, const std::string& fi
     if (!alone) return std::unexpected(alone.error());
   }
   return refuse(by_place.empty() ? Place{} : by_place.begin()->second->place,
-                "another value here would change more than this: it is left to you");
+                "another value here would also change other keys; edit it by hand");
 }
 
 std::string line_diff(std::string_view before, std::string_view after, const std::string& file) {

@@ -32,7 +32,7 @@ std::string rewritten(const std::string& text, const std::vector<ScalarEdit>& ed
 }
 
 constexpr std::string_view kRefused =
-    "job.yaml:2:11: this is no plain value in one line: it is left to you";
+    "job.yaml:2:11: this is not a plain value in one line; edit it by hand";
 
 TEST(ScalarRewrite, KeepsCommentsOrderAndBlanks) {
   const std::string text =
@@ -86,18 +86,18 @@ TEST(ScalarRewrite, RefusesAValueThatIsMeantElsewhereToo) {
       "  size: 1\n"
       "other: *base\n";
   EXPECT_EQ(rewritten(text, {edit_of(text, "memory", "1GB")}),
-            "job.yaml:3:11: another value here would change more than this: it is left to you");
+            "job.yaml:3:11: another value here would also change other keys; edit it by hand");
   const std::string alone = "groups:\n- memory: 4GB\n  size: 1\n";
   ScalarEdit odd = edit_of(alone, "memory", "1GB");
   odd.key = "size";
   EXPECT_EQ(rewritten(alone, {odd}),
-            "job.yaml:2:11: another value here would change more than this: it is left to you");
+            "job.yaml:2:11: another value here would also change other keys; edit it by hand");
 }
 
 TEST(ScalarRewrite, NamesTheEditThatCannotBe) {
   const std::string text = "groups:\n- memory: 4GB\n  gpu-memory: |\n    8GB\n";
   EXPECT_EQ(rewritten(text, {edit_of(text, "memory", "1GB"), edit_of(text, "gpu-memory", "1GB")}),
-            "job.yaml:3:15: this is no plain value in one line: it is left to you");
+            "job.yaml:3:15: this is not a plain value in one line; edit it by hand");
 }
 
 TEST(ScalarRewrite, ShowsTheLinesThatAreDifferent) {

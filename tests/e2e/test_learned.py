@@ -170,7 +170,7 @@ groups:
         self.assertEqual(would.stderr, done.stderr)
         self.assertEqual(
             done.stderr,
-            "job.yaml:11:13: group 'cells': memory: '{m}MB' has its value from the matrix: it is left to you\n")
+            "job.yaml:11:13: group 'cells': memory: '{m}MB' has its value from the matrix; edit it by hand\n")
         now = self.text("job.yaml")
         (memory,) = re.findall(r"^    memory:  (1\d\dMB)   # a guess$", now, re.M)
         (duration,) = re.findall(r"^    duration: (\d+ms)$", now, re.M)

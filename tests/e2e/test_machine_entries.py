@@ -42,7 +42,7 @@ class Limits(Entries):
         self.assertEqual(set(self.machines_of_tasks()), {"lab1 1"})
         self.assertEqual(self.ask("SELECT uuid FROM gpus"), [("GPU-bbbb",)])
         told = self.run_job("  - {ssh: lab1, gpus: none}\n", JOB % ("0\n        gpus: 1", ASKS), "--new", expect=2).stderr
-        self.assertIn("'machines' leaves none of them", told)
+        self.assertIn("'machines' selects none of the GPUs", told)
 
     def test_that_leave_no_card_hide_all_of_them(self):
         self.show_two_cards()

@@ -150,7 +150,7 @@ class Drained(GpuTest):
         self.assertIn("no new tasks start on it until", self.trainyard("devices", expect=0).stdout)
         cards = json.loads(self.trainyard("devices", "--json", expect=0).stdout)["devices"]
         self.assertEqual([card["drained"] for card in cards], [True, False])
-        self.assertIn("this would be told to nobody: TRAINYARD_PROMISES is off",
+        self.assertIn("this has no effect while TRAINYARD_PROMISES is off",
                       self.trainyard("drain", "gpu:0", expect=2, env={"TRAINYARD_PROMISES": "off"}).stderr)
         self.assertRegex(self.drain("gpu:0", "--until", "18:00").stdout,
                          r"^GPU 0: no new tasks start on it until 18:00( tomorrow)?\n$")

@@ -83,7 +83,7 @@ class Looked(Preflight):
         self.job("groups: [{name: a, tasks: [{command: 'true', disk: 900000TB}]}]\n")
         state, says = self.checks("job.yaml", on="lab1", expect=2)["lab1"]["disk"]
         self.assertEqual(state, "no")
-        self.assertRegex(says, r"^[0-9.]+ [GTM]B free, and one task asks for 900")
+        self.assertRegex(says, r"^[0-9.]+ [GTM]B free, a task needs 900")
         told, = json.loads(self.machines("--json", on="lab1"))["machines"]
         self.assertGreater(told["disk_free_bytes"], 0)
 

@@ -53,8 +53,8 @@ class Replay(YardTest):
                               capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(self.replay(expect=2).stderr,
-                         "trainyard: runs/job: execution 1 was not recorded: with 'journal: {record: full}' in "
-                         "trainyard.yaml, or --set journal.record=full, a run keeps what its scheduler hears\n")
+                         "trainyard: runs/job: execution 1 was not recorded; start a run with --set journal.record=full, "
+                         "or 'journal: {record: full}' in trainyard.yaml\n")
         self.assertEqual(self.replay("--execution", "9", expect=2).stderr,
                          "trainyard: runs/job: the run has no execution 9\n")
         self.assertIn("--execution", self.replay("--execution", "0", expect=2).stderr)

@@ -279,7 +279,7 @@ groups:
 """)
         self.trainyard("run", "job.yaml", expect=1)
         self.write("mended", "")
-        self.assertIn("group 'report': 1 task had finished before what it needs began anew; kept as it is "
+        self.assertIn("group 'report': 1 task had finished before a task that it needs was run again; kept as it is "
                       "(--resume --rerun-changed runs such again)\n", self.retry(expect=0).stderr)
         self.assertEqual(self.attempts()["report/all"], ("FINISHED", 1))
         self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0)

@@ -202,7 +202,7 @@ groups:
         self.end_of(yard)
         self.job(HOLDS.replace("name: train", "name: trained"))
         refused = self.trainyard("run", "--resume", "runs/job", expect=2).stderr
-        self.assertIn("(submission 2 as this run keeps it: has the job file lost what it needs?)", refused)
+        self.assertIn("(submission 2 of this run: restore what it needs in the job file)", refused)
         self.job(HOLDS.replace(": < gate", "true"))
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(self.words(), {"train/a": "FINISHED", "eval/e": "FINISHED"})

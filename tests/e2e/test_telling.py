@@ -141,7 +141,7 @@ class NotifyOfSubmissions(NotifyTest, QueueTest):
         self.assertEqual((second["event"], second["run"]), ("not-started", int(refused)))
         self.assertIn("unknown key 'nonsense'", second["reason"])
         self.until_file("runs/job/trainyard.telling.log")
-        self.until("its line", lambda: ": told\n" in self.log_of_notices())
+        self.until("its line", lambda: ": sent\n" in self.log_of_notices())
 
 
 class Notify(NotifyTest):
@@ -164,7 +164,7 @@ class Notify(NotifyTest):
             self.assertEqual(end["json"]["tasks"], {"total": 3, "finished": 1, "failed": 2, "skipped": 0, "stopped": 0,
                                                     "running": 0, "waiting": 0})
             self.assertIn("1 of 3 tasks finished, 2 failed", end["json"]["text"])
-        self.assertEqual(self.log_of_notices().count(": told\n"), 4)
+        self.assertEqual(self.log_of_notices().count(": sent\n"), 4)
         self.assertEqual(done.stderr.count("notify: $NONE is not set, so nothing is sent to it"), 1)
         self.assertEqual(done.stderr.count("notify"), 1, done.stderr)
         self.assert_nowhere(SECRET, done.stdout, done.stderr)
@@ -280,7 +280,7 @@ class Notify(NotifyTest):
         self.assertIn(f"notify: {HOST}:{broken.port}: the first failure: not sent", self.log_of_notices())
         for server, posts in ((good, 2), (shaky, 4), (missing, 2), (moved, 2), (elsewhere, 0)):
             self.assertEqual(len(server.posts), posts, done.stderr)
-        self.assertEqual(self.log_of_notices().count(f"notify: {HOST}:{shaky.port}: the end: told\n"), 1)
+        self.assertEqual(self.log_of_notices().count(f"notify: {HOST}:{shaky.port}: the end: sent\n"), 1)
         self.assertEqual((silent.connections, silent_mail.connections), (2, 1))
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "EXIT 3", "g/c": "EXIT 4"})
         self.assert_nowhere(SECRET, done.stdout, done.stderr)
@@ -341,8 +341,8 @@ class Mail(TellingTest):
     def test_is_not_sent_to_a_server_that_nobody_trusts_vouches_for(self):
         server = self.serve(MailServer(users={"me@example.com": "p"}, tls_context=authority().context, require_starttls=True))
         done = self.run_with(server.port, "smtp.password=p")
-        self.assertIn(f"mail: {HOST}:{server.port}: a report: not sent: its certificate is not trusted; 'smtp.ca-file' "
-                      "names who vouches for it", done.stderr)
+        self.assertIn(f"mail: {HOST}:{server.port}: a report: not sent: its certificate is not trusted; set 'smtp.ca-file' "
+                      "to the certificates of its authority", done.stderr)
         self.assertEqual((server.mails, server.logins), ([], []))
 
     def test_is_not_sent_with_a_wrong_password(self):
@@ -365,7 +365,7 @@ class Mail(TellingTest):
 
     def test_says_what_is_missing_and_goes_on(self):
         done = self.trainyard("run", "job.yaml", "--set=smtp.enable=true", f"--set=smtp.server-host={HOST}", expect=1)
-        self.assertIn("mail: no report is mailed: there is no smtp.user, smtp.receiver", done.stderr)
+        self.assertIn("mail: reports are not mailed; not set: smtp.user, smtp.receiver", done.stderr)
 
     def test_says_that_others_may_read_the_password(self):
         server = self.serve(MailServer())

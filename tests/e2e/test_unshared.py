@@ -155,7 +155,7 @@ class Files(UnsharedTest):
         errors = self.run_job(expect=75).stderr
         self.assertRegex(errors, "lab1: files are left there, in .*: no permission\n")
         told, = json.loads(self.trainyard("status", "--json", "--all", expect=0).stdout)["tasks"]
-        self.assertEqual((told["word"], told["warning"]), ("FINISHED", "what it has written is left on lab1: no permission"))
+        self.assertEqual((told["word"], told["warning"]), ("FINISHED", "its files are still on lab1: no permission"))
         left, = self.home("lab1").glob("proj/.trainyard/*/train/one/a")
         self.assertEqual(left.read_text(), "1\n")
 
