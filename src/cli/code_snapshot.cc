@@ -114,8 +114,8 @@ std::expected<run::CodeCopy, ExitCode> make_snapshot(const SnapshotPlace& place,
   if (copy) return *std::move(copy);
   forget_directory(place.run_directory);
   if (interrupted) {
-    return std::unexpected(fail("interrupted: the code has not been copied, and nothing begins",
-                                interrupted_by(signal)));
+    return std::unexpected(
+        fail("interrupted: the code was not copied, and no run starts", interrupted_by(signal)));
   }
   return std::unexpected(fail(std::move(copy.error()).in("--snapshot")));
 }

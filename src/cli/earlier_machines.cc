@@ -53,10 +53,10 @@ Result<void> wait_for_earlier_machines(const std::string& run_directory, const R
   if (left.empty()) return {};
   // Nobody knows when it died: it may have been a moment ago.
   const Duration most = time_after(executions->back());
-  sys::write_standard_error(
-      fmt::format("trainyard: tasks of the last execution on {} may run there for another {}, and "
-                  "are not started again before: waiting (--on {} would stop them there)\n",
-                  fmt::join(left, ", "), trainyard::to_text(most), fmt::join(left, ",")));
+  sys::write_standard_error(fmt::format(
+      "trainyard: tasks of the last execution may run on {} for another {}; waiting until "
+      "they can be started again (--on {} stops them there)\n",
+      fmt::join(left, ", "), trainyard::to_text(most), fmt::join(left, ",")));
   here.remotes ? here.remotes->let_pass(most) : sys::let_pass(most);
   return {};
 }

@@ -28,8 +28,7 @@ struct AtWork {
 void say_who_is_waited_for(std::string_view what, const std::vector<AtWork>& all) {
   for (const AtWork& each : all) {
     if (each.exit_code) continue;
-    sys::write_standard_error(
-        fmt::format("trainyard: {}: {} is being brought there\n", each.host, what));
+    sys::write_standard_error(fmt::format("trainyard: {}: copying {} there\n", each.host, what));
   }
 }
 
@@ -80,8 +79,8 @@ std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgr
 std::string told_of(const std::vector<NotBrought>& not_brought) {
   std::string text;
   for (const NotBrought& each : not_brought) {
-    text += fmt::format("{}{}: {} could not be brought there: {}", text.empty() ? "" : "\n",
-                        each.host, each.what, each.why);
+    text += fmt::format("{}{}: cannot copy {} there: {}", text.empty() ? "" : "\n", each.host,
+                        each.what, each.why);
   }
   return text;
 }

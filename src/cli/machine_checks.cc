@@ -78,7 +78,7 @@ MachineCheck programs_check(const MachineQuestion& question, const wire::AgentSe
     const std::string& why_not = seen.programs[i].why_not;
     if (!why_not.empty()) {
       wrong.push_back(fmt::format("{} (task {}{})", why_not, program.first_task,
-                                  program.comes_later ? ", which may be what others make" : ""));
+                                  program.comes_later ? ", unless another task makes it" : ""));
       if (!program.comes_later) check.state = State::Bad;
       if (check.state == State::Good) check.state = State::Warning;
     } else if (!name.empty() && std::ranges::find(names, name) == names.end()) {
@@ -86,7 +86,7 @@ MachineCheck programs_check(const MachineQuestion& question, const wire::AgentSe
     }
   }
   const bool none = names.empty() && wrong.empty();
-  check.says = none ? "none that a look could find"
+  check.says = none ? "nothing to check"
                     : fmt::format("{}", fmt::join(wrong.empty() ? names : wrong,
                                                   wrong.empty() ? ", " : "; "));
   return check;
@@ -106,7 +106,7 @@ std::optional<MachineCheck> imports_check(const MachineQuestion& question,
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
     for (const std::string& name : found.missing) {
-      wrong.push_back(fmt::format("{} finds no module '{}'", sought.name, name));
+      wrong.push_back(fmt::format("{} does not find the module '{}'", sought.name, name));
       check.state = State::Bad;
     }
     if (found.cannot_ask.empty()) continue;
@@ -251,8 +251,8 @@ MachineCheck check_of_clock(Duration ahead) {
   return {.name = "clock",
           .state = near ? State::Good : State::Warning,
           .says = near ? std::string("as here")
-                       : fmt::format("{:.0f} s {} the one here", std::abs(seconds),
-                                     seconds > 0 ? "before" : "behind")};
+                       : fmt::format("{:.0f} s {} the clock here", std::abs(seconds),
+                                     seconds > 0 ? "ahead of" : "behind")};
 }
 
 std::vector<std::string> missing_programs(const job::Job& job) {

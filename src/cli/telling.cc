@@ -103,7 +103,7 @@ void Telling::warn_of_password() {
   const bool open = (permissions & (perms::group_read | perms::others_read)) != perms::none;
   if (failed || permissions == perms::unknown || !open) return;
   notes_.push_back(fmt::format(
-      "'{0}' has smtp.password, and others may read it: 'chmod 600 {0}' keeps it", file));
+      "other users can read '{0}', which has smtp.password; 'chmod 600 {0}' protects it", file));
 }
 
 std::string Telling::json_of(const tell::Occasion& occasion) const {

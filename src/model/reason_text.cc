@@ -210,7 +210,7 @@ std::string shared_gpu_words(const Reason& reason, const Headroom& room) {
       break;  // Said below, as of all such.
     case GpuObstacle::Kind::Whole:
       if (!is_whole_of_neighbour(room, nearest->gpu)) {
-        words = fmt::format(", another task has reserved GPU {} as a whole", card.label);
+        words = fmt::format(", another task has reserved all of GPU {}", card.label);
       }
       break;
     case GpuObstacle::Kind::Drained:

@@ -86,7 +86,7 @@ TEST(ReasonText, SaysOfAGpuWhatOthersHaveOfThatOne) {
       << "it is the second one that is in the way";
   room.gpus[0].whole = room.gpus[1].whole = true;
   EXPECT_EQ(gpu_words({.gpus = 2, .gpu_memory = gb(9)}, room),
-            "needs 9 GB on each of 2 GPUs, another task has reserved GPU 0 as a whole");
+            "needs 9 GB on each of 2 GPUs, another task has reserved all of GPU 0");
 }
 
 TEST(ReasonText, CountsTheGpusThatNobodyHolds) {

@@ -49,8 +49,8 @@ void RemoteMachine::start_with_files(const wire::AgentStart& start, const Result
   const auto commands = not_started_.extract(key);
   if (commands.empty()) return;
   if (!brought) {
-    return end_before_start(key, fmt::format("its files could not be brought to {}: {}",
-                                             options_.name, brought.error().message));
+    return end_before_start(key, fmt::format("cannot copy its files to {}: {}", options_.name,
+                                             brought.error().message));
   }
   say(start);
   for (const model::Command& command : commands.mapped()) carry_out(command);

@@ -157,8 +157,7 @@ TEST_F(RemoteFiles, ThatCannotBeBroughtLetNoAttemptBegin) {
   fail_as_often_as_is_tried(1);
   wait_until([this] { return count<model::AttemptEnded>() == 1; });
   const auto& ended = std::get<model::AttemptEnded>(told_.back());
-  EXPECT_EQ(std::get<model::NotStarted>(ended.end).why,
-            "its files could not be brought to lab1: no room");
+  EXPECT_EQ(std::get<model::NotStarted>(ended.end).why, "cannot copy its files to lab1: no room");
   EXPECT_FALSE(machine_->runs(kOne));
   EXPECT_THAT(heard_lines_, IsEmpty());
 }

@@ -371,7 +371,7 @@ class Mail(TellingTest):
         server = self.serve(MailServer())
         self.write("trainyard.yaml", "smtp: {password: sesame}\n", mode=0o644)
         done = self.run_with(server.port, "smtp.enable=false")
-        self.assertIn("'trainyard.yaml' has smtp.password, and others may read it: 'chmod 600 trainyard.yaml' keeps it",
+        self.assertIn("other users can read 'trainyard.yaml', which has smtp.password; 'chmod 600 trainyard.yaml' protects it",
                       done.stderr)
         (self.directory / "trainyard.yaml").chmod(0o600)
         done = self.trainyard("run", "job.yaml", "--new", expect=1)

@@ -75,7 +75,7 @@ class Code(UnsharedTest):
     def test_that_cannot_be_brought_is_told_and_nothing_runs(self):
         self.sweep_of("  - {name: train, tasks: [{command: 'true'}]}\n", sync="[missing.py]")
         told = self.run_job(expect=2).stderr
-        self.assertIn("lab1: the code could not be brought there: rsync: ", told)
+        self.assertIn("lab1: cannot copy the code there: rsync: ", told)
         self.assertIn("missing.py", told)
         self.assertFalse((self.directory / "runs").exists())
 
@@ -88,7 +88,7 @@ class Code(UnsharedTest):
         with open(self.directory / "ssh.lab1", "a") as hook:
             hook.write("PATH=/nowhere\n")
         self.sweep_of("  - {name: train, tasks: [{command: 'true'}]}\n")
-        self.assertRegex(self.run_job(expect=2).stderr, "lab1: the code could not be brought there: .*mkdir.*not found")
+        self.assertRegex(self.run_job(expect=2).stderr, "lab1: cannot copy the code there: .*mkdir.*not found")
 
 
 class Files(UnsharedTest):
@@ -282,9 +282,9 @@ class Program(UnsharedTest):
         (self.home("lab1") / ".cache").write_text("a file in the way")
         words = ["--set", "agent.copy=true", *self.settings(program="/nowhere/trainyard")]
         told = self.trainyard("run", "job.yaml", *words, expect=2).stderr
-        self.assertRegex(told, "lab1: trainyard could not be brought there: mkdir: .*\\.cache")
+        self.assertRegex(told, "lab1: cannot copy trainyard there: mkdir: .*\\.cache")
         seen, = json.loads(self.trainyard("machines", "--json", "--set", "machines=lab1", *words, expect=2).stdout)["machines"]
-        self.assertRegex(seen["wrong"], "lab1: trainyard could not be brought there: mkdir: ")
+        self.assertRegex(seen["wrong"], "lab1: cannot copy trainyard there: mkdir: ")
 
 
 class Page(UnsharedTest):
