@@ -11,8 +11,8 @@ import sys
 
 HEAD = """# Every command
 
-Made from the program by `tools/command_page.py`: `trainyard help <command>` says the same where you are. Which exit code comes when, with each
-command's own, is in [one table](reports.md#exit-codes); how runs and tasks are named, in [another](reports.md#which-run-which-tasks).
+`trainyard help <command>` prints the same text. See also the [exit codes](reports.md#exit-codes) of all commands, and
+[how to name runs and tasks](reports.md#which-run-which-tasks). `tools/command_page.py` makes this page from the program.
 
 """
 
@@ -57,7 +57,7 @@ def page(program):
     for words, _, text in commands:
         # A command that has no words of its own at the end says those of the whole program, which stand above.
         own = text.removesuffix(footer_of(whole)).rstrip("\n") + "\n"
-        shown = f"Says what `trainyard {words[0]}` without a name behind it, and `trainyard --help`, say.\n"
+        shown = f"Prints the same text as `trainyard --help`.\n"
         parts.append(f"## `trainyard {' '.join(words)}`\n\n" + (block(own) if text != whole else shown))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

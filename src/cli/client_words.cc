@@ -27,7 +27,7 @@ ClientWords::ClientWords(CLI::App& app) {
       "  ./load.sh\n"
       "  device=$(trainyard client wait-device) || exit\n"
       "  ./train.sh --device \"$device\"\n"
-      "Every task may report progress and results. Outside of a run the script gets the CPU at\n"
+      "Every task may report progress and results. Outside of a run, wait-device prints 'cpu' at\n"
       "once.");
   wait_ = client->add_subcommand("wait-device", "Wait for a device, and print it");
   wait_->add_flag("--after-out-of-memory", wait_options_.after_out_of_memory,
@@ -36,9 +36,11 @@ ClientWords::ClientWords(CLI::App& app) {
       "Examples:\n"
       "  trainyard client wait-device\n"
       "\n"
-      "Prints the device: cpu, cuda:0. Which memory ran out, and how much was requested, is read\n"
-      "from the task's standard error, or from its standard output if that is empty; without a\n"
-      "message there: GPU memory, if the task has a GPU.\n"
+      "Prints the device: cpu or cuda:0. With --after-out-of-memory, trainyard reads in the "
+      "task's\n"
+      "standard error which memory ran out and how much was requested (in its standard output if\n"
+      "standard error is empty). Without a message there, it was GPU memory if the task has a "
+      "GPU.\n"
       "Exit codes: 0 train now, 1 the run has ended, or refuses.");
   progress_ = client->add_subcommand("progress", "Report the progress of the training");
   progress_->add_option("fraction", progress_options_.fraction, "Fraction done, from 0 to 1")

@@ -139,8 +139,8 @@ DrainWords::DrainWords(CLI::App& app) {
       "  trainyard drain gpu:2 --now\n"
       "  trainyard drain gpu:2 --end\n"
       "\n"
-      "Applies to all your runs on this machine; as root, to those of all users. It does\n"
-      "not outlast a reboot. Exit codes: 0 done, 2 the command line is wrong.");
+      "Applies to all your runs on this machine; as root, to those of all users. A reboot ends\n"
+      "it. Exit codes: 0 done, 2 the command line is wrong.");
 }
 
 std::optional<ExitCode> DrainWords::run() {

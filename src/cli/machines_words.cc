@@ -157,10 +157,10 @@ MachinesWords::MachinesWords(CLI::App& app) {
       "  trainyard machines --on lab1,me@lab2,local\n"
       "  trainyard machines sweep.yaml --on lab1,me@lab2\n"
       "\n"
-      "Prints the resources of each machine and a line for each check: ok, !! (warning) or NO "
-      "with\n"
-      "the reason. Checked are the directory, the programs of the tasks, preloaded modules, GPUs,\n"
-      "the disk and the clock. Code is copied there if the setting 'machines' says so.\n"
+      "Prints the resources of each machine and a line for each check: ok, !! (warning) or NO,\n"
+      "with the reason. The checks: directory, programs of the tasks, preloaded modules, GPUs, "
+      "disk\n"
+      "and clock. Code is copied there if the setting 'machines' says so.\n"
       "Exit codes: 0 a run can use all machines, 2 it cannot.");
 }
 

@@ -142,12 +142,12 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
 CLI::App* add_clean(CLI::App& app, CleanWords& words) {
   CLI::App* clean = app.add_subcommand("clean", "Delete files of runs that have ended");
   clean->group(command_groups::kChange);
-  clean->add_option("run", words.runs, "Runs, as in 'status' (default: those --older selects)")
+  clean->add_option("run", words.runs, "Runs to delete (default: those --older selects)")
       ->type_name(value_kinds::kRun);
   clean->add_option("--older", words.older, "Select runs that ended at least this long ago: 30d")
       ->group(option_groups::kSelection)
       ->type_name(value_kinds::kTime);
-  clean->add_option("--keep", words.keep, "Keep these files, besides journals and reports")
+  clean->add_option("--keep", words.keep, "Keep these files, and the journals and reports")
       ->group(option_groups::kSelection)
       ->type_name("results|logs")
       ->delimiter(',')
@@ -167,8 +167,9 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "Deletes what the run's journal lists: task directories, reports, the journal, the copy of\n"
       "the code. Other files stay, and so does an active run. A submission that never started has\n"
       "no journal: the files that trainyard wrote are deleted. Asks no questions.\n"
-      "A number or a name also finds runs elsewhere: a name means the run here, else the latest\n"
-      "run of this name in any directory.\n"
+      "A number or a name also selects runs elsewhere. A name is the run here, else the latest "
+      "run\n"
+      "of this name in any directory.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
   return clean;
 }

@@ -34,8 +34,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "A name is the newest run of that name, also one that has not started.\n"
       "Exit code of one run: that of 'trainyard run', see its help. A run of one task: the\n"
       "exit code of the task. 75 if the run waits in a queue that is not up.\n"
-      "Exit code of several runs: 1 a task failed, 75 no task failed and not all is done, 0 all\n"
-      "succeeded. Without a run: the newest run's own code if all older runs succeeded.");
+      "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
+      "all succeeded. Without a run: the newest run's own code if all older runs succeeded.");
   up_ = app.add_subcommand("up", "Start the queue on this host");
   up_->group(command_groups::kMachine);
   add_configuration(*up_, up_options_.config_file, up_options_.settings);
@@ -44,8 +44,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard up\n"
       "  trainyard up --set yard.state=/var/tmp\n"
       "\n"
-      "yard.state is the directory of the queue, on a disk of this machine. It counts when the\n"
-      "queue is first made, and is permanent.\n"
+      "yard.state is the directory of the queue, on a disk of this machine. It is set when the\n"
+      "queue is created, and cannot be changed later.\n"
       "'submit' starts the queue, too. After a reboot, runs of the queue resume and keep their\n"
       "finished tasks. Exit codes: 0 the queue is up, 2 it cannot start.");
   down_ = app.add_subcommand("down", "Stop the queue on this host");

@@ -67,7 +67,8 @@ WishWords::WishWords(CLI::App& app) {
                   kCodes);
   for (CLI::App* const command : {hold_, release_, update_}) {
     command->group(command_groups::kChange);
-    command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing");
+    command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing")
+        ->group(option_groups::kOutput);
   }
 }
 
