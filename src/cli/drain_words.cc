@@ -139,7 +139,7 @@ DrainWords::DrainWords(CLI::App& app) {
       "  trainyard drain gpu:2 --now\n"
       "  trainyard drain gpu:2 --end\n"
       "\n"
-      "Applies to all your runs on this machine; as root, to those of all users. A reboot ends\n"
+      "Applies to all your runs on this machine; as root, to those of all users. A reboot undoes\n"
       "it. Exit codes: 0 done, 2 the command line is wrong.");
 }
 

@@ -77,7 +77,7 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "  trainyard learned forget sweep.yaml train\n"
       "  trainyard learned forget sweep.yaml train/lr=0.1,seed=2\n"
       "\n"
-      "The journals of runs stay: a resumed run uses the estimates of its own journal.\n"
+      "The journals of runs stay: a resumed run uses the estimates in its journal.\n"
       "Exit codes: 0 deleted, 1 nothing is known, 2 the command line is wrong.");
 }
 
