@@ -195,7 +195,7 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
 std::string running_text(const StatusView& view) {
   const bool lives = view.state == RunState::Running || view.state == RunState::Suspended;
   if (view.running.empty() || !lives) return {};
-  std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "OF"}};
+  std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "RESERVED"}};
   const bool machines = view.machines.size() > 1;
   const bool progress = std::ranges::any_of(view.running, [](const journal::TaskRow& row) {
     return row.progress || !row.progress_values.empty();
@@ -205,7 +205,7 @@ std::string running_text(const StatusView& view) {
   const bool caps = std::ranges::any_of(
       view.running, [](const journal::TaskRow& row) { return row.gpu_memory_max > Bytes{}; });
   if (machines) rows[0].emplace_back("MACHINE");
-  if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "OF"});
+  if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "RESERVED"});
   if (caps) rows[0].emplace_back("CAP");
   if (progress) rows[0].emplace_back("PROGRESS");
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);

@@ -85,8 +85,8 @@ TEST(Status, ShowsALiveRun) {
             "prepare  FINISHED       1         1        0        0       0\n"
             "train     RUNNING  12,000         5        1   11,993       1\n"
             "\n"
-            "TASK           STATUS  ATTEMPT  TIME  MEMORY    OF\n"
-            "train/lr=0.1  RUNNING        1  2:05  120 MB  1 GB\n"
+            "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED\n"
+            "train/lr=0.1  RUNNING        1  2:05  120 MB      1 GB\n"
             "\n"
             "waiting:\n"
             "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB\n"
@@ -331,10 +331,10 @@ TEST(Status, SaysWhatTasksAreKeptToOfTheirGpus) {
   row.gpu_memory_requested = gb(5);
   EXPECT_THAT(status_text(view), Not(HasSubstr("CAP")));
   row.gpu_memory_max = gb(9);
-  EXPECT_THAT(status_text(view), HasSubstr("GPU  GPU MEMORY    OF   CAP\n"));
-  EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB  none\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("GPU  GPU MEMORY  RESERVED   CAP\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("3 GB      5 GB  none\n"));
   row.capped_by = "torch 2.10.0";
-  EXPECT_THAT(status_text(view), HasSubstr("3 GB  5 GB  9 GB\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("3 GB      5 GB  9 GB\n"));
   const nlohmann::json json = nlohmann::json::parse(status_json(view)).at("running").at(0);
   EXPECT_EQ(json.at("gpu_memory_max_bytes"), 9'000'000'000);
   EXPECT_EQ(json.at("gpu_capped_by"), "torch 2.10.0");
@@ -386,9 +386,13 @@ TEST(Status, NamesTheMachinesOfARunAndWhereItsTasksAre) {
           "  lab1: 16 CPUs, 64 GB, GPUs 0, 2 (NVIDIA H100)\n"
           "  lab2: 0.5 CPUs, 64 GB, no GPU; gone: it has not responded for 60 s\n"
           "\n"
-          "TASK           STATUS  ATTEMPT  TIME  MEMORY    OF  MACHINE  GPU  GPU MEMORY   OF\n"
-          "train/lr=0.1  RUNNING        1  2:05  120 MB  1 GB     lab1    2           -  all\n"
-          "train/lr=0.2  RUNNING        1  2:05  120 MB  1 GB        -    -           -    -\n"));
+          "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED  MACHINE  GPU  GPU MEMORY  "
+          "RESERVED\n"
+          "train/lr=0.1  RUNNING        1  2:05  120 MB      1 GB     lab1    2           -       "
+          "all\n"
+          "train/lr=0.2  RUNNING        1  2:05  120 MB      1 GB        -    -           -        "
+          " "
+          "-\n"));
 }
 
 TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
