@@ -71,9 +71,9 @@ std::string table_text(const std::vector<TextRow>& rows, std::string_view indent
 std::string cells_text(const job::LearnedGroup& group) {
   const bool gpus = std::ranges::any_of(
       group.numbers, [](const auto& it) { return it.key == job::TaskKey::GpuMemory; });
-  std::vector<TextRow> rows{{"TASK", "TOOK", "RESERVED NEXT"}};
-  if (gpus) rows.front().insert(rows.front().end(), {"TOOK OF A GPU", "RESERVED NEXT"});
-  rows.front().insert(rows.front().end(), {"RAN", "EXPECTED NEXT"});
+  std::vector<TextRow> rows{{"TASK", "MEMORY", "RESERVED NEXT"}};
+  if (gpus) rows.front().insert(rows.front().end(), {"GPU MEMORY", "RESERVED NEXT"});
+  rows.front().insert(rows.front().end(), {"TIME", "EXPECTED NEXT"});
   for (const job::LearnedCell& cell : group.cells) {
     if (rows.size() > kLearnedCellsShown) break;
     const job::LearnedTask& task = cell.taken.task;
@@ -102,7 +102,7 @@ std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup&
                                  counted(static_cast<std::int64_t>(group.tasks), "task"));
   if (group.cells.size() < group.tasks) text += fmt::format(", {} known", group.cells.size());
   text += '\n';
-  std::vector<TextRow> rows{{"", "JOB FILE", "USED AT MOST", "NEXT TIME", "FROM"}};
+  std::vector<TextRow> rows{{"", "JOB FILE", "USED AT MOST", "NEXT RUN", "FROM"}};
   for (const job::LearnedNumber& number : group.numbers) {
     const bool known = number.taken_most > 0 || number.should_be > 0;
     rows.push_back(
