@@ -98,8 +98,8 @@ void find_frameworks(const CapBasis& basis, Cappers& cappers) {
   if (!python) {
     cappers.why_not = hardware::is_script(basis.program, around)
                           ? fmt::format(
-                                "'{}' is a script that starts another program, as those "
-                                "of pyenv are",
+                                "'{}' is a script that starts another program, such as "
+                                "those of pyenv",
                                 basis.program)
                           : fmt::format("'{}' is not a Python interpreter", basis.program);
     return;

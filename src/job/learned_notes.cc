@@ -92,8 +92,9 @@ std::vector<std::string> LearnedNotes::notes() const {
     if (++told <= kGroupsMax) tell(group, learned, notes);
   }
   if (told > kGroupsMax) {
-    notes.push_back(fmt::format("so it is with {} other groups: 'trainyard learned' shows them",
-                                told - kGroupsMax));
+    notes.push_back(
+        fmt::format("numbers of {} more groups are learned: 'trainyard learned' shows them",
+                    told - kGroupsMax));
   }
   return notes;
 }

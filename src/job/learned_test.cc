@@ -384,7 +384,7 @@ TEST(Learned, IsToldOfTenGroups) {
   }
   const std::vector<std::string> told = notes.notes();
   ASSERT_EQ(told.size(), LearnedNotes::kGroupsMax + 1);
-  EXPECT_EQ(told.back(), "so it is with 2 other groups: 'trainyard learned' shows them");
+  EXPECT_EQ(told.back(), "numbers of 2 more groups are learned: 'trainyard learned' shows them");
 }
 
 TEST(Learned, RaisesANumberThatMayGrowAndMakesNoneSmaller) {

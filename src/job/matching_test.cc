@@ -96,10 +96,11 @@ TEST(Matching, SaysWhatIsWrong) {
                                       "matrix: {lr: [7]}, tasks: [{command: x}]}")),
               ElementsAre("sweep.yaml:3:66: group 'eval': the matrix has the combination lr=7, "
                           "which no task that it needs has"));
-  EXPECT_THAT(mistakes_of(after_train("{name: eval, try-first: 1, needs: [{group: train, match: "
-                                      "matrix}], tasks: [{command: x}]}")),
-              ElementsAre("sweep.yaml:3:5: group 'eval': try-first: its tasks begin one by one, as "
-                          "those that they need end: none is first"));
+  EXPECT_THAT(
+      mistakes_of(after_train("{name: eval, try-first: 1, needs: [{group: train, match: "
+                              "matrix}], tasks: [{command: x}]}")),
+      ElementsAre("sweep.yaml:3:5: group 'eval': try-first: cannot be combined with 'match': "
+                  "each task starts when the tasks that it needs have finished"));
   EXPECT_THAT(
       mistakes_of(
           after_train("{name: eval, needs: [{group: train, mach: lr}], tasks: [{command: x}]}")),

@@ -35,8 +35,10 @@ class NeedsCheck {
     for (std::size_t i = 0; i < spec_.groups.size(); ++i) {
       const bool matched = !job_.plan.groups[i].needs_by_task.empty();
       if (!matched || !spec_.groups[i].try_first.value_or(false)) continue;
-      complain(spec_.groups[i].place, spec_.groups[i],
-               "try-first: its tasks begin one by one, as those that they need end: none is first");
+      complain(
+          spec_.groups[i].place, spec_.groups[i],
+          "try-first: cannot be combined with 'match': each task starts when the tasks that it "
+          "needs have finished");
     }
     for (const model::Shape& shape : job_.plan.shapes) check_condition(shape);
   }
@@ -79,8 +81,8 @@ class NeedsCheck {
     const auto found = std::ranges::find(spec_.groups, value.group, &GroupSpec::name);
     if (found == spec_.groups.end()) {
       complain(task.command_place, spec_.groups[number],
-               fmt::format("'{{{}}}': group '{}' is of an earlier job file, and what its tasks "
-                           "have made is not known here",
+               fmt::format("'{{{}}}': group '{}' is in an earlier job file, so the results "
+                           "of its tasks are not available here",
                            name_of(value), value.group));
       return false;
     }

@@ -102,13 +102,14 @@ class RepeatCheck {
       if (other == nullptr) continue;
       if (other->round && !group.round) {
         complain(need.place, group,
-                 fmt::format("needs: '{}' is repeated, and begins when this group has ended",
+                 fmt::format("needs: '{}' is repeated, and starts after this group; a group cannot "
+                             "need a later one",
                              need.group));
       } else if (need.match && group.round && !other->round) {
         complain(need.place, group,
-                 fmt::format("needs: match: '{0}' is not repeated, and all of it has ended when a "
-                             "later round begins: 'needs: [{0}]', and where its files are is "
-                             "'{{run_dir}}/{0}/...'",
+                 fmt::format("needs: match: '{0}' is not repeated, so it has ended before the "
+                             "later rounds; use 'needs: [{0}]', and '{{run_dir}}/{0}/...' for "
+                             "its files",
                              need.group));
       }
     }

@@ -254,7 +254,7 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
     if (error) return std::unexpected(*error);
   }
   if (ending.keeper_gone) {
-    ears_.note("nothing starts the task processes any more: what had not finished has ended");
+    ears_.note("the process that starts tasks is gone: unfinished tasks have ended");
   }
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     std::set<std::uint32_t> batches;

@@ -89,7 +89,9 @@ TEST_F(YardTest, EndsARunWhoseGuardDiesAndGoesOnWithTheNext) {
   EXPECT_EQ(done->stopped, 1);
   EXPECT_EQ(deadly.outcome(), TaskOutcome::Lost);
   EXPECT_EQ(waits.outcome(), TaskOutcome::Stopped);
-  EXPECT_THAT(notes, Contains(HasSubstr("nothing starts the task processes any more")));
+  EXPECT_THAT(
+      notes,
+      Contains(HasSubstr("the process that starts tasks is gone: unfinished tasks have ended")));
   TaskGroup next("next");
   next.add<Made>("task", [](Made&, const Device&) { return Json::object(); });
   const Result<RunSummary> again = yard.run(next);

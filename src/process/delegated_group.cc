@@ -55,7 +55,7 @@ bool is_kept_by_systemd(const std::string& path) {
 
 std::string why_not_in(const std::string& path) {
   if (!names_memory(path + "/cgroup.controllers")) {
-    return fmt::format("the control group '{}' has no say in memory", path);
+    return fmt::format("the control group '{}' does not control memory", path);
   }
   // Of the kernel's own root nobody can be moved away.
   if (!std::filesystem::exists(path + "/cgroup.type")) {

@@ -55,7 +55,7 @@ TEST_F(DelegatedGroupTest, IsNoneWithoutVersionTwoOrWithoutASayInMemory) {
             "the memory controller is in cgroup v1");
   const DelegatedGroup alone = find_delegated_group({.unified = {own}});
   EXPECT_EQ(alone.path, "");
-  EXPECT_EQ(alone.why_not, "the control group '" + own + "' has no say in memory");
+  EXPECT_EQ(alone.why_not, "the control group '" + own + "' does not control memory");
 }
 
 TEST_F(DelegatedGroupTest, IsNoneInTheRootOfTheMachine) {

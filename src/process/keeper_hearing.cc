@@ -170,14 +170,13 @@ std::string Keeper::State::how_it_died(const FromGuard& word) const {
   if (!word.died) return "";
   const int status = *word.died;
   if (word.was_silent) {
-    return fmt::format("the keeper (process {}) did not answer for too long, and was ended",
+    return fmt::format("the keeper (process {}) did not respond for too long, and was killed",
                        keeper);
   }
   if (WIFSIGNALED(status)) {
     return fmt::format("the keeper (process {}) was killed by signal {}", keeper, WTERMSIG(status));
   }
-  return fmt::format("the keeper (process {}) has ended with exit code {}", keeper,
-                     WEXITSTATUS(status));
+  return fmt::format("the keeper (process {}) exited with code {}", keeper, WEXITSTATUS(status));
 }
 
 std::string Keeper::State::why_no_other(const FromGuard& last) const {
@@ -192,7 +191,7 @@ std::string Keeper::State::why_no_other(const FromGuard& last) const {
 std::string Keeper::State::how_guard_ended() {
   const std::optional<int> signal = guard.wait_until_ended(kWait);
   if (!signal) return fmt::format("the guard of the keeper (process {}) has left it", guard.pid());
-  if (*signal == 0) return fmt::format("the keeper (process {}) has ended", keeper);
+  if (*signal == 0) return fmt::format("the keeper (process {}) exited", keeper);
   return fmt::format("the guard of the keeper (process {}) was killed by signal {}", guard.pid(),
                      *signal);
 }

@@ -64,7 +64,7 @@ std::string why_it_moved_nothing(std::string_view errors, int exit_code) {
     if (is_cause(line)) return std::string(line);
     errors.remove_prefix(std::min(line.size() + 1, errors.size()));
   }
-  return fmt::format("what moves them ended with exit code {}", exit_code);
+  return fmt::format("rsync exited with code {}", exit_code);
 }
 
 std::string pattern_of(std::string_view path) {

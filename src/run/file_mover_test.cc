@@ -246,9 +246,8 @@ TEST(WhyNothingWasMoved, IsTheFirstThatWasSaidOfIt) {
                                  "rsync: connection unexpectedly closed\nrsync error: (255)\n",
                                  255),
             "lab1: no route");
-  EXPECT_EQ(why_it_moved_nothing("rsync error: timeout\n", 30),
-            "what moves them ended with exit code 30");
-  EXPECT_EQ(why_it_moved_nothing("", 1), "what moves them ended with exit code 1");
+  EXPECT_EQ(why_it_moved_nothing("rsync error: timeout\n", 30), "rsync exited with code 30");
+  EXPECT_EQ(why_it_moved_nothing("", 1), "rsync exited with code 1");
 }
 
 TEST_F(Mover, TellsNothingOfWhatIsForgotten) {

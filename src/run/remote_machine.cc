@@ -337,12 +337,12 @@ std::string RemoteMachine::why_it_ended(const std::string& why) {
   const bool is_ours = said.starts_with(fmt::format("cannot run '{}'", options_.command.front()));
   if (code == kNotFound && !is_ours) {
     return fmt::format(
-        "{}: is trainyard installed there? 'agent.program' says where it is, and "
-        "'agent.copy' brings it",
+        "{}: install trainyard there, set 'agent.program' to its path, or set "
+        "'agent.copy' to copy it there",
         said.empty() ? "no such command" : said);
   }
   if (!said.empty()) return said;
-  return code == 0 ? why : fmt::format("what leads there ended with exit code {}", code);
+  return code == 0 ? why : fmt::format("the connection exited with code {}", code);
 }
 
 void RemoteMachine::fail(std::string why) {

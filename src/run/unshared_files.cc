@@ -181,8 +181,8 @@ void UnsharedFiles::add(const wire::AgentLog& log) {
   if (!path) return;
   const Result<void> added = append_to(*path, log);
   if (added || std::exchange(cannot_add_, true)) return;
-  note_(
-      fmt::format("what tasks print there is not seen before they end: {}", added.error().message));
+  note_(fmt::format("output of tasks there is not visible before they end: {}",
+                    added.error().message));
 }
 
 void UnsharedFiles::make_own(model::AttemptEnded& ended) const {

@@ -186,7 +186,9 @@ TEST_F(Unshared, SayOnceThatTheyCannotGrow) {
   make(run() + "/train", "a file in the way");
   files_.add({.path = there("train/1/stdout.log"), .bytes = "1"});
   files_.add({.path = there("train/1/stdout.log"), .bytes = "2"});
-  EXPECT_THAT(notes_, ElementsAre(testing::HasSubstr("is not seen before they end")));
+  EXPECT_THAT(
+      notes_,
+      ElementsAre(testing::HasSubstr("output of tasks there is not visible before they end")));
 }
 
 TEST_F(Unshared, AreNamedInResultsAsTheyAreHere) {

@@ -56,12 +56,12 @@ std::optional<std::string> run_finish_command(const FinishCommand& command,
                          {});
   const auto told = [](std::string what) { return "on-finish: " + std::move(what); };
   if (!end) return told(end.error().message);
-  if (end->asked_by != 0) return told("was interrupted, and ended");
+  if (end->asked_by != 0) return told("was interrupted, and stopped");
   if (end->late) {
-    return told(fmt::format("did not end within {}, and was ended", to_text(command.most)));
+    return told(fmt::format("did not exit within {}, and was killed", to_text(command.most)));
   }
   if (end->signal != 0) return told(fmt::format("was killed by signal {}", end->signal));
-  if (end->exit_code != 0) return told(fmt::format("ended with exit code {}", end->exit_code));
+  if (end->exit_code != 0) return told(fmt::format("exited with code {}", end->exit_code));
   return std::nullopt;
 }
 

@@ -59,10 +59,10 @@ TEST(FinishCommand, SaysWhatIsWrongWithIt) {
                                .grace = Duration(50)},
                               {});
   };
-  EXPECT_EQ(trouble("exit 7", place / "log"), "on-finish: ended with exit code 7");
+  EXPECT_EQ(trouble("exit 7", place / "log"), "on-finish: exited with code 7");
   EXPECT_EQ(trouble("kill -9 $$", place / "log"), "on-finish: was killed by signal 9");
   EXPECT_EQ(trouble("trap '' TERM; while :; do sleep 1; done", place / "log", Duration(200)),
-            "on-finish: did not end within 0.2 s, and was ended");
+            "on-finish: did not exit within 0.2 s, and was killed");
   EXPECT_EQ(trouble("true", "/nowhere/log"),
             "on-finish: cannot run 'timeout': no such file or directory");
 }

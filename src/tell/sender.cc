@@ -128,7 +128,7 @@ Outbox::Answered http_answer(std::uint64_t id, long status) {
   if (status >= 300 && status < 400) {
     return {.id = id,
             .answer = Answer::Refused,
-            .how = fmt::format("answers {}: it is elsewhere now, and only its user may say where",
+            .how = fmt::format("answers {}: the address has changed; write the new one in 'notify'",
                                status)};
   }
   const bool again = status >= 500 || status == 408 || status == 425 || status == 429;

@@ -138,7 +138,7 @@ class Unreachable(AgentTest):
     def test_a_machine_without_trainyard_is_told_from_others(self):
         told = self.refused(program="/nowhere/trainyard")
         self.assertIn("lab1: ", told)
-        self.assertIn("is trainyard installed there? 'agent.program' says where it is", told)
+        self.assertIn("install trainyard there, set 'agent.program' to its path, or set 'agent.copy' to copy it there", told)
 
     def test_a_program_that_is_no_agent_is_refused(self):
         self.assertIn("it says something else than an agent does", self.refused(program="yes #"))

@@ -75,7 +75,7 @@ groups:
     def test_changes_nothing_about_the_run_where_it_fails(self):
         self.job("name: job\non-finish: exit 7\ngroups: [{tasks: [{command: 'true'}]}]")
         done = self.trainyard("run", "job.yaml", expect=0)
-        self.assertIn("trainyard: on-finish: ended with exit code 7; see ", done.stderr)
+        self.assertIn("trainyard: on-finish: exited with code 7; see ", done.stderr)
 
     def test_that_hangs_is_ended_by_an_interrupt_with_what_it_has_started(self):
         self.job("""
@@ -87,7 +87,7 @@ groups: [{tasks: [{command: 'true'}]}]
         child = int(self.until_written("child"))
         yard.send_signal(signal.SIGINT)
         _, errors = self.end_of(yard, expect=0)
-        self.assertIn("on-finish: was interrupted, and ended", errors)
+        self.assertIn("on-finish: was interrupted, and stopped", errors)
         self.until("the end of what it has started", lambda: not os.path.exists(f"/proc/{child}") or
                    ") Z " in open(f"/proc/{child}/stat").read())
 
@@ -272,7 +272,7 @@ class Notify(NotifyTest):
         for who, what in ((f"notify: {HOST}:{Down.port}: the end", "not sent yet: Couldn't connect to server"),
                           (f"notify: {HOST}:{broken.port}: the end", "not sent yet: answers 500; next attempt in 0.1 s"),
                           (f"notify: {HOST}:{missing.port}: the end", "not sent: answers 404"),
-                          (f"notify: {HOST}:{moved.port}: the end", "not sent: answers 302: it is elsewhere now"),
+                          (f"notify: {HOST}:{moved.port}: the end", "not sent: answers 302: the address has changed; write the new one"),
                           (f"notify: {HOST}:{silent.port}: the end", "given up: it was not taken in time"),
                           (f"mail: {HOST}:{silent_mail.port}: a report", "given up: it was not taken in time")):
             with self.subTest(who=who):
