@@ -11,8 +11,10 @@
 // The same program in the same directory goes on with it: what had finished is kept.
 //
 // run() forks: the program must have one thread then, or say that it knows better. It changes
-// nothing of the process that calls it: no signals, no current directory, no subreaper. When the
-// program ends, however it does, its tasks end within a second.
+// nothing of the process that calls it: no signals, no current directory, no subreaper. Where the
+// program is a task of another run, the variables that trainyard set for that task are out of the
+// environment while run() works. When the program ends, however it does, its tasks end within a
+// second.
 //
 // Belongs to one thread; run() works there until all has ended. Only the stop token may be stopped
 // from another.

@@ -189,6 +189,9 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
 }  // namespace
 
 ExitCode up_command(const UpOptions& options) {
+  if (const Result<void> outlives = check_queue_outlives_task(); !outlives) {
+    return fail(outlives.error());
+  }
   const Result<run::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});
   if (!files) return fail(files.error());

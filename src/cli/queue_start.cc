@@ -40,6 +40,16 @@ void tell_started() {
 
 }  // namespace
 
+Result<void> check_queue_outlives_task() {
+  if (!sys::is_in_task()) return {};
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return std::unexpected(files.error());
+  if (files->server()) return {};
+  return std::unexpected(
+      Error{"your queue is not up, and one that a task starts stops when the task ends: run "
+            "'trainyard up' outside of tasks first"});
+}
+
 Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (const auto job = sys::variable("SLURM_JOB_ID")) {
     return std::unexpected(Error{fmt::format(

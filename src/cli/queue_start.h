@@ -15,6 +15,10 @@ struct QueuePlaceWords {
   std::vector<std::string> settings;
 };
 
+/// A queue that a task starts ends with the task: an error in a task where no queue is up, with
+/// what cures it. Reads TRAINYARD_SET, and is called before that is taken out.
+Result<void> check_queue_outlives_task();
+
 /// Made where it is not there, at the place that the configuration says. An error says why there
 /// can be none: in a Slurm allocation, on a disk that machines share, or where nothing can be
 /// written.

@@ -65,6 +65,7 @@
 #include "sim/expected_courses.h"
 #include "sys/depart.h"
 #include "sys/descriptor.h"
+#include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/start_program.h"
 #include "sys/terminal.h"
@@ -542,6 +543,12 @@ void explain_number(const std::string& word) {
 }  // namespace
 
 ExitCode run_command(const RunOptions& said) {
+  if (said.detach && sys::is_in_task()) {
+    return fail(
+        "-d has no effect in a task: a run that a task starts stops when the task ends. Use "
+        "'trainyard run' without -d, or 'trainyard submit'");
+  }
+  const sys::OwnEnvironment own;
   const auto made = said.words.is_command() ? with_command_job(said) : said;
   if (!made) return fail(made.error());
   const RunOptions& typed = *made;

@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/queue_start.h"
 #include "cli/queue_submit.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
@@ -73,7 +74,14 @@ ExitCode tell_what_was_added(const wire::ControlReply& reply, const std::string&
 }  // namespace
 
 ExitCode submit_command(const SubmitOptions& options) {
-  if (options.run_directory.empty()) return submit_to_queue(options);
+  const bool to_queue = options.run_directory.empty();
+  if (to_queue) {
+    if (const Result<void> outlives = check_queue_outlives_task(); !outlives) {
+      return fail(outlives.error());
+    }
+  }
+  const sys::OwnEnvironment own;
+  if (to_queue) return submit_to_queue(options);
   const Result<wire::Submit> submission = submission_of(options);
   if (!submission) return fail(submission.error());
   const Result<std::string> run = find_run(options.run_directory, WhenSeveral::RefuseLive);

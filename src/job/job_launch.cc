@@ -309,7 +309,10 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
     add_unless_set("TF_FORCE_GPU_ALLOW_GROWTH", "true");
     add_unless_set("XLA_PYTHON_CLIENT_PREALLOCATE", "false");
   }
-  for (const auto& [name, value] : said) add(name, value);
+  for (const auto& [name, value] : said) {
+    add(name, value);
+    launch.user_variables.push_back(launch.environment.back());
+  }
   if (grant.memory_max > Bytes{}) state_->add_caps(bound, said, shape, grant, launch);
   const std::string trainyard = grant.program.empty() ? own_program() : grant.program;
   set_program({.group = group,

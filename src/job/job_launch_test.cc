@@ -88,6 +88,7 @@ TEST(Launch, PutsTheTasksEnvironmentOverItsGroups) {
       "  tasks: [{id: t, command: x, env: {A: task, D: '{task_dir}', E: ''}}]\n");
   const std::vector<std::string> said(launch.environment.begin() + 12, launch.environment.end());
   EXPECT_THAT(said, ElementsAre("A=task", "B=n is 7", "C=$HOME", "D=/job/runs/sweep/g/t", "E="));
+  EXPECT_EQ(launch.user_variables, said);
 }
 
 TEST(Launch, SetsNumbersOfThreadsToTheCpusOfTheTask) {

@@ -113,10 +113,7 @@ model::Launch Jobs::launch(model::AttemptKey key, const model::Grant& grant,
   const Owner owner = owner_of(key.task);
   model::Launch launch =
       owner.entry.job.launch({.task = owner.task, .attempt = key.attempt}, grant, result_of);
-  const std::vector<std::string>& environment = owner.entry.environment;
-  if (environment.empty()) return launch;
-  launch.environment_is_whole = true;
-  launch.environment.insert(launch.environment.begin(), environment.begin(), environment.end());
+  launch.inherited = owner.entry.environment;
   return launch;
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,9 +55,12 @@ model::Launch launch_of(const Launched& what, std::uint32_t attempt) {
   add(job::gpu_variables(what.capacity.gpus, what.shape, {},
                          job::naming_of_gpus(said, is_renumbered)));
   // The last word of a name counts.
+  const std::size_t first = launch.environment.size();
   for (const TaskOptions* const options : std::array{&what.group.defaults(), &own}) {
     add(options->environment);
   }
+  std::ranges::copy(launch.environment | std::views::drop(first),
+                    std::back_inserter(launch.user_variables));
   return launch;
 }
 

@@ -32,6 +32,7 @@
 #include "pipeline/trouble.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
+#include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
@@ -239,6 +240,7 @@ Yard::~Yard() = default;
 void Yard::add(TaskGroup& group) { state_->groups.push_back(&group); }
 
 Result<void> Yard::check() {
+  const sys::OwnEnvironment own;
   const Result<settings::Configuration> configuration = library::settings_of(state_->config);
   if (!configuration) return std::unexpected(configuration.error());
   const hardware::ThisMachine machine = hardware::find_this_machine();
@@ -305,6 +307,7 @@ Result<RunSummary> Yard::run(TaskGroup& group, const std::vector<Task*>& tasks) 
   if (state_->running != nullptr) {
     return std::unexpected(Error{"run() was called from a callback while tasks run"});
   }
+  const sys::OwnEnvironment own;
   const Result<settings::Configuration> configuration = library::settings_of(state_->config);
   if (!configuration) return std::unexpected(configuration.error());
   if (Result<void> placed = state_->take_directory(*configuration); !placed) {

@@ -17,6 +17,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@
 
 #include "base/bytes.h"
 #include "library/test_yard.h"
+#include "model/set_variables.h"
+#include "sys/environment.h"
 #include "sys/files.h"
 #include "trainyard/trainyard.h"
 
@@ -125,6 +128,24 @@ TEST_F(YardTest, GivesATaskWhatItsOptionsSayInItsEnvironment) {
   Yard yard(config(), options());
   ASSERT_TRUE(yard.run(group).has_value());
   EXPECT_EQ(task.result(), (Json{{"A", "task"}, {"B", "b"}}));
+}
+
+TEST_F(YardTest, GivesATaskNothingOfATaskThatItsProgramIs) {
+  const std::vector<std::string_view> now{"RANK=3", "OMP_NUM_THREADS=7"};
+  sys::set_variable("RANK=3");
+  sys::set_variable("OMP_NUM_THREADS=7");
+  sys::set_variable("TRAINYARD_SET=" + model::set_variables({}, now));
+  TaskGroup group("g", {.memory = 20_MB, .cpus = 0});
+  auto& task = group.add<OnTerms>(TaskOptions{.id = "t"}, [] {
+    return Json{{"rank", variable("RANK")}, {"threads", variable("OMP_NUM_THREADS")}};
+  });
+  Yard yard(config(), options());
+  ASSERT_TRUE(yard.run(group).has_value());
+  EXPECT_EQ(task.result(), (Json{{"rank", ""}, {"threads", "1"}}));
+  EXPECT_EQ(variable("RANK"), "3") << "the program is that task again";
+  for (const char* const name : {"RANK=", "OMP_NUM_THREADS=", "TRAINYARD_SET="}) {
+    sys::set_variable(name);
+  }
 }
 
 TEST_F(YardTest, RunsTasksThatLoadAndTrainAndBringsTheirResultsBack) {

@@ -67,8 +67,12 @@ struct Launch {
   /// What the process finds in its environment beside what the yard was started with, as
   /// NAME=value. A name that the yard has too is replaced; a name alone is taken out.
   std::vector<std::string> environment;
-  /// It finds nothing but that: what was submitted brings the environment of who submitted it.
-  bool environment_is_whole = false;
+  /// In the place of what the yard was started with: what was submitted brings the environment of
+  /// who submitted it, as NAME=value. Empty: as the yard.
+  std::vector<std::string> inherited;
+  /// Those of `environment` that the user has set for the task, with the user's values. A run that
+  /// the task starts finds them, too; all others it does not find (model/set_variables.h).
+  std::vector<std::string> user_variables;
   /// Of the three directories and files below all are absolute.
   std::string working_directory;
   std::string task_directory;  ///< Made, with its parents, before the process starts.

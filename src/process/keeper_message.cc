@@ -152,7 +152,8 @@ model::Launch read_launch(Reader& reader) {
   model::Launch launch;
   launch.arguments = reader.texts();
   launch.environment = reader.texts();
-  launch.environment_is_whole = reader.number<std::uint8_t>() != 0;
+  launch.inherited = reader.texts();
+  launch.user_variables = reader.texts();
   launch.working_directory = reader.text();
   launch.task_directory = reader.text();
   launch.checkpoint_directory = reader.text();
@@ -315,7 +316,8 @@ std::size_t size_of(const model::Launch& launch) {
   const std::vector<std::string> none;
   const std::vector<std::string>& logs = launch.own_ranks ? launch.own_ranks->log_paths : none;
   for (const std::vector<std::string>* texts :
-       {&launch.arguments, &launch.environment, &preload.modules, &preload.environment, &logs}) {
+       {&launch.arguments, &launch.environment, &launch.inherited, &launch.user_variables,
+        &preload.modules, &preload.environment, &logs}) {
     for (const std::string& text : *texts) size += sizeof(Length) + text.size();
   }
   for (const std::string* text :
@@ -343,7 +345,8 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   Writer writer(bytes, Kind::Start, key);
   writer.texts(launch.arguments);
   writer.texts(launch.environment);
-  writer.number(static_cast<std::uint8_t>(launch.environment_is_whole));
+  writer.texts(launch.inherited);
+  writer.texts(launch.user_variables);
   writer.text(launch.working_directory);
   writer.text(launch.task_directory);
   writer.text(launch.checkpoint_directory);

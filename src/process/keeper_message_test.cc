@@ -36,6 +36,8 @@ const EndNotes kEndNotes{.path = "/run/trainyard.ends",
 model::Launch some_launch() {
   return {.arguments = {"python3", "train.py", "", "a b\n"},
           .environment = {"A=1", "B="},
+          .inherited = {"HOME=/me"},
+          .user_variables = {"A=1"},
           .working_directory = "/work",
           .task_directory = "/run/t",
           .checkpoint_directory = "/run/t/checkpoints",
@@ -114,6 +116,8 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_EQ(start->key, kKey);
       EXPECT_THAT(start->launch.arguments, ElementsAre("python3", "train.py", "", "a b\n"));
       EXPECT_THAT(start->launch.environment, ElementsAre("A=1", "B="));
+      EXPECT_THAT(start->launch.inherited, ElementsAre("HOME=/me"));
+      EXPECT_THAT(start->launch.user_variables, ElementsAre("A=1"));
       EXPECT_EQ(start->launch.working_directory, "/work");
       EXPECT_EQ(start->launch.task_directory, "/run/t");
       EXPECT_EQ(start->launch.checkpoint_directory, "/run/t/checkpoints");

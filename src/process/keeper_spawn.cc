@@ -10,6 +10,7 @@
 #include <cstring>
 #include <expected>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "model/launch.h"
+#include "model/set_variables.h"
 #include "process/memory_group.h"
 #include "process/start.h"
 #include "sys/descriptor.h"
@@ -55,6 +57,7 @@ Spawner::Spawner() {
     environment_.emplace_back(*variable);
   }
   for (std::size_t i = 0; i < environment_.size(); ++i) names_.emplace(name_of(environment_[i]), i);
+  own_environment_ = model::without_set_variables(environment_);
   if (::getrlimit(RLIMIT_NOFILE, &files_of_tasks_) != 0) return;
   files_of_ours_ = files_of_tasks_;
   files_of_ours_.rlim_cur = files_of_ours_.rlim_max;
@@ -62,20 +65,18 @@ Spawner::Spawner() {
 }
 
 std::vector<char*> Spawner::environment_of(const model::Launch& launch) const {
-  std::vector<char*> pointers;
-  if (!launch.environment_is_whole) {
-    pointers = sys::pointers_to(environment_);
-    pointers.pop_back();
-  }
-  const std::size_t inherited = pointers.size();
+  const bool is_ours = launch.inherited.empty();
+  std::vector<char*> pointers = sys::pointers_to(is_ours ? environment_ : launch.inherited);
+  pointers.pop_back();
+  const std::size_t fixed = is_ours ? pointers.size() : 0;
   for (const std::string& entry : launch.environment) {
     char* const text = const_cast<char*>(entry.c_str());
     const std::string_view name = name_of(entry);
-    if (const auto found = names_.find(name); inherited > 0 && found != names_.end()) {
+    if (const auto found = names_.find(name); is_ours && found != names_.end()) {
       pointers[found->second] = text;
       continue;
     }
-    const auto added = pointers.begin() + static_cast<std::ptrdiff_t>(inherited);
+    const auto added = pointers.begin() + static_cast<std::ptrdiff_t>(fixed);
     const auto twice = std::find_if(added, pointers.end(),
                                     [name](const char* other) { return name_of(other) == name; });
     if (twice == pointers.end()) {
@@ -88,6 +89,17 @@ std::vector<char*> Spawner::environment_of(const model::Launch& launch) const {
   std::erase_if(pointers, [](const char* entry) { return std::strchr(entry, '=') == nullptr; });
   pointers.push_back(nullptr);
   return pointers;
+}
+
+void Spawner::mark_variables(model::Launch& launch) const {
+  const std::vector<std::string>& inherited =
+      launch.inherited.empty() ? own_environment_ : launch.inherited;
+  std::vector<std::string_view> before(inherited.begin(), inherited.end());
+  before.insert(before.end(), launch.user_variables.begin(), launch.user_variables.end());
+  const std::vector<char*> pointers = environment_of(launch);
+  const std::vector<std::string_view> now(pointers.begin(), std::prev(pointers.end()));
+  std::string mark = fmt::format("{}={}", model::kSetVariables, model::set_variables(before, now));
+  launch.environment.push_back(std::move(mark));
 }
 
 Result<Spawned> Spawner::start(model::Launch launch, const Extra& extra) {
@@ -111,6 +123,7 @@ Result<Spawned> Spawner::start_in(const MemoryGroup& group, model::Launch launch
           fmt::format("cannot join the control group '{}'", group.door()), errno));
     }
   }
+  mark_variables(launch);
   auto kept = std::make_unique<const model::Launch>(std::move(launch));
   std::vector<char*> environment = environment_of(*kept);
   Result<std::unique_ptr<Start>> start = Start::program(
@@ -173,6 +186,7 @@ Result<Spawned> Spawner::fork(model::Launch launch,
   }
   sys::Descriptor status(ends[0]);
   const sys::Descriptor tell(ends[1]);
+  mark_variables(launch);
   const pid_t keeper = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0)

@@ -60,15 +60,21 @@ class Spawner {
   /// The group that a launch asks for; none where it asks for none.
   static Result<MemoryGroup> make_group(const model::Launch& launch);
 
-  /// NAME=value of ours, less those that the launch has, then the launch's, then a null. Points
-  /// into both. What the launch only names is not in it.
+  /// NAME=value of ours or what the launch inherits instead, less those that the launch has, then
+  /// the launch's, then a null. Points into both. What the launch only names is not in it.
   [[nodiscard]] std::vector<char*> environment_of(const model::Launch& launch) const;
+
+  /// Adds TRAINYARD_SET to the environment of the launch, by which a run that the task starts finds
+  /// what this process was started with. Once, when nothing else is added any more.
+  void mark_variables(model::Launch& launch) const;
 
  private:
   static Result<Spawned> watch(std::unique_ptr<Start> start);
   void become_task(const model::Launch& launch, const sys::Descriptor& status) const;
 
   std::vector<std::string> environment_;
+  /// For a run in a task: environment_ without the variables set for a task that we are in.
+  std::vector<std::string> own_environment_;
   std::unordered_map<std::string_view, std::size_t> names_;  ///< Where each is in environment_.
   rlimit files_of_tasks_{};
   rlimit files_of_ours_{};

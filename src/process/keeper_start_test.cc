@@ -1,9 +1,12 @@
 // What a task finds when it starts, and what is said of one that cannot be started.
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,10 +22,12 @@
 
 #include "model/event.h"
 #include "model/launch.h"
+#include "model/set_variables.h"
 #include "process/keeper.h"
 #include "process/test_mounts.h"
 #include "process/test_yard.h"
 #include "sys/descriptor.h"
+#include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "sys/test_directory.h"
@@ -75,13 +80,66 @@ TEST(KeeperStart, AddsToTheEnvironmentAndReplacesWhatWasThere) {
   ASSERT_EQ(::setenv("TRAINYARD_TEST_OLD", "old", 1), 0);
   ASSERT_EQ(::setenv("TRAINYARD_TEST_KEPT", "kept", 1), 0);
   TestYard yard;
-  model::Launch launch = yard.shell("env | grep TRAINYARD_TEST | sort");
+  model::Launch launch = yard.shell("env | grep ^TRAINYARD_TEST | sort");
   launch.environment = {"TRAINYARD_TEST_OLD=new", "TRAINYARD_TEST_ADDED=first",
                         "TRAINYARD_TEST_ADDED=last", "TRAINYARD_TEST_EMPTY="};
   EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
   EXPECT_EQ(sys::content_of(launch.stdout_path),
             "TRAINYARD_TEST_ADDED=last\nTRAINYARD_TEST_EMPTY=\nTRAINYARD_TEST_KEPT=kept\n"
             "TRAINYARD_TEST_OLD=new\n");
+}
+
+/// The variables of this test that a run finds which a task with `env -0` starts.
+std::string variables_of_a_run_in(const model::Launch& launch) {
+  const std::string text = sys::content_of(launch.stdout_path);
+  std::vector<std::string> environment;
+  for (std::size_t at = 0; at < text.size();) {
+    environment.emplace_back(text.c_str() + at);
+    at += environment.back().size() + 1;
+  }
+  std::string found;
+  for (const std::string& entry : model::without_set_variables(std::move(environment))) {
+    if (entry.starts_with("TRAINYARD_TEST_SET_")) found += entry + "\n";
+  }
+  return found;
+}
+
+TEST(KeeperStart, MarksWhatARunInTheTaskIsNotToFind) {
+  ASSERT_EQ(::setenv("TRAINYARD_TEST_SET_OLD", "old", 1), 0);
+  ASSERT_EQ(::setenv("TRAINYARD_TEST_SET_GONE", "gone", 1), 0);
+  TestYard yard;
+  model::Launch launch = yard.launch({"env", "-0"});
+  launch.environment = {"TRAINYARD_TEST_SET_OLD=new", "TRAINYARD_TEST_SET_GONE",
+                        "TRAINYARD_TEST_SET_ADDED=1", "TRAINYARD_TEST_SET_USERS=us"};
+  launch.user_variables = {"TRAINYARD_TEST_SET_USERS=us"};
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(
+      variables_of_a_run_in(launch),
+      "TRAINYARD_TEST_SET_GONE=gone\nTRAINYARD_TEST_SET_OLD=old\nTRAINYARD_TEST_SET_USERS=us\n");
+}
+
+TEST(KeeperStart, MarksWhatASubmittersRunInTheTaskIsNotToFind) {
+  TestYard yard;
+  model::Launch launch = yard.launch({"env", "-0"});
+  launch.inherited = {"PATH=/usr/bin:/bin", "TRAINYARD_TEST_SET_OLD=submitter"};
+  launch.environment = {"TRAINYARD_TEST_SET_OLD=new", "TRAINYARD_TEST_SET_ADDED=1"};
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(variables_of_a_run_in(launch), "TRAINYARD_TEST_SET_OLD=submitter\n");
+}
+
+TEST(KeeperStart, MarksInATaskWhatWasSetForTheTaskAsWell) {
+  const std::vector<std::string_view> of_task{"TRAINYARD_TEST_SET_OLD=task",
+                                              "TRAINYARD_TEST_SET_RANK=1"};
+  const std::vector<std::string_view> before{"TRAINYARD_TEST_SET_OLD=old"};
+  sys::set_variable("TRAINYARD_TEST_SET_OLD=task");
+  sys::set_variable("TRAINYARD_TEST_SET_RANK=1");
+  sys::set_variable("TRAINYARD_SET=" + model::set_variables(before, of_task));
+  TestYard yard;
+  sys::set_variable("TRAINYARD_SET=");
+  model::Launch launch = yard.launch({"env", "-0"});
+  launch.environment = {"TRAINYARD_TEST_SET_RANK=2", "TRAINYARD_TEST_SET_ADDED=1"};
+  EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+  EXPECT_EQ(variables_of_a_run_in(launch), "TRAINYARD_TEST_SET_OLD=old\n");
 }
 
 TEST(KeeperStart, LooksForTheProgramOnThePathOfTheTask) {

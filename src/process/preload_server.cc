@@ -110,14 +110,16 @@ Result<PreloadServer> PreloadServer::start(Spawner& spawner, const model::Launch
 }
 
 Result<void> PreloadServer::launch(Spawner& spawner, const model::Launch& launch) {
-  const Result<sys::Descriptor> text = file_with(text_of(launch, spawner.environment_of(launch)));
+  auto marked = std::make_unique<model::Launch>(launch);
+  spawner.mark_variables(*marked);
+  const Result<sys::Descriptor> text = file_with(text_of(*marked, spawner.environment_of(*marked)));
   if (!text) return std::unexpected(text.error());
   auto ends = sys::socket_pair();
   if (!ends) return std::unexpected(std::move(ends.error()));
   Result<MemoryGroup> group = Spawner::make_group(launch);
   if (!group) return std::unexpected(std::move(group).error());
   group_ = std::move(*group);
-  asked_for_ = std::make_unique<const model::Launch>(launch);
+  asked_for_ = std::move(marked);
   permission_ = std::move(ends->first);
   // If this fails it is about to end, or ends now, and its end tells why.
   const std::array<int, 2> descriptors{text->get(), ends->second.get()};

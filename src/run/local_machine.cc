@@ -48,11 +48,13 @@ namespace {
 /// The service through which what is started so shares its GPUs; nothing where none runs.
 std::optional<hardware::MpsService> mps_for(const model::Launch& launch) {
   const std::string begins = fmt::format("{}=", hardware::kMpsPipes);
-  for (const std::string& variable : launch.environment) {
-    if (variable.starts_with(begins)) return hardware::find_mps(variable.substr(begins.size()));
+  for (const std::vector<std::string>* const variables : {&launch.environment, &launch.inherited}) {
+    for (const std::string& variable : *variables) {
+      if (variable.starts_with(begins)) return hardware::find_mps(variable.substr(begins.size()));
+    }
   }
   std::optional<std::string> ours;
-  if (!launch.environment_is_whole) ours = sys::variable(hardware::kMpsPipes);
+  if (launch.inherited.empty()) ours = sys::variable(hardware::kMpsPipes);
   return hardware::find_mps(ours.value_or(hardware::kMpsDirectory));
 }
 

@@ -2,14 +2,47 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
 
+#include "model/set_variables.h"
+
 namespace trainyard::sys {
+namespace {
+
+using ValuesByName = std::map<std::string, std::string>;
+
+ValuesByName by_name(const std::vector<std::string>& variables) {
+  ValuesByName values;
+  for (const std::string& entry : variables) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos) values[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  return values;
+}
+
+std::optional<std::string> value_in(const ValuesByName& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
+void give_value(const std::string& name, const std::optional<std::string>& value) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): no other thread reads it now.
+  if (value) {
+    ::setenv(name.c_str(), value->c_str(), /*overwrite=*/1);
+  } else {
+    ::unsetenv(name.c_str());
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+}  // namespace
 
 std::vector<std::string> environment() {
   std::vector<std::string> variables;
@@ -26,14 +59,28 @@ std::optional<std::string> variable(const char* name) {
 
 void set_variable(const std::string& name_and_value) {
   const std::size_t equals = name_and_value.find('=');
-  const std::string name = name_and_value.substr(0, equals);
-  // NOLINTBEGIN(concurrency-mt-unsafe): one thread.
-  if (equals + 1 == name_and_value.size()) {
-    ::unsetenv(name.c_str());
-  } else {
-    ::setenv(name.c_str(), name_and_value.c_str() + equals + 1, /*overwrite=*/1);
+  const std::string value = name_and_value.substr(equals + 1);
+  give_value(name_and_value.substr(0, equals), value.empty() ? std::nullopt : std::optional(value));
+}
+
+bool is_in_task() { return variable(model::kSetVariables).has_value(); }
+
+OwnEnvironment::OwnEnvironment() {
+  const ValuesByName now = by_name(environment());
+  const ValuesByName own = by_name(model::without_set_variables(environment()));
+  ValuesByName all = now;
+  all.insert(own.begin(), own.end());
+  for (const auto& [name, ignored] : all) {
+    const std::optional<std::string> value = value_in(own, name);
+    std::optional<std::string> of_task = value_in(now, name);
+    if (value == of_task) continue;
+    give_value(name, value);
+    of_task_.emplace_back(name, std::move(of_task));
   }
-  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+OwnEnvironment::~OwnEnvironment() {
+  for (const auto& [name, value] : of_task_) give_value(name, value);
 }
 
 }  // namespace trainyard::sys

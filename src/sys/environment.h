@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trainyard::sys {
@@ -15,5 +16,23 @@ std::optional<std::string> variable(const char* name);
 
 /// NAME=value; with nothing after the sign it is taken out. While there is one thread.
 void set_variable(const std::string& name_and_value);
+
+/// This process is in a task of a run: trainyard has set variables for that (model/set_variables.h).
+bool is_in_task();
+
+/// The environment of this process as it was before trainyard set variables for a task that it is
+/// in, while this exists; then these have their values again. What is set meanwhile stays. Made and
+/// destroyed while no other thread reads the environment.
+class OwnEnvironment {
+ public:
+  OwnEnvironment();
+  OwnEnvironment(OwnEnvironment&&) = delete;
+  OwnEnvironment& operator=(OwnEnvironment&&) = delete;
+  ~OwnEnvironment();
+
+ private:
+  /// Names of variables that were changed, each with the value that it had for the task.
+  std::vector<std::pair<std::string, std::optional<std::string>>> of_task_;
+};
 
 }  // namespace trainyard::sys

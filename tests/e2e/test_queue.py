@@ -8,6 +8,7 @@ from yard import PATIENCE_S, SETTINGS, TRAINYARD, YardTest, alive, json, os, own
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
 # Beside other tests.
 LIGHT = ("--cpus", "0", "--memory", "1MB", *SETTINGS)
+WITH_A_RUN = ("--cpus", "0", "--memory", "300MB", *SETTINGS)  # A task that starts trainyard.
 
 
 class QueueTest(YardTest):
@@ -200,6 +201,21 @@ class Submitting(QueueTest):
         done = self.trainyard("submit", "--", "true", expect=2, env={"SLURM_JOB_ID": "12"})
         self.assertIn("inside the Slurm allocation 12", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
+
+    def test_a_run_in_a_task_finds_nothing_that_was_set_for_the_task(self):
+        inner = " ".join((TRAINYARD, "run", *LIGHT, "--name", "inner", "--", "'echo \"$TRAINYARD_TASK_ID $WHO ${RANK:-none}\"'"))
+        self.trainyard("run", *WITH_A_RUN, "--ranks", "1", "--env", "WHO=me", "--name", "outer", "--", inner, expect=0)
+        self.assertEqual(self.text("runs/inner/inner/inner/stdout.log"), "inner me none\n")
+
+    def test_a_task_starts_nothing_that_would_end_with_it(self):
+        for words, said in ((("submit", *LIGHT, "--", "true"), "run 'trainyard up' outside of tasks first"),
+                            (("up",), "run 'trainyard up' outside of tasks first"),
+                            (("run", "-d", *LIGHT, "--", "true"), "-d has no effect in a task")):
+            with self.subTest(words=words):
+                name = f"outer-{words[0]}"
+                self.trainyard("run", *WITH_A_RUN, "--name", name, "--", TRAINYARD, *words, expect=1)
+                self.assertIn(said, self.text(f"runs/{name}/{name}/{name}/stderr.log"))
+                self.assertIsNone(self.server())
 
     def test_a_matrix_and_lines_of_a_file_are_tasks_of_one_run(self):
         number = self.submit(*LIGHT, "--matrix", "lr=1e-3,3e-4", "--matrix", "seed=0..1", "--", "echo", "{lr}", "{seed}")
@@ -493,7 +509,7 @@ class Waiting(QueueTest):
         self.trainyard("wait", later, bad, expect=1)
 
     def test_a_task_does_not_wait_for_its_own_run(self):
-        self.submit("--cpus", "0", "--memory", "100MB", *SETTINGS, "--name", "inner", "--",
+        self.submit(*WITH_A_RUN, "--name", "inner", "--",
                     f"{TRAINYARD} wait && {TRAINYARD} wait --all")
         self.trainyard("wait", "inner", expect=0)
 

@@ -62,7 +62,7 @@ groups:
             "MKL_NUM_THREADS": "3", "OMP_NUM_THREADS": "7", "OPENBLAS_NUM_THREADS": "2", "PYTHONUNBUFFERED": "1",
             "TRAINYARD_ATTEMPT": "1", "TRAINYARD_GROUP": "g", "TRAINYARD_RESULT": f"{run}/g/a/result.1.json",
             "TRAINYARD_PROMISES": self.environment["TRAINYARD_PROMISES"],
-            "TRAINYARD_CHECKPOINT_DIR": f"{run}/g/a/checkpoints", "TRAINYARD_RUN_DIR": str(run), "TRAINYARD_SEED": known["TRAINYARD_SEED"], "TRAINYARD_TASK_DIR": f"{run}/g/a", "TRAINYARD_TASK_ID": "a",
+            "TRAINYARD_CHECKPOINT_DIR": f"{run}/g/a/checkpoints", "TRAINYARD_RUN_DIR": str(run), "TRAINYARD_SEED": known["TRAINYARD_SEED"], "TRAINYARD_SET": known["TRAINYARD_SET"], "TRAINYARD_TASK_DIR": f"{run}/g/a", "TRAINYARD_TASK_ID": "a",
             "TRAINYARD_PHASES": "1", "TRAINYARD_SOCKET": known["TRAINYARD_SOCKET"],
             "TRAINYARD_TOKEN": known["TRAINYARD_TOKEN"], "WHO": "me a"})
         self.assertRegex(known["TRAINYARD_SOCKET"], f"^{self.sockets}/")
