@@ -32,6 +32,7 @@
 #include "cli/load_options.h"
 #include "cli/look_ahead.h"
 #include "cli/machine_checks.h"
+#include "cli/outer_task.h"
 #include "cli/queue_news.h"
 #include "cli/run_machines.h"
 #include "cli/run_view.h"
@@ -456,7 +457,8 @@ Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachine
        .job = {.job_name = job.name(), .job_file = job.paths().file, .first = run_directory}});
 }
 
-ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departure) {
+ExitCode run_here(const RunOptions& typed, const std::optional<OuterTaskName>& outer,
+                  std::optional<sys::Departure> departure) {
   Result<Grounds> grounds = lay_grounds();
   if (!grounds) return fail(grounds.error());
   Result<RunOptions> options = fill_in(typed);
@@ -487,6 +489,10 @@ ExitCode run_here(const RunOptions& typed, std::optional<sys::Departure> departu
     if (!job) return fail_job(job.error(), *options, machines->capacity(here));
     Result<void> will_do = choose_tasks(*options, *job);
     if (will_do) will_do = check_machines(*machines, *job, here);
+    // Without a ledger nobody waits for what another run holds.
+    if (will_do && outer && grounds->promises && !machines->remotes) {
+      will_do = check_fits_beside(*outer, *job, here);
+    }
     if (!will_do) return fail(will_do.error());
     if (options->words.is_command()) {
       const std::string first = job->paths().run_directory;
@@ -548,6 +554,7 @@ ExitCode run_command(const RunOptions& said) {
         "-d has no effect in a task: a run that a task starts stops when the task ends. Use "
         "'trainyard run' without -d, or 'trainyard submit'");
   }
+  const std::optional<OuterTaskName> outer = outer_task_name();
   const sys::OwnEnvironment own;
   const auto made = said.words.is_command() ? with_command_job(said) : said;
   if (!made) return fail(made.error());
@@ -561,11 +568,13 @@ ExitCode run_command(const RunOptions& said) {
     load->disk_size = disk_size;
     return dry_run(*options, *load);
   }
-  if (!typed.detach) return run_here(typed, std::nullopt);
+  if (!typed.detach) return run_here(typed, outer, std::nullopt);
   Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
   if (!departed) return fail(departed.error());
   const auto* const heard = std::get_if<sys::Departed>(&*departed);
-  if (heard == nullptr) return run_here(typed, std::get<sys::Departure>(std::move(*departed)));
+  if (heard == nullptr) {
+    return run_here(typed, outer, std::get<sys::Departure>(std::move(*departed)));
+  }
   // The process that was started says what it heard of the one that goes on.
   if (heard->word.empty()) return static_cast<ExitCode>(heard->exit_code);
   const ExitCode code = answer(heard->word + "\n");

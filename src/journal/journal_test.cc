@@ -23,6 +23,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
@@ -95,6 +96,7 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
   EXPECT_EQ(tasks[1].attempt, 0U);
   EXPECT_EQ(tasks[1].started, std::nullopt);
   EXPECT_EQ(tasks[1].memory_requested, gb(2));
+  EXPECT_EQ(tasks[1].cpus_requested, model::cpus(1));
   EXPECT_THAT(tasks[1].matrix, ElementsAre(Pair("id", "lr=1e-3,\"é\"/\n"), Pair("lr", "1e-3")));
 }
 

@@ -126,6 +126,7 @@ struct TaskRow {
   std::optional<Instant> started;        ///< Of the last attempt.
   std::optional<Instant> first_started;  ///< Of the first one that began.
   std::optional<Instant> ended;
+  model::Cpus cpus_requested;
   Bytes memory_requested;
   Bytes memory_now;   ///< Last sample.
   Bytes memory_peak;  ///< Of the last attempt.

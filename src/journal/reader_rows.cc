@@ -83,7 +83,8 @@ const std::string_view kTaskColumns =
     "e.started_ms, l.started_ms), "
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
     "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0), "
-    "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number) ";
+    "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number), "
+    "s.cpus_milli ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -176,6 +177,7 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .started = optional_instant(row, 11),
           .first_started = optional_instant(row, 40),
           .ended = optional_instant(row, 12),
+          .cpus_requested = {row.integer(45)},
           .memory_requested = {row.integer(13)},
           .memory_now = {row.integer(14)},
           .memory_peak = {row.integer(15)},

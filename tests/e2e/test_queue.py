@@ -207,6 +207,14 @@ class Submitting(QueueTest):
         self.trainyard("run", *WITH_A_RUN, "--ranks", "1", "--env", "WHO=me", "--name", "outer", "--", inner, expect=0)
         self.assertEqual(self.text("runs/inner/inner/inner/stdout.log"), "inner me none\n")
 
+    def test_a_run_that_waits_for_what_its_own_task_holds_is_refused_by_name(self):
+        cpus = len(os.sched_getaffinity(0))
+        self.trainyard("run", "--cpus", str(cpus), "--memory", "300MB", *SETTINGS, "--name", "outer", "--",
+                       TRAINYARD, "run", "--cpus", "1", "--memory", "1MB", *SETTINGS, "--name", "inner", "--", "true", expect=1)
+        self.assertIn("would wait for ever: this run was started in task outer/outer of run 1 ('runs/outer'), which holds "
+                      f"{cpus} CPU{'' if cpus == 1 else 's'}, 300 MB of memory until the run ends", self.text("runs/outer/outer/outer/stderr.log"))
+        self.assertFalse((self.directory / "runs/inner").exists())
+
     def test_a_task_starts_nothing_that_would_end_with_it(self):
         for words, said in ((("submit", *LIGHT, "--", "true"), "run 'trainyard up' outside of tasks first"),
                             (("up",), "run 'trainyard up' outside of tasks first"),
