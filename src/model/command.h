@@ -40,7 +40,8 @@ struct GrantDevice {
   friend bool operator==(const GrantDevice&, const GrantDevice&) = default;
 };
 
-/// Sends TERM (Kill: KILL) to all processes of an attempt. One that has ended already is no error.
+/// Sends TERM to the processes of an attempt, those that handle it first (Kill: KILL to all). One
+/// that has ended already is no error.
 struct StopAttempt {
   AttemptKey key;
   bool kill = false;
@@ -48,7 +49,7 @@ struct StopAttempt {
   friend bool operator==(const StopAttempt&, const StopAttempt&) = default;
 };
 
-/// Sends all processes of an attempt the signal that it wants before any TERM.
+/// Sends the processes of an attempt that handle it the signal that it wants before any TERM.
 struct SignalAttempt {
   AttemptKey key;
   int signal = 0;

@@ -301,9 +301,9 @@ void Keeper::kill() {
   sys::send_signal(state_->ended, SIGKILL);
 }
 
-void Keeper::signal(model::AttemptKey key, int signal) {
+void Keeper::signal(model::AttemptKey key, int signal, Duration grace) {
   if (state_->gone) return;
-  append_signal(state_->outgoing, {.key = key, .signal = signal});
+  append_signal(state_->outgoing, {.key = key, .signal = signal, .grace = grace});
   state_->ask_for_a_pulse();
   state_->plan_flush();
 }

@@ -123,6 +123,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .memory_group = std::move(spawned.front().group),
                       .lease = std::move(lease),
                       .mark = mark_from(environment),
+                      .directory = launch.task_directory,
                       .oom_kills_before = oom_kills_,
                       .passes_term_on = launch.passes_term_on,
                       .kill_at = {},
@@ -288,7 +289,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   partly_ended_.insert(leader.attempt);
   if (failed) {
     attempt.kill_at = heard.now + options_.grace;
-    signal_attempts({{leader.attempt, SIGTERM}});
+    signal_attempts({{leader.attempt, {.signal = SIGTERM, .grace = options_.grace}}}, heard.now);
   }
   return failed;
 }

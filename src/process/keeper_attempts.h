@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -29,6 +30,7 @@
 #include "process/keeper_spawn.h"
 #include "process/memory_group.h"
 #include "process/port_lease.h"
+#include "process/signal_receivers.h"
 #include "process/start.h"
 #include "sys/children.h"
 #include "sys/descriptor.h"
@@ -133,9 +135,20 @@ class KeeperAttempts {
   /// When clear_up() must be called at the latest.
   [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;
 
+  /// Sends the signals to those processes of the attempts that handle them
+  /// (process/signal_receivers.h). Where no process does all get TERM, and any other signal is not
+  /// sent. KILL all get.
   void signal(std::span<const SignalMessage> messages);
-  /// Whatever has come of this process, but for one child that ends with it; 0: there is none.
-  void signal_everything(int signal, pid_t spared);
+  /// Whatever has come of this process, but for one child that ends with it; 0: there is none. TERM
+  /// as signal() sends it, with this grace.
+  void signal_everything(int signal, Duration grace, pid_t spared);
+  /// Sends TERM to the other processes of attempts where those that handle it have exited, or half
+  /// of the grace has passed.
+  void end_helpers(Clock::time_point now);
+  /// When that has something to do next.
+  [[nodiscard]] std::optional<Clock::time_point> helpers_end_at() const;
+  /// Lines that people should read about signals.
+  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
   /// One that we have started, until it has been reaped. It leads a session and a process group.
@@ -170,7 +183,8 @@ class KeeperAttempts {
     std::optional<NotedAttempt> noted;
     MemoryGroup memory_group;  ///< Taken away with the attempt.
     std::optional<PortLease> lease;
-    std::string mark;  ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
+    std::string mark;       ///< Its TRAINYARD_TASK_DIR and _ATTEMPT, as environ has them.
+    std::string directory;  ///< The task's.
     std::int64_t oom_kills_before = 0;
     bool passes_term_on = false;  ///< model::Launch
     bool told_to_end = false;
@@ -191,6 +205,17 @@ class KeeperAttempts {
     bool unnamed = false;      ///< Nothing could be read of it that says whose it is, yet.
   };
 
+  struct Sent {
+    int signal = 0;
+    Duration grace{0};  ///< How long after TERM its KILL comes.
+  };
+  using Signals = std::unordered_map<Number, Sent>;
+  /// The processes of an attempt that got TERM before their helpers.
+  struct Receivers {
+    std::vector<sys::ProcessStat> processes;
+    Clock::time_point others_at;  ///< When the others get it at the latest.
+  };
+
   static std::uint64_t packed(model::AttemptKey key) {
     return (std::uint64_t{key.task.value} << 32U) | key.attempt;
   }
@@ -198,7 +223,15 @@ class KeeperAttempts {
                                         int status) const;
   void add_leader(Number attempt, std::optional<int> rank, Spawned spawned);
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
-  void signal_attempts(const std::unordered_map<Number, int>& signals);
+  void signal_attempts(const Signals& signals, Clock::time_point now);
+  bool signal_those_on_their_way(const Attempt& attempt, int signal);
+  [[nodiscard]] Signals signal_handlers(const Signals& signals, Clock::time_point now);
+  void signal_all_processes(const Signals& signals);
+  void note_not_sent(const Attempt& attempt, int signal);
+  [[nodiscard]] SignalCandidate candidate(const sys::ProcessStat& process, int signal) const;
+  /// The number of the attempt of each process; at most 0 of those that are of none.
+  [[nodiscard]] std::vector<int> trees_of_attempts(
+      std::span<const sys::ProcessStat> processes) const;
   void is_told_to_end(Attempt& attempt, int signal) const;
   void adopt(pid_t pid);
   [[nodiscard]] std::optional<Number> owner_of(const sys::ProcessStat& process) const;
@@ -209,7 +242,6 @@ class KeeperAttempts {
   void forget(Number number);
   /// Signals the processes of the trees that `own_tree` names.
   void signal_trees(const std::function<int(const sys::ProcessStat&)>& own_tree, int signal);
-  void signal_those_outside_their_groups(const std::unordered_map<Number, int>& signals);
 
   Number last_number_ = 0;
   Options options_;
@@ -221,6 +253,9 @@ class KeeperAttempts {
   std::unordered_map<std::uint64_t, Number> by_key_;
   std::unordered_map<pid_t, Orphan> orphans_;
   std::set<pid_t> set_aside_;
+  std::unordered_map<Number, Receivers> receivers_;
+  Clock::time_point receivers_read_at_;  ///< The next time.
+  std::vector<std::string> notes_;
   std::vector<Number> clearing_;  ///< Those that are not running any more.
 
   sys::ChildList children_;

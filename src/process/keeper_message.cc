@@ -234,7 +234,9 @@ KeeperMessage read_message(Reader& reader) {
     case Kind::Start:
       return StartMessage{.key = key, .launch = read_launch(reader)};
     case Kind::Signal:
-      return SignalMessage{.key = key, .signal = reader.number<std::uint8_t>()};
+      return SignalMessage{.key = key,
+                           .signal = reader.number<std::uint8_t>(),
+                           .grace = Duration(reader.number<std::int64_t>())};
     case Kind::Started:
       return ProcessStarted{.key = key,
                             .pid = reader.number<std::int64_t>(),
@@ -384,6 +386,7 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
 void append_signal(std::string& bytes, const SignalMessage& message) {
   Writer writer(bytes, Kind::Signal, message.key);
   writer.number(static_cast<std::uint8_t>(message.signal));
+  writer.number(std::int64_t{message.grace.count()});
   writer.finish();
 }
 

@@ -27,6 +27,7 @@ struct StartMessage {
 struct SignalMessage {
   model::AttemptKey key;
   int signal = 0;
+  Duration grace{0};  ///< As Keeper::signal() has it.
 };
 
 /// A directory with a socket that is to go when the yard has ended.

@@ -63,7 +63,7 @@ model::RanksAtEnd some_ranks() {
 std::string some_messages() {
   std::string bytes;
   EXPECT_TRUE(append_start(bytes, kKey, some_launch()));
-  append_signal(bytes, {.key = kKey, .signal = SIGUSR1});
+  append_signal(bytes, {.key = kKey, .signal = SIGUSR1, .grace = Duration(10'000)});
   append_started(bytes,
                  {.key = kKey, .pid = 4711, .others = {4712, 4713}, .at = Duration(86'400'000)});
   append_ended(bytes,
@@ -138,6 +138,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
     if (const auto* signal = std::get_if<SignalMessage>(&**message)) {
       EXPECT_EQ(signal->key, kKey);
       EXPECT_EQ(signal->signal, SIGUSR1);
+      EXPECT_EQ(signal->grace, Duration(10'000));
     }
     expect_start_and_end(**message);
     if (const auto* failed = std::get_if<RankFailed>(&**message)) {

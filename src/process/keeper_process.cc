@@ -213,6 +213,7 @@ std::optional<KeeperProcess::Clock::time_point> KeeperProcess::wake_at() const {
   if (const auto reader_at = reader_of_ends_.wake_at()) sooner(*reader_at);
   if (const auto late_at = attempts_.late_at()) sooner(*late_at);
   if (const auto grace_at = attempts_.grace_ends_at()) sooner(*grace_at);
+  if (const auto helpers_at = attempts_.helpers_end_at()) sooner(*helpers_at);
   if (!newborn_.empty()) sooner(newborn_.front().look_at);
   if (yard_gone_) sooner(killing_ ? give_up_at_ : kill_at_);
   return at;
@@ -405,6 +406,8 @@ void KeeperProcess::look_at_the_clock(Clock::time_point now) {
   reader_of_ends_.look_at_the_clock(now);
   for (std::string& line : attempts_.late_starts(now)) tell_note(std::move(line));
   attempts_.kill_those_over_their_grace(now);
+  attempts_.end_helpers(now);
+  for (std::string& line : attempts_.take_notes()) tell_note(std::move(line));
   look_at_the_newborn(now);
 }
 

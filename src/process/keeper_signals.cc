@@ -1,30 +1,48 @@
-// Signals to attempts, and to whoever of them has left the group that a signal goes to.
+// Signals to attempts: to those of their processes that handle them first, then to the others.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "base/time.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
+#include "process/signal_receivers.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
 
 namespace trainyard::process {
+namespace {
+
+/// How often the keeper reads whether those that got TERM first have exited.
+constexpr Duration kReceiversReadEvery{100};
+/// A process in many groups has a long status.
+constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
+
+}  // namespace
 
 void KeeperAttempts::kill_those_over_their_grace(Clock::time_point now) {
   for (const Number number : partly_ended_) {
     Attempt& attempt = attempts_.at(number);
     if (!attempt.kill_at || now < *attempt.kill_at) continue;
     attempt.kill_at = Clock::time_point::max();
-    signal_attempts({{number, SIGKILL}});
+    signal_attempts({{number, {.signal = SIGKILL}}}, now);
   }
 }
 
@@ -48,7 +66,7 @@ void KeeperAttempts::signal_trees(const std::function<int(const sys::ProcessStat
 }
 
 void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
-  std::unordered_map<Number, int> signals;
+  Signals signals;
   for (const SignalMessage& message : messages) {
     const auto found = by_key_.find(packed(message.key));
     if (found == by_key_.end()) continue;
@@ -57,50 +75,155 @@ void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
     attempt.killed_by_us = attempt.killed_by_us || message.signal == SIGKILL;
     attempt.told_to_end =
         attempt.told_to_end || message.signal == SIGKILL || message.signal == SIGTERM;
-    signals[found->second] = message.signal;
+    signals[found->second] = {.signal = message.signal, .grace = message.grace};
   }
-  if (!signals.empty()) signal_attempts(signals);
+  if (!signals.empty()) signal_attempts(signals, Clock::now());
 }
 
-void KeeperAttempts::signal_attempts(const std::unordered_map<Number, int>& signals) {
-  // The groups first: most tasks are no more than that.
+void KeeperAttempts::signal_attempts(const Signals& signals, Clock::time_point now) {
+  Signals to_all;
+  Signals to_handlers;
+  for (const auto& [number, sent] : signals) {
+    const Attempt& attempt = attempts_.at(number);
+    if (!signal_those_on_their_way(attempt, sent.signal)) continue;
+    const bool passed_on = sent.signal == SIGTERM && attempt.passes_term_on;
+    (sent.signal == SIGKILL || passed_on ? to_all : to_handlers).emplace(number, sent);
+  }
+  if (!to_handlers.empty()) to_all.merge(signal_handlers(to_handlers, now));
+  if (!to_all.empty()) signal_all_processes(to_all);
+}
+
+/// A process on its way to its program is no group yet, and handles nothing: of signals that would
+/// end it only those are kept for its program that are meant to. Returns whether a program runs.
+bool KeeperAttempts::signal_those_on_their_way(const Attempt& attempt, int signal) {
   bool runs = false;
-  for (const auto& [number, signal] : signals) {
+  for (const Number each : attempt.leaders) {
+    Leader& leader = leaders_.at(each);
+    if (!on_their_way_.contains(each)) {
+      runs = true;
+      continue;
+    }
+    if (signal == SIGKILL) ::kill(leader.pid, SIGKILL);
+    if (signal == SIGKILL || signal == SIGTERM) leader.signal = signal;
+  }
+  if (!runs && signal != SIGKILL && signal != SIGTERM) note_not_sent(attempt, signal);
+  return runs;
+}
+
+void KeeperAttempts::note_not_sent(const Attempt& attempt, int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  notes_.push_back(
+      fmt::format("{} was not sent to the task in '{}': no process of it handles it",
+                  name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name),
+                  attempt.directory));
+}
+
+SignalCandidate KeeperAttempts::candidate(const sys::ProcessStat& process, int signal) const {
+  SignalCandidate found{.pid = process.pid, .parent = process.parent};
+  if (process.state == 'Z') return found;
+  found.handles = handles_signal(signal, scan_.read_text(process.pid, "status", kStatusMax));
+  if (found.handles) found.is_shell = is_shell(scan_.program_of(process.pid));
+  return found;
+}
+
+/// Returns the attempts of which no process handles TERM: all their processes are to get it.
+KeeperAttempts::Signals KeeperAttempts::signal_handlers(const Signals& signals,
+                                                        Clock::time_point now) {
+  const std::span<const sys::ProcessStat> processes = scan_.read_all();
+  const std::vector<int> trees = trees_of_attempts(processes);
+  std::unordered_map<Number, std::vector<SignalCandidate>> candidates;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (trees[i] <= 0) continue;
+    const auto sent = signals.find(static_cast<Number>(trees[i]));
+    if (sent == signals.end()) continue;
+    candidates[sent->first].push_back(candidate(processes[i], sent->second.signal));
+  }
+  Signals not_handled;
+  for (const auto& [number, sent] : signals) {
+    const std::vector<std::int64_t> pids = signal_receivers(sent.signal, candidates[number]);
+    if (pids.empty() && sent.signal == SIGTERM) not_handled.emplace(number, sent);
+    if (pids.empty() && sent.signal != SIGTERM) note_not_sent(attempts_.at(number), sent.signal);
+    for (const std::int64_t pid : pids) ::kill(static_cast<pid_t>(pid), sent.signal);
+    if (pids.empty() || sent.signal != SIGTERM) continue;
+    Receivers receivers{.processes = {}, .others_at = now + sent.grace / 2};
+    std::ranges::copy_if(processes, std::back_inserter(receivers.processes),
+                         [&pids](const sys::ProcessStat& process) {
+                           return std::ranges::find(pids, process.pid) != pids.end();
+                         });
+    receivers_.insert_or_assign(number, std::move(receivers));
+    receivers_read_at_ = now;
+  }
+  return not_handled;
+}
+
+void KeeperAttempts::end_helpers(Clock::time_point now) {
+  if (receivers_.empty() || now < receivers_read_at_) return;
+  receivers_read_at_ = now + kReceiversReadEvery;
+  std::unordered_map<Number, Receivers> due;
+  std::erase_if(receivers_, [&](const auto& it) {
+    const auto& [number, receivers] = it;
+    const auto attempt = attempts_.find(number);
+    if (attempt == attempts_.end() || attempt->second.leaders.empty()) return true;
+    const bool waits =
+        now < receivers.others_at &&
+        std::ranges::any_of(
+            receivers.processes,
+            [this](const sys::ProcessStat& process) {
+              const auto found = scan_.read(process.pid);
+              return found && found->start_ticks == process.start_ticks && found->state != 'Z';
+            });
+    if (!waits) due.insert(it);
+    return !waits;
+  });
+  if (due.empty()) return;
+  const std::span<const sys::ProcessStat> processes = scan_.read_all();
+  const std::vector<int> trees = trees_of_attempts(processes);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (trees[i] <= 0) continue;
+    const auto receivers = due.find(static_cast<Number>(trees[i]));
+    if (receivers == due.end()) continue;
+    // Not twice: many programs take a second TERM as "at once".
+    const bool has_it =
+        std::ranges::find(receivers->second.processes, processes[i].pid, &sys::ProcessStat::pid) !=
+        receivers->second.processes.end();
+    if (!has_it) ::kill(static_cast<pid_t>(processes[i].pid), SIGTERM);
+  }
+}
+
+std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::helpers_end_at() const {
+  return receivers_.empty() ? std::nullopt : std::optional(receivers_read_at_);
+}
+
+std::vector<int> KeeperAttempts::trees_of_attempts(
+    std::span<const sys::ProcessStat> processes) const {
+  return sys::label_trees(processes, [this](const sys::ProcessStat& process) {
+    const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
+    if (orphan != orphans_.end()) return static_cast<int>(orphan->second.owner);
+    const auto leader = by_pid_.find(static_cast<pid_t>(process.session));
+    return leader != by_pid_.end() ? static_cast<int>(leaders_.at(leader->second).attempt)
+                                   : sys::kNoTree;
+  });
+}
+
+void KeeperAttempts::signal_all_processes(const Signals& signals) {
+  // The groups first: most tasks are no more than that.
+  for (const auto& [number, sent] : signals) {
     for (const Number each : attempts_.at(number).leaders) {
-      Leader& leader = leaders_.at(each);
-      if (!on_their_way_.contains(each)) {
-        ::kill(-leader.pid, signal);
-        runs = true;
-        continue;
-      }
-      // It is no group yet, and has nobody who could hear a signal.
-      if (signal == SIGKILL) ::kill(leader.pid, SIGKILL);
-      leader.signal = signal;
+      if (!on_their_way_.contains(each)) ::kill(-leaders_.at(each).pid, sent.signal);
     }
   }
   // Then whoever has left them: one look at all processes, however many are to be stopped.
-  if (runs) signal_those_outside_their_groups(signals);
-}
-
-void KeeperAttempts::signal_those_outside_their_groups(
-    const std::unordered_map<Number, int>& signals) {
   const std::span<const sys::ProcessStat> processes = scan_.read_all();
-  const std::vector<int> trees =
-      sys::label_trees(processes, [this](const sys::ProcessStat& process) {
-        const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
-        if (orphan != orphans_.end()) return static_cast<int>(orphan->second.owner);
-        const auto leader = by_pid_.find(static_cast<pid_t>(process.session));
-        return leader != by_pid_.end() ? static_cast<int>(leaders_.at(leader->second).attempt)
-                                       : sys::kNoTree;
-      });
+  const std::vector<int> trees = trees_of_attempts(processes);
   for (std::size_t i = 0; i < processes.size(); ++i) {
     if (trees[i] <= 0) continue;
-    const auto signal = signals.find(static_cast<Number>(trees[i]));
-    if (signal == signals.end()) continue;
-    if (signal->second == SIGTERM && attempts_.at(signal->first).passes_term_on) continue;
+    const auto sent = signals.find(static_cast<Number>(trees[i]));
+    if (sent == signals.end()) continue;
+    const int signal = sent->second.signal;
+    if (signal == SIGTERM && attempts_.at(sent->first).passes_term_on) continue;
     // Not twice: many programs take a second TERM as "at once".
     if (by_pid_.contains(static_cast<pid_t>(processes[i].group))) continue;
-    ::kill(static_cast<pid_t>(processes[i].pid), signal->second);
+    ::kill(static_cast<pid_t>(processes[i].pid), signal);
   }
 }
 
@@ -121,14 +244,27 @@ void KeeperAttempts::end_those_on_their_way() {
   }
 }
 
-void KeeperAttempts::signal_everything(int signal, pid_t spared) {
-  for (auto& [number, attempt] : attempts_) is_told_to_end(attempt, signal);
+void KeeperAttempts::signal_everything(int signal, Duration grace, pid_t spared) {
+  Signals signals;
+  for (auto& [number, attempt] : attempts_) {
+    is_told_to_end(attempt, signal);
+    if (signal != SIGKILL && !attempt.leaders.empty()) {
+      signals.emplace(number, Sent{.signal = signal, .grace = grace});
+    }
+  }
   const pid_t self = ::getpid();
   signal_trees(
-      [self, spared](const sys::ProcessStat& process) {
-        return process.parent == self && process.pid != spared ? 0 : sys::kNoTree;
+      [this, self, spared, &signals](const sys::ProcessStat& process) {
+        if (process.parent != self || process.pid == spared) return sys::kNoTree;
+        const auto leader = by_pid_.find(static_cast<pid_t>(process.pid));
+        const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
+        const Number attempt = leader != by_pid_.end()    ? leaders_.at(leader->second).attempt
+                               : orphan != orphans_.end() ? orphan->second.owner
+                                                          : 0;
+        return signals.contains(attempt) ? sys::kNoTree : 0;
       },
       signal);
+  if (!signals.empty()) signal_attempts(signals, Clock::now());
 }
 
 }  // namespace trainyard::process

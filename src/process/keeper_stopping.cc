@@ -31,7 +31,7 @@ void KeeperProcess::yard_has_gone() {
   waiting_.clear();
   preloads_.end_all();
   attempts_.end_those_on_their_way();
-  attempts_.signal_everything(SIGTERM, reader_of_ends_.pid());
+  attempts_.signal_everything(SIGTERM, options_.stop_grace, reader_of_ends_.pid());
   look_ = true;
   for (auto& [key, question] : std::exchange(unwritten_, {})) note(std::move(question));
 }
@@ -87,7 +87,7 @@ void KeeperProcess::end_everything() {
     give_up_at_ = now + kGiveUpAfterKill;
   }
   // Each time something ends, as it may have left something behind.
-  if (killing_) attempts_.signal_everything(SIGKILL, reader_of_ends_.pid());
+  if (killing_) attempts_.signal_everything(SIGKILL, {}, reader_of_ends_.pid());
 }
 
 }  // namespace trainyard::process

@@ -213,7 +213,7 @@ void Run::has_ended(const model::End& end) {
 
 void Run::take_signal(process::Keeper& keeper, int signal) {
   // A second one is from somebody in a hurry.
-  keeper.signal(kKey, signal_ == 0 ? SIGTERM : SIGKILL);
+  keeper.signal(kKey, signal_ == 0 ? SIGTERM : SIGKILL, options_.grace);
   if (signal_ == 0) signal_ = signal;
 }
 

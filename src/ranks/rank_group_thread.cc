@@ -354,9 +354,13 @@ model::AttemptKey RankGroup::State::key_of(std::optional<int> rank) const {
 }
 
 void RankGroup::State::signal_processes(int signal) {
-  if (!options.group.own_processes) return machinery_->keeper->signal(key_of(std::nullopt), signal);
+  // KILL comes when the second half of the time to stop has passed.
+  const Duration grace = options.group.limits.stop / 2;
+  if (!options.group.own_processes) {
+    return machinery_->keeper->signal(key_of(std::nullopt), signal, grace);
+  }
   for (int rank = 0; rank < options.group.ranks; ++rank) {
-    machinery_->keeper->signal(key_of(rank), signal);
+    machinery_->keeper->signal(key_of(rank), signal, grace);
   }
 }
 

@@ -161,7 +161,7 @@ void LocalMachine::carry_out(const model::Command& command) {
         if (const auto stopped = running_.find(it.key.task); stopped != running_.end()) {
           stopped->second.mps.reset();
         }
-        keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM);
+        keeper_.signal(it.key, it.kill ? SIGKILL : SIGTERM, options_.stop_grace);
       },
       [this](const model::Answer& it) {
         auto reply = asked_.extract(it.request);

@@ -81,6 +81,8 @@ class LocalMachine final : public Machine {
     Bytes log_max;               ///< What a log of a task may take of the disk; 0: any amount.
     /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
     SharedLedger* ledger = nullptr;
+    /// Between TERM and KILL, as whoever decides has it.
+    Duration stop_grace = model::Policy().stop_grace;
     /// How long a GPU must have answered before tasks start on it, as the notes say.
     Duration gpu_steady_after = model::Policy().gpu_steady_after;
     /// What may be given of GPUs; must outlive this. May be missing: all of them.

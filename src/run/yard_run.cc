@@ -318,6 +318,7 @@ void YardRun::make_machine() {
           .run_directory = options_.directory,
           .log_max = options_.log_max,
           .ledger = ledger_ ? &*ledger_ : nullptr,
+          .stop_grace = options_.policy.stop_grace,
           .gpu_steady_after = options_.policy.gpu_steady_after,
           .limits = limits_ ? &*limits_ : nullptr,
           .codes = codes_ ? &*codes_ : nullptr});

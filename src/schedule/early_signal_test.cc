@@ -29,7 +29,8 @@ TEST(EarlySignal, ComesBeforeTheTimeLimitAndDoesNotMoveIt) {
   EXPECT_EQ(commands(yard.on(at(62), model::TimePassed{})), Texts{"stop 0#1"});
   EXPECT_EQ(commands(yard.on(at(72), model::TimePassed{})), Texts{"kill 0#1"});
   EXPECT_EQ(changes(yard.ended(0, at(73), model::KilledBy{.signal = 9})).front(),
-            "0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 1:00");
+            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1 min reached; did not exit 10 s after "
+            "SIGTERM, killed");
 }
 
 TEST(EarlySignal, LeavesATaskThatEndsWellInItsTimeFinished) {
@@ -48,7 +49,7 @@ TEST(EarlySignal, ThatEndsATaskWhichDoesNotKnowItIsItsTimeLimit) {
   static_cast<void>(yard.started(0, at(2)));
   yard.on(at(42), model::TimePassed{});
   EXPECT_EQ(changes(yard.ended(0, at(42), model::KilledBy{.signal = kUsr1})).front(),
-            "0#1 EXCEPTION FAILED TIMEOUT: ran longer than its time limit of 1:00");
+            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1 min reached");
 }
 
 TEST(EarlySignal, ThatSomebodyElseSentIsNoTimeLimit) {

@@ -72,6 +72,14 @@ std::string named(std::vector<int> ranks, int count) {
   return fmt::format("ranks {} and {}", fmt::join(ranks, ", "), last);
 }
 
+std::string timeout_text(const TimeLimitReached& reached) {
+  std::string text = fmt::format("time limit of {} reached", in_words(reached.limit));
+  if (reached.killed_after) {
+    text += fmt::format("; did not exit {} after SIGTERM, killed", in_words(*reached.killed_after));
+  }
+  return text;
+}
+
 std::string still_running(const std::vector<int>& finished, int count) {
   std::vector<int> running;
   for (int rank = 0; rank < count; ++rank) {
@@ -98,7 +106,7 @@ bool was_over_limit(const model::End& end, StopCause cause) {
          (cause == StopCause::None && by_kernel);
 }
 
-Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
+Ending judge(const model::End& end, StopCause cause, const TimeLimitReached& time_limit) {
   // What never was, and what nobody saw, did not end because it was told to.
   const bool seen_to_end = !std::holds_alternative<model::NotStarted>(end) &&
                            !std::holds_alternative<model::Vanished>(end);
@@ -107,8 +115,7 @@ Ending judge(const model::End& end, StopCause cause, Duration time_limit) {
     case StopCause::None:
       return judge_own(end);
     case StopCause::TimeLimit:
-      return failed(model::Failure::Timeout, fmt::format("ran longer than its time limit of {}",
-                                                         trainyard::to_text(time_limit)));
+      return failed(model::Failure::Timeout, timeout_text(time_limit));
     case StopCause::KillAsked:
       return failed(model::Failure::Killed, "killed on request");
     case StopCause::FailFast:
@@ -195,7 +202,7 @@ RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int c
   return words;
 }
 
-Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_limit,
+Ending judge_two_phase(const model::End& end, StopCause cause, const TimeLimitReached& time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells) {
   // What was trained is done: that it had to be ended afterwards does not undo it.
   if (word && word->said == model::Said::Trained) {

@@ -66,8 +66,15 @@ struct Ending {
   std::string message;
 };
 
+/// The time limit of an attempt, and what became of it there.
+struct TimeLimitReached {
+  Duration limit{0};
+  /// It got KILL, so long after TERM. Nothing: it got none for that.
+  std::optional<Duration> killed_after = std::nullopt;
+};
+
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
-Ending judge(const model::End& end, StopCause cause, Duration time_limit);
+Ending judge(const model::End& end, StopCause cause, const TimeLimitReached& time_limit);
 
 /// Whether it was ended because it needed more memory than it may have, and for nothing else:
 /// trying again is of no use.
@@ -75,7 +82,7 @@ bool was_over_limit(const model::End& end, StopCause cause);
 
 /// The same for a two-phase task: what it said itself counts, and one that has trained has done
 /// what it was for. `its_end_tells` is what one has said that has trained when it ends well.
-Ending judge_two_phase(const model::End& end, StopCause cause, Duration time_limit,
+Ending judge_two_phase(const model::End& end, StopCause cause, const TimeLimitReached& time_limit,
                        const std::optional<LastWord>& word, bool its_end_tells);
 
 /// Puts what the program said last in the place of "exited with code 1", and behind the signal
@@ -86,7 +93,7 @@ void add_last_words(Ending& ending, const std::string& words);
 struct KnownOfAttempt {
   bool two_phase = false;
   StopCause cause = StopCause::None;
-  Duration time_limit{0};
+  TimeLimitReached time_limit = {};
   std::optional<LastWord> word;
   bool its_end_tells = false;
   Bytes memory_peak = {};  ///< The least that it can have been, if it was over its limit.

@@ -66,7 +66,7 @@ TEST(Ranks, ThatAreStillRunningAtTheTimeLimitAreNamed) {
     EXPECT_EQ(
         told(yard, end_of(model::KilledBy{.signal = 15}, {.failed = {}, .finished = finished}),
              at(11)),
-        std::string("ran longer than its time limit of 5.0 s; ") + words);
+        std::string("time limit of 5 s reached; ") + words);
   }
 }
 

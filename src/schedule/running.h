@@ -50,6 +50,7 @@ struct Running {
   bool signalled = false;   ///< The signal that its terms want before any TERM has been sent.
   bool terminated = false;  ///< TERM has been sent.
   bool killed = false;      ///< KILL has been sent.
+  std::optional<Duration> killed_after;  ///< It was sent so long after TERM, as the grace was over.
   /// When the next of these comes unless it has ended by then, as end_overdue() says.
   std::optional<Instant> deadline;
   /// What is left of its time limit, where it does not run down: that stands still while it waits

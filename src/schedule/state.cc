@@ -154,12 +154,14 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
   const model::Terms& terms = shape_of(running.key.task).terms;
   // An attempt over its limit has used no less than that, whatever the samples show.
   const Bytes peak = std::max(running.memory_peak, running.promise.memory);
-  JudgedAttempt judged = judge_attempt(event, {.two_phase = terms.two_phase,
-                                               .cause = running.cause,
-                                               .time_limit = time_limit_of(running.key.task),
-                                               .word = running.word,
-                                               .its_end_tells = running.its_end_tells,
-                                               .memory_peak = peak});
+  JudgedAttempt judged =
+      judge_attempt(event, {.two_phase = terms.two_phase,
+                            .cause = running.cause,
+                            .time_limit = {.limit = time_limit_of(running.key.task),
+                                           .killed_after = running.killed_after},
+                            .word = running.word,
+                            .its_end_tells = running.its_end_tells,
+                            .memory_peak = peak});
   Ending& ending = judged.ending;
   if (judged.ran_out_by_its_errors) running.lack = lack_of(running, event.of_gpu);
   if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) {
@@ -353,6 +355,7 @@ void Scheduler::State::end_overdue(Instant at, model::Decision& out) {
       terminate(running, at, out);
     } else {
       running.killed = true;
+      running.killed_after = policy_.stop_grace;
       set_deadline(running, std::nullopt);
       out.commands.emplace_back(model::StopAttempt{.key = running.key, .kill = true});
     }

@@ -177,6 +177,13 @@ std::string ProcessScan::read_text(std::int64_t pid, std::string_view file,
   return text;
 }
 
+std::string ProcessScan::program_of(std::int64_t pid) const {
+  std::array<char, 4096> path;  // NOLINT(*-member-init): written by readlinkat, and large.
+  const ssize_t length =
+      ::readlinkat(proc_.get(), ProcessPath(pid, "exe").c_str(), path.data(), path.size());
+  return length > 0 ? std::string(path.data(), static_cast<std::size_t>(length)) : std::string();
+}
+
 bool is_suspended(std::int64_t pid) {
   const std::optional<ProcessStat> process = ProcessScan().read(pid);
   return process && (process->state == 'T' || process->state == 't');

@@ -52,6 +52,9 @@ class ProcessScan {
   [[nodiscard]] std::string read_text(std::int64_t pid, std::string_view file,
                                       std::size_t at_most) const;
 
+  /// The path of the program that a process runs. Empty when it cannot be read.
+  [[nodiscard]] std::string program_of(std::int64_t pid) const;
+
  private:
   void list_pids();
 

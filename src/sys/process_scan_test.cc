@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -111,6 +112,12 @@ TEST(Trees, AreMadeOfWhatIsSaidToBeInThemAndAllThatDescends) {
 TEST(Trees, SurviveParentsInACircle) {
   EXPECT_THAT(label({{.pid = 1, .parent = 2}, {.pid = 2, .parent = 1}, {.pid = 3, .parent = 3}}),
               ElementsAre(kNoTree, kNoTree, kNoTree));
+}
+
+TEST(ProcessScan, KnowsTheProgramOfAProcess) {
+  const ProcessScan scan;
+  EXPECT_EQ(scan.program_of(::getpid()), std::filesystem::read_symlink("/proc/self/exe"));
+  EXPECT_EQ(scan.program_of(0), "");
 }
 
 }  // namespace

@@ -441,7 +441,7 @@ void ParallelRun::signal_life(const Life& life, int signal) {
   if (!life.running) return;
   home_->keeper().signal(
       {.task = model::TaskIndex(static_cast<std::uint32_t>(life.index)), .attempt = life.number},
-      signal);
+      signal, Duration(options_.stop_grace.count()) / 2);
 }
 
 void ParallelRun::signal_those_that_run(int signal) {

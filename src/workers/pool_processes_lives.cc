@@ -227,7 +227,7 @@ void PoolProcesses::end(Child& child, Duration grace) {
   child.state = State::Ending;
   // One that waits for a call ends by itself, and its object in good order.
   child.link->shut_down();
-  if (child.busy) home_->keeper().signal(key_of(child), SIGTERM);
+  if (child.busy) home_->keeper().signal(key_of(child), SIGTERM, grace);
   kill_after(grace, child, {});
 }
 

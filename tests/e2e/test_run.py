@@ -135,6 +135,40 @@ groups:
         self.assertEqual(self.text("runs/job/g/saves/stdout.log"), "ready\nsaved\n")
         self.assertEqual(self.text("runs/job/g/stays/stdout.log"), "ready\nheard\nterm\n")
 
+    def test_a_program_in_a_script_saves_with_its_helpers(self):
+        self.write("run.sh", "#!/bin/sh\npython3 train.py\n", 0o755)
+        self.write("train.py", """
+import multiprocessing, os, signal
+
+def square(number):
+    return number * number
+
+def save(*_):
+    print(sum(pool.map(square, (1, 2, 3))), flush=True)
+    os._exit(0)
+
+pool = multiprocessing.Pool(2)
+pool.map(square, (1, 2, 3))
+signal.signal(signal.SIGTERM, save)
+print("ready", flush=True)
+while True:
+    signal.pause()
+""")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: ./run.sh}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until_written("runs/job/g/a/stdout.log")
+        self.trainyard("kill", "a", expect=0)
+        self.end_of(yard, expect=1)
+        self.assertEqual(self.text("runs/job/g/a/stdout.log"), "ready\n14\n")
+
+    def test_a_time_limit_says_that_the_task_did_not_exit_on_term(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, time-limit: 5s, "
+                 "tasks: [{id: a, command: [sh, -c, \"trap '' TERM; while :; do sleep 0.01; done\"]}]}]")
+        self.trainyard("run", "job.yaml", "--set", "period.stop-grace=1s", expect=1)
+        self.assertEqual(self.words(), {"g/a": "TIMEOUT"})
+        self.assertEqual([row["message"] for row in self.status()["tasks"]],
+                         ["time limit of 5 s reached; did not exit 1 s after SIGTERM, killed"])
+
     def test_tells_all_mistakes_at_once_and_runs_nothing(self):
         self.job("""name: job
 groups:

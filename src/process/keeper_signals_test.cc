@@ -1,0 +1,170 @@
+// A signal goes to the program of a task, which may need its helpers until it has exited.
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/time.h"
+#include "model/event.h"
+#include "model/launch.h"
+#include "process/keeper.h"
+#include "process/test_yard.h"
+#include "sys/files.h"
+#include "sys/test_directory.h"
+
+namespace trainyard::process {
+namespace {
+
+/// Has two helpers, which inherit its handler, and exits with 7 when both have answered it there.
+constexpr const char* kProgram = R"(
+import os, signal, sys
+
+def heard(number, frame):
+    with open("heard", "a") as file:
+        file.write("program\n" if os.getpid() == program else "helper\n")
+    if os.getpid() != program:
+        os._exit(1)
+    for ask, answer in helpers:
+        os.write(ask, b"?")
+        if os.read(answer, 1) != b"!":
+            os._exit(9)
+    os._exit(7)
+
+program = os.getpid()
+signal.signal(int(sys.argv[1]), heard)
+helpers = []
+for _ in (0, 1):
+    asked, ask = os.pipe()
+    answer, answered = os.pipe()
+    if os.fork() == 0:
+        os.close(answer)
+        while os.read(asked, 1):
+            os.write(answered, b"!")
+        os._exit(0)
+    os.close(answered)
+    helpers.append((ask, answer))
+with open("ready", "w") as file:
+    file.write("%d\n" % program)
+while True:
+    signal.pause()
+)";
+
+/// Starts two workers that handle each signal, handles TERM itself, and ends with them.
+constexpr const char* kLauncher = R"(
+import os, signal, sys
+
+def heard(number, frame):
+    with open("heard", "a") as file:
+        file.write("%s %d\n" % (name, number))
+    os._exit(3)
+
+name = "launcher"
+signal.signal(signal.SIGTERM, heard)
+for number in (0, 1):
+    if os.fork() == 0:
+        name = "worker"
+        signal.signal(signal.SIGUSR1, heard)
+        with open("ready.%d" % number, "w") as file:
+            file.write("%d\n" % os.getpid())
+        while True:
+            signal.pause()
+for _ in (0, 1):
+    os.wait()
+)";
+
+/// Longer than any test: what comes after half of it would come too late.
+constexpr Duration kLongGrace{1'000'000};
+
+model::Launch python(const TestYard& yard, const char* text, std::vector<std::string> arguments) {
+  EXPECT_TRUE(sys::write_file_atomically(yard.directory / "program.py", text));
+  std::vector<std::string> words{"/usr/bin/python3", "program.py"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return yard.launch(std::move(words));
+}
+
+/// Sends the signal to a program that is started so, and returns which of its processes got it.
+std::string heard_in(const std::vector<std::string>& command, int signal) {
+  TestYard yard;
+  EXPECT_TRUE(sys::write_file_atomically(yard.directory / "program.py", kProgram));
+  yard.keeper.start(TestYard::key(0), yard.launch(command));
+  yard.wait_for_start();
+  yard.wait_for_pid("ready");
+  yard.keeper.signal(TestYard::key(0), signal, kLongGrace);
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{7}))
+      << "its helpers are there while it saves";
+  return sys::content_of(yard.directory / "heard");
+}
+
+TEST(KeeperSignals, ReachTheProgramAndNotHelpersThatInheritedItsHandler) {
+  EXPECT_EQ(heard_in({"/usr/bin/python3", "program.py", "15"}, SIGTERM), "program\n");
+  EXPECT_EQ(heard_in({"/usr/bin/python3", "program.py", "10"}, SIGUSR1), "program\n");
+}
+
+TEST(KeeperSignals, ReachTheProgramInAScript) {
+  const std::string script = "/usr/bin/python3 program.py 15; exit $?";
+  EXPECT_EQ(heard_in({"/bin/sh", "-c", script}, SIGTERM), "program\n");
+  EXPECT_EQ(heard_in({"/bin/bash", "-c", "trap 'echo bye' EXIT; " + script}, SIGTERM), "program\n");
+  EXPECT_EQ(heard_in({"/bin/bash", "-c", "/usr/bin/python3 program.py 2; exit $?"}, SIGINT),
+            "program\n");
+}
+
+TEST(KeeperSignals, ReachALauncherAloneOrEachOfItsWorkers) {
+  for (const bool to_launcher : {true, false}) {
+    TestYard yard;
+    yard.keeper.start(TestYard::key(0), python(yard, kLauncher, {}));
+    yard.wait_for_start();
+    yard.wait_for_pid("ready.0");
+    yard.wait_for_pid("ready.1");
+    yard.keeper.signal(TestYard::key(0), to_launcher ? SIGTERM : SIGUSR1, kLongGrace);
+    EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{to_launcher ? 3 : 0}));
+    EXPECT_EQ(sys::content_of(yard.directory / "heard"),
+              to_launcher ? "launcher 15\n" : "worker 10\nworker 10\n");
+  }
+}
+
+TEST(KeeperSignals, ReachTheOthersWhenTheProgramHasExited) {
+  TestYard yard;
+  EXPECT_TRUE(sys::write_file_atomically(yard.directory / "program.py", kProgram));
+  yard.keeper.start(TestYard::key(0),
+                    yard.shell("/usr/bin/python3 program.py 15; exec sleep 1000"));
+  yard.wait_for_start();
+  yard.wait_for_pid("ready");
+  yard.keeper.signal(TestYard::key(0), SIGTERM, kLongGrace);
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::KilledBy{.signal = SIGTERM}));
+  EXPECT_EQ(sys::content_of(yard.directory / "heard"), "program\n");
+}
+
+TEST(KeeperSignals, ReachTheOthersWhenHalfOfTheGraceHasPassed) {
+  TestYard yard;
+  // The shell runs its trap when the process that it waits for has exited.
+  yard.keeper.start(TestYard::key(0),
+                    yard.shell("trap 'exit 5' TERM; echo $$ > ready; sleep 1000; exit 1"));
+  yard.wait_for_start();
+  yard.wait_for_pid("ready");
+  yard.keeper.signal(TestYard::key(0), SIGTERM, Duration(200));
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{5}));
+}
+
+TEST(KeeperSignals, ThatNoProcessHandlesAreNotSentAndNotedUnlessTheyAreTerm) {
+  TestYard yard;
+  const model::Launch launch = yard.launch({"sleep", "1000"});
+  yard.keeper.start(TestYard::key(0), launch);
+  yard.wait_for_start();
+  yard.keeper.signal(TestYard::key(0), SIGUSR1);
+  const auto note = [&yard]() -> const KeeperNote* {
+    const auto found = std::ranges::find_if(
+        yard.news, [](const KeeperNews& it) { return std::holds_alternative<KeeperNote>(it); });
+    return found == yard.news.end() ? nullptr : std::get_if<KeeperNote>(&*found);
+  };
+  ASSERT_TRUE(yard.wait([&] { return note() != nullptr; }));
+  EXPECT_EQ(note()->text, "SIGUSR1 was not sent to the task in '" + launch.task_directory +
+                              "': no process of it handles it");
+  yard.keeper.signal(TestYard::key(0), SIGTERM, kLongGrace);
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::KilledBy{.signal = SIGTERM}));
+}
+
+}  // namespace
+}  // namespace trainyard::process

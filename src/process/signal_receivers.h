@@ -1,0 +1,34 @@
+// Which processes of a task get a signal: those that handle it, and not the helpers that they have
+// started. A program that saves its state needs its helpers while it does. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::process {
+
+/// A process of a task, and what decides whether it gets a signal.
+struct SignalCandidate {
+  std::int64_t pid = 0;
+  std::int64_t parent = 0;
+  bool handles = false;  ///< As handles_signal() says.
+  bool is_shell = false;
+};
+
+/// Whether a process has a handler for the signal, or blocks it, as one does that waits for it. Not
+/// where it ignores the signal.
+/// `status` is its /proc/<pid>/status; false where that has no such lines.
+bool handles_signal(int signal, std::string_view status);
+
+/// Whether a program is a shell, by its path.
+bool is_shell(std::string_view program);
+
+/// The processes that get the signal, in the order of the candidates; none where no process handles
+/// it. Of programs the outermost: one gets it unless a program that handles it has started it. A
+/// shell gets it where nothing that it has started does: it handles TERM for each trap, and may
+/// exit at once and take with it what runs in it. SIGINT no shell gets: bash always handles it.
+std::vector<std::int64_t> signal_receivers(int signal, std::span<const SignalCandidate> candidates);
+
+}  // namespace trainyard::process
