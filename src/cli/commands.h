@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -54,6 +55,8 @@ struct RunOptions {
     std::string id;
   };
   std::vector<Rerun> reruns;
+  /// Called once the resumed run is at work, before it prints anything; not if it is refused.
+  std::function<void()> on_resumed;
 };
 ExitCode run_command(const RunOptions& said);
 
@@ -129,7 +132,7 @@ struct RetryOptions {
   std::string memory;  ///< "20GB", as of the next two; empty: as it was.
   std::string gpu_memory;
   std::string time_limit;  ///< "2h"
-  bool cascade = false;    ///< And what was skipped because of them.
+  bool cascade = false;    ///< And what was skipped because of them, also in the queue.
   bool changed =
       false;           ///< Those alone that the job file says otherwise since, also finished ones.
   bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.

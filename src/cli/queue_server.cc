@@ -25,7 +25,6 @@
 #include "cli/queue_news.h"
 #include "cli/run_outcome.h"
 #include "run/begun.h"
-#include "run/code_copy.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -236,8 +235,9 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
     return end(number, "/", static_cast<int>(ExitCode::Usage), submission.error().message);
   }
   const std::string& directory = submission->run_directory;
-  const Result<sys::Descriptor> log =
-      sys::open_log(run::run_log_path(directory), sys::IfThere::Append);
+  // One that was refused before and put back says anew what is wrong.
+  const Result<sys::Descriptor> log = sys::open_log(
+      run::run_log_path(directory), how == How::Begin ? sys::IfThere::Empty : sys::IfThere::Append);
   if (!log) return end(number, directory, static_cast<int>(ExitCode::Usage), log.error().message);
   const Result<bool> begun = run::has_begun(directory);
   const bool goes_on = how == How::GoOn && begun && *begun;
@@ -330,7 +330,6 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory, in
                              .ended_unix_ms = sys::unix_milliseconds()};
   // It never began, and never will. One that was not needed is no trouble.
   if (!why.empty() && code != static_cast<int>(ExitCode::Success)) tell_of_no_start(number, why);
-  if (!why.empty() && run_directory != "/") run::drop_code_copy(run_directory);
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;

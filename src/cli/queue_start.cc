@@ -1,14 +1,18 @@
 #include "cli/queue_start.h"
 
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/console.h"
 #include "cli/queue_server.h"
+#include "cli/queued_runs.h"
 #include "run/queue_files.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
@@ -16,7 +20,10 @@
 #include "sys/fifo.h"
 #include "sys/files.h"
 #include "sys/logind.h"
+#include "sys/process_limits.h"
+#include "sys/start_program.h"
 #include "sys/terminal.h"
+#include "sys/this_process.h"
 #include "text/mistake.h"
 
 namespace trainyard::cli {
@@ -95,6 +102,27 @@ Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word) {
     started = started || *now;
   }
   return std::unexpected(Error{"your queue does not respond; it may be suspended"});
+}
+
+void serve_submissions(const run::QueueFiles& files, std::size_t count) {
+  const Result<bool> served = serve_queue(files, kLookWord);
+  const std::string wait = count == 1 ? "the submission waits" : "the submissions wait";
+  if (!served) {
+    fail(fmt::format("{}; {} in it", served.error().message, wait));
+  } else if (const std::string why = why_nothing_begins(files); !why.empty()) {
+    fail(fmt::format("{}: {}", wait, why));
+  } else if (const std::string less = lesser_limits(files); !less.empty()) {
+    fail(less);
+  }
+}
+
+Result<run::Submission> with_own_shell(run::Submission submission) {
+  Result<sys::ProcessLimits> limits = sys::limits_of(sys::own_pid());
+  if (!limits) return std::unexpected(std::move(limits.error()));
+  submission.limits = std::move(*limits);
+  submission.umask = sys::own_umask();
+  submission.environment = sys::environment();
+  return submission;
 }
 
 }  // namespace trainyard::cli

@@ -1,6 +1,7 @@
 // This user's queue on this host, for the commands that put something in it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,13 @@ Result<run::QueueFiles> open_queue(const QueuePlaceWords& words);
 /// Says the word to whoever serves it, who is started where there is nobody: that is told on
 /// standard error, with what would end it. True where it was.
 Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word);
+
+/// Has this number of submissions served, as serve_queue() does. Standard error says why they wait,
+/// and what their runs will lack of this shell. They are in the queue: whoever starts that later
+/// has them.
+void serve_submissions(const run::QueueFiles& files, std::size_t count);
+
+/// The submission with the environment, the umask and the limits of this process.
+Result<run::Submission> with_own_shell(run::Submission submission);
 
 }  // namespace trainyard::cli

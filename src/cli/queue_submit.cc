@@ -23,9 +23,7 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
-#include "cli/queue_server.h"
 #include "cli/queue_start.h"
-#include "cli/queued_runs.h"
 #include "job/job_files.h"
 #include "job/run_if.h"
 #include "job/task_keys.h"
@@ -36,10 +34,7 @@
 #include "run/run_numbers.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"
-#include "sys/environment.h"
 #include "sys/files.h"
-#include "sys/process_limits.h"
-#include "sys/start_program.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/readable_json.h"
@@ -106,19 +101,16 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   if (!numbers) return std::unexpected(numbers.error());
   Result<std::vector<std::uint32_t>> needs = needed_numbers(options, *numbers);
   if (!needs) return std::unexpected(std::move(needs.error()));
-  Result<sys::ProcessLimits> limits = sys::limits_of(sys::own_pid());
-  if (!limits) return std::unexpected(std::move(limits.error()));
-  run::Submission submission{.job_file = job.job_file,
-                             .config_file = job.config_file,
-                             .settings = options.settings,
-                             .command_line = options.command_line,
-                             .directory = job.directory,
-                             .umask = sys::own_umask(),
-                             .limits = std::move(*limits),
-                             .environment = sys::environment(),
-                             .needs_gpu = job.needs_gpu,
-                             .needs = std::move(*needs),
-                             .submitted_unix_ms = sys::unix_milliseconds()};
+  Result<run::Submission> made = with_own_shell({.job_file = job.job_file,
+                                                 .config_file = job.config_file,
+                                                 .settings = options.settings,
+                                                 .command_line = options.command_line,
+                                                 .directory = job.directory,
+                                                 .needs_gpu = job.needs_gpu,
+                                                 .needs = std::move(*needs),
+                                                 .submitted_unix_ms = sys::unix_milliseconds()});
+  if (!made) return made;
+  run::Submission& submission = *made;
   if (const Result<void> taken = take_order(options, submission); !taken) {
     return std::unexpected(taken.error());
   }
@@ -139,7 +131,7 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
       written ? numbers->give(submission.run_directory) : std::unexpected(written.error());
   if (number) {
     submission.number = *number;
-    return submission;
+    return made;
   }
   std::error_code ignored;
   std::filesystem::remove_all(submission.run_directory, ignored);
@@ -190,15 +182,7 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
     std::filesystem::remove_all(submission->run_directory, ignored);
     return fail(added.error());
   }
-  const Result<bool> served = serve_queue(*files, kLookWord);
-  // It is in the queue: whoever starts that later has it.
-  if (!served) {
-    fail(fmt::format("{}; the submission waits in it", served.error().message));
-  } else if (const std::string why = why_nothing_begins(*files); !why.empty()) {
-    sys::write_standard_error(fmt::format("trainyard: the submission waits: {}\n", why));
-  } else if (const std::string less = lesser_limits(*files); !less.empty()) {
-    sys::write_standard_error(fmt::format("trainyard: {}\n", less));
-  }
+  serve_submissions(*files, 1);
   return tell_number(*submission, options.json);
 }
 

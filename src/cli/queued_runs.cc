@@ -25,7 +25,6 @@
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
 #include "run/begun.h"
-#include "run/code_copy.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -116,13 +115,21 @@ std::string looking_before(const schedule::QueuedSubmission& submission,
                      only_gpus ? " (GPU)" : "");
 }
 
+/// Whether a run that a submission needs has ended, in the queue or beside it.
+bool needed_has_ended(const run::QueueFiles& files, std::uint32_t number) {
+  if (const std::optional<Where> place = files.place_of(number)) return *place == Where::Ended;
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
+  return !directory || !sys::RunLock::holder(*directory);
+}
+
 /// The reason why a submission with this number before it in the queue has not begun.
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
                       std::size_t before, const std::vector<schedule::LookingRun>& looking) {
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;
   std::vector<std::uint32_t> needs;
   for (const std::uint32_t needed : submission.needs) {
-    if (!files.ended(needed)) needs.push_back(needed);
+    if (!needed_has_ended(files, needed)) needs.push_back(needed);
   }
   if (!needs.empty()) {
     return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
@@ -262,6 +269,12 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
   return is_old ? std::optional(submitted) : std::nullopt;
 }
 
+void forget_end_in_queue(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (number && files) files->forget_end(*number);
+}
+
 bool is_about_to_begin(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
@@ -274,7 +287,6 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   if (!number || !files) return std::nullopt;
   std::string told = fmt::format("run {} was removed from your queue\n", *number);
   if (files->cancel(*number)) {
-    run::drop_code_copy(run_directory);
     // Submissions that need it are skipped or begin now. A queue that is down looks when it is up.
     static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
     return told;

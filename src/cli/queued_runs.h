@@ -34,6 +34,9 @@ bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number);
 /// it began. Nothing for any other directory.
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory);
 
+/// A run of the queue that has ended goes on beside it: what needs the run waits for its new end.
+void forget_end_in_queue(const std::string& run_directory);
+
 /// Whether your queue is just beginning it.
 bool is_about_to_begin(const std::string& run_directory);
 

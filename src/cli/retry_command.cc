@@ -1,4 +1,5 @@
-// `trainyard retry`: asks for another try of tasks that have ended without having finished.
+// `trainyard retry`: asks for another try of tasks that have ended without having finished. Runs
+// that ended before they began are retried by cli/queue_return.h.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,11 @@
 #include "cli/job_tasks.h"
 #include "cli/known_runs.h"
 #include "cli/look_ahead.h"
+#include "cli/queue_return.h"
+#include "cli/queued_runs.h"
 #include "cli/retry_needs.h"
 #include "cli/run_machines.h"
+#include "cli/run_outcome.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "hardware/this_machine.h"
@@ -52,14 +56,15 @@ namespace {
 constexpr Duration kAnsweredSoon{60'000};
 constexpr std::size_t kShownMax = 20;
 
-/// What is to be tried again, and with what.
+/// What is to be tried again, and with what. Without tasks `submissions` are put back alone.
 struct Wanted {
   std::string run;
   bool lives = false;
   std::string socket;  ///< Of one that lives.
   std::vector<journal::TaskRow> tasks;
-  wire::Retry with;      ///< Without a name.
-  bool changed = false;  ///< They were, since they ended; some have finished.
+  wire::Retry with;              ///< Without a name.
+  bool changed = false;          ///< They were, since they ended; some have finished.
+  QueueReturn submissions = {};  ///< Skipped because of the run.
 };
 
 std::string not_more_than_zero(const std::string& option, const std::string& typed) {
@@ -279,19 +284,20 @@ Result<void> check_ended(journal::JournalReader& reader, const std::string& run)
                         seen_from_here(run), text::shell_word(seen_from_here(run)))});
 }
 
-Result<Wanted> look_up(const RetryOptions& options) {
-  Result<wire::Retry> with = read_amounts(options);
-  if (!with) return std::unexpected(std::move(with.error()));
-  Result<TasksOfRun> selection = read_selection({.words = options.words,
-                                                 .run_directory = options.run_directory,
-                                                 .when_several = WhenSeveral::Refuse});
-  if (!selection) return std::unexpected(std::move(selection.error()));
-  const bool all_failed = selection->is_all() && !options.changed;
-  if (all_failed) selection->states = {report::TaskState::Failed};
-  Wanted wanted{.run = selection->run,
+/// Whether submissions that need the run may begin: it has succeeded, or may yet.
+bool may_have_succeeded(const Wanted& wanted) {
+  if (wanted.lives) return true;
+  const Result<RunOutcome> outcome = outcome_of(wanted.run);
+  return outcome && outcome->code == ExitCode::Success;
+}
+
+Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun selection) {
+  const bool all_failed = selection.is_all() && !options.changed;
+  if (all_failed) selection.states = {report::TaskState::Failed};
+  Wanted wanted{.run = selection.run,
                 .socket = {},
                 .tasks = {},
-                .with = std::move(*with),
+                .with = std::move(with),
                 .changed = options.changed};
   Result<journal::JournalReader> reader = open_run(wanted.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -303,12 +309,19 @@ Result<Wanted> look_up(const RetryOptions& options) {
   } else if (Result<void> ended = check_ended(*reader, wanted.run); !ended) {
     return std::unexpected(std::move(ended.error()));
   }
+  if (options.cascade) {
+    Result<QueueReturn> skipped = QueueReturn::because_of(wanted.run);
+    if (!skipped) return std::unexpected(std::move(skipped.error()));
+    wanted.submissions = std::move(*skipped);
+  }
   Result<std::vector<journal::TaskRow>> tasks =
-      selected_tasks(*reader, *selection, SameName::Refuse);
+      selected_tasks(*reader, selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   if (tasks->empty()) {
-    return std::unexpected(all_failed && !wanted.lives ? no_failed_task(*reader, *selection)
-                                                       : no_task_in_state(*reader, *selection));
+    const bool puts_back = all_failed && !wanted.submissions.is_empty();
+    if (puts_back && may_have_succeeded(wanted)) return wanted;
+    return std::unexpected(all_failed && !wanted.lives ? no_failed_task(*reader, selection)
+                                                       : no_task_in_state(*reader, selection));
   }
   wanted.tasks = std::move(*tasks);
   if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
@@ -341,6 +354,7 @@ std::string with_what(const wire::Retry& with) {
 
 /// What will be tried, first of all.
 std::string shown(const Wanted& wanted) {
+  if (wanted.tasks.empty()) return {};
   std::string text = fmt::format("{} of '{}'{}:\n", count_of(wanted.tasks.size()),
                                  seen_from_here(wanted.run), with_what(wanted.with));
   for (std::size_t i = 0; i < std::min(wanted.tasks.size(), kShownMax); ++i) {
@@ -483,12 +497,22 @@ ExitCode ask_the_yard(const Wanted& wanted, const std::vector<SetAside>& aside) 
 }  // namespace
 
 ExitCode retry_command(const RetryOptions& options) {
+  Result<wire::Retry> with = read_amounts(options);
+  if (!with) return fail(with.error());
+  Result<TasksOfRun> selection = read_selection({.words = options.words,
+                                                 .run_directory = options.run_directory,
+                                                 .when_several = WhenSeveral::Refuse});
+  if (!selection) return fail(selection.error());
+  if (time_of_no_start(selection->run)) return retry_submission(options, *selection);
   // What has read the journal is gone before the run goes on: its keeper must inherit nothing of
   // it.
-  const Result<Wanted> wanted = look_up(options);
+  const Result<Wanted> wanted = look_up(options, *std::move(with), *std::move(selection));
   if (!wanted) return fail(wanted.error());
-  if (options.dry_run) return answer(shown(*wanted));
+  const QueueReturn& submissions = wanted->submissions;
+  if (options.dry_run) return answer(shown(*wanted) + submissions.shown());
   sys::write_standard_error(shown(*wanted));
+  if (const Result<void> served = submissions.serve_queue(); !served) return fail(served.error());
+  if (wanted->tasks.empty()) return submissions.put_back();
   std::vector<SetAside> aside;
   if (options.fresh) {
     Result<std::vector<SetAside>> renamed = set_checkpoints_aside(*wanted);
@@ -496,13 +520,19 @@ ExitCode retry_command(const RetryOptions& options) {
     aside = std::move(*renamed);
     sys::write_standard_error(text_of(aside));
   }
-  if (wanted->lives) return ask_the_yard(*wanted, aside);
+  if (wanted->lives) {
+    const ExitCode code = ask_the_yard(*wanted, aside);
+    const ExitCode back = submissions.put_back();
+    return code == ExitCode::Success ? back : code;
+  }
   return run_command({.resumes = true,
                       .resume = wanted->run,
                       .command_line = options.command_line,
                       .retries = requests_for(*wanted),
                       .retried_rows = retried_rows_of(*wanted),
-                      .reruns = reruns_for(*wanted)});
+                      .reruns = reruns_for(*wanted),
+                      // The queue waits for what is at work, and would skip them before that again.
+                      .on_resumed = [&submissions] { static_cast<void>(submissions.put_back()); }});
 }
 
 }  // namespace trainyard::cli

@@ -24,7 +24,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "--changed", options_.changed, "Retry only tasks that were edited, also finished ones");
   in_selection(changed);
   in_selection(retry_->add_flag("--cascade", options_.cascade,
-                                "Also retry tasks that were skipped because of them"));
+                                "Also retry what was skipped because of them"));
   retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
   in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
@@ -49,6 +49,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "  trainyard retry 46\n"
                   "  trainyard retry 46 :oom --gpu-memory 20GB\n"
                   "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
+                  "  trainyard retry 46 --cascade\n"
                   "  trainyard retry 46 --changed\n"
                   "  trainyard retry 46/seed=3 --fresh\n"
                   "  trainyard retry sweep.yaml --dry-run\n"
@@ -60,8 +61,11 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "alone. --fresh renames 'checkpoints' in their directories to 'checkpoints.1', '.2' and\n"
       "so on, and deletes nothing. If ./runs has several runs and none is active, name one:\n"
       "46 :timeout.\n"
-      "Exit codes for an active run: 0 all accepted, 1 some refused, 2 nothing was done. For a\n"
-      "run that had ended they are those of 'run', for these tasks.");
+      "A submission that was skipped, refused or removed before it started goes back into your\n"
+      "queue, with the environment and the limits of this shell. --cascade also puts back the\n"
+      "submissions that were skipped because of the run.\n"
+      "Exit codes for an active run or a submission: 0 all accepted, 1 some refused, 2 nothing\n"
+      "was done. For a run that had ended they are those of 'run', for these tasks.");
 }
 
 std::optional<ExitCode> RetryWords::run() {

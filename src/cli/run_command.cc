@@ -34,6 +34,7 @@
 #include "cli/machine_checks.h"
 #include "cli/outer_task.h"
 #include "cli/queue_news.h"
+#include "cli/queued_runs.h"
 #include "cli/run_machines.h"
 #include "cli/run_view.h"
 #include "cli/telling.h"
@@ -275,6 +276,8 @@ std::optional<ExitCode> Session::begin() {
     Result<run::YardRun::Resumed> resumed =
         yard_.go_on(tasks_.batches(options_.command_line), execution, journal_options(options_));
     if (!resumed) return fail(resumed.error());
+    forget_end_in_queue(directory());
+    if (options_.on_resumed) options_.on_resumed();
     plan_ = resumed->plans.front();
     notes = notes_on_resume(options_, resumed->finished, count_tasks(resumed->plans),
                             std::move(resumed->changes));

@@ -7,6 +7,7 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -37,6 +38,9 @@ constexpr Bytes kFileMax = mib(8);
 /// Two paths.
 constexpr Bytes kMarkMax = kib(16);
 constexpr std::string_view kFirstLine = "trainyard submission 1";
+/// `trainyard run` ends with it where a task failed or was skipped, and so does a submission that
+/// is skipped or removed.
+constexpr int kSkippedCode = 1;
 
 /// Lines are "name=value" and end with a NUL, which no environment and no path has.
 class Lines {
@@ -156,6 +160,35 @@ Result<Record> record_from(std::string_view text) {
   return record;
 }
 
+/// What a submission keeps when it has ended.
+void add_lasting(const Submission& submission, Lines& lines) {
+  lines.add("job", submission.job_file);
+  lines.add("config", submission.config_file);
+  lines.add("typed", submission.command_line);
+  lines.add("directory", submission.directory);
+  lines.add("if", model::to_text(submission.run_if));
+  lines.add_number("priority", submission.priority);
+  lines.add_number("submitted", submission.submitted_unix_ms);
+  if (submission.needs_gpu) lines.add("gpu", "yes");
+  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
+  for (const std::string& setting : submission.settings) lines.add("set", setting);
+}
+
+Lines lines_of(const EndedSubmission& ended) {
+  Lines lines;
+  lines.add_number("number", ended.number);
+  lines.add("run", ended.run_directory);
+  lines.add_number("code", ended.exit_code);
+  lines.add_number("ended", ended.ended_unix_ms);
+  lines.add("why", ended.why);
+  return lines;
+}
+
+/// One that its user removed was not skipped.
+bool was_skipped(const EndedSubmission& ended) {
+  return ended.exit_code == kSkippedCode && !ended.why.empty() && ended.why != kRemovedByUser;
+}
+
 std::string on_shared_disk(const std::string& directory) {
   return fmt::format(
       "'{}' is on a disk that machines share, but a queue belongs to one machine: name a directory "
@@ -177,37 +210,20 @@ std::string to_text(const Submission& submission) {
   Lines lines;
   lines.add_number("number", submission.number);
   lines.add("run", submission.run_directory);
-  lines.add("job", submission.job_file);
-  lines.add("config", submission.config_file);
-  lines.add("typed", submission.command_line);
-  lines.add("directory", submission.directory);
-  lines.add("if", model::to_text(submission.run_if));
+  add_lasting(submission, lines);
   lines.add_number("umask", submission.umask);
   lines.add_number("nice", submission.limits.nice);
   for (const std::uint32_t cpu : submission.limits.cpus) lines.add_number("cpu", cpu);
   for (const auto& [soft, hard] : submission.limits.resources) {
     lines.add("limit", fmt::format("{} {}", soft, hard));
   }
-  lines.add_number("priority", submission.priority);
-  lines.add_number("submitted", submission.submitted_unix_ms);
-  if (submission.needs_gpu) lines.add("gpu", "yes");
-  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
-  for (const std::string& setting : submission.settings) lines.add("set", setting);
   for (const std::string& variable : submission.environment) lines.add("env", variable);
   return std::move(lines).take();
 }
 
 Result<Submission> submission_from(std::string_view text) { return record_from<Submission>(text); }
 
-std::string to_text(const EndedSubmission& ended) {
-  Lines lines;
-  lines.add_number("number", ended.number);
-  lines.add("run", ended.run_directory);
-  lines.add_number("code", ended.exit_code);
-  lines.add_number("ended", ended.ended_unix_ms);
-  lines.add("why", ended.why);
-  return std::move(lines).take();
-}
+std::string to_text(const EndedSubmission& ended) { return lines_of(ended).take(); }
 
 Result<EndedSubmission> ended_from(std::string_view text) {
   return record_from<EndedSubmission>(text);
@@ -374,7 +390,11 @@ bool QueueFiles::begin(std::uint32_t number) const {
 }
 
 Result<void> QueueFiles::end(const EndedSubmission& ended) const {
-  if (Result<void> written = write(Place::Ended, ended.number, to_text(ended)); !written) {
+  Lines lines = lines_of(ended);
+  if (const std::optional<Place> place = place_of(ended.number); place && !ended.why.empty()) {
+    if (const Result<Submission> kept = read(*place, ended.number)) add_lasting(*kept, lines);
+  }
+  if (Result<void> written = write(Place::Ended, ended.number, std::move(lines).take()); !written) {
     return written;
   }
   std::error_code ignored;
@@ -393,10 +413,49 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   // Its environment goes.
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
-              .exit_code = 1,
+              .exit_code = kSkippedCode,
               .why = std::string(kRemovedByUser),
               .ended_unix_ms = sys::unix_milliseconds()})
       .has_value();
+}
+
+std::vector<Submission> QueueFiles::skipped_because_of(std::uint32_t number) const {
+  std::vector<Submission> skipped;
+  std::set<std::uint32_t> causes{number};
+  // A submission needs earlier ones alone, so all are found in the order of their numbers.
+  for (const std::uint32_t each : numbers(Place::Ended)) {
+    const std::optional<EndedSubmission> end = ended(each);
+    if (!end || !was_skipped(*end)) continue;
+    Result<Submission> submission = read(Place::Ended, each);
+    if (!submission || submission->job_file.empty()) continue;
+    const bool is_behind = std::ranges::any_of(
+        submission->needs, [&causes](std::uint32_t needed) { return causes.contains(needed); });
+    if (!is_behind) continue;
+    causes.insert(each);
+    skipped.push_back(std::move(*submission));
+  }
+  return skipped;
+}
+
+Result<bool> QueueFiles::put_back(const Submission& submission) const {
+  const std::string ended = path_of(Place::Ended, submission.number);
+  const std::string aside = fmt::format("{}/{}.back", directory_, submission.number);
+  std::error_code error;
+  // The process that renames it first puts it back.
+  std::filesystem::rename(ended, aside, error);
+  if (error) return false;
+  Result<void> added = add(submission);
+  if (!added) {
+    std::filesystem::rename(aside, ended, error);
+    return std::unexpected(std::move(added.error()));
+  }
+  std::filesystem::remove(aside, error);
+  return true;
+}
+
+void QueueFiles::forget_end(std::uint32_t number) const {
+  std::error_code ignored;
+  std::filesystem::remove(path_of(Place::Ended, number), ignored);
 }
 
 void QueueFiles::forget_old() const {

@@ -5,8 +5,8 @@
 //
 // A submission is one of these by where its file is, and goes on by one rename, so nobody sees two
 // of it and nobody locks anything. Files hold the environment of who submitted them: their user
-// alone may read them, and of what has ended it is gone. Results lie elsewhere, in the directory of
-// each run.
+// alone may read them, and of what has ended it is gone. The rest of a submission that ended before
+// it began is kept, so that it can be put back. Results lie elsewhere, in the directory of each run.
 //
 // Whoever serves the queue (cli/queue_server.h) holds the lock of the directory.
 #pragma once
@@ -116,6 +116,8 @@ class QueueFiles {
   /// In order.
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
+  /// One that has ended comes without what its shell gave it: environment, umask and limits. It has
+  /// a job file only where it ended before it began.
   [[nodiscard]] Result<Submission> read(Place place, std::uint32_t number) const;
   [[nodiscard]] std::optional<EndedSubmission> ended(std::uint32_t number) const;
 
@@ -127,6 +129,15 @@ class QueueFiles {
   [[nodiscard]] Result<void> end(const EndedSubmission& ended) const;
   /// One that waits never begins. False where none waits by that number.
   [[nodiscard]] bool cancel(std::uint32_t number) const;
+
+  /// The submissions that ended before they began because run `number` did not succeed, or because
+  /// one of these did not, as read() has them; ascending. Costs O(all that have ended).
+  [[nodiscard]] std::vector<Submission> skipped_because_of(std::uint32_t number) const;
+  /// One that has ended waits again. False where it has not ended, or another process puts it back.
+  /// An error as of add(); it has ended then as before.
+  [[nodiscard]] Result<bool> put_back(const Submission& submission) const;
+  /// The end of a run counts no more, as the run goes on beside the queue.
+  void forget_end(std::uint32_t number) const;
 
  private:
   [[nodiscard]] std::string draining_path() const { return directory_ + "/draining"; }

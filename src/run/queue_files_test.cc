@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -103,6 +106,92 @@ TEST_F(Queue, ForgetsTheEnvironmentOfWhatHasEnded) {
   EXPECT_EQ(files_.ended(9), ended);
   EXPECT_EQ(files_.place_of(9), Place::Ended);
   EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
+}
+
+TEST_F(Queue, KeepsWhatWasSubmittedOfWhatNeverBeganAndNothingThatItsShellGaveIt) {
+  const Submission written{.number = 9,
+                           .run_directory = "/home/me/runs/vit",
+                           .job_file = "/home/me/vit.yaml",
+                           .config_file = "/home/me/conf.yaml",
+                           .settings = {"task.retries=1"},
+                           .command_line = "trainyard submit vit.yaml",
+                           .directory = "/home/me",
+                           .umask = 027,
+                           .limits = {.cpus = {1}, .nice = 3, .resources = {{}}},
+                           .environment = {"SECRET=1"},
+                           .priority = 2,
+                           .needs_gpu = true,
+                           .needs = {7},
+                           .run_if = model::RunIf::Always,
+                           .submitted_unix_ms = 1'700'000'000'000};
+  Submission kept = written;
+  kept.umask = 0;
+  kept.limits = {};
+  kept.environment = {};
+  const EndedSubmission skipped{
+      .number = 9, .run_directory = "/home/me/runs/vit", .exit_code = 1, .why = "so"};
+  ASSERT_TRUE(files_.add(written));
+  ASSERT_TRUE(files_.end(skipped));
+  EXPECT_EQ(*files_.read(Place::Ended, 9), kept);
+  EXPECT_EQ(files_.ended(9), skipped);
+  ASSERT_TRUE(files_.end(skipped)) << "an end that is written again";
+  EXPECT_EQ(*files_.read(Place::Ended, 9), kept);
+  Submission again = written;
+  again.umask = 022;
+  ASSERT_TRUE(*files_.put_back(again));
+  EXPECT_EQ(files_.place_of(9), Place::Waiting);
+  EXPECT_EQ(files_.ended(9), std::nullopt);
+  EXPECT_EQ(*files_.read(Place::Waiting, 9), again);
+  ASSERT_TRUE(files_.cancel(9));
+  EXPECT_EQ(*files_.read(Place::Ended, 9), kept);
+  ASSERT_TRUE(*files_.put_back(again));
+  ASSERT_TRUE(files_.begin(9));
+  ASSERT_TRUE(files_.end({.number = 9, .run_directory = "/home/me/runs/vit", .exit_code = 1}));
+  EXPECT_EQ(files_.read(Place::Ended, 9)->job_file, "") << "its journal has it";
+}
+
+TEST_F(Queue, PutsBackWhatHasEndedOnceAndOnlyWhereThereIsRoom) {
+  ASSERT_TRUE(files_.add(submission(9)));
+  EXPECT_FALSE(*files_.put_back(submission(9))) << "it waits";
+  ASSERT_TRUE(files_.cancel(9));
+  for (std::uint32_t number = 1001; number <= 1000 + QueueFiles::kWaitingMax; ++number) {
+    ASSERT_TRUE(sys::replace_file(files_.directory() + "/waiting/" + std::to_string(number), "x"));
+  }
+  EXPECT_THAT(files_.put_back(submission(9)).error().message, HasSubstr("your queue is full"));
+  EXPECT_EQ(files_.ended(9)->why, kRemovedByUser);
+  fs::remove(files_.directory() + "/waiting/1001");
+  EXPECT_TRUE(*files_.put_back(submission(9)));
+  EXPECT_FALSE(*files_.put_back(submission(9)));
+  EXPECT_EQ(files_.place_of(9), Place::Waiting);
+}
+
+TEST_F(Queue, FindsWhatWasSkippedBecauseOfARunStepByStep) {
+  const auto end = [this](std::uint32_t number, std::vector<std::uint32_t> needs, int code,
+                          std::string_view why) {
+    Submission ended = submission(number);
+    ended.job_file = "/home/me/job.yaml";
+    ended.needs = std::move(needs);
+    ASSERT_TRUE(files_.add(ended));
+    ASSERT_TRUE(files_.end({.number = number,
+                            .run_directory = ended.run_directory,
+                            .exit_code = code,
+                            .why = std::string(why)}));
+  };
+  end(1, {}, 3, "");
+  end(2, {1}, 1, "skipped");
+  end(3, {2}, 1, "skipped");
+  end(4, {1}, 1, kRemovedByUser);
+  end(5, {4}, 1, "skipped, but because of another");
+  end(6, {1}, 2, "refused");
+  end(7, {1}, 0, "not needed");
+  end(8, {9, 3}, 1, "skipped");
+  end(10, {1}, 1, "");
+  std::vector<std::uint32_t> found;
+  for (const Submission& each : files_.skipped_because_of(1)) found.push_back(each.number);
+  EXPECT_THAT(found, ElementsAre(2, 3, 8));
+  EXPECT_THAT(files_.skipped_because_of(7), IsEmpty());
+  files_.forget_end(2);
+  EXPECT_EQ(files_.place_of(2), std::nullopt);
 }
 
 TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {

@@ -438,6 +438,82 @@ class Following(QueueTest):
         self.assertEqual([path.name for path in (self.directory / "runs").iterdir()], ["removed"])
 
 
+class Returning(QueueTest):
+    def fails_while_bad(self, name="first"):
+        self.write("bad", "")
+        return self.command_of("test ! -e bad", "--name", name)
+
+    def test_what_was_skipped_goes_back_with_the_run_that_it_needs(self):
+        first = self.fails_while_bad()
+        second = self.command_of('echo "$WHO"; umask', "--name", "second", "--needs", first, env={"WHO": "then"})
+        third = self.command_of("true", "--name", "third", "--needs", second)
+        self.wait(third, 1)
+        self.assertNotIn(b"then", (self.queue / "ended" / second).read_bytes())
+        # What it needs is looked at again.
+        self.assertEqual(self.trainyard("retry", second, expect=0).stdout, f"run {second} is back in your queue\n")
+        self.assertIn(f"needs run {first}, which did not succeed", self.wait(second, 1).stderr)
+        (self.directory / "bad").unlink()
+        shown = self.trainyard("retry", first, "--cascade", "--dry-run", expect=0).stdout
+        self.assertIn("first/first: EXIT 1 after 1 attempt\n", shown)
+        self.assertTrue(shown.endswith(f"run {second} ('runs/second') would go back into your queue\n"
+                                       f"run {third} ('runs/third') would go back into your queue\n"), shown)
+        self.wait(second, 1)
+        done = self.trainyard("retry", first, "--cascade", expect=0, env={"WHO": "now"}, prefix=("sh", "-c", 'umask 027; exec "$@"', "sh"))
+        self.assertIn(f"run {second} is back in your queue\nrun {third} is back in your queue\n", done.stdout)
+        self.wait(third)
+        self.assertEqual(self.text("runs/second/second/second/stdout.log"), "now\n0027\n")
+
+    def test_what_was_skipped_goes_back_when_the_run_has_been_retried_before(self):
+        first = self.fails_while_bad()
+        second, third = (self.command_of("true", "--name", name, "--needs", first) for name in ("second", "third"))
+        self.wait(third, 1)
+        (self.directory / "bad").unlink()
+        self.trainyard("retry", first, expect=0)
+        self.trainyard("retry", second, expect=0)
+        self.wait(second)
+        self.assertEqual(self.trainyard("retry", first, "--cascade", expect=0).stdout, f"run {third} is back in your queue\n")
+        self.wait(third)
+        self.assertIn("no task of run", self.trainyard("retry", first, "--cascade", expect=2).stderr)
+
+    def test_what_was_refused_or_removed_goes_back(self):
+        refused = self.refused_when_it_begins()
+        self.write("trainyard.yaml", "absurd: 1\n")
+        self.assertIn("absurd", self.trainyard("retry", refused, expect=2).stderr)
+        self.trainyard("retry", refused, expect=0, cwd=self.directory / "runs")
+        said = self.wait(refused, 2).stderr
+        self.assertIn("absurd", said)
+        self.assertNotIn("nonsense", said, "it is what the run says now")
+        (self.directory / "trainyard.yaml").unlink()
+        self.trainyard("retry", refused, expect=0)
+        self.wait(refused)
+        held = self.holds()
+        removed = self.command_of("true", "--needs", held, "--name", "removed")
+        self.trainyard("kill", removed, expect=0)
+        self.trainyard("retry", "removed", expect=0)
+        self.assertEqual(self.trainyard("retry", removed, expect=2).stderr,
+                         f"trainyard: run {removed} is in your queue: waits for run {held}\n")
+        self.open_gate()
+        self.wait(removed)
+
+    def test_what_cannot_go_back_says_why(self):
+        failed = self.command_of("exit 3", "--name", "failed")
+        skipped = self.command_of("true", "--name", "skipped", "--needs", failed)
+        self.wait(skipped, 1)
+        for words in ([f"{skipped}/skipped"], [skipped, "--fresh"], [skipped, "--memory", "1GB"], [skipped, ":failed"]):
+            with self.subTest(words=words):
+                self.assertIn(f"run {skipped} ('runs/skipped') has not started and has no tasks yet",
+                              self.trainyard("retry", *words, expect=2).stderr)
+        # An earlier release has kept no more than this.
+        entry = self.queue / "ended" / skipped
+        lines = entry.read_bytes().split(b"\0")
+        kept = [line for line in lines if not line.startswith((b"job=", b"needs="))]
+        self.assertLess(len(kept), len(lines))
+        entry.write_bytes(b"\0".join(kept))
+        self.assertEqual(self.trainyard("retry", skipped, expect=2).stderr,
+                         f"trainyard: your queue no longer has what was submitted as run {skipped} ('runs/skipped'): submit it again\n")
+        self.assertEqual(sorted(path.name for path in (self.queue / "waiting").iterdir()), [])
+
+
 class Waiting(QueueTest):
     def test_wait_alone_means_the_newest_here_and_the_others_here_that_go_on(self):
         for code in (11, 12):

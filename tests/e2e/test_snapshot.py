@@ -108,18 +108,27 @@ class Snapshot(QueueTest):
         self.assertFalse(run.exists())
         self.assertEqual((self.tree / "sub/data/numbers").read_text(), "1 2 3\n")
 
-    def test_what_never_begins_keeps_no_copy(self):
+    def test_what_never_begins_keeps_its_copy_for_retry_until_it_is_cleaned(self):
+        self.write("bad", "")
+        bad = self.command_of("test ! -e bad", "--name", "bad")
+        skipped = self.there("submit", "--snapshot", "job.yaml", "--needs", bad, *SETTINGS).stdout.strip()
+        self.wait(skipped, 1)
+        self.edit()
+        (self.directory / "bad").unlink()
+        self.trainyard("retry", bad, expect=0)
+        self.there("retry", skipped)
+        self.wait(skipped)
+        for n in (1, 2):
+            self.ran_what_was_submitted(f"job/g/n={n}/stdout.log")
         held = self.holds()
-        bad = self.command_of("exit 3", "--needs", held)
-        first, second = (self.there("submit", "--snapshot", "--needs", bad, *LIGHT, "--name", name, "--", "true").stdout.strip()
-                         for name in ("out", "skipped"))
-        copies = [self.tree / f"sub/runs/{name}/trainyard.code" for name in ("out", "skipped")]
-        self.assertTrue(all((copy / "sub/train.sh").exists() for copy in copies))
-        self.there("kill", first)
-        self.assertEqual([copy.exists() for copy in copies], [False, True])
+        removed = self.there("submit", "--snapshot", "--needs", held, *LIGHT, "--name", "removed", "--", "true").stdout.strip()
+        copy = self.tree / "sub/runs/removed/trainyard.code"
+        self.there("kill", removed)
+        self.assertTrue(copy.exists())
+        self.there("clean", removed)
+        self.assertFalse(copy.exists())
         self.open_gate()
-        self.wait(second, 1)
-        self.until("the end of its copy", lambda: not copies[1].exists())
+        self.wait(held)
 
     def test_a_run_of_its_own_copies_when_it_begins(self):
         def run(*words):

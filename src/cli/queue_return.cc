@@ -1,0 +1,130 @@
+#include "cli/queue_return.h"
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "cli/known_runs.h"
+#include "cli/queue_server.h"
+#include "cli/queue_start.h"
+#include "cli/queued_runs.h"
+#include "cli/selected_tasks.h"
+#include "run/queue_files.h"
+#include "sys/fifo.h"
+
+namespace trainyard::cli {
+
+Result<void> QueueReturn::add(run::Submission submission) {
+  Result<run::Submission> with_shell = with_own_shell(std::move(submission));
+  if (!with_shell) return std::unexpected(std::move(with_shell.error()));
+  submissions_.push_back(std::move(*with_shell));
+  return {};
+}
+
+Result<void> QueueReturn::add_skipped_because_of(std::uint32_t number,
+                                                 const run::QueueFiles& files) {
+  for (run::Submission& submission : files.skipped_because_of(number)) {
+    // Its directory was cleaned, or has been run in since.
+    if (!time_of_no_start(submission.run_directory)) continue;
+    if (Result<void> added = add(std::move(submission)); !added) return added;
+  }
+  return {};
+}
+
+Result<QueueReturn> QueueReturn::because_of(const std::string& run_directory) {
+  QueueReturn returns;
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  if (!number) return returns;
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return std::unexpected(files.error());
+  if (Result<void> added = returns.add_skipped_because_of(*number, *files); !added) {
+    return std::unexpected(std::move(added.error()));
+  }
+  return returns;
+}
+
+Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool cascade) {
+  using Place = run::QueueFiles::Place;
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return std::unexpected(files.error());
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  Result<run::Submission> kept =
+      number ? files->read(Place::Ended, *number) : std::unexpected(Error{"it has no number"});
+  if (!kept || kept->job_file.empty()) {
+    return std::unexpected(
+        Error{fmt::format("your queue no longer has what was submitted as {}: submit it again",
+                          name_of_run(run_directory))});
+  }
+  QueueReturn returns;
+  Result<void> added = returns.add(std::move(*kept));
+  if (added && cascade) added = returns.add_skipped_because_of(*number, *files);
+  if (!added) return std::unexpected(std::move(added.error()));
+  return returns;
+}
+
+std::string QueueReturn::shown() const {
+  std::string text;
+  for (const run::Submission& submission : submissions_) {
+    text +=
+        fmt::format("{} would go back into your queue\n", name_of_run(submission.run_directory));
+  }
+  return text;
+}
+
+Result<void> QueueReturn::serve_queue() const {
+  if (is_empty()) return {};
+  const Result<run::QueueFiles> files = open_queue({});
+  if (!files) return std::unexpected(files.error());
+  serve_submissions(*files, submissions_.size());
+  return {};
+}
+
+ExitCode QueueReturn::put_back() const {
+  if (is_empty()) return ExitCode::Success;
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files) return fail(files.error(), ExitCode::TaskFailed);
+  ExitCode code = ExitCode::Success;
+  for (const run::Submission& submission : submissions_) {
+    const Result<bool> is_back = files->put_back(submission);
+    const std::string run = fmt::format("run {}", submission.number);
+    if (!is_back) {
+      code = fail(Error(is_back.error()).in(run), ExitCode::TaskFailed);
+    } else if (!*is_back) {
+      code = fail(run + " was put back into your queue by another command", ExitCode::TaskFailed);
+    } else if (!print(run + " is back in your queue\n")) {
+      code = ExitCode::TaskFailed;
+    }
+  }
+  // A queue that is down looks when it is up.
+  static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
+  return code;
+}
+
+ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection) {
+  const bool is_alone = selection.is_all() && !options.changed && !options.fresh &&
+                        options.memory.empty() && options.gpu_memory.empty() &&
+                        options.time_limit.empty();
+  const std::string name = name_of_run(selection.run);
+  if (!is_alone) {
+    return fail(
+        fmt::format("{} has not started and has no tasks yet: 'trainyard retry' with its "
+                    "number alone puts it back into your queue",
+                    name));
+  }
+  const Result<QueueReturn> returns = QueueReturn::itself(selection.run, options.cascade);
+  if (!returns) return fail(returns.error());
+  if (options.dry_run) return answer(returns->shown());
+  if (const Result<void> served = returns->serve_queue(); !served) return fail(served.error());
+  return returns->put_back();
+}
+
+}  // namespace trainyard::cli

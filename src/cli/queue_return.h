@@ -1,0 +1,54 @@
+// Submissions that ended before they began - skipped, refused or removed - and go back into the
+// user's queue under their numbers: `trainyard retry 2`, and `retry 1 --cascade`.
+//
+// Their runs have the environment, the umask and the limits of the shell in which `retry` is typed,
+// as the queue keeps none of those of what has ended. What they need is the queue's to look at: it
+// skips again what needs a run that has not succeeded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/selected_tasks.h"
+#include "run/queue_files.h"
+
+namespace trainyard::cli {
+
+class QueueReturn {
+ public:
+  /// None.
+  QueueReturn() = default;
+  /// The submissions that were skipped because the run in this directory did not succeed, or because
+  /// one of them did not. None where the run has no number.
+  static Result<QueueReturn> because_of(const std::string& run_directory);
+
+  /// The submission of this directory; with `cascade` those that were skipped because of it as well.
+  /// An error where the queue does not have any more what was submitted.
+  static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
+
+  [[nodiscard]] bool is_empty() const { return submissions_.empty(); }
+
+  /// For a dry run, a line each: "run 2 ('runs/eval') would go back into your queue".
+  [[nodiscard]] std::string shown() const;
+
+  /// Has the queue up, so that put_back() starts no process. Nothing where it is empty.
+  [[nodiscard]] Result<void> serve_queue() const;
+
+  /// Prints each, once it is in the queue: "run 2 is back in your queue".
+  [[nodiscard]] ExitCode put_back() const;
+
+ private:
+  Result<void> add(run::Submission submission);
+  Result<void> add_skipped_because_of(std::uint32_t number, const run::QueueFiles& files);
+
+  std::vector<run::Submission> submissions_;  ///< What others need comes before.
+};
+
+/// `trainyard retry` of a run that ended before it began.
+ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection);
+
+}  // namespace trainyard::cli
