@@ -167,7 +167,7 @@ TEST_F(GpuCaps, SayWhyThereAreNone) {
   std::ofstream(shim) << "#!/usr/bin/env bash\nexec pyenv exec \"$program\" \"$@\"\n";
   std::filesystem::permissions(shim, std::filesystem::perms::owner_all);
   EXPECT_EQ(cappers({{"PATH", directory() + "/bin"}}, false, "python3").why_not,
-            "'python3' is a script that starts another program, as those of pyenv are");
+            "'python3' is a script that starts another program, such as those of pyenv");
 }
 
 TEST_F(GpuCaps, OfRanksAreASharedPartOfTheGpuEach) {

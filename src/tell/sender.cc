@@ -98,7 +98,7 @@ Result<Curl> load() {
     if (curl && curl->global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return *curl;
   }
   return std::unexpected(
-      Error{"libcurl is not here, or older than 7.85: 'apt install libcurl4' brings it"});
+      Error{"libcurl 7.85 or later was not found; 'apt install libcurl4' installs it"});
 }
 
 /// What the other side says is not for people: it may quote the address.

@@ -105,7 +105,7 @@ class BareDebian(unittest.TestCase):
         (self.root / "root/told.yaml").write_text("notify: https://hooks.example.com/secret\n" + JOB)
         run = self.inside("trainyard run told.yaml --run-dir runs/told")
         self.assertEqual(run.returncode, 0, run)
-        self.assertIn("nobody is told of this run: libcurl is not here, or older than 7.85: 'apt install libcurl4' brings it",
+        self.assertIn("no notifications of this run are sent: libcurl 7.85 or later was not found; 'apt install libcurl4' installs it",
                       run.stderr)
 
 

@@ -171,6 +171,8 @@ class Selection(YardTest):
                             (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
+        self.assertEqual(self.trainyard("status", "nope", expect=2).stderr,
+                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name\n")
         self.assertEqual(self.trainyard("status", "nope.yaml", expect=2).stderr,
                          "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n")
         self.assertIn("unknown state ':nosuch'; use :waiting, :on-hold, ", self.trainyard("status", ":nosuch", expect=2).stderr)
