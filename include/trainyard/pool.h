@@ -124,8 +124,8 @@ class [[nodiscard]] PoolFuture {
  public:
   /// Waits for it, at most so long from now, and takes it: once. After that, also when it is late,
   /// nothing of the call comes any more. `within` is the time until the answer has come. Its JSON
-  /// is read after that, by the thread that calls: some seconds for the 64 MiB that it may have. The
-  /// bytes of a Buffer are not read.
+  /// is read after that, by the thread that calls: some seconds for the 64 MiB that it may have.
+  /// The bytes of a Buffer are not read.
   std::expected<R, CallError> get(Timeout within, const std::stop_token& stop = {}) {
     const detail::PoolCalls calls = std::exchange(calls_, {});
     if (calls.empty()) return std::unexpected(detail::taken_before(child_));

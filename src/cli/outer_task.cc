@@ -32,8 +32,8 @@ std::vector<std::string> labels_in(std::string_view gpus) {
   return labels;
 }
 
-/// Reads what the task holds that counts for a run on this machine. The ledger leaves out what a run
-/// holds of a machine that is larger for it: this one may be in a control group of the task.
+/// Reads what the task holds that counts for a run on this machine. The ledger leaves out what a
+/// run holds of a machine that is larger for it: this one may be in a control group of the task.
 std::optional<schedule::OuterTask> read_outer_task(const OuterTaskName& outer,
                                                    const model::Capacity& here) {
   auto reader = journal::JournalReader::open(run::journal_path(outer.run_directory));

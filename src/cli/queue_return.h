@@ -22,12 +22,12 @@ class QueueReturn {
  public:
   /// None.
   QueueReturn() = default;
-  /// The submissions that were skipped because the run in this directory did not succeed, or because
-  /// one of them did not. None where the run has no number.
+  /// The submissions that were skipped because the run in this directory did not succeed, or
+  /// because one of them did not. None where the run has no number.
   static Result<QueueReturn> because_of(const std::string& run_directory);
 
-  /// The submission of this directory; with `cascade` those that were skipped because of it as well.
-  /// An error where the queue does not have any more what was submitted.
+  /// The submission of this directory; with `cascade` those that were skipped because of it as
+  /// well. An error where the queue does not have any more what was submitted.
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
   [[nodiscard]] bool is_empty() const { return submissions_.empty(); }

@@ -82,8 +82,8 @@ struct LoadOptions {
   bool only_shown = false;
   /// This machine's GPUs were not asked for: whether they can hold a task is not looked at.
   bool gpus_unknown = false;
-  /// The size of the disk that a directory, which need not exist yet, is or would be on. A task that
-  /// requests more can never run here. Empty: the job is not compared with a disk.
+  /// The size of the disk that a directory, which need not exist yet, is or would be on. A task
+  /// that requests more can never run here. Empty: the job is not compared with a disk.
   std::function<std::optional<Bytes>(const std::string& directory)> disk_size = {};
   /// The machines of the run: each task must fit on one of them. None: on what `capacity` says,
   /// whatever it is called.

@@ -211,8 +211,8 @@ class Keeper {
   /// included, but not to helpers that these have started (process/signal_receivers.h). After TERM
   /// the others get it, too, when these have exited or half of `grace` has passed, which is the
   /// time until the KILL of the caller. Where no process handles it TERM goes to all at once; any
-  /// other signal is not sent, which a KeeperNote says. KILL goes to all. An attempt that has ended,
-  /// or is not known, is left alone; one that waits to be forked ends of TERM and KILL.
+  /// other signal is not sent, which a KeeperNote says. KILL goes to all. An attempt that has
+  /// ended, or is not known, is left alone; one that waits to be forked ends of TERM and KILL.
   void signal(model::AttemptKey key, int signal, Duration grace = Duration{0});
 
  private:

@@ -96,7 +96,8 @@ std::optional<Duration> duration_of(const journal::TaskRow& row,
 /// code was started since.
 std::string standing_text(const journal::TaskRow& row);
 
-/// How often it was started: "2"; "1 (3 trainings)" where one of its processes trained more than once.
+/// How often it was started: "2"; "1 (3 trainings)" where one of its processes trained more than
+/// once.
 std::string attempts_text(const journal::TaskRow& row);
 
 /// What it was kept to of each of its GPUs: "9 GB"; "no": nobody could keep it to anything, "-": it

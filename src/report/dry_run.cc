@@ -72,8 +72,8 @@ std::string sharing_text(const model::GpuSharing& sharing) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-/// "the GPU memory that no other task has reserved, set through torch 2.10.0"; empty for a task that
-/// shares no GPU.
+/// "the GPU memory that no other task has reserved, set through torch 2.10.0"; empty for a task
+/// that shares no GPU.
 std::string cap_text(const job::Job& job, model::TaskIndex task) {
   const model::Terms& terms = job.plan().shape_of(task).terms;
   const bool shares = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;

@@ -232,8 +232,8 @@ std::string running_text(const StatusView& view) {
   return text;
 }
 
-/// "train/a, 0:20 ago: retry 1 of 2 in 50 min: exit code 3". When it was said is told as well, as the
-/// words count from then.
+/// "train/a, 0:20 ago: retry 1 of 2 in 50 min: exit code 3". When it was said is told as well, as
+/// the words count from then.
 std::string retrying_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
   std::string text;

@@ -6,7 +6,8 @@
 // A submission is one of these by where its file is, and goes on by one rename, so nobody sees two
 // of it and nobody locks anything. Files hold the environment of who submitted them: their user
 // alone may read them, and of what has ended it is gone. The rest of a submission that ended before
-// it began is kept, so that it can be put back. Results lie elsewhere, in the directory of each run.
+// it began is kept, so that it can be put back. Results lie elsewhere, in the directory of each
+// run.
 //
 // Whoever serves the queue (cli/queue_server.h) holds the lock of the directory.
 #pragma once

@@ -108,8 +108,8 @@ struct AttemptLogs {
   std::string stderr_path;
 };
 /// The log to read first: that of standard error, or that of standard output where the former is
-/// empty. Nothing where both are known to be empty. `size_of` is sys::known_size in a thread that must not wait for a
-/// disk, else sys::size_of_file.
+/// empty. Nothing where both are known to be empty. `size_of` is sys::known_size in a thread that
+/// must not wait for a disk, else sys::size_of_file.
 std::optional<std::string> log_with_text(AttemptLogs logs,
                                          std::optional<Bytes> (*size_of)(const std::string& path));
 /// Where the workers of a task print: in its directory; those of a later attempt in one of its own

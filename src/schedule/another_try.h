@@ -84,9 +84,9 @@ int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy
 /// Whether a task is not tried again that runs out of the memory of a GPU by itself.
 bool ends_without_gpu_memory(const model::Terms& terms, const model::Policy& policy);
 
-/// How long the retry of a failed attempt waits: from `delay` to one and a half of it, so that tasks
-/// that failed together are not retried together. Depends on task and attempt alone, so that a run
-/// that is played again waits as long.
+/// How long the retry of a failed attempt waits: from `delay` to one and a half of it, so that
+/// tasks that failed together are not retried together. Depends on task and attempt alone, so that
+/// a run that is played again waits as long.
 Duration drawn_delay(Duration delay, model::AttemptKey failed);
 
 /// The same for a task without a delay: from 0 s to kRetrySpread.

@@ -48,8 +48,8 @@ struct LastWord {
 constexpr std::string_view kNoGpuFits = "no GPU here is large enough, now that all of them answer";
 constexpr std::string_view kNoGpuLeft = "no GPU that it fits on is left: some GPUs do not answer";
 
-/// Why a task is skipped because another task of its own group failed. `kTrialFailed` is followed by
-/// ": " and the message of the task that failed.
+/// Why a task is skipped because another task of its own group failed. `kTrialFailed` is followed
+/// by ": " and the message of the task that failed.
 constexpr std::string_view kFailedFast = "another task of its group failed (fail-fast)";
 constexpr std::string_view kTrialFailed = "the task that 'try-first' ran first failed";
 

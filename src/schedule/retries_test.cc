@@ -184,9 +184,9 @@ TEST(Retries, AreForTheTimeLimitOnlyWhereThatIsSaid) {
   };
   EXPECT_THAT(late(false), ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 5 s reached",
                                        "group 0 failed"));
-  EXPECT_THAT(
-      late(true),
-      ElementsAre("0#1 INTERRUPT TIMEOUT: retry 1 of 1: time limit of 5 s reached", "0#2 AVAILABLE"));
+  EXPECT_THAT(late(true),
+              ElementsAre("0#1 INTERRUPT TIMEOUT: retry 1 of 1: time limit of 5 s reached",
+                          "0#2 AVAILABLE"));
 }
 
 TEST(Retries, AreNotSpentByAnAttemptThatWasLost) {

@@ -255,7 +255,8 @@ TEST_F(Configurations, AreWrittenAsADefaultThatReadsBackAsTheDefaults) {
     EXPECT_EQ(configuration->text(setting), defaults.text(setting)) << settings()[i].key;
     EXPECT_NE(configuration->origin(setting), "default") << settings()[i].key;
   }
-  EXPECT_THAT(commented_default(), HasSubstr("\nscheduler:\n  # Memory that is reserved for a task"));
+  EXPECT_THAT(commented_default(),
+              HasSubstr("\nscheduler:\n  # Memory that is reserved for a task"));
 }
 
 TEST_F(Configurations, AreShownAsYamlThatReadsBack) {

@@ -17,7 +17,8 @@ std::optional<std::string> variable(const char* name);
 /// NAME=value; with nothing after the sign it is taken out. While there is one thread.
 void set_variable(const std::string& name_and_value);
 
-/// This process is in a task of a run: trainyard has set variables for that (model/set_variables.h).
+/// This process is in a task of a run: trainyard has set variables for that
+/// (model/set_variables.h).
 bool is_in_task();
 
 /// The environment of this process as it was before trainyard set variables for a task that it is
