@@ -1,4 +1,4 @@
-// What a yard and its agents on other machines say to each other: one JSON object on one line,
+// Messages between a yard and its agents on other machines: one JSON object on one line,
 // {"number":7,"start":{...}}, which says what it is by the name of its other member.
 //
 //   yard ──▶ agent   open, then begin once, start and command; look before that; heard all the
@@ -6,9 +6,10 @@
 //   agent ──▶ yard   hello to each open, ready or refused to begin; seen to each look; events,
 //                    notes, and logs where these are not on a disk of both; heard
 //
-// What has a number is said until the other side has heard it, also over the next stream when one
-// is cut, and is taken in once, in order: the numbers of each side count from 1. What has none (0)
-// is about the stream itself. `heard` tells up to which number everything was taken in.
+// A numbered message is sent until the other side has acknowledged it, also over the next stream
+// when one is cut, and is taken in once, in order: the numbers of each side count from 1. A message
+// without a number (0) is about the stream itself. `heard` tells up to which number everything was
+// taken in.
 //
 // The lease: an agent says what its clock shows (CLOCK_BOOTTIME: the time that the machine slept
 // counts), the yard answers until when on that clock tasks may run without hearing of it again. A
@@ -47,8 +48,8 @@ struct AgentOpen {
   int protocol = 0;
   std::string program;      ///< Who asks: "trainyard 0.1.0".
   Duration lease{0};        ///< How long it waits for a run to begin when it hears no more.
-  Duration until{0};        ///< Of a run that has begun: until when tasks may run, as AgentHeard.
-  std::uint64_t heard = 0;  ///< Of what this agent said, as far as the yard knows it.
+  Duration until{0};        ///< For a run that has begun: until when tasks may run, as AgentHeard.
+  std::uint64_t heard = 0;  ///< Last message of this agent that the yard took in.
 
   friend bool operator==(const AgentOpen&, const AgentOpen&) = default;
 };
@@ -59,18 +60,18 @@ struct SoughtProgram {
   bool by_shell = false;                 ///< A shell reads it: what that has built in will do.
   std::string directory;                 ///< Where it is started; absolute.
   std::vector<std::string> environment;  ///< Beside the agent's own, as NAME=value.
-  std::vector<std::string> modules;      ///< What it is to import, where it is a Python,
+  std::vector<std::string> modules;      ///< Modules that it is to import, where it is a Python,
   std::string import_directory;          ///< and where it looks for that first; empty: nowhere.
 
   friend bool operator==(const SoughtProgram&, const SoughtProgram&) = default;
 };
 
-/// What an agent is to look for on its machine, where nothing is started for it that stays: after
+/// A search by an agent on its machine, where nothing is started for it that stays: after
 /// its hello, and before a run begins.
 struct AgentLook {
   std::string directory;         ///< Where files are to be written.
   std::string file;              ///< That is the same on both machines; empty: none.
-  std::uint64_t file_print = 0;  ///< Of what the yard sees in it (base/fingerprint.h).
+  std::uint64_t file_print = 0;  ///< Fingerprint of what the yard sees in it (base/fingerprint.h).
   std::vector<SoughtProgram> programs;
 
   friend bool operator==(const AgentLook&, const AgentLook&) = default;
@@ -80,11 +81,12 @@ struct AgentLook {
 /// has begun the same run for an earlier execution, whose yard has died: then it is told what runs.
 struct AgentBegin {
   std::string run_directory;
-  std::string key;    ///< Of this machine in this run.
-  std::string after;  ///< What the agent of this key has left; empty: what is left of the run, of
-                      ///< which nothing is at work yet.
-  /// Of an agent that an earlier execution of the run has begun: what of the attempts there goes
-  /// on, and all others are ended first. Nothing: all of it goes on for now.
+  std::string key;  ///< Names this machine in this run.
+  /// Names the agent with this key whose remains are ended; empty: the remains of the run, of which
+  /// nothing is at work yet.
+  std::string after;
+  /// For an agent that an earlier execution of the run has begun: the attempts there that go on, as
+  /// all others are ended first. Nothing: all of them go on for now.
   std::optional<std::vector<model::AttemptKey>> keeps = std::nullopt;
   /// Where the code of the run is there, which must be there; the run's directory is made, and is
   /// this machine's alone. Empty: both are on a disk that is the yard's too.
@@ -92,7 +94,7 @@ struct AgentBegin {
   std::string proof;  ///< A file in there that the yard has just written, to be seen by the agent,
   std::string token;  ///< and what stands in it. Empty: it has none.
   Duration sample_every{1'000};
-  Bytes log_max;  ///< What a log of a task may take of the disk; 0: any amount.
+  Bytes log_max;  ///< Most disk that a log of a task may take; 0: no limit.
 
   friend bool operator==(const AgentBegin&, const AgentBegin&) = default;
 };
@@ -114,7 +116,7 @@ struct AgentCommand {
 /// From either side, also when there is nothing else to say.
 struct AgentHeard {
   std::uint64_t up_to = 0;
-  Duration clock{0};  ///< Of an agent: what its clock shows. Of the yard: until when tasks may run.
+  Duration clock{0};  ///< From an agent: its clock. From the yard: until when tasks may run.
 
   friend bool operator==(const AgentHeard&, const AgentHeard&) = default;
 };
@@ -137,37 +139,37 @@ struct YardSays {
 struct AgentHello {
   int protocol = 0;
   std::string program;   ///< Who answers: "trainyard 0.1.0".
-  std::string path;      ///< Of that program.
-  std::string home;      ///< Of its user; empty: nobody knows.
+  std::string path;      ///< Path of that program.
+  std::string home;      ///< Home of its user; empty: not known.
   std::string host;      ///< As that machine calls itself.
   std::string instance;  ///< Another one each time an agent begins.
   std::string place;     ///< The same as long as it can see what runs there: of one boot.
   model::Capacity capacity;
-  std::uint64_t heard = 0;   ///< Of what a yard said to this instance.
-  std::uint64_t told = 0;    ///< Of what this instance has said, as far as a yard has heard it.
+  std::uint64_t heard = 0;   ///< Last message of a yard that this instance took in.
+  std::uint64_t told = 0;    ///< Last message of this instance that a yard took in.
   std::uint64_t said = 0;    ///< The number of the last thing that it has said.
   bool begun = false;        ///< A run has begun with it.
-  Duration clock{0};         ///< What its CLOCK_BOOTTIME shows.
+  Duration clock{0};         ///< Its CLOCK_BOOTTIME.
   Instant at;                ///< And the clock by which it tells when events were.
   std::int64_t unix_ms = 0;  ///< Its clock on the wall: milliseconds since 1970.
 
   friend bool operator==(const AgentHello&, const AgentHello&) = default;
 };
 
-/// What it saw of a program.
+/// The state of a program on that machine.
 struct FoundProgram {
   std::string why_not;               ///< It cannot be run, for people; empty: it can.
-  std::vector<std::string> missing;  ///< Of its modules those that it would not find.
+  std::vector<std::string> missing;  ///< Modules that it would not find.
   std::string cannot_ask;            ///< Why nobody knows which these are; empty: they are known.
 
   friend bool operator==(const FoundProgram&, const FoundProgram&) = default;
 };
 
-/// What it saw of all that it was to look for; texts are for people, and empty where all is well.
+/// The outcome of a search; texts are for people, and empty where all is well.
 struct AgentSeen {
   std::string no_directory;            ///< Nothing can be written there.
   std::string no_file;                 ///< It is not there, or another one.
-  Bytes disk_free;                     ///< Of that directory's disk, for its user.
+  Bytes disk_free;                     ///< Free space on that directory's disk, for its user.
   std::vector<FoundProgram> programs;  ///< In their order.
 
   friend bool operator==(const AgentSeen&, const AgentSeen&) = default;
@@ -208,15 +210,15 @@ struct AgentTells {
   friend bool operator==(const AgentTells&, const AgentTells&) = default;
 };
 
-/// What people should know, in a line.
+/// A note for people, in a line.
 struct AgentNote {
   std::string text;
 
   friend bool operator==(const AgentNote&, const AgentNote&) = default;
 };
 
-/// What has been added to a log, which is not on a disk of the yard: the next piece of it. What is
-/// left out of it comes with the file, when its attempt has ended.
+/// The next piece of a log that is not on a disk of the yard. Pieces that are left out come with
+/// the file, when its attempt has ended.
 struct AgentLog {
   std::string path;   ///< There; absolute.
   bool anew = false;  ///< It begins with this.

@@ -1,5 +1,5 @@
-// What the scheduler wants done as text, and read again: what agents on other machines are told,
-// and what the journal keeps. All of a command survives it.
+// Commands of the scheduler as text, and read again: for agents on other machines,
+// and for the journal. All of a command survives it.
 //
 //   {"stop_attempt":{"key":{"task":7,"attempt":2},"kill":true}}
 //

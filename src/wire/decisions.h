@@ -1,4 +1,4 @@
-// What the scheduler decided as text, so that a run that is played again can be compared with what
+// Decisions of the scheduler as text, so that a run that is played again can be compared with what
 // was decided then.
 //
 //   {"commands":[{"stop_attempt":{"key":{"task":7,"attempt":2},"kill":true}}]}

@@ -17,7 +17,7 @@
 namespace trainyard::wire {
 namespace {
 
-/// What the types of the members do not say: that there is a plan, and that it is one.
+/// Checks that there is a plan, and that it is valid: the types of the members do not say so.
 void look_at_batch(const model::BatchAdded& batch, ValueReader& from) {
   if (batch.plan == nullptr) return from.fail("batch_added.plan: is missing");
   const std::optional<Error> fault = fault_of(*batch.plan);

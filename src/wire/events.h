@@ -1,5 +1,5 @@
-// What happens to the yard as text, and read again: what agents on other machines tell of, what the
-// journal keeps, and what is played again. All of an event survives it.
+// Events of the yard as text, and read again: those that agents on other machines report, that the
+// journal keeps, and that are played again. All of an event survives it.
 //
 //   {"at":61250,"sampled":{"memory_available":64000000000,"tasks":[{"key":{"task":7},"memory":9}]}}
 //

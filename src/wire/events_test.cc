@@ -130,7 +130,7 @@ TEST(Events, KeepNumbersToTheLastBit) {
   EXPECT_EQ(text_of(Limits::max()), written("1.7976931348623157e+308"));
   EXPECT_EQ(text_of(Limits::infinity()), written(R"("inf")"));
   EXPECT_EQ(text_of(-Limits::infinity()), written(R"("-inf")"));
-  // What is no number differs from itself, and -0 does not differ from 0: so these are looked at.
+  // NaN differs from itself, and -0 does not differ from 0: so their texts are compared.
   const auto sampled = [](double used) {
     const std::string text = to_text(at(0, model::Sampled{.cpu_used_by_others = used}));
     const Event read = event_from_text(text).value();

@@ -25,7 +25,7 @@ class FieldReader {
  public:
   /// As parse_fields() reads them.
   explicit FieldReader(std::string_view text);
-  /// Of an object that is JSON already, as one within another is.
+  /// Reads an object that is JSON already, as one within another is.
   static FieldReader of(const nlohmann::json& object);
 
   /// Nullptr: it is not there, or something was wrong before.
@@ -56,7 +56,7 @@ class FieldReader {
   /// A fault of an object within this one is one of this.
   void fail_as(const FieldReader& inner);
 
-  /// What was read, unless something was wrong with it: `what`.
+  /// The value that was read, unless something was wrong with it: `what`.
   template <class Value>
   Result<Value> give(Value value, const char* what) && {
     if (error_) return std::unexpected(std::move(*error_).in(what));

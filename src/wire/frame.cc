@@ -68,7 +68,7 @@ bool is_kind(std::uint8_t kind) {
          kind <= static_cast<std::uint8_t>(FrameKind::Event);
 }
 
-/// What is announced, against what may be.
+/// Compares an announced frame with the limits.
 Result<void> within(const FramePrefix& announced, const FrameLimits& limits) {
   const auto over = [](std::string_view what, std::uint64_t is, std::size_t max) {
     return std::unexpected(

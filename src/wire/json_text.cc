@@ -73,15 +73,15 @@ class Scanner {
   }
 
  private:
-  /// What comes next: a value, what may follow one that has ended, or nothing, for there is a
-  /// fault.
+  /// The next thing: a value, something that may follow one that has ended, or nothing, as there
+  /// is a fault.
   enum class Step : std::uint8_t { Value, Ended, Fault };
 
   /// An object or list whose end has not come.
   struct Open {
     bool object = false;
     std::size_t first_member = 0;  ///< Into members_; of objects.
-    std::size_t index = 0;         ///< Of lists.
+    std::size_t index = 0;         ///< Used for lists.
   };
   /// A member of an open object, as places in out_.
   struct Member {
@@ -414,7 +414,7 @@ class Scanner {
             .what = std::move(what)};
   }
 
-  /// What stands here, for an error.
+  /// The text at this place, for an error.
   [[nodiscard]] std::string found() const {
     if (at_ >= text_.size()) return "the end of the text";
     std::size_t length = 0;
@@ -436,7 +436,7 @@ class Scanner {
   std::size_t at_ = 0;
   std::string out_;
   std::vector<Open> open_;
-  std::vector<Member> members_;  ///< Of all open objects, outermost first.
+  std::vector<Member> members_;  ///< Members of all open objects, outermost first.
   std::vector<std::pair<std::size_t, std::size_t>> dropped_;  ///< Ranges of out_.
   std::optional<JsonFault> fault_;
   std::string first_number_;

@@ -26,7 +26,7 @@ std::string to_text(const JsonFault& fault);
 
 struct CompactJson {
   std::string text;    ///< Valid JSON in valid UTF-8, without spaces between its parts.
-  std::string mended;  ///< What had to be changed, for people; empty when nothing was.
+  std::string mended;  ///< The change that was needed, for people; empty when none was.
 
   friend bool operator==(const CompactJson&, const CompactJson&) = default;
 };

@@ -1,4 +1,4 @@
-// What a program that failed says of it at the end of its standard error, or of its standard output
+// Words of a failed program about its failure, at the end of its standard error, or standard output
 // where that is empty: what people would look for there first. Pure; any thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a failure is told with is what the program said last of it.
+// Failures, and the last words of the program about them.
 #include "wire/last_words.h"
 
 #include <string>
@@ -25,7 +25,7 @@ TEST(LastWords, AreTheExceptionOfAPythonTraceback) {
       "    import torch\n"
       "ModuleNotFoundError: No module named 'torch'\n";
   EXPECT_EQ(last_words(traceback), "ModuleNotFoundError: No module named 'torch'");
-  // What it says below, and what is said on the way out, is less.
+  // The lines below, and those on the way out, say less.
   EXPECT_EQ(last_words("Traceback (most recent call last):\n  File \"t.py\"\n"
                        "RuntimeError: CUDA error: device-side assert triggered\n"
                        "Compile with `TORCH_USE_CUDA_DSA` to enable assertions.\n"

@@ -77,7 +77,7 @@ bool says_amount_of_tensorflow(std::string_view line) {
   return says_so(line) && lowered(line).contains("ran out of memory trying to allocate");
 }
 
-/// What a carriage return was written over is a line as well.
+/// A text that a carriage return begins to overwrite is a line as well.
 std::optional<std::string_view> last_line_where(std::string_view text,
                                                 bool (*holds)(std::string_view)) {
   while (!text.empty()) {

@@ -14,7 +14,7 @@ constexpr std::size_t kErrorTailBytes = std::size_t{64} << 10;
 /// Lines of the end of a standard output that count where the standard error is empty.
 constexpr std::size_t kOutputTailLines = 20;
 
-/// What a script says whose training printed nothing of it: of whichever memory.
+/// The words of a script whose training printed nothing of it: of whichever memory.
 constexpr std::string_view kOfSomeMemory = "the script ran out of memory";
 
 /// The last line that says so, cut to 600 bytes (torch says how much it has behind 250 of them);

@@ -69,7 +69,7 @@ std::optional<Metric> metric_of(std::string_view name, std::string_view number) 
   const auto [value, status] = read_number<double>(number);
   if (status == std::errc::invalid_argument) return std::nullopt;
   Metric metric{.name = std::string(name), .number = {}, .whole = {}};
-  // What is out of range is too large, or so small that it is none to speak of: both are not known.
+  // A number out of range is too large, or almost 0: it is not known which.
   if (status != std::errc{} || !std::isfinite(value)) return metric;
   metric.number = value;
   const auto [whole, whole_status] = read_number<std::int64_t>(number);

@@ -24,7 +24,7 @@ constexpr std::string_view kMetricBegins = "::metric";
 constexpr std::size_t kMetricLineMax = 4'096;
 /// A name that is longer is none.
 constexpr std::size_t kMetricNameMax = 64;
-/// Of one line no more are taken, the first ones.
+/// Number of metrics that are taken of one line, the first ones.
 constexpr std::size_t kMetricsOfLineMax = 32;
 
 struct Metric {

@@ -1,4 +1,4 @@
-// What counts as a metric of a line, and what does not.
+// Lines that have metrics, and lines that look so and have none.
 #include "wire/metric_line.h"
 
 #include <cstddef>

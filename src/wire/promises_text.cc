@@ -29,7 +29,7 @@ namespace trainyard::wire {
 namespace {
 
 constexpr std::string_view kPromiseMagic = "trainyard-promises 1 ";
-/// Of the line that seals, its end included.
+/// Size of the line that seals, its end included.
 constexpr std::size_t kSealBytes = kPromiseMagic.size() + 12 + 1 + 8 + 1 + 16 + 1;
 /// No number is larger: so many of them add up to one that still is a number.
 constexpr std::int64_t kPromiseNumberMax = std::int64_t{1} << 53U;
@@ -57,7 +57,7 @@ std::optional<Number> whole_number(std::string_view text, int base = 10) {
   return number;
 }
 
-/// What may be shown on a terminal, and no more of it than is worth it.
+/// Text that is safe on a terminal, and not too long.
 std::string shown_name(std::string_view text) {
   std::string name;
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// What a yard has promised, as text in its promise file, and what it read there of others, as text
+// Reservations of a yard, as text in its promise file, and those of others that it read, as text
 // in its journal. Whoever writes such a file may be anybody: what is read is within limits, or it
 // is an error.
 //
@@ -34,7 +34,7 @@ namespace trainyard::wire {
 /// So large may a promise file be, and so many cards may it name.
 constexpr std::size_t kPromiseBytesMax = std::size_t{64} << 10U;
 constexpr std::size_t kPromiseCardsMax = 128;
-/// What is read of names; the rest is left out.
+/// Bytes that are read of a name; the rest is left out.
 constexpr std::size_t kPromiseNameMax = 64;
 
 std::string to_text(const model::Promises& promises);
@@ -47,7 +47,7 @@ Result<model::Promises> promises_from(std::string_view text);
 std::string seal_of(std::string_view text, std::uint64_t sequence);
 /// `text` behind that line.
 std::string sealed(std::string_view text, std::uint64_t sequence);
-/// What is behind that line; nothing where it is not whole, or is being written.
+/// The text behind that line; nothing where it is not whole, or is being written.
 std::optional<std::string_view> unsealed(std::string_view file);
 
 /// GPUs that somebody wants back, a line each: "GPU-8a56 until=1764176400 now=0". What is no such

@@ -16,7 +16,7 @@ ParsedResult nothing(std::string_view why) {
   return {.object = {}, .warning = fmt::format("{}: no result kept", why)};
 }
 
-/// What a value that is no object is called, by its first letter.
+/// The name of a value that is no object, by its first letter.
 std::string_view kind_of(char first) {
   if (first == '[') return "a list";
   if (first == '"') return "a string";

@@ -37,11 +37,11 @@ constexpr auto kFields = nullptr;
 template <class Struct>
 constexpr auto kOnlyMember = nullptr;
 
-/// What a struct is called where it is one of several that a variant may hold.
+/// The name of a struct where it is one of several that a variant may hold.
 template <class Struct>
 constexpr std::string_view kWordFor;
 
-/// What a value of an enum is called; empty for what is no value of it. Each enum that is written
+/// The name of a value of an enum; empty where it is no value of it. Each enum that is written
 /// says it in a switch without a default, so that the compiler misses a value that is left out. The
 /// values count from 0.
 template <class Enum>

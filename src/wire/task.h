@@ -64,7 +64,7 @@ std::string values_together(std::string_view earlier, const std::string& later);
 struct Message {
   std::string command;  ///< At most 1,000 bytes.
   std::string data;     ///< Any JSON, compact.
-  /// What came with it; it lies in the frame or in an arena, for as long as its frame does.
+  /// The bytes that came with it, in the frame or in an arena, for as long as its frame lives.
   std::span<const std::byte> buffer;
 
   friend bool operator==(const Message& one, const Message& other) {
@@ -78,7 +78,7 @@ using TaskReport = std::variant<StageWord, Progress, Message>;
 /// Train now. (A task that is to end gets SIGTERM.)
 struct TrainOrder {
   std::string device;  ///< "cpu"
-  /// What this process may take of each GPU that it is given at most; 0: nothing is said.
+  /// Most memory that this process may take of each of its GPUs; 0: no limit is given.
   Bytes gpu_memory_max;
   bool again = false;  ///< It was given before: who speaks now has connected since.
 

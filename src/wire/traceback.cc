@@ -24,7 +24,7 @@ bool is_ignored(std::string_view text, std::size_t head) {
   return line.contains("Exception ignored ") || line.contains("Error in atexit.");
 }
 
-/// Of a group of exceptions, what it is called: each line of it has a bar in front.
+/// The name of a group of exceptions, each line of which has a bar in front.
 std::optional<std::string_view> group_in(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of("\r\n"), text.size());
@@ -55,7 +55,7 @@ std::optional<std::string_view> exception_in(std::string_view text, std::string_
 bool ends_with_link(std::string_view before, std::string_view prefix) {
   constexpr int kBlankMax = 2;
   for (int blank = 0; blank <= kBlankMax && !before.empty(); ++blank) {
-    before.remove_suffix(1);  // What ends the line.
+    before.remove_suffix(1);  // The end of the line.
     const std::size_t begin = begin_of_line(before, before.size());
     std::string_view line = before.substr(begin);
     before = before.substr(0, begin);

@@ -43,7 +43,7 @@ TEST(Traceback, BeginsWithTheFirstOfItsChain) {
       "[rank0]: \n";
   expect_last(survived + traceback_of("A", "[rank0]: ") + rank + traceback_of("B", "[rank0]: "),
               "B", survived.size());
-  // Of the first one the end is left.
+  // The end of the first one is left.
   expect_last("A: cut off\n" + handling + traceback_of("B"), "B", 0);
 }
 

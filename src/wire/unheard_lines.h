@@ -1,4 +1,4 @@
-// What one side of a conversation has said that the other is not known to have heard: it is said
+// Lines of one side of a conversation that the other has not acknowledged: they are sent
 // again when the stream between them has been cut (wire/agent.h). Lines are numbered from 1.
 //
 // Holds as much as is said and not heard, which whoever says it bounds: bytes(). One thread.

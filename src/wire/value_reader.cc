@@ -30,7 +30,7 @@ std::string words_for(const JsonFault& fault) {
   return fault.path.empty() ? to_text(fault) : fmt::format("{}: {}", fault.path, fault.what);
 }
 
-/// What append_text() makes of text that is no UTF-8.
+/// Reads what append_text() makes of text that is not UTF-8.
 std::optional<std::string> text_of_hex(const nlohmann::json& object) {
   const auto digits = object.find("hex");
   if (digits == object.end() || !digits->is_string()) return std::nullopt;
@@ -54,7 +54,7 @@ ValueReader::ValueReader(std::string_view text)
   if (!compact) {
     fail(words_for(compact.error()));
   } else if (!compact->mended.empty()) {
-    // What was mended would not be what was written.
+    // A mended text would not be the one that was written.
     fail(compact->mended);
   } else {
     Json parsed = Json::parse(compact->text, nullptr, /*allow_exceptions=*/false);

@@ -42,7 +42,7 @@ class ValueReader {
   [[nodiscard]] bool failed() const { return error_.has_value(); }
   /// A fault of what is being read.
   void fail(std::string what);
-  /// What was read, unless something was wrong with it: `what`.
+  /// The value that was read, unless something was wrong with it: `what`.
   template <class Value>
   Result<Value> give(Value value, const char* what) && {
     if (error_) return std::unexpected(std::move(*error_).in(what));
@@ -54,7 +54,7 @@ class ValueReader {
   /// A member of the object; nothing changes where it is not there.
   template <class Value>
   void read_member(const Json& object, std::string_view name, Value& into);
-  /// What a variant holds: exactly one of the members that have the words for it.
+  /// Reads a variant: exactly one of the members that have the words for it.
   template <class... Alternatives>
   void read_alternative(const Json& object, std::variant<Alternatives...>& into);
 

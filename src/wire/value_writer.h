@@ -1,5 +1,5 @@
 // Writes values of the model as compact JSON, by the lists of their fields (wire/struct_fields.h).
-// What a value says by default is left out, so that most of them are short.
+// Members with their default are left out, so that most values are short.
 //
 // No state; any thread.
 #pragma once

@@ -66,8 +66,8 @@ struct NotPermitted {
 };
 using News = std::variant<WentDown, CameBack, Closed, Trouble, NotPermitted>;
 
-/// What the threads of the library, which connect and look whether the server is there, and the
-/// loop share.
+/// Shared by the loop and the threads of the library, which connect and look whether the server is
+/// there.
 struct Shared {
   const NatsLibrary library;
   sys::Waker waker;
@@ -76,7 +76,7 @@ struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<News> news;                          ///< Guarded, as all below.
-  std::shared_ptr<const sys::Descriptor> socket;  ///< Of the connection, while there is one.
+  std::shared_ptr<const sys::Descriptor> socket;  ///< Socket of the connection, while there is one.
   bool is_replaced = false;                       ///< It is another one, or there is none now.
   bool is_open = false;                           ///< Something may still call.
 
@@ -336,7 +336,7 @@ Result<void> NatsBridge::subscribe(const std::string& subject) {
 }
 
 void NatsBridge::publish(const std::string& subject, std::string_view message) {
-  // What does not go is sent again when the connection is there again.
+  // A message that does not go is sent again when the connection is there again.
   static_cast<void>(library_.publish(connection_, subject.c_str(), message.data(),
                                      static_cast<int>(message.size())));
   write_what_waits();
@@ -397,7 +397,7 @@ void NatsBridge::take_messages(natsSubscription* of) {
   while (true) {
     natsMsg* message = nullptr;
     const natsStatus status = library_.next_message(&message, of, 0);
-    if (status == NATS_SLOW_CONSUMER) continue;  // What was too much comes again.
+    if (status == NATS_SLOW_CONSUMER) continue;  // Messages that were too many come again.
     if (status == NATS_NO_RESPONDERS) {
       listener_.on_no_hub();
       continue;

@@ -97,7 +97,7 @@ void Waits::count(OfWorker& worker, const wire::WorkerWait& wait) {
   ++sum.count;
 }
 
-/// Of two neighbours the longer one names those that were waited for.
+/// Joins neighbours; the longer one names those that were waited for.
 void Waits::join_neighbours(std::vector<wire::WorkerWait>& waits) {
   std::vector<wire::WorkerWait> joined;
   joined.reserve((waits.size() + 1) / 2);
