@@ -47,8 +47,10 @@ struct RunOptions {
   /// Where there are any: of the tasks of the run only these are run, and the others stay as they
   /// are.
   std::vector<wire::Retry> retries;
-  std::set<std::uint32_t> retried_rows;  ///< The numbers of these tasks in the journal.
-  /// And these, that have finished: the job file says something else of them since.
+  /// The numbers in the journal of those of these tasks that have not finished.
+  std::set<std::uint32_t> retried_rows;
+  /// And these, that have finished: the job file says something else of them since, or what they
+  /// need runs again. They are among the retries where there are any.
   struct Rerun {
     model::TaskIndex task;  ///< In the journal.
     std::string group;

@@ -52,7 +52,8 @@ journal::JournalOptions journal_options(const RunOptions& options) {
   journal::JournalOptions chosen{
       .edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
       .unfinished = all ? journal::Unfinished::RunAgain : journal::Unfinished::Stay,
-      .retried = options.retried_rows};
+      .retried = options.retried_rows,
+      .by_request = !options.retries.empty()};
   if (options.reruns.empty()) return chosen;
   chosen.edited = journal::Edited::RunAgain;
   for (const RunOptions::Rerun& rerun : options.reruns) {
@@ -63,7 +64,8 @@ journal::JournalOptions journal_options(const RunOptions& options) {
 }
 
 std::vector<wire::Retry> asked_for(const RunOptions& options) {
-  std::vector<wire::Retry> asked = options.retries;
+  if (!options.retries.empty()) return options.retries;
+  std::vector<wire::Retry> asked;
   for (const RunOptions::Rerun& rerun : options.reruns) {
     asked.push_back({.group = rerun.group, .id = rerun.id});
   }

@@ -85,7 +85,7 @@ ExitCode results_command(const ResultsOptions& options) {
       return fail(added.error());
     }
   }
-  const std::string code_note = rows.code_note();
+  const std::vector<std::string> notes{rows.code_note(), rows.out_of_date_note()};
   report::ResultTable all = std::move(rows).table();
   const bool for_programs = options.json || options.csv || options.markdown;
   if (all.rows.empty() && !for_programs) {
@@ -100,7 +100,9 @@ ExitCode results_command(const ResultsOptions& options) {
   }
   Result<report::ResultTable> table = asked_for(options, std::move(all));
   if (!table) return fail(table.error());
-  if (!code_note.empty()) table->notes.push_back(code_note);
+  for (const std::string& note : notes) {
+    if (!note.empty()) table->notes.push_back(note);
+  }
   if (options.json) return answer(report::result_table_json(*table));
   if (options.csv) return answer(report::result_table_csv(*table));
   if (options.markdown) return answer(report::result_table_markdown(*table));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
@@ -273,6 +274,10 @@ Result<void> keep_unfinished(Wanted& wanted) {
                   seen_from_here(wanted.run))});
 }
 
+bool is_finished(const journal::TaskRow& task) {
+  return task.standing.verdict == model::Verdict::Finished;
+}
+
 /// One whose yard died goes on as a whole, before any of it is tried again.
 Result<void> check_ended(journal::JournalReader& reader, const std::string& run) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
@@ -317,20 +322,27 @@ Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun
   Result<std::vector<journal::TaskRow>> tasks =
       selected_tasks(*reader, selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
-  if (tasks->empty()) {
+  Result<RetryNeeds> needs = RetryNeeds::read(*reader);
+  if (!needs) return std::unexpected(std::move(needs.error()));
+  // An active run retries what has not finished alone.
+  const bool takes_finished = options.cascade && !wanted.lives;
+  const std::vector<journal::TaskRow> out_of_date =
+      takes_finished && all_failed ? needs->out_of_date() : std::vector<journal::TaskRow>();
+  if (tasks->empty() && out_of_date.empty()) {
     const bool puts_back = all_failed && !wanted.submissions.is_empty();
     if (puts_back && may_have_succeeded(wanted)) return wanted;
     return std::unexpected(all_failed && !wanted.lives ? no_failed_task(*reader, selection)
                                                        : no_task_in_state(*reader, selection));
   }
   wanted.tasks = std::move(*tasks);
-  if (Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted); !kept) {
-    return std::unexpected(std::move(kept.error()));
+  if (!wanted.tasks.empty()) {
+    const Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted);
+    if (!kept) return std::unexpected(kept.error());
   }
+  wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());
   drop_gpu_memory_without_gpu(wanted.with, wanted.tasks);
-  Result<RetryNeeds> needs = RetryNeeds::read(*reader);
-  if (!needs) return std::unexpected(std::move(needs.error()));
   if (options.cascade) needs->add_what_is_behind(wanted.tasks);
+  if (wanted.lives) std::erase_if(wanted.tasks, is_finished);
   if (Result<void> all = needs->check(wanted.tasks); !all) {
     return std::unexpected(std::move(all.error()));
   }
@@ -352,6 +364,13 @@ std::string with_what(const wire::Retry& with) {
   return text;
 }
 
+/// Why a task runs again, if that is not its failure.
+std::string_view why_again(const journal::TaskRow& task, const Wanted& wanted) {
+  if (wanted.changed) return ", and changed since";
+  if (!is_finished(task)) return "";
+  return task.out_of_date ? ", and out of date" : ", and needs one of these";
+}
+
 /// What will be tried, first of all.
 std::string shown(const Wanted& wanted) {
   if (wanted.tasks.empty()) return {};
@@ -361,7 +380,7 @@ std::string shown(const Wanted& wanted) {
     const journal::TaskRow& task = wanted.tasks[i];
     text += fmt::format("  {}: {} after {}{}\n", report::plain(shown_name(task)),
                         model::word_for(task.standing), report::counted(task.attempt, "attempt"),
-                        wanted.changed ? ", and changed since" : "");
+                        why_again(task, wanted));
   }
   if (wanted.tasks.size() > kShownMax) {
     text += fmt::format("  and {} more\n", wanted.tasks.size() - kShownMax);
@@ -369,11 +388,12 @@ std::string shown(const Wanted& wanted) {
   return text;
 }
 
+/// None where all have finished and were changed: the run begins with them by itself.
 std::vector<wire::Retry> requests_for(const Wanted& wanted) {
   std::vector<wire::Retry> retries;
+  if (wanted.changed && std::ranges::all_of(wanted.tasks, is_finished)) return retries;
   retries.reserve(wanted.tasks.size());
   for (const journal::TaskRow& task : wanted.tasks) {
-    if (task.standing.verdict == model::Verdict::Finished) continue;
     wire::Retry retry = wanted.with;
     retry.group = task.group_name;
     retry.id = task.id;
@@ -385,7 +405,7 @@ std::vector<wire::Retry> requests_for(const Wanted& wanted) {
 std::set<std::uint32_t> retried_rows_of(const Wanted& wanted) {
   std::set<std::uint32_t> rows;
   for (const journal::TaskRow& task : wanted.tasks) {
-    if (task.standing.verdict != model::Verdict::Finished) rows.insert(task.index.value);
+    if (!is_finished(task)) rows.insert(task.index.value);
   }
   return rows;
 }
@@ -393,7 +413,7 @@ std::set<std::uint32_t> retried_rows_of(const Wanted& wanted) {
 std::vector<RunOptions::Rerun> reruns_for(const Wanted& wanted) {
   std::vector<RunOptions::Rerun> reruns;
   for (const journal::TaskRow& task : wanted.tasks) {
-    if (task.standing.verdict != model::Verdict::Finished) continue;
+    if (!is_finished(task)) continue;
     reruns.push_back({.task = task.index, .group = task.group_name, .id = task.id});
   }
   return reruns;

@@ -70,17 +70,17 @@ class RetryNeeds::Behind {
   }
   bool take_all_of(model::GroupIndex group) {
     bool some = false;
-    for (const auto& [index, row] : all_.bad_) {
-      if (row.group == group) some = take(index) || some;
+    for (const auto* const rows : {&all_.bad_, &all_.finished_}) {
+      for (const auto& [index, row] : *rows) {
+        if (row.group == group) some = take(index) || some;
+      }
     }
     return some;
   }
   bool take(model::TaskIndex task) {
-    const auto found = all_.bad_.find(task);
-    if (found == all_.bad_.end()) return false;
-    if (found->second.standing.verdict != model::Verdict::Skipped) return false;
-    if (!chosen_.insert(task).second) return false;
-    touched_.insert(found->second.group);
+    const journal::TaskRow* const row = all_.row_behind(task);
+    if (row == nullptr || !chosen_.insert(task).second) return false;
+    touched_.insert(row->group);
     return true;
   }
 
@@ -98,7 +98,11 @@ Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
   Result<std::vector<journal::TaskNeedRow>> pairs = reader.task_needs();
   if (!pairs) return std::unexpected(std::move(pairs.error()));
   needs.needs_ = std::move(*pairs);
-  const Result<void> read = reader.tasks({}, [&needs](journal::TaskRow row) {
+  std::set<model::GroupIndex> behind;
+  for (const journal::GroupRow& group : needs.groups_) {
+    if (!group.needs.empty() || !group.needs_tasks.empty()) behind.insert(group.index);
+  }
+  const Result<void> read = reader.tasks({}, [&needs, &behind](journal::TaskRow row) {
     const model::Verdict verdict = row.standing.verdict;
     const bool bad = verdict == model::Verdict::Failed || verdict == model::Verdict::Skipped ||
                      verdict == model::Verdict::Stopped;
@@ -107,6 +111,8 @@ Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
       needs.bad_.emplace(index, std::move(row));
     } else if (verdict == model::Verdict::NotSelected) {
       needs.not_selected_.emplace(index, std::move(row));
+    } else if (verdict == model::Verdict::Finished && behind.contains(row.group)) {
+      needs.finished_.emplace(index, std::move(row));
     }
     return true;
   });
@@ -117,9 +123,27 @@ Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
 void RetryNeeds::add_what_is_behind(std::vector<journal::TaskRow>& tasks) const {
   const std::set<model::TaskIndex> before = indices_of(tasks);
   for (const model::TaskIndex index : Behind(*this, tasks).find()) {
-    if (!before.contains(index)) tasks.push_back(bad_.at(index));
+    if (!before.contains(index)) tasks.push_back(*row_behind(index));
   }
   std::ranges::sort(tasks, {}, &journal::TaskRow::index);
+}
+
+/// A task that is retried with what it needs, or nothing: it was skipped, or has finished.
+const journal::TaskRow* RetryNeeds::row_behind(model::TaskIndex task) const {
+  const auto bad = bad_.find(task);
+  if (bad != bad_.end()) {
+    return bad->second.standing.verdict == model::Verdict::Skipped ? &bad->second : nullptr;
+  }
+  const auto finished = finished_.find(task);
+  return finished == finished_.end() ? nullptr : &finished->second;
+}
+
+std::vector<journal::TaskRow> RetryNeeds::out_of_date() const {
+  std::vector<journal::TaskRow> rows;
+  for (const auto& [index, row] : finished_) {
+    if (row.out_of_date) rows.push_back(row);
+  }
+  return rows;
 }
 
 /// Of what it needs as a whole group, some task has to have run: a run may have been begun with a

@@ -17,9 +17,13 @@ class RetryNeeds {
   /// Costs O(tasks).
   static Result<RetryNeeds> read(journal::JournalReader& reader);
 
-  /// Adds what was skipped because of these tasks, in the order of the run: what others need comes
-  /// before. That is also what 'fail-fast' and 'try-first' skipped in the group of a failed one.
+  /// Adds what was skipped because of these tasks, and what has finished and needs one of them, in
+  /// the order of the run: what others need comes before. That is also what 'fail-fast' and
+  /// 'try-first' skipped in the group of a failed one.
   void add_what_is_behind(std::vector<journal::TaskRow>& tasks) const;
+
+  /// The tasks that have finished and are out of date.
+  [[nodiscard]] std::vector<journal::TaskRow> out_of_date() const;
 
   /// An error names one that was skipped and would be again, or that the run began without and
   /// whose needs it began without as well: what these are is not among the tasks.
@@ -27,6 +31,7 @@ class RetryNeeds {
 
  private:
   class Behind;
+  [[nodiscard]] const journal::TaskRow* row_behind(model::TaskIndex task) const;
   [[nodiscard]] Result<void> check_not_selected(const journal::TaskRow& task,
                                                 const std::set<model::TaskIndex>& chosen) const;
 
@@ -35,6 +40,7 @@ class RetryNeeds {
   /// Those that have ended without being what others wait for.
   std::map<model::TaskIndex, journal::TaskRow> bad_;
   std::map<model::TaskIndex, journal::TaskRow> not_selected_;  ///< The run began without them.
+  std::map<model::TaskIndex, journal::TaskRow> finished_;  ///< Those of groups that need others.
 };
 
 }  // namespace trainyard::cli

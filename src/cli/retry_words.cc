@@ -24,7 +24,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "--changed", options_.changed, "Retry only tasks that were edited, also finished ones");
   in_selection(changed);
   in_selection(retry_->add_flag("--cascade", options_.cascade,
-                                "Also retry what was skipped because of them"));
+                                "Also retry skipped and out-of-date tasks behind them"));
   retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
   in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
@@ -63,7 +63,8 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "46 :timeout.\n"
       "A submission that was skipped, refused or removed before it started goes back into your\n"
       "queue, with the environment and the limits of this shell. --cascade also puts back the\n"
-      "submissions that were skipped because of the run.\n"
+      "submissions that were skipped because of the run, and retries finished tasks that are\n"
+      "out of date: what they need ran again. An active run retries no finished task.\n"
       "Exit codes for an active run or a submission: 0 all accepted, 1 some refused, 2 nothing\n"
       "was done. For a run that had ended they are those of 'run', for these tasks.");
 }

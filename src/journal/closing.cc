@@ -83,4 +83,9 @@ Result<void> forget_result(Database& database, std::uint32_t task) {
   return database.run(fmt::format(kForgetResult, fmt::arg("task", task)));
 }
 
+Result<void> stop_until_retried(Database& database, std::uint32_t task) {
+  return database.run(fmt::format("UPDATE ended SET verdict = {}, result = '' WHERE task = {}",
+                                  std::to_underlying(model::Verdict::Stopped), task));
+}
+
 }  // namespace trainyard::journal

@@ -22,5 +22,7 @@ Result<void> close_dead_execution(Database& database, Instant at, const std::str
 /// The task in this row had finished and is to run again: its attempt is one that another one comes
 /// after.
 Result<void> forget_result(Database& database, std::uint32_t task);
+/// The same for a task that is retried by a request: it counts as stopped until that comes.
+Result<void> stop_until_retried(Database& database, std::uint32_t task);
 
 }  // namespace trainyard::journal

@@ -45,6 +45,9 @@ struct JournalOptions {
   Unfinished unfinished = Unfinished::RunAgain;
   /// With Stay: the rows of the unfinished tasks that the caller retries all the same.
   std::set<std::uint32_t> retried;
+  /// The caller requests a retry of each of these, and of what is to run again of those that have
+  /// finished. These count as stopped until then: none may start before what it needs is retried.
+  bool by_request = false;
   OtherBatches others = OtherBatches::AreGone;
   /// They go on where their tasks are what they were, and nothing of their groups has changed.
   std::vector<FoundAttempt> found;

@@ -209,6 +209,13 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
     group.why_skipped = std::move(*why);
   }
   note_finished_needs(groups);
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
+  for (const auto& [task, group] : (*known)->out_of_date) {
+    if (const auto place = places.find(group); place != places.end()) {
+      groups[place->second].out_of_date += 1;
+    }
+  }
   return groups;
 }
 

@@ -97,6 +97,7 @@ struct GroupRow {
   int skipped = 0;       ///< What they need failed, or they were killed before they started.
   int not_needed = 0;    ///< Nothing failed for which they were to run.
   int not_selected = 0;  ///< Others alone were asked for.
+  int out_of_date = 0;   ///< Of those that have finished, as TaskRow::out_of_date.
   std::vector<std::string> needs;  ///< Of its own batch, as their job file calls them.
   /// Those of which its tasks need only some each: JournalReader::needs_of().
   std::vector<std::string> needs_tasks;
@@ -146,6 +147,9 @@ struct TaskRow {
   Bytes gpu_memory_now;
   Bytes gpu_memory_peak;
   bool edited = false;  ///< After it had finished: the job file says something else since.
+  /// It has finished, and what it needs, or what this needs, ran after it had started: it was made
+  /// from what is no longer there.
+  bool out_of_date = false;
   std::uint32_t batch = 1;
   std::string directory;         ///< Where its files are, seen from the run directory.
   bool memory_at_least = false;  ///< memory_peak is that of its largest process alone.
@@ -238,7 +242,8 @@ class JournalReader {
   Result<std::vector<MachineRow>> machines();  ///< Of the last execution, in their order.
   /// What the run is made of: its job file, and what was submitted to it.
   Result<std::vector<BatchRow>> batches();
-  Result<std::vector<GroupRow>> groups();  ///< Costs O(groups + shapes), not O(tasks).
+  /// Costs O(groups + shapes), and O(tasks) only where tasks or groups need others.
+  Result<std::vector<GroupRow>> groups();
   Result<std::vector<WaitingReason>> waiting();
   Result<std::vector<LearnedRow>> learned();
   Result<std::vector<SharingRow>> sharing();

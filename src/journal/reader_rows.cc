@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "journal/json_text.h"
 #include "journal/machine_table.h"
+#include "journal/out_of_date.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "model/code.h"
@@ -155,7 +156,11 @@ Result<Known> read_known(Database& database) {
   if (!codes) return std::unexpected(std::move(codes.error()));
   Result<KnownMachines> machines = KnownMachines::read(database);
   if (!machines) return std::unexpected(std::move(machines.error()));
-  return Known{.codes = std::move(*codes), .machines = std::move(*machines)};
+  Result<std::map<std::uint32_t, std::uint32_t>> out_of_date = read_out_of_date(database);
+  if (!out_of_date) return std::unexpected(std::move(out_of_date.error()));
+  return Known{.codes = std::move(*codes),
+               .machines = std::move(*machines),
+               .out_of_date = std::move(*out_of_date)};
 }
 
 TaskRow read_task(const Statement& row, const Known& known) {
@@ -200,6 +205,7 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .gpu_memory_now = {row.integer(30)},
           .gpu_memory_peak = {row.integer(31)},
           .edited = row.small(32) != 0,
+          .out_of_date = known.out_of_date.contains(index(row, 0)),
           .batch = index(row, 33),
           .directory = std::string(row.text(34)),
           .memory_at_least = row.small(35) != 0,

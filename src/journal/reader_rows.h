@@ -53,6 +53,7 @@ Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& group
 struct Known {
   KnownCodes codes;
   KnownMachines machines;
+  std::map<std::uint32_t, std::uint32_t> out_of_date;  ///< As read_out_of_date() has them.
 };
 Result<Known> read_known(Database& database);
 

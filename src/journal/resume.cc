@@ -451,10 +451,10 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
       changes_.add(fmt::format("task '{}' was changed after it had finished; it is run again",
                                name_of(task)));
     }
-    planned.before = model::Verdict::None;
-    if (Result<void> forgotten = forget_result(database_, old.number); !forgotten) {
-      return forgotten;
-    }
+    planned.before = options_.by_request ? model::Verdict::Stopped : model::Verdict::None;
+    Result<void> put_aside = options_.by_request ? stop_until_retried(database_, old.number)
+                                                 : forget_result(database_, old.number);
+    if (!put_aside) return put_aside;
   } else if (changed && old.finished()) {
     changes_.add(
         fmt::format("task '{}' was changed after it had finished; its result is kept "

@@ -336,6 +336,64 @@ TEST(Resume, NamesWhatHadFinishedBeforeATaskThatARetryRunsAgain) {
                   "kept as it is (--resume --rerun-changed runs such again)"));
 }
 
+TEST(Resume, CountsAsStoppedWhatARetryRunsAgainBehindAnUnfinishedTask) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
+                         failed(at(3), key(1), 1)));
+    must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
+    must(journal->close(at(6), "ended"));
+  }
+  Journal::Resumed resumed =
+      must(Journal::resume(directory.journal(), {job.batch()}, {.host = "again"},
+                           {.edited = Edited::RunAgain,
+                            .again = std::set<std::uint32_t>{2},
+                            .unfinished = Unfinished::Stay,
+                            .retried = {1},
+                            .by_request = true}));
+  EXPECT_THAT(resumed.changes,
+              ElementsAre("group 'report': 1 task had finished before what it needs began anew; "
+                          "run again"));
+  // Its group would start it at once otherwise, as all tasks of 'train' have ended.
+  EXPECT_EQ(resumed.plans.at(0)->tasks.at(2).before, model::Verdict::Stopped);
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 EXIT 1", "all STOPPED"));
+  must(resumed.journal->commit(turn_of({.at = at(7), .what = model::RetryAsked{.task = {2}}},
+                                       {.changes = {model::TaskChanged{.key = key(2, 0)}}})));
+  must(reader.refresh());
+  EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 EXIT 1", "all WAITING"));
+  EXPECT_EQ(must(reader.groups()).at(1).waiting, 1);
+}
+
+TEST(Resume, LeavesOutOfDateWhatHadFinishedBeforeATaskThatARetryRanAgain) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
+                       failed(at(3), key(1), 1)));
+  must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const auto out_of_date = [&reader] {
+    must(reader.refresh());
+    std::vector<bool> of_tasks;
+    for (const TaskRow& row : all_tasks(reader)) of_tasks.push_back(row.out_of_date);
+    return of_tasks;
+  };
+  EXPECT_THAT(out_of_date(), ElementsAre(false, false, false));
+  must(journal->commit(turn_of({.at = at(6), .what = model::RetryAsked{.task = {1}}},
+                               {.changes = {model::TaskChanged{.key = key(1, 0)}}})));
+  EXPECT_THAT(out_of_date(), ElementsAre(false, false, false));
+  must(journal->commit(granted(at(7), {key(1, 2)})));
+  EXPECT_THAT(out_of_date(), ElementsAre(false, false, true)) << "it runs again";
+  must(journal->commit(finished(at(8), key(1, 2), "{}")));
+  EXPECT_THAT(out_of_date(), ElementsAre(false, false, true));
+  const std::vector<GroupRow> groups = must(reader.groups());
+  EXPECT_EQ(groups.at(0).out_of_date, 0);
+  EXPECT_EQ(groups.at(1).out_of_date, 1);
+}
+
 TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
   const JournalDirectory directory;
   const TestJob whole{{.name = "a", .ids = {"1", "2"}}, {.name = "b", .ids = {"1"}}};

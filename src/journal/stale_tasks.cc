@@ -24,11 +24,11 @@ class StaleTasks {
         last_runs_(last_runs),
         moved_(begins_anew),
         groups_moved_(plan.groups.size()),
-        groups_ended_(plan.groups.size()) {
+        groups_ran_(plan.groups.size()) {
     for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
       if (moved_[i]) groups_moved_[group_of(i)] = true;
-      std::optional<Instant>& ended = groups_ended_[group_of(i)];
-      ended = std::max(ended, last_runs_[i].ended);
+      std::optional<Instant>& ran = groups_ran_[group_of(i)];
+      ran = std::max(ran, last_of(i));
     }
     while (pass()) continue;
   }
@@ -41,10 +41,15 @@ class StaleTasks {
     return plan_.shapes[plan_.tasks[task].shape.value].group.value;
   }
 
-  /// Whether a task was under way before this was done.
-  [[nodiscard]] bool is_older(std::size_t task, std::optional<Instant> done) const {
+  /// When a task was last seen to start or to end.
+  [[nodiscard]] std::optional<Instant> last_of(std::size_t task) const {
+    return std::max(last_runs_[task].started, last_runs_[task].ended);
+  }
+
+  /// Whether a task was under way before this.
+  [[nodiscard]] bool is_older(std::size_t task, std::optional<Instant> last) const {
     const std::optional<Instant>& started = last_runs_[task].started;
-    return done && started && *started < *done;
+    return last && started && *started < *last;
   }
 
   void move(std::size_t task) {
@@ -59,11 +64,11 @@ class StaleTasks {
       const auto& needs = plan_.groups[group_of(task)].needs;
       bool is_behind = std::ranges::any_of(needs, [this, task](model::GroupIndex needed) {
         if (needed.value >= groups_moved_.size()) return false;
-        return groups_moved_[needed.value] || is_older(task, groups_ended_[needed.value]);
+        return groups_moved_[needed.value] || is_older(task, groups_ran_[needed.value]);
       });
       for (; need != plan_.task_needs.end() && need->task.value == task; ++need) {
         const std::size_t needed = need->needed.value;
-        is_behind = is_behind || moved_[needed] || is_older(task, last_runs_[needed].ended);
+        is_behind = is_behind || moved_[needed] || is_older(task, last_of(needed));
       }
       if (!is_behind || moved_[task]) continue;
       move(task);
@@ -76,7 +81,7 @@ class StaleTasks {
   const std::vector<LastRun>& last_runs_;
   std::vector<bool> moved_;
   std::vector<bool> groups_moved_;
-  std::vector<std::optional<Instant>> groups_ended_;  ///< The last task of each.
+  std::vector<std::optional<Instant>> groups_ran_;  ///< The last task of each.
 };
 
 }  // namespace

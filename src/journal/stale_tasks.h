@@ -14,14 +14,14 @@
 
 namespace trainyard::journal {
 
-/// When the last attempt of a task ran, if it has ended.
+/// When the last attempt of a task ran: nothing where it never started, or has not ended.
 struct LastRun {
   std::optional<Instant> started;
   std::optional<Instant> ended;
 };
 
 /// By task of the plan: whether anything that it needs, or that these need, begins anew, or has
-/// ended after it had started. Those that begin anew themselves are none of them. Costs
+/// started or ended after it had started. Those that begin anew themselves are none of them. Costs
 /// O(tasks + needs) where what is needed comes first in the plan, and as often that as it does not.
 std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew,
                              const std::vector<LastRun>& last_runs);

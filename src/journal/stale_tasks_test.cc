@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,16 @@ TEST(StaleTasks, AreThoseThatHadStartedBeforeTheEndOfWhatTheyNeed) {
   plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
   EXPECT_THAT(find_stale(plan, std::vector<bool>(4), ran({{0, 7}, {10, 20}, {5, 6}, {20, 30}})),
               ElementsAre(false, false, true, false));
+}
+
+TEST(StaleTasks, AreThoseThatHadStartedBeforeWhatTheyNeedRunsAgain) {
+  model::Plan plan = groups_of_two(2);
+  plan.groups[1].needs = {{0}};
+  std::vector<LastRun> runs = ran({{0, 5}, {10, 20}, {20, 21}, {30, 31}});
+  EXPECT_THAT(find_stale(plan, std::vector<bool>(4), runs),
+              ElementsAre(false, false, false, false));
+  runs[0] = {.started = Instant{Duration{25}}, .ended = std::nullopt};
+  EXPECT_THAT(find_stale(plan, std::vector<bool>(4), runs), ElementsAre(false, false, true, false));
 }
 
 TEST(StaleTasks, AreThoseBehindOnesThatAreOlderThanWhatTheyNeed) {

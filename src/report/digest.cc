@@ -29,6 +29,7 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   gpus_ = gpus_ || !row.gpus.empty();
   capped_ = capped_ || row.gpu_memory_max > Bytes{};
   edited_ += row.edited ? 1 : 0;
+  out_of_date_ += row.out_of_date ? 1 : 0;
   other_code_.look_at(row);
   if (row.first_started && (!started_ || *row.first_started < *started_)) {
     started_ = row.first_started;
@@ -122,7 +123,14 @@ std::string standing_text(const journal::TaskRow& row) {
   } else if (row.standing.verdict == model::Verdict::Failed) {
     word = "FAILED " + word;
   }
+  if (row.out_of_date) word += fmt::format(", {}", kOutOfDate);
   return row.newer_code.empty() ? word : fmt::format("{}, {}", word, kOtherCode);
+}
+
+std::string out_of_date_text(int tasks) {
+  if (tasks == 0) return {};
+  return fmt::format("{} finished before what {} ran again", counted(tasks, "task"),
+                     tasks == 1 ? "it needs" : "they need");
 }
 
 std::string counts_text(const journal::GroupRow& group) {

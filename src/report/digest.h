@@ -55,6 +55,9 @@ class GroupDigest {
   /// How many finished before the job file was edited.
   [[nodiscard]] int edited() const { return edited_; }
 
+  /// How many finished before what they need ran again.
+  [[nodiscard]] int out_of_date() const { return out_of_date_; }
+
   /// Which of its tasks ran other code than what was started last.
   [[nodiscard]] const OtherCode& other_code() const { return other_code_; }
 
@@ -76,6 +79,7 @@ class GroupDigest {
   bool gpus_ = false;
   bool capped_ = false;
   int edited_ = 0;
+  int out_of_date_ = 0;
   OtherCode other_code_;
   int warnings_ = 0;
   std::vector<std::string> first_warnings_;
@@ -92,9 +96,14 @@ std::optional<Duration> duration_of(const journal::TaskRow& row,
                                     std::optional<Instant> now = std::nullopt);
 
 /// What a person reads for a task: word_for(), with FAILED before it where it is a failure, and
-/// ", edited" after it where the job file says something else since, ", other code" where other
-/// code was started since.
+/// ", edited" after it where the job file says something else since, ", out of date" where what it
+/// needs ran again since, ", other code" where other code was started since.
 std::string standing_text(const journal::TaskRow& row);
+
+/// What is said of a task that is out of date, in a word.
+constexpr const char* kOutOfDate = "out of date";
+/// "2 tasks finished before what they need ran again"; empty of none.
+std::string out_of_date_text(int tasks);
 
 /// How often it was started: "2"; "1 (3 trainings)" where one of its processes trained more than
 /// once.

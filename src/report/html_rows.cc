@@ -58,12 +58,16 @@ std::string status_cell(const journal::TaskRow& row, bool best) {
   const bool failed = row.standing.verdict == model::Verdict::Failed;
   return fmt::format(
       R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
-      R"(class="word{3}">{0}</span>{5}{6}{4}</td>)",
+      R"(class="word{3}">{0}</span>{5}{6}{7}{4}</td>)",
       html(model::word_for(row.standing)), to_text(row.standing.status), look_of(row),
       failed ? " bad" : "", best ? R"(<span class="star">best</span>)" : "",
       row.edited ? R"( <span class="word" title="The job file was edited after it )"
                    R"(had finished">edited</span>)"
                  : "",
+      row.out_of_date ? fmt::format(R"( <span class="word" title="It finished before what it )"
+                                    R"(needs ran again">{}</span>)",
+                                    kOutOfDate)
+                      : "",
       row.newer_code.empty() ? ""
                              : fmt::format(R"( <span class="word" title="It {}">{}</span>)",
                                            html(other_code_text(row)), kOtherCode));

@@ -136,6 +136,7 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("gpu_capped_by", text_or_null(row.capped_by));
   task.add_text("result", object_or_null(row.result));
   task.add("edited", row.edited);
+  task.add("out_of_date", row.out_of_date);
   task.add("code", text_or_null(row.code));
   task.add("newer_code", text_or_null(row.newer_code));
   task.add("warning", text_or_null(row.warning));
@@ -172,6 +173,7 @@ std::string json_of(const journal::GroupRow& row) {
                       {"message", text_or_null(cause_text(row, row.message))},
                       {"tasks", row.tasks},
                       {"finished", row.finished},
+                      {"out_of_date", row.out_of_date},
                       {"failed", row.failed},
                       {"skipped", row.skipped},
                       {"not_needed", row.not_needed},

@@ -78,6 +78,7 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
 
 void ResultRows::add(std::string_view run, journal::TaskRow row) {
   other_code_.look_at(row);
+  if (row.out_of_date) out_of_date_.push_back(fmt::format("{}/{}", row.group_name, row.id));
   Row added{.run = std::string(run),
             .group = std::move(row.group_name),
             .id = std::move(row.id),
@@ -89,6 +90,19 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
   fields_.look_at(added.fields);
   standings_.emplace(added.status, row.standing);
   rows_.push_back(std::move(added));
+}
+
+std::string ResultRows::out_of_date_note() const {
+  constexpr std::size_t kNamedMax = 3;
+  if (out_of_date_.empty()) return {};
+  std::string text = out_of_date_text(static_cast<int>(out_of_date_.size())) + ": ";
+  for (std::size_t i = 0; i < std::min(out_of_date_.size(), kNamedMax); ++i) {
+    text += (i == 0 ? "" : ", ") + out_of_date_[i];
+  }
+  if (out_of_date_.size() > kNamedMax) {
+    text += fmt::format(" and {} more", out_of_date_.size() - kNamedMax);
+  }
+  return text;
 }
 
 std::vector<std::string> ResultRows::matrix_keys() const {

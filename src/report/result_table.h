@@ -88,6 +88,8 @@ class ResultRows {
 
   /// For people: how many ran other code than what was started last of their run; empty: none did.
   [[nodiscard]] std::string code_note() const { return other_code_.text(); }
+  /// For people: which of them are out of date; empty: none is.
+  [[nodiscard]] std::string out_of_date_note() const;
 
  private:
   struct Row {
@@ -107,6 +109,7 @@ class ResultRows {
   std::map<std::string, model::Standing, std::less<>> standings_;  ///< By the word of a status.
   FieldColumns fields_;
   OtherCode other_code_;
+  std::vector<std::string> out_of_date_;  ///< Their names: "report/all".
 };
 
 /// By a column, upwards; with a minus before its name downwards. Numbers come before other text,

@@ -364,6 +364,26 @@ TEST(ResultTable, IsWrittenForSpreadsheetsPagesAndPrograms) {
   EXPECT_EQ(json.at("notes").size(), 1);
 }
 
+TEST(ResultTable, NamesInANoteWhatIsOutOfDateAndKeepsItsStatus) {
+  ResultRows gathered;
+  const auto add = [&gathered](std::string_view id, bool is_out_of_date) {
+    journal::TaskRow row = finished_row(id, Duration{1'000}, R"({"acc": 1})");
+    row.out_of_date = is_out_of_date;
+    gathered.add("runs/sweep", row);
+  };
+  add("0", false);
+  EXPECT_EQ(gathered.out_of_date_note(), "");
+  add("1", true);
+  EXPECT_EQ(gathered.out_of_date_note(), "1 task finished before what it needs ran again: train/1");
+  for (const std::string_view id : {"2", "3", "4"}) add(id, true);
+  EXPECT_EQ(gathered.out_of_date_note(),
+            "4 tasks finished before what they need ran again: train/1, train/2, train/3 and 1 "
+            "more");
+  const ResultTable table = std::move(gathered).table();
+  const std::size_t status = table.column(kStatusColumn).value();
+  EXPECT_EQ(table.rows.at(1).at(status).text, "FINISHED");
+}
+
 TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
   const ResultTable table = results_of(
       {trained("1", "0", R"({"hash": 9007199254740993, "params": 7000000001, "x": 1e-3})"),

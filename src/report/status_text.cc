@@ -89,9 +89,10 @@ std::string groups_text(const StatusView& view) {
     int journal::GroupRow::* count;
     bool always;
   };
-  constexpr std::array<Count, 11> kCounts{
+  constexpr std::array<Count, 12> kCounts{
       {{.title = "TASKS", .count = &journal::GroupRow::tasks, .always = true},
        {.title = "FINISHED", .count = &journal::GroupRow::finished, .always = true},
+       {.title = "OUT OF DATE", .count = &journal::GroupRow::out_of_date, .always = false},
        {.title = "RUNNING", .count = &journal::GroupRow::running, .always = true},
        {.title = "LOST", .count = &journal::GroupRow::lost, .always = false},
        {.title = "RETRYING", .count = &journal::GroupRow::retrying, .always = false},
@@ -125,6 +126,11 @@ std::string groups_text(const StatusView& view) {
       text += fmt::format("{}: {} skipped: {}\n", plain(group.name), with_commas(group.skipped),
                           plain(cause_text(group, group.why_skipped)));
     }
+    if (group.out_of_date == 0) continue;
+    text += fmt::format("{}: {}: 'trainyard retry {} --cascade' runs {} again\n", plain(group.name),
+                        out_of_date_text(group.out_of_date),
+                        plain(text::shell_word(view.run_directory)),
+                        group.out_of_date == 1 ? "it" : "them");
   }
   return text;
 }

@@ -180,6 +180,19 @@ TEST(Status, ShowsHowARunEnded) {
                         "finished since, and 'trainyard run --resume' runs what was skipped\n"));
 }
 
+TEST(Status, CountsWhatIsOutOfDateAndSaysHowItRunsAgain) {
+  StatusView view = view_of_a_live_run();
+  EXPECT_THAT(status_text(view), Not(HasSubstr("OUT OF DATE")));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("out_of_date"), 0);
+  view.groups.at(0).out_of_date = 1;
+  EXPECT_THAT(status_text(view), HasSubstr("FINISHED  OUT OF DATE  RUNNING"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nprepare: 1 task finished before what it needs ran again: 'trainyard retry "
+                "runs/mnist --cascade' runs it again\n"));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("out_of_date"), 1);
+}
+
 TEST(Status, SaysHowToGoOnWithARunThatDied) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Died;
@@ -466,7 +479,7 @@ TEST(Status, GivesJsonWithStableNames) {
     "memory_requested_bytes": 1000000000, "memory_now_bytes": 120000000,
     "memory_peak_bytes": 300000000, "memory_peak_at_least": false, "machine": "lab1", "gpus": [], "gpu_memory_requested_bytes": 0,
     "gpu_memory_now_bytes": 0, "gpu_memory_peak_bytes": 0, "gpu_memory_max_bytes": 0,
-    "gpu_capped_by": null, "result": null, "edited": false, "code": null, "newer_code": null,
+    "gpu_capped_by": null, "result": null, "edited": false, "out_of_date": false, "code": null, "newer_code": null,
     "warning": null, "message": null,
     "stdout": "train/lr=0.1/stdout.log", "stderr": "train/lr=0.1/stderr.log"})"));
   running.gpus = "0";

@@ -296,6 +296,12 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
         "--rerun-changed' runs {} again\n",
         counted(digest.edited(), "task"), digest.edited() == 1 ? "it" : "them");
   }
+  if (digest.out_of_date() > 0) {
+    text +=
+        fmt::format("{}: 'trainyard retry {} --cascade' runs {} again\n",
+                    out_of_date_text(digest.out_of_date()), plain(text::shell_word(run_directory)),
+                    digest.out_of_date() == 1 ? "it" : "them");
+  }
   if (digest.other_code().count() > 0) text += digest.other_code().text() + "\n";
   if (const std::optional<Best> best = digest.best()) {
     text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);

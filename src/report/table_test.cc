@@ -159,6 +159,17 @@ TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
             "since, and 'trainyard run --resume' runs what was skipped\n");
 }
 
+TEST(Table, MarksWhatIsOutOfDateAndSaysHowItRunsAgain) {
+  const journal::GroupRow group{.name = "report", .tasks = 1, .finished = 1};
+  journal::TaskRow row = finished_row("all", Duration{1000}, "");
+  EXPECT_THAT(table_of(group, {row}), Not(HasSubstr("again")));
+  row.out_of_date = true;
+  const std::string text = table_of(group, {row});
+  EXPECT_THAT(text, HasSubstr("\nall   FINISHED, out of date  1.0 s"));
+  EXPECT_THAT(text, HasSubstr("1 task finished before what it needs ran again: 'trainyard retry "));
+  EXPECT_THAT(text, HasSubstr(" --cascade' runs it again\n"));
+}
+
 TEST(Table, ColoursTheStatusAloneWhenTold) {
   const journal::GroupRow group{.name = "g", .tasks = 1, .failed = 1};
   journal::TaskRow row = failed_row("b", model::Failure::Exit, "");

@@ -269,21 +269,46 @@ groups:
         self.assertEqual(tasks["eval/all"], ("SKIPPED", 0), "it was not named")
         self.assertEqual(self.text("more"), 2 * "once more\n")
 
-    def test_names_the_report_that_was_made_before_what_it_retries(self):
+    def report_of_a_failure(self):
         self.job(JOB[:JOB.index("  - name: eval")] + """
   - name: report
     if: always()
     cpus: 0
     memory: 10MB
-    tasks: [{id: all, command: echo counted}]
+    tasks: [{id: all, command: 'wc -l < tries >> counts'}]
 """)
         self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(self.text("counts"), "3\n")
+
+    def test_names_the_report_that_was_made_before_what_it_retries(self):
+        self.report_of_a_failure()
+        self.assertEqual([task["out_of_date"] for task in self.status()["tasks"]], [False] * 4)
         self.write("mended", "")
         self.assertIn("group 'report': 1 task had finished before a task that it needs was run again; kept as it is "
                       "(--resume --rerun-changed runs such again)\n", self.retry(expect=0).stderr)
         self.assertEqual(self.attempts()["report/all"], ("FINISHED", 1))
-        self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0)
+        note = "1 task finished before what it needs ran again"
+        self.assertIn(f"\nreport: {note}: 'trainyard retry runs/job --cascade' runs it again\n",
+                      self.trainyard("status", "runs/job", expect=0).stdout)
+        self.assertEqual([task["out_of_date"] for task in self.status()["tasks"]], [False] * 3 + [True])
+        self.assertIn(f"{note}: report/all\n", self.trainyard("results", expect=0).stdout)
+        self.assertEqual(self.retry("--cascade", "--dry-run").stdout,
+                         "1 task of 'runs/job':\n  report/all: FINISHED after 1 attempt, and out of date\n")
+        self.retry("--cascade", expect=0)
+        self.assertEqual(self.text("counts"), "3\n5\n")
         self.assertEqual(self.attempts()["report/all"], ("FINISHED", 2))
+        self.assertEqual([task["out_of_date"] for task in self.status()["tasks"]], [False] * 4)
+
+    def test_cascade_takes_along_the_report_and_makes_it_last(self):
+        self.report_of_a_failure()
+        self.write("mended", "")
+        shown = ("3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n  train/lr=2: EXIT 4 after 1 attempt\n"
+                 "  report/all: FINISHED after 1 attempt, and needs one of these\n")
+        self.assertEqual(self.retry("--cascade", "--dry-run").stdout, shown)
+        self.assertIn(shown, self.retry("--cascade", expect=0).stderr)
+        self.assertEqual(self.text("counts"), "3\n5\n", "not before what it needs")
+        self.assertEqual(self.attempts()["report/all"], ("FINISHED", 2))
+        self.assertNotIn("OUT OF DATE", self.trainyard("status", "runs/job", expect=0).stdout)
 
     def test_goes_on_when_nobody_reads_what_it_prints(self):
         self.trainyard("run", "job.yaml", expect=1)
