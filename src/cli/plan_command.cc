@@ -34,9 +34,11 @@
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/promises.h"
 #include "model/resources.h"
 #include "report/plan_progress.h"
 #include "report/plan_report.h"
+#include "run/neighbours.h"
 #include "schedule/scheduler.h"
 #include "settings/made_up_machines.h"
 #include "settings/setting_value.h"
@@ -322,6 +324,7 @@ std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
                                             std::vector<std::string>& notes) {
   std::vector<model::GpuReading> readings;
   if (!machine.gpus) return readings;
+  const std::vector<model::Neighbour> neighbours = run::yards_here();
   const std::vector<hardware::GpuState> states = machine.gpus->look_now();
   for (std::size_t i = 0; i < states.size(); ++i) {
     const model::Gpu& gpu = machine.reading.capacity.gpus[i];
@@ -334,7 +337,7 @@ std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
                         .of_strangers = state.used,
                         .processes_known = state.processes_known,
                         .utilization = state.utilization,
-                        .other_user = model::who_computes(strangers)});
+                        .other_user = model::who_computes(strangers, gpu.uuid, neighbours)});
     if (!state.processes.empty()) {
       notes.push_back(
           fmt::format("GPU {}: processes on it now use {} and are assumed to stay ('trainyard "

@@ -29,6 +29,7 @@
 #include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "model/promises.h"
 #include "model/rank_share.h"
 #include "model/resources.h"
 #include "process/keeper.h"
@@ -276,13 +277,16 @@ void LocalMachine::release_held() {
   }
 }
 
-std::vector<model::GpuStranger> LocalMachine::strangers_on(const hardware::GpuState& state) {
+std::optional<std::uint32_t> LocalMachine::other_user_on(const hardware::GpuState& state,
+                                                         const std::string& uuid) {
   std::vector<model::GpuStranger> strangers;
   for (const hardware::GpuProcess& process : state.processes) {
     if (owners_.task_of(process.pid)) continue;
     strangers.push_back(hardware::stranger_of(process));
   }
-  return strangers;
+  std::span<const model::Neighbour> neighbours;
+  if (options_.ledger != nullptr) neighbours = options_.ledger->neighbours();
+  return model::who_computes(strangers, uuid, neighbours);
 }
 
 Bytes LocalMachine::memory_of_strangers(const hardware::GpuState& state) {
@@ -317,7 +321,7 @@ model::GpusSampled LocalMachine::gpus_from(const std::vector<hardware::GpuState>
                          .of_strangers = memory_of_strangers(state),
                          .processes_known = state.processes_known,
                          .utilization = state.utilization,
-                         .other_user = model::who_computes(strangers_on(state))});
+                         .other_user = other_user_on(state, gpus_[index].uuid)});
     if (state.found && gpus_.at(index) != *state.found) {
       gpus_[index] = *state.found;
       seen.found.push_back({.gpu = {index}, .what = *state.found});

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -23,7 +24,6 @@
 #include "model/code.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/gpu_stranger.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
@@ -179,8 +179,9 @@ class LocalMachine final : public Machine {
   }
   void hear_code(model::CodeFound found);
   void hear_gpus(const std::vector<hardware::GpuState>& states);
-  /// Processes on it that are none of our tasks'.
-  std::vector<model::GpuStranger> strangers_on(const hardware::GpuState& state);
+  /// The other user who computes on a GPU, beyond what that user's runs have reserved there.
+  std::optional<std::uint32_t> other_user_on(const hardware::GpuState& state,
+                                             const std::string& uuid);
   Bytes memory_of_strangers(const hardware::GpuState& state);
   void tell_of_silence(std::size_t index, bool present);
   model::GpusSampled gpus_from(const std::vector<hardware::GpuState>& states);

@@ -57,6 +57,9 @@ class SharedLedger {
   };
   std::optional<model::NeighboursSeen> look(Look look);
 
+  /// The others at the last look of which the scheduler was told.
+  [[nodiscard]] const std::vector<model::Neighbour>& neighbours() const { return told_; }
+
   /// Whether it is worth to look often: tasks wait, and others have what they may wait for.
   [[nodiscard]] bool is_worth_a_look() const { return own_.want().has_value() && !told_.empty(); }
 

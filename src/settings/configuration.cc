@@ -56,9 +56,11 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "other-users",
      .kind = SettingKind::OtherUsers,
      .fallback = "avoid",
-     .description = "A GPU on which a process of another user computes: 'avoid' does not use it, "
-                    "'share' uses\nthe memory that is left. Your own other processes, those that "
-                    "draw (display servers) and those\nwith less than 100 MB do not count."},
+     .description =
+         "A GPU on which a process of another user computes: 'avoid' does not use it, "
+         "'share' uses\nthe memory that is left. Your own other processes, those that "
+         "draw (display servers) and those\nwith less than 100 MB do not count, nor does "
+         "what another user's trainyard runs have\nreserved there."},
     {.key = "limits.gpus",
      .kind = SettingKind::CountOrAuto,
      .fallback = "auto",

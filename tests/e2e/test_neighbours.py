@@ -24,6 +24,19 @@ with open("story", "a") as story:
     print("ends", name, file=story, flush=True)
 """
 
+# Takes its memory at once, says so, and has it until it may end.
+HOLDS = """
+import os, pathlib, sys, time
+sys.path.insert(0, os.environ["FAKE_GPU"])
+import fake_gpu
+name, memory = sys.argv[1], int(sys.argv[2])
+fake_gpu.take(memory)
+with open("story", "a") as story:
+    print("begins", name, file=story, flush=True)
+while not pathlib.Path("DIRECTORY", "go." + name).exists():
+    time.sleep(0.01)
+"""
+
 
 def waits(test, run, words):
     """Until a task of the run waits for this reason."""
@@ -183,10 +196,10 @@ class TwoUsers(GpuTest):
         self.other.mkdir()
         os.chown(self.other, self.OTHER, self.OTHER)
 
-    def job_in(self, directory, tasks, memory):
+    def job_in(self, directory, tasks, memory, other_users="share"):
         text = f"""
 name: job
-config: {{scheduler.settle-time: 0, remain-limit.cuda-memory: 0B, utilization-limit.cpu: 100%, other-users: share}}
+config: {{scheduler.settle-time: 0, remain-limit.cuda-memory: 0B, utilization-limit.cpu: 100%, other-users: {other_users}}}
 groups:
   - name: train
     memory: 20MB
@@ -199,26 +212,48 @@ groups:
         (self.directory / directory).mkdir(exist_ok=True)
         return self.write(f"{directory}/job.yaml", text)
 
-    def test_late_allocations_of_two_users_stay_within_the_card(self):
-        self.show([self.card("GPU-aaaa", 1, gb=10)])
+    def prepare(self, script):
+        """What both users run; both may read and write it. Their jobs have been written."""
         for path in self.directory.rglob("*"):
             if path.is_file():
                 os.chmod(path, 0o666)
-        self.write("late.py", LATE.replace('"story"', repr(str(self.directory / "story")))
+        self.write("late.py", script.replace('"story"', repr(str(self.directory / "story")))
                    .replace("DIRECTORY", str(self.directory)))
         self.write("story", "", mode=0o666)
-        self.job_in("ours", 3, 6 * 10**9)
-        self.job_in("other", 1, 6 * 10**9)
         os.chown(self.other / "job.yaml", self.OTHER, self.OTHER)
         lock = pathlib.Path(self.environment["TRAINYARD_FAKE_NVML"]).with_suffix(".lock")
         lock.write_text("")
         os.chmod(lock, 0o666)
+
+    def start_other(self):
+        theirs = {**self.environment, "XDG_RUNTIME_DIR": str(self.other), "XDG_STATE_HOME": str(self.other),
+                  "HOME": str(self.other)}
+        return self.start("run", "other/job.yaml", env=theirs, prefix=self.AS_OTHER)
+
+    def test_a_card_is_shared_with_the_tasks_of_another_users_run(self):
+        self.show([self.card("GPU-aaaa", 1, gb=20)])
+        self.job_in("ours", 1, 6 * 10**9, other_users="avoid")
+        self.job_in("other", 1, 6 * 10**9, other_users="avoid")
+        self.prepare(HOLDS)
+        other = self.start_other()
+        self.until("their task", lambda: self.begun() or other.poll() is not None)
+        ours = self.start("run", "ours/job.yaml")
+        self.until("both tasks", lambda: self.begun()[1:] or ours.poll() is not None)
+        self.assertEqual(self.begun(), ["other-1", "ours-1"])
+        for name in self.begun():
+            self.write(f"go.{name}", "")
+        self.end_of(ours, expect=0)
+        self.end_of(other, expect=0)
+
+    def test_late_allocations_of_two_users_stay_within_the_card(self):
+        self.show([self.card("GPU-aaaa", 1, gb=10)])
+        self.job_in("ours", 3, 6 * 10**9)
+        self.job_in("other", 1, 6 * 10**9)
+        self.prepare(LATE)
         ours = self.start("run", "ours/job.yaml")
         self.until("the first task", lambda: self.text("story") or ours.poll() is not None)
         self.assertEqual(self.text("story"), "begins ours-1\n")
-        theirs = {**self.environment, "XDG_RUNTIME_DIR": str(self.other), "XDG_STATE_HOME": str(self.other),
-                  "HOME": str(self.other)}
-        other = self.start("run", "other/job.yaml", env=theirs, prefix=self.AS_OTHER)
+        other = self.start_other()
         waits(self, "other/runs/job", "has reserved")
         since = self.status("other/runs/job")["elapsed_ms"]
         self.until("a second of waiting", lambda: self.status("other/runs/job")["elapsed_ms"] > since + 1_000)
