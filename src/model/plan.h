@@ -166,6 +166,8 @@ enum class GpuStrategy : std::uint8_t {
   RemainingMemory,  ///< The emptiest.
   Performance,      ///< The fastest.
   BestFit,          ///< The one with the least left beside it, so that large gaps stay whole.
+  /// Those without a task, as far as the user's share of the GPUs goes; then as BestFit.
+  IdleFirst,
 };
 
 /// How the scheduler may use the machine. fedflow's keys, resolved to plain numbers.

@@ -325,6 +325,7 @@ void GpuLedger::update(model::GpuIndex gpu) {
     for (std::size_t i = 0; i < holding.gpus.size(); ++i) {
       if (holding.gpus[i] != gpu) continue;
       ++now.holders;
+      now.ours = true;
       now.whole = now.whole || holding.each == Bytes{};
       now.sharers.add(holding.sharing);
       held += std::max(holding.each, holding.measured[i]);
@@ -335,6 +336,7 @@ void GpuLedger::update(model::GpuIndex gpu) {
   const CardNeighbours& neighbours = card.neighbours;
   now.holders += neighbours.tasks;
   now.whole = now.whole || neighbours.whole;
+  now.ours = now.ours || neighbours.ours;
   held += neighbours.memory;
   outstanding += neighbours.unused;
   // Where nobody says who has what, what is in use is taken to be ours, or a neighbour's, first.

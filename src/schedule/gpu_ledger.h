@@ -96,6 +96,10 @@ class GpuLedger {
   [[nodiscard]] std::optional<std::uint32_t> avoided_for(model::GpuIndex gpu) const {
     return avoids_others_ ? cards_[gpu.value].other_user : std::nullopt;
   }
+  /// The other user whose process computes there, also where nobody is avoided.
+  [[nodiscard]] std::optional<std::uint32_t> other_user_of(model::GpuIndex gpu) const {
+    return cards_[gpu.value].other_user;
+  }
   /// Since when a GPU does not answer, or does so off and on; nothing when it does at present.
   [[nodiscard]] std::optional<Instant> gone_since(model::GpuIndex gpu) const {
     const Card& card = cards_[gpu.value];

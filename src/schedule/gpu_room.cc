@@ -17,6 +17,17 @@
 #include "model/site_wish.h"
 
 namespace trainyard::schedule {
+namespace {
+
+/// How much of a GPU processes that are no tasks use, in steps: what a driver keeps for itself does
+/// not mean that somebody computes there.
+std::int64_t use_by_others(const GpuRoom& room) { return room.of_others.count / mib(256).count; }
+
+}  // namespace
+
+bool is_idle(const GpuRoom& room) {
+  return room.sharers.tasks() == 0 && !room.whole && use_by_others(room) == 0;
+}
 
 Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu) {
   const double unused = 1 - std::clamp(policy.gpu_memory_utilization_max, 0.0, 1.0);
@@ -91,10 +102,8 @@ Bytes GpuChooser::least_total(std::span<const GpuRoom> room, const model::Reques
 
 bool GpuChooser::before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
                         bool whole) const {
-  // What a driver keeps for itself is no sign of somebody at work.
-  constexpr std::int64_t kAlike = mib(256).count;
-  const std::int64_t others_of_a = room[a.value].of_others.count / kAlike;
-  const std::int64_t others_of_b = room[b.value].of_others.count / kAlike;
+  const std::int64_t others_of_a = use_by_others(room[a.value]);
+  const std::int64_t others_of_b = use_by_others(room[b.value]);
   const Card& x = cards_[a.value];
   const Card& y = cards_[b.value];
   switch (strategy_) {
@@ -107,6 +116,7 @@ bool GpuChooser::before(std::span<const GpuRoom> room, model::GpuIndex a, model:
     case model::GpuStrategy::Performance:
       return x.speed > y.speed;
     case model::GpuStrategy::BestFit:
+    case model::GpuStrategy::IdleFirst:
       // One that wants all of a GPU shares it with as little as can be.
       if (whole && others_of_a != others_of_b) return others_of_a < others_of_b;
       return room[a.value].free < room[b.value].free;
@@ -115,7 +125,8 @@ bool GpuChooser::before(std::span<const GpuRoom> room, model::GpuIndex a, model:
 }
 
 std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
-                                         const model::Request& request) const {
+                                         const model::Request& request,
+                                         std::size_t idle_max) const {
   GpuSet fitting;
   if (request.gpus == 0) return fitting;
   const Bytes least_total = this->least_total(room, request);
@@ -133,6 +144,15 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
     return std::pair(cards_[a.value].place, a) < std::pair(cards_[b.value].place, b);
   });
   if (reverse_) std::ranges::reverse(fitting);
+  if (!whole && idle_max > 0) {
+    GpuSet idle;
+    std::erase_if(fitting, [&](model::GpuIndex gpu) {
+      if (idle.size() == idle_max || !is_idle(room[gpu.value])) return false;
+      idle.push_back(gpu);
+      return true;
+    });
+    fitting.insert(fitting.begin(), idle.begin(), idle.end());
+  }
   fitting.resize(wanted);
   // However they were preferred, a program counts its GPUs in the order of the driver.
   std::ranges::sort(fitting);

@@ -29,7 +29,12 @@ struct GpuRoom {
   Bytes of_others;       ///< In use by who is none of ours.
   bool avoided = false;  ///< Another user's process computes there, and is left alone.
   Sharers sharers;       ///< Those of the holders that run.
+  bool ours = false;     ///< A task of a run of our user is there, of this run or of another.
 };
+
+/// Whether no task runs on it, and processes other than tasks have next to nothing of it. Memory of
+/// an ended task that the driver still shows does not make it busy.
+bool is_idle(const GpuRoom& room);
 
 /// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
 /// utilization-limit.cuda-memory leaves (fedflow `Scheduler`, F-042).
@@ -46,9 +51,12 @@ class GpuChooser {
   GpuChooser(const model::Policy& policy, const model::Capacity& capacity);
 
   /// The GPUs that a request gets from this room, in their order; nothing when too few fit. Empty
-  /// for a request that wants none. Costs O(GPUs log GPUs).
+  /// for a request that wants none. Up to `idle_max` of them are idle GPUs, where there are such
+  /// with room, before any that has tasks; a request for whole GPUs takes no notice of it. Costs
+  /// O(GPUs log GPUs).
   [[nodiscard]] std::optional<GpuSet> choose(std::span<const GpuRoom> room,
-                                             const model::Request& request) const;
+                                             const model::Request& request,
+                                             std::size_t idle_max = 0) const;
 
   /// Whether some GPU is one that will do; true where any will.
   [[nodiscard]] bool has_a(const model::SiteWish& where) const;

@@ -1,5 +1,6 @@
 #include "schedule/gpu_room.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,6 +49,22 @@ std::vector<std::uint32_t> chosen(const GpuChooser& chooser, const std::vector<G
 const std::vector<GpuRoom> kRoom{{.free = gb(9)}, {.free = gb(6)}, {.free = gb(7)}};
 const model::Request kShared{.gpus = 1, .gpu_memory = gb(5)};
 using Numbers = std::vector<std::uint32_t>;
+
+TEST(GpuRoom, IsGivenOnIdleGpusFirstUpToTheirNumber) {
+  const GpuChooser chooser(all_of_it(model::GpuStrategy::IdleFirst), three());
+  std::vector<GpuRoom> room = kRoom;
+  room[1].sharers.add({});
+  const auto of_two = [&](std::size_t idle_max) {
+    return chooser.choose(room, {.gpus = 2, .gpu_memory = gb(5)}, idle_max);
+  };
+  EXPECT_EQ(of_two(0), (GpuSet{{1}, {2}})) << "those with the least left";
+  EXPECT_EQ(of_two(1), (GpuSet{{1}, {2}})) << "the idle one with less left, and the busy one";
+  EXPECT_EQ(of_two(2), (GpuSet{{0}, {2}}));
+  room[2].of_others = gb(1);
+  EXPECT_EQ(of_two(2), (GpuSet{{0}, {1}})) << "one that processes without a task use is not idle";
+  EXPECT_EQ(chooser.choose(room, {.gpus = 1, .gpu_memory = gb(8)}, 1), (GpuSet{{0}}));
+  EXPECT_EQ(chooser.choose(room, {.gpus = 1, .gpu_memory = gb(10)}, 1), std::nullopt);
+}
 
 TEST(GpuRoom, IsGivenInTheOrderOfTheStrategy) {
   const model::Capacity capacity = three();

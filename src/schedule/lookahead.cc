@@ -69,6 +69,7 @@ class Play {
   };
 
   bool place(std::uint32_t task);
+  [[nodiscard]] bool is_before(std::size_t card, std::size_t other, bool idle_first) const;
   void leave(std::uint32_t task);
   void begin_to_train(std::uint32_t task, Duration work);
   void time_anew(const std::vector<CardShares::Timed>& timed);
@@ -86,6 +87,8 @@ class Play {
   model::Cpus cpus_;
   int ahead_ = 0;
   std::vector<Card> cards_;
+  std::size_t cards_in_use_ = 0;
+  std::size_t whole_waiting_ = 0;     ///< Tasks that could start but for a whole card.
   std::optional<CardShares> shares_;  ///< Where some go slower.
   Order waiting_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> loaded_;  ///< Turn, task; in order.
@@ -107,6 +110,11 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
   position_.resize(prospects_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
   cards_of_.assign(prospects_.size(), {});
+  cards_in_use_ = 0;
+  whole_waiting_ = 0;
+  for (const Prospect& it : prospects_) {
+    if (!it.two_phase && model::wants_whole_gpus(it.request)) ++whole_waiting_;
+  }
   agenda_ = {};
   while (true) {
     do {
@@ -122,39 +130,52 @@ Duration Play::run(const Order& order, int ahead_max, Duration limit) {
     if (next.kind == Kind::Loaded) {
       const std::pair place{position_[next.task], next.task};
       loaded_.insert(std::ranges::upper_bound(loaded_, place), place);
+      if (model::wants_whole_gpus(prospects_[next.task].request)) ++whole_waiting_;
     } else {
       leave(next.task);
     }
   }
 }
 
-/// Gives it its CPUs and the cards with the least left beside it; false when they are not free.
+bool Play::is_before(std::size_t card, std::size_t other, bool idle_first) const {
+  const bool is_idle = cards_[card].sharers.tasks() == 0;
+  if (idle_first && is_idle != (cards_[other].sharers.tasks() == 0)) return is_idle;
+  return cards_[card].free < cards_[other].free;
+}
+
+/// Gives it its CPUs and the cards that the strategy says: idle ones, or those with the least left
+/// beside it; false when they are not free.
 bool Play::place(std::uint32_t task) {
   const model::Request& request = prospects_[task].request;
   if (request.cpus > cpus_) return false;
   std::vector<std::uint32_t>& chosen = cards_of_[task];
   chosen.clear();
+  const bool whole = model::wants_whole_gpus(request);
+  std::size_t in_use = cards_in_use_;
   for (int count = 0; count < request.gpus; ++count) {
     std::size_t best = cards_.size();
+    const bool idle_first = !whole && whole_waiting_ == 0 && in_use < stock_.spread_max;
     for (std::size_t i = 0; i < cards_.size(); ++i) {
       const bool wished = !request.gpu || request.gpu->value == i;
-      const bool whole = request.gpu_memory == Bytes{};
       const Sharers& sharers = cards_[i].sharers;
       const bool fits = whole ? sharers.tasks() == 0
                               : request.gpu_memory <= cards_[i].free &&
                                     sharers.admit(request.sharing, stock_.gpu_utilization_max);
       const bool fresh = std::ranges::find(chosen, i) == chosen.end();
       if (!wished || !fits || !fresh) continue;
-      if (best == cards_.size() || cards_[i].free < cards_[best].free) best = i;
+      if (best == cards_.size() || is_before(i, best, idle_first)) best = i;
     }
     if (best == cards_.size()) return false;
+    if (cards_[best].sharers.tasks() == 0) ++in_use;
     chosen.push_back(static_cast<std::uint32_t>(best));
   }
   for (const std::uint32_t card : chosen) {
     cards_[card].sharers.add(request.sharing);
     // One that has it for itself leaves nothing of it.
-    cards_[card].free -= request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
+    cards_[card].free -= whole ? stock_.gpus[card] : request.gpu_memory;
   }
+  cards_in_use_ = in_use;
+  if (whole) --whole_waiting_;
   cpus_ = cpus_ - request.cpus;
   return true;
 }
@@ -166,6 +187,7 @@ void Play::leave(std::uint32_t task) {
   cpus_ = cpus_ + request.cpus;
   for (const std::uint32_t card : cards_of_[task]) {
     cards_[card].sharers.remove(request.sharing);
+    if (cards_[card].sharers.tasks() == 0) --cards_in_use_;
     cards_[card].free += request.gpu_memory == Bytes{} ? stock_.gpus[card] : request.gpu_memory;
   }
 }

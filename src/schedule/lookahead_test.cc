@@ -61,6 +61,21 @@ TEST(LookAhead, CountsThatThoseGoSlowerTogetherThatWantMoreThanACard) {
   EXPECT_EQ(look_ahead(tasks, kOneCard, 10).makespan, s(30));
 }
 
+TEST(LookAhead, SpreadsTasksOverCardsUnlessOneWaitsForAWholeCard) {
+  Stock two_cards{.memory = gb(10), .cpus = model::cpus(8), .gpus = {gb(8), gb(8)}};
+  std::vector<Prospect> tasks{on_gpu(gb(4), s(10)), on_gpu(gb(4), s(10))};
+  for (Prospect& it : tasks) it.gpu_share = 1000;
+  EXPECT_EQ(look_ahead(tasks, two_cards, 10).makespan, s(20)) << "on one card";
+  two_cards.spread_max = 2;
+  EXPECT_EQ(look_ahead(tasks, two_cards, 10).makespan, s(10));
+  two_cards.spread_max = 1;
+  EXPECT_EQ(look_ahead(tasks, two_cards, 10).makespan, s(20));
+  two_cards.spread_max = 2;
+  tasks.push_back(on_gpu({}, s(5)));
+  EXPECT_EQ(look_ahead(tasks, two_cards, 1).makespan, s(20))
+      << "the two that take longest go first, and leave a card to the third";
+}
+
 TEST(LookAhead, CountsTheTimeToLoadAndTheMemoryThatIsHeldMeanwhile) {
   const std::vector<Prospect> one{on_gpu(gb(8), s(10), s(5))};
   EXPECT_EQ(look_ahead(one, kOneCard, 10).makespan, s(15));

@@ -1,7 +1,10 @@
 #include "schedule/machine_book.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -105,18 +108,35 @@ std::span<const GpuRoom> MachineBook::room_for_choice() const {
   return held_.empty() ? gpus.room() : std::span<const GpuRoom>(room_beside_held_);
 }
 
-model::Cause MachineBook::choose_gpus(const model::Request& request, Instant at,
-                                      Duration linger_max, GpuSet& chosen) const {
+std::size_t MachineBook::share_of_gpus() const {
+  const std::size_t count = capacity.gpus.size();
+  std::set<std::uint32_t> others = neighbours.users_on_gpus();
+  for (std::uint32_t gpu = 0; gpu < count; ++gpu) {
+    if (const auto user = gpus.other_user_of({gpu})) others.insert(*user);
+  }
+  return std::max<std::size_t>(1, count / (others.size() + 1));
+}
+
+std::size_t MachineBook::gpus_left_of_share() const {
+  const auto in_use = std::ranges::count_if(gpus.room(), &GpuRoom::ours);
+  // The usual case of a busy machine: who else is here makes no difference.
+  if (in_use == std::ssize(capacity.gpus)) return 0;
+  const std::size_t share = share_of_gpus();
+  return share - std::min(share, static_cast<std::size_t>(in_use));
+}
+
+model::Cause MachineBook::choose_gpus(const model::Request& request, std::size_t idle_max,
+                                      Instant at, Duration linger_max, GpuSet& chosen) const {
   chosen.clear();
   if (request.gpus == 0) return model::Cause::None;
-  std::optional<GpuSet> fitting = chooser.choose(gpus.room(), request);
+  std::optional<GpuSet> fitting = chooser.choose(gpus.room(), request, idle_max);
   if (!fitting) return lack_of_gpus(at, linger_max);
   if (gate_.opens_at()) {
     const std::span<const GpuRoom> room = room_for_choice();
-    std::optional<GpuSet> open = chooser.choose(gate_.open(room, request), request);
+    std::optional<GpuSet> open = chooser.choose(gate_.open(room, request), request, idle_max);
     if (!open) {
       // None at all where what is left is kept for others.
-      if (auto held = chooser.choose(room, request)) chosen = std::move(*held);
+      if (auto held = chooser.choose(room, request, idle_max)) chosen = std::move(*held);
       return model::Cause::Settling;
     }
     fitting = std::move(open);

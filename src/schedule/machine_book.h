@@ -54,6 +54,12 @@ struct MachineBook {
   void see(std::vector<model::Neighbour> its_neighbours);
   void see(const model::LimitsChanged& limits);
 
+  /// The user's fair share of the GPUs: all of them, divided by the users while others have a run
+  /// or a process on some; at least one.
+  [[nodiscard]] std::size_t share_of_gpus() const;
+  /// How many more than those on which the user's tasks are.
+  [[nodiscard]] std::size_t gpus_left_of_share() const;
+
   /// Why no GPUs can be given that there are.
   [[nodiscard]] model::Cause lack_of_gpus(Instant at, Duration linger_max) const;
 
@@ -66,8 +72,9 @@ struct MachineBook {
   [[nodiscard]] std::span<const GpuRoom> room_for_choice() const;
   /// The GPUs that a request gets: Cause::None. Or those that it gets when who is there has
   /// settled, or who is to begin there before: Cause::Settling. None where it lacks room.
-  [[nodiscard]] model::Cause choose_gpus(const model::Request& request, Instant at,
-                                         Duration linger_max, GpuSet& chosen) const;
+  /// Idle GPUs come first as GpuChooser::choose() says.
+  [[nodiscard]] model::Cause choose_gpus(const model::Request& request, std::size_t idle_max,
+                                         Instant at, Duration linger_max, GpuSet& chosen) const;
   /// Younger ones do not begin in the place of one that only waits for its turn to begin. Returns
   /// when that is at the latest.
   std::optional<Instant> hold(const model::Request& request, const GpuSet& gpus_there);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,21 @@ void NeighbourBook::add_up() {
       if (most > 0 && fewer) sum.sharing.max_per_gpu = most;
     }
   }
+}
+
+std::set<std::uint32_t> NeighbourBook::users_on_gpus() const {
+  std::set<std::uint32_t> users;
+  for (const model::Neighbour& it : all_) {
+    const bool is_there = holds_of(it.its, /*on_gpus=*/true) || wants_of(it.its, /*on_gpus=*/true);
+    if (!it.is_ours && is_there) users.insert(it.user);
+  }
+  return users;
+}
+
+bool NeighbourBook::wait_for_whole_gpu() const {
+  return std::ranges::any_of(all_, [](const model::Neighbour& it) {
+    return wants_of(it.its, /*on_gpus=*/true) && it.its.want->gpu_memory == Bytes{};
+  });
 }
 
 double NeighbourBook::size_of(const model::Request& request, const GpuSet& gpus) const {

@@ -12,8 +12,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,6 +83,11 @@ class NeighbourBook {
   };
   /// Whether it is somebody else's turn.
   [[nodiscard]] bool gives_way(const Starter& starter, Instant at);
+
+  /// The other users whose runs hold something of the GPUs or wait for some.
+  [[nodiscard]] std::set<std::uint32_t> users_on_gpus() const;
+  /// Whether another run, of whichever user, waits for a whole GPU.
+  [[nodiscard]] bool wait_for_whole_gpu() const;
 
   /// What one task takes of the machine, as Starter::has counts.
   [[nodiscard]] double size_of(const model::Request& request, const GpuSet& gpus) const;

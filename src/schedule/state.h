@@ -333,6 +333,10 @@ struct Scheduler::State {
                     const model::Request& given, model::Decision& out);
   [[nodiscard]] GrownGpu grown_gpu(const Running& running, Setback setback,
                                    const AnotherTry& next) const;
+  /// As MachineBook::choose_gpus() says, with as many idle GPUs first as the strategy has it.
+  [[nodiscard]] model::Cause choose_gpus(const model::Request& request, const MachineBook& book,
+                                         Instant at, GpuSet& gpus) const;
+  [[nodiscard]] bool waits_for_whole_gpu(const MachineBook& book) const;
   void watch_gpus(MachineBook& book, Instant at, model::Decision& out);
   [[nodiscard]] Running* most_over_on(const MachineBook& book, model::GpuIndex gpu);
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
@@ -442,7 +446,6 @@ struct Scheduler::State {
                                           GpuSet& gpus, Instant at);
   [[nodiscard]] bool gives_way(const model::Request& request, MachineBook& book, const GpuSet& gpus,
                                Instant at);
-  [[nodiscard]] std::vector<bool> gpus_in_use(const MachineBook& book) const;
 
   std::vector<model::Shape> shapes_;
   /// The tasks of each group: the first, and one past the last.

@@ -85,6 +85,39 @@ Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, S
   return {.each = each, .largest = false, .most = std::max(most_so_far, each)};
 }
 
+model::Cause Scheduler::State::choose_gpus(const model::Request& request, const MachineBook& book,
+                                           Instant at, GpuSet& gpus) const {
+  std::size_t idle_max = 0;
+  const bool shares = request.gpus > 0 && !model::wants_whole_gpus(request);
+  if (policy_.gpu_strategy == model::GpuStrategy::IdleFirst && shares) {
+    idle_max = book.gpus_left_of_share();
+    // An idle GPU that a small task took would be missing to what needs a whole one.
+    if (idle_max > 0 && (waits_for_whole_gpu(book) || book.neighbours.wait_for_whole_gpu())) {
+      idle_max = 0;
+    }
+  }
+  return book.choose_gpus(request, idle_max, at, policy_.gpu_linger_max, gpus);
+}
+
+/// Whether a task waits that asks for a whole GPU of this machine. One whose group runs as many as
+/// it may does not count: no GPU would be of use to it.
+bool Scheduler::State::waits_for_whole_gpu(const MachineBook& book) const {
+  const auto waits = [&](const WaitingRoom& room, std::uint32_t index) {
+    const WaitingRoom::Lane& lane = room.lane(index);
+    // What was learned of its kind may be less than a whole one.
+    return !lane.tasks.empty() && book.is_where(lane.request.where) &&
+           model::wants_whole_gpus(within_gpus(lane.request, lane.shape));
+  };
+  return std::ranges::any_of(loaded_.lanes_for_whole_gpus(),
+                             [&](std::uint32_t index) {
+                               return loaded_.lane(index).machine == book.index &&
+                                      waits(loaded_, index);
+                             }) ||
+         std::ranges::any_of(waiting_.lanes_for_whole_gpus(), [&](std::uint32_t index) {
+           return groups_.has_room(waiting_.lane(index).group) && waits(waiting_, index);
+         });
+}
+
 /// Interrupts one task of a GPU of a machine that has more of it than was reserved, where others
 /// that keep to what is theirs could not take it. One at a time: what it gives back is to be seen
 /// first.

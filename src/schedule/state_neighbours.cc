@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -87,29 +88,18 @@ void Scheduler::State::take_back_grant(Running& running, Instant at, model::Deci
   settle_reason(tasks[task].shape, out);
 }
 
-/// By GPU: whether a run of our user, this one or another, has something of it.
-std::vector<bool> Scheduler::State::gpus_in_use(const MachineBook& book) const {
-  std::vector<bool> in_use;
-  for (const CardNeighbours& card : book.neighbours.on_cards()) in_use.push_back(card.ours);
-  for (const auto& [task, running] : running_) {
-    if (running.site.machine != book.index) continue;
-    for (const model::GpuIndex gpu : running.site.gpus) in_use[gpu.value] = true;
-  }
-  return in_use;
-}
-
 /// Of one for which there is room: why it does not start all the same. The GPUs that it gets may be
 /// others after that.
 model::Cause Scheduler::State::lack_of_turn(const model::Request& request, MachineBook& book,
                                             GpuSet& gpus, Instant at) {
   if (book.gpus_max && !gpus.empty()) {
-    const std::vector<bool> in_use = gpus_in_use(book);
-    auto count = std::ranges::count(in_use, true);
-    count += std::ranges::count_if(gpus, [&](model::GpuIndex gpu) { return !in_use[gpu.value]; });
+    const std::span<const GpuRoom> there = book.gpus.room();
+    auto count = std::ranges::count_if(there, &GpuRoom::ours);
+    count += std::ranges::count_if(gpus, [&](model::GpuIndex it) { return !there[it.value].ours; });
     if (std::cmp_greater(count, *book.gpus_max)) {
       // Beside those that are there already it is one GPU less.
-      std::vector<GpuRoom> room(book.gpus.room().begin(), book.gpus.room().end());
-      for (std::size_t i = 0; i < room.size(); ++i) room[i].present = room[i].present && in_use[i];
+      std::vector<GpuRoom> room(there.begin(), there.end());
+      for (GpuRoom& gpu : room) gpu.present = gpu.present && gpu.ours;
       std::optional<GpuSet> beside = book.chooser.choose(room, request);
       if (!beside) return model::Cause::GpuLimit;
       gpus = std::move(*beside);

@@ -146,6 +146,9 @@ void Scheduler::State::look_ahead_over(std::vector<Prospect> prospects) {
     stock.memory += book.memory_most(policy_);
     stock.cpus = stock.cpus + book.capacity.cpus;
     stock.gpu_utilization_max = book.chooser.utilization_max();
+    if (policy_.gpu_strategy == model::GpuStrategy::IdleFirst) {
+      stock.spread_max += book.share_of_gpus();
+    }
     for (const GpuRoom& gpu : book.chooser.empty(book.gpus.room())) {
       stock.gpus.push_back(gpu.present ? gpu.free : Bytes{});
     }

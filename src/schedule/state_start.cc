@@ -307,7 +307,7 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane,
   if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;
   if (request.memory > book.ledger.memory_free()) return model::Cause::Memory;
   if (has_larger_gpus_elsewhere(request, book)) return model::Cause::Gpus;
-  const model::Cause lack = book.choose_gpus(request, round.at, policy_.gpu_linger_max, gpus);
+  const model::Cause lack = choose_gpus(request, book, round.at, gpus);
   if (is_lack_of_room(lack)) return lack;
   if (round.kept && would_take_kept_room(round, candidate_of(lane, book, gpus), book)) {
     return model::Cause::Reserved;
@@ -329,7 +329,7 @@ model::Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, 
   const MachineBook& book = machines_[lane.machine.value];
   const model::Request request = device_of(lane);
   if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;
-  const model::Cause lack = book.choose_gpus(request, round.at, policy_.gpu_linger_max, gpus);
+  const model::Cause lack = choose_gpus(request, book, round.at, gpus);
   if (is_lack_of_room(lack)) return lack;
   // One that tries again holds its GPUs while it waits. Whoever is owed room may wait for just
   // those.

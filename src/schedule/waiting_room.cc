@@ -20,6 +20,7 @@ void WaitingRoom::add(model::TaskIndex task, model::ShapeIndex shape, model::Gro
   const auto [it, fresh] =
       index_.try_emplace({shape, machine, request}, static_cast<std::uint32_t>(lanes_.size()));
   if (fresh) {
+    if (model::wants_whole_gpus(request)) whole_gpus_.push_back(it->second);
     lanes_.push_back(
         {.shape = shape, .group = group, .request = request, .machine = machine, .tasks = {}});
   }

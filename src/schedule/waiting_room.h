@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -97,6 +98,8 @@ class WaitingRoom {
   [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }
   /// How many wait in all lanes of a shape.
   [[nodiscard]] std::uint32_t waiting_in(model::ShapeIndex shape) const;
+  /// The lanes, also empty ones, whose tasks ask for whole GPUs before anything is learned of them.
+  [[nodiscard]] std::span<const std::uint32_t> lanes_for_whole_gpus() const { return whole_gpus_; }
 
  private:
   struct Place {
@@ -121,6 +124,7 @@ class WaitingRoom {
   std::map<std::tuple<model::ShapeIndex, model::MachineIndex, model::Request>, std::uint32_t>
       index_;
   std::map<model::ShapeIndex, std::uint32_t> waiting_;  ///< How many wait, over all its lanes.
+  std::vector<std::uint32_t> whole_gpus_;               ///< Into lanes_.
   Order order_;
 };
 

@@ -43,12 +43,12 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
          "$XDG_STATE_HOME/trainyard/<host>, which must not be on a disk that machines share."},
     {.key = "gpu-priority.strategy",
      .kind = SettingKind::Strategy,
-     .fallback = "BEST-FIT",
+     .fallback = "IDLE-FIRST",
      .description =
-         "Which of the GPUs where a task fits it gets: the first on the bus (PCI), the "
-         "largest\n(TOTAL-MEM), the emptiest (REMAIN-MEM), the fastest (PERFORMANCE), or "
-         "the one with the\nleast left beside it (BEST-FIT). The spelling 'stratety' "
-         "works, too."},
+         "Which of the GPUs where a task fits it gets: one without tasks, as far as your share of "
+         "the GPUs\ngoes (IDLE-FIRST), the first on the bus (PCI), the largest (TOTAL-MEM), the "
+         "emptiest\n(REMAIN-MEM), the fastest (PERFORMANCE), or the one with the least left "
+         "beside it (BEST-FIT).\nThe spelling 'stratety' works, too."},
     {.key = "gpu-priority.reverse",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -278,7 +278,8 @@ model::GpuStrategy strategy_of(std::string_view text) {
   if (text == "PCI") return model::GpuStrategy::Pci;
   if (text == "TOTAL-MEM") return model::GpuStrategy::TotalMemory;
   if (text == "REMAIN-MEM") return model::GpuStrategy::RemainingMemory;
-  return text == "PERFORMANCE" ? model::GpuStrategy::Performance : model::GpuStrategy::BestFit;
+  if (text == "PERFORMANCE") return model::GpuStrategy::Performance;
+  return text == "BEST-FIT" ? model::GpuStrategy::BestFit : model::GpuStrategy::IdleFirst;
 }
 
 /// The smaller of `most` and a tenth.

@@ -82,7 +82,7 @@ enum class SettingKind : std::uint8_t {
   Path,          ///< Kept as an absolute one, or `auto`.
   Flag,          ///< true or false.
   OtherUsers,    ///< avoid or share.
-  Strategy,      ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT.
+  Strategy,      ///< PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE, BEST-FIT or IDLE-FIRST.
   Share,         ///< Above 0 to 1, or above 0% to 100%.
   Size,          ///< An amount of memory.
   SizeOrAuto,    ///< The same, or `auto`.

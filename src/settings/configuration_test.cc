@@ -76,7 +76,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
   EXPECT_EQ(show(*configuration),
             "workdir: auto   # default\n"
             "yard.state: auto   # default\n"
-            "gpu-priority.strategy: BEST-FIT   # default\n"
+            "gpu-priority.strategy: IDLE-FIRST   # default\n"
             "gpu-priority.reverse: false   # default\n"
             "other-users: avoid   # default\n"
             "limits.gpus: auto   # default\n"
@@ -470,6 +470,19 @@ TEST(Policy, HaveTheKeysOfTheScheduler) {
   EXPECT_EQ(all.waiting_max, 2);
   EXPECT_EQ(all.load_retries, 1);
   EXPECT_EQ(all.train_retries, 2);
+}
+
+TEST(Policy, HaveTheStrategyOfGpusAndTakeIdleOnesFirstByDefault) {
+  const auto strategy = [](const char* setting) {
+    return policy(with({std::string("gpu-priority.strategy=") + setting}), {}).gpu_strategy;
+  };
+  EXPECT_EQ(policy(Configuration(), {}).gpu_strategy, model::GpuStrategy::IdleFirst);
+  EXPECT_EQ(strategy("IDLE-FIRST"), model::GpuStrategy::IdleFirst);
+  EXPECT_EQ(strategy("best-fit"), model::GpuStrategy::BestFit);
+  EXPECT_EQ(strategy("PCI"), model::GpuStrategy::Pci);
+  EXPECT_EQ(strategy("TOTAL-MEM"), model::GpuStrategy::TotalMemory);
+  EXPECT_EQ(strategy("REMAIN-MEM"), model::GpuStrategy::RemainingMemory);
+  EXPECT_EQ(strategy("PERFORMANCE"), model::GpuStrategy::Performance);
 }
 
 TEST(DefaultMemory, IsTheShareOfATasksCpus) {

@@ -58,8 +58,8 @@ Result<std::string> kept_as_written(const Result<T>& value, std::string_view tex
 }
 
 Result<std::string> parse_strategy(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kStrategies{"PCI", "TOTAL-MEM", "REMAIN-MEM",
-                                                        "PERFORMANCE", "BEST-FIT"};
+  constexpr std::array<std::string_view, 6> kStrategies{"PCI",         "TOTAL-MEM", "REMAIN-MEM",
+                                                        "PERFORMANCE", "BEST-FIT",  "IDLE-FIRST"};
   for (const std::string_view known : kStrategies) {
     if (in_small_letters(text) == in_small_letters(known)) return std::string(known);
   }
@@ -68,7 +68,8 @@ Result<std::string> parse_strategy(std::string_view text) {
         Error{fmt::format("'{}' is not a valid strategy (did you mean '{}'?)", text, *meant)});
   }
   return std::unexpected(Error{fmt::format(
-      "'{}' is not a valid strategy; use PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE or BEST-FIT",
+      "'{}' is not a valid strategy; use PCI, TOTAL-MEM, REMAIN-MEM, PERFORMANCE, BEST-FIT or "
+      "IDLE-FIRST",
       text)});
 }
 

@@ -311,7 +311,7 @@ void Checkers::check_limit(model::TaskIndex index, const model::Request& promise
 void Checkers::check_gpus(model::TaskIndex index, const model::Request& promise,
                           const std::vector<model::GpuIndex>& gpus) {
   expect_of(index, outside_.gpus.has_room_for(promise), "no part of a GPU is promised twice");
-  const auto right = outside_.gpus.right_ones(open_gpus(promise), promise);
+  const auto right = outside_.gpus.right_ones(open_gpus(promise), promise, outside_.idle_gpus());
   expect_of(index, right.has_value(), "begins on no tight GPU where another begins, or is to");
   expect_of(index, !right || *right == gpus, "gets the GPUs that the strategy says");
 }

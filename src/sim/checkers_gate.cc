@@ -90,7 +90,7 @@ bool Checkers::has_to_settle_first(model::TaskIndex index) {
   if (due.gpus == 0 || !has_room || outside_.gpus.right_ones(open_gpus(due), due)) return false;
   std::vector<SeenGpu> beside = outside_.gpus.now();
   for (const auto& [kept, on] : held_) take_from(beside, kept, on);
-  const auto on = outside_.gpus.right_ones(beside, due);
+  const auto on = outside_.gpus.right_ones(beside, due, outside_.idle_gpus());
   if (!on) return true;
   // Room that is kept for one that lacks it is kept against this one, too.
   const auto older = loaded ? oldest_loaded_ : oldest_;

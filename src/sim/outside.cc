@@ -335,6 +335,20 @@ std::optional<model::TaskIndex> Outside::oldest_loaded_without_device() const {
   return *found;
 }
 
+IdleGpus Outside::idle_gpus() const {
+  if (policy.gpu_strategy != model::GpuStrategy::IdleFirst) return IdleGpus::LikeOthers;
+  const auto wants_whole_one = [this](model::TaskIndex index) {
+    if (task(index).gpu_request.gpu_memory > Bytes{}) return false;
+    const model::Request needs = due(index);
+    return needs.gpus > 0 && needs.gpu_memory == Bytes{};
+  };
+  const bool one_waits = std::ranges::any_of(loaded, wants_whole_one) ||
+                         std::ranges::any_of(waiting, [&](model::TaskIndex index) {
+                           return group_has_room(task(index).group) && wants_whole_one(index);
+                         });
+  return one_waits ? IdleGpus::LikeOthers : IdleGpus::First;
+}
+
 bool Outside::is_owed_its_room(model::TaskIndex index, Instant at) const {
   const SeenTask& seen = task(index);
   if (seen.passed == 0) return false;

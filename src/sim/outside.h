@@ -301,6 +301,9 @@ struct Outside {
   [[nodiscard]] std::optional<model::TaskIndex> oldest_without_room() const;
   /// The oldest of those that have loaded and lack CPUs or GPUs.
   [[nodiscard]] std::optional<model::TaskIndex> oldest_loaded_without_device() const;
+  /// Idle GPUs are taken first where the strategy says so, and no task of the run waits that could
+  /// have a whole one.
+  [[nodiscard]] IdleGpus idle_gpus() const;
   /// What a task has in the end of CPUs, GPUs and memory.
   [[nodiscard]] model::Request whole(model::TaskIndex index) const;
   /// Whether it has been passed so often or for so long that what it needs is kept for it.

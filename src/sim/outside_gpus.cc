@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -184,8 +185,23 @@ bool OutsideGpus::fits(const SeenGpu& gpu, model::GpuIndex which,
   return gpu.users == 0 && gpu.free >= std::max(Bytes{1}, least);
 }
 
+/// How many GPUs the user may take beside those that have tasks already, where all users who
+/// compute here have as many.
+std::size_t OutsideGpus::share_left() const {
+  std::set<std::uint32_t> users;
+  for (const model::GpuReading& seen : last_) {
+    if (seen.other_user) users.insert(*seen.other_user);
+  }
+  std::set<model::GpuIndex> taken;
+  for (const auto& [task, shares] : shares_) {
+    for (const SeenShare& share : shares) taken.insert(share.gpu);
+  }
+  const std::size_t fair = last_.size() / (1 + users.size());
+  return std::max<std::size_t>(fair, 1) - std::min(taken.size(), std::max<std::size_t>(fair, 1));
+}
+
 std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
-    const std::vector<SeenGpu>& from, const model::Request& request) const {
+    const std::vector<SeenGpu>& from, const model::Request& request, IdleGpus idle) const {
   // The smallest by this is the first; the place on the bus decides between two that are alike.
   const auto badness = [&](model::GpuIndex gpu) {
     const model::Gpu& card = capacity_.gpus[gpu.value];
@@ -205,6 +221,7 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
         by = -card.speed;
         break;
       case model::GpuStrategy::BestFit:
+      case model::GpuStrategy::IdleFirst:
         by = from[gpu.value].free.count;
         if (request.gpu_memory == Bytes{}) disturbed = from[gpu.value].others.count / (256 << 20);
         break;
@@ -232,6 +249,19 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
   std::ranges::sort(fitting, [&](model::GpuIndex a, model::GpuIndex b) {
     return policy_.gpu_reverse ? badness(b) < badness(a) : badness(a) < badness(b);
   });
+  if (idle == IdleGpus::First && request.gpu_memory > Bytes{}) {
+    const auto is_busy = [&](model::GpuIndex gpu) {
+      return !from[gpu.value].sharing.empty() || from[gpu.value].others >= mib(256);
+    };
+    // So many of the idle ones, the best of them, stand before all others.
+    std::vector<model::GpuIndex> first;
+    for (const model::GpuIndex gpu : fitting) {
+      if (!is_busy(gpu) && first.size() < share_left()) first.push_back(gpu);
+    }
+    std::ranges::stable_partition(fitting, [&first](model::GpuIndex gpu) {
+      return std::ranges::find(first, gpu) != first.end();
+    });
+  }
   fitting.resize(count);
   std::ranges::sort(fitting);
   return fitting;

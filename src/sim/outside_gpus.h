@@ -3,6 +3,8 @@
 // anew from the rules, as sim/outside.h is.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -40,6 +42,12 @@ struct SeenShare {
   [[nodiscard]] Bytes holds() const { return std::max(promise, measured); }
 };
 
+/// Which place GPUs without a task have among those on which a request fits.
+enum class IdleGpus : std::uint8_t {
+  LikeOthers,
+  First,  ///< Before the others, as far as the user's share of the GPUs goes.
+};
+
 class OutsideGpus {
  public:
   OutsideGpus(const model::Policy& policy, const model::Capacity& capacity);
@@ -57,7 +65,8 @@ class OutsideGpus {
   [[nodiscard]] std::vector<SeenGpu> now() const;
   /// Which GPUs a request has to get from these; nothing when there are too few.
   [[nodiscard]] std::optional<std::vector<model::GpuIndex>> right_ones(
-      const std::vector<SeenGpu>& from, const model::Request& request) const;
+      const std::vector<SeenGpu>& from, const model::Request& request,
+      IdleGpus idle = IdleGpus::LikeOthers) const;
   [[nodiscard]] bool fits(const SeenGpu& gpu, model::GpuIndex which,
                           const model::Request& request) const;
   [[nodiscard]] bool has_room_for(const model::Request& request) const {
@@ -91,6 +100,7 @@ class OutsideGpus {
   [[nodiscard]] const std::vector<Left>& left_behind() const { return left_; }
 
  private:
+  [[nodiscard]] std::size_t share_left() const;
   [[nodiscard]] bool may_be_shared(const SeenGpu& gpu, const model::GpuSharing& with) const;
   [[nodiscard]] Bytes kept(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes explained(model::GpuIndex gpu) const;

@@ -83,8 +83,8 @@ void make_some_late(Workload& made, Random& random) {
 
 void make_gpu_limits(model::Policy& made, Random& random) {
   // Most runs have the one that is the default.
-  made.gpu_strategy = random.one_in(2) ? model::GpuStrategy::BestFit
-                                       : static_cast<model::GpuStrategy>(random.below(5));
+  made.gpu_strategy = random.one_in(2) ? model::GpuStrategy::IdleFirst
+                                       : static_cast<model::GpuStrategy>(random.below(6));
   made.gpu_reverse = random.one_in(4);
   if (random.one_in(3)) {
     made.gpu_memory_utilization_max = static_cast<double>(random.between(50, 99)) / 100;

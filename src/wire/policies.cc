@@ -27,6 +27,8 @@ constexpr std::string_view word_of(model::GpuStrategy value) {
       return "performance";
     case model::GpuStrategy::BestFit:
       return "best_fit";
+    case model::GpuStrategy::IdleFirst:
+      return "idle_first";
   }
   return {};
 }

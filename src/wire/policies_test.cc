@@ -61,7 +61,7 @@ TEST(Policies, SayWhereTheyAreWrong) {
   };
   EXPECT_EQ(fault(R"({"gpu_strategy":"best"})"),
             "policy: gpu_strategy: must be one of pci, total_memory, remaining_memory, "
-            "performance, best_fit, not 'best'");
+            "performance, best_fit, idle_first, not 'best'");
   EXPECT_EQ(fault("[]"), "policy: must be an object, not array");
 }
 

@@ -149,7 +149,7 @@ class Devices(GpuTest):
 
     def test_show_what_a_run_has_promised(self):
         self.sweep("gpu-memory: 3GB", 2, "/usr/bin/python3 task.py 2 go")
-        yard = self.start("run", "job.yaml")
+        yard = self.start("run", "job.yaml", "--set", "gpu-priority.strategy=BEST-FIT")
         self.until("both tasks", lambda: self.has("t0") and self.has("t1"))
         first = self.until("both seen on one card", lambda: next((each for each in json.loads(self.trainyard(
             "devices", "--json", expect=0).stdout)["devices"] if len(each["promises"]) == 2 and all(
@@ -184,9 +184,9 @@ class Admission(GpuTest):
         self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")
         yard = self.start("run", "job.yaml")
         self.until("four tasks", lambda: all(self.has(f"t{n}") for n in range(4)))
-        self.assertEqual([row["gpus"] for row in self.rows().values()], [["0"], ["0"], ["1"], ["1"], []])
+        self.assertEqual([row["gpus"] for row in self.rows().values()], [["0"], ["1"], ["0"], ["1"], []])
         self.assertEqual([self.text(f"runs/job/g/t{n}/stdout.log") for n in range(4)],
-                         ["0\n", "0\n", "1\n", "1\n"])
+                         ["0\n", "1\n", "0\n", "1\n"])
         self.until("the reason", lambda: self.reasons() == ["needs 3 GB on its GPU, GPU 0 has the most free memory: 1.2 GB"])
         self.until("what they have", lambda: self.rows()["t0"]["gpu_memory_now_bytes"] == 3 * GB)
         self.go()
@@ -197,6 +197,17 @@ class Admission(GpuTest):
         self.assertEqual(rows["t0"]["gpu_memory_peak_bytes"], 3 * GB)
         table = self.trainyard("status", "runs/job", "--all", expect=0).stdout
         self.assertRegex(table, "(TASK|n) +STATUS.*PEAK MEMORY +GPU +PEAK GPU")
+
+    def test_two_runs_get_a_card_each_while_one_is_idle(self):
+        self.sweep("gpu-memory: 3GB", 1)
+        first = self.start("run", "job.yaml")
+        self.until("the first task", lambda: self.has("t0"))
+        second = self.start("run", "job.yaml", "--new")
+        self.until_file("runs/job-2/g/t0/has")
+        self.assertEqual([self.text(f"runs/{run}/g/t0/stdout.log") for run in ("job", "job-2")], ["0\n", "1\n"])
+        self.go()
+        self.end_of(first, expect=0)
+        self.end_of(second, expect=0)
 
     def test_gpus_that_nobody_asks_for_are_told_of_loudly(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
