@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <expected>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -49,8 +50,14 @@ std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& p
   for (std::uint32_t i = 0; i < capacity.gpus.size(); ++i) {
     if (request.gpu && *request.gpu != model::GpuIndex{i}) continue;
     const model::Gpu& gpu = capacity.gpus[i];
+    if (!request.where.takes_gpu(gpu.name)) continue;
     const Bytes room = gpu.memory - schedule::memory_kept_free(policy, gpu);
-    std::int64_t most = std::max<std::int64_t>(room.count, 0) / request.gpu_memory.count;
+    if (room <= Bytes{}) continue;
+    if (model::wants_whole_gpus(request)) {
+      ++tasks;
+      continue;
+    }
+    std::int64_t most = room.count / request.gpu_memory.count;
     const model::GpuSharing& sharing = request.sharing;
     if (sharing.max_per_gpu > 0) most = std::min<std::int64_t>(most, sharing.max_per_gpu);
     if (sharing.utilization > 0) {
@@ -59,6 +66,19 @@ std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& p
     tasks += most;
   }
   return tasks / std::max(request.gpus, 1);
+}
+
+std::optional<model::Cpus> cpus_beside_gpus(const model::Request& request,
+                                            const model::Policy& policy,
+                                            const model::Capacity& capacity) {
+  constexpr std::int64_t kLeastMilli = 250;
+  const std::int64_t tasks = tasks_on_gpus(request, policy, capacity);
+  if (tasks == 0) return std::nullopt;
+  const std::int64_t most =
+      capacity.cpus.milli * request.gpus / static_cast<std::int64_t>(capacity.gpus.size());
+  // Hundredths read better, rounded down so that as many really fit.
+  const std::int64_t hundredths = std::min(capacity.cpus.milli / tasks, most) / 10;
+  return model::Cpus{std::max(10 * hundredths, kLeastMilli)};
 }
 
 }  // namespace trainyard::job

@@ -26,8 +26,16 @@ struct GpuWish {
 /// CPUs. An error for what contradicts itself.
 Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request);
 
-/// How many tasks that share GPUs fit on those of a machine at once.
+/// How many tasks that ask for GPUs fit on those of a machine at once.
 std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& policy,
                            const model::Capacity& capacity);
+
+/// The CPUs of a task that asks for GPUs and says nothing about CPUs: those of the machine divided
+/// by the tasks that fit on its GPUs at once. At most as large a part of the CPUs as its GPUs are
+/// of all, so that one on a single small GPU leaves the others theirs, and at least 0.25. Nothing
+/// where it fits on no GPU of the machine.
+std::optional<model::Cpus> cpus_beside_gpus(const model::Request& request,
+                                            const model::Policy& policy,
+                                            const model::Capacity& capacity);
 
 }  // namespace trainyard::job

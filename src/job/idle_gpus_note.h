@@ -11,8 +11,8 @@
 
 namespace trainyard::job {
 
-/// Each has one CPU by default, and one that trains on a GPU often needs less. `tasks` are those of
-/// the group. Nothing where the CPUs are enough.
+/// Each has a quarter of a CPU at least, and one that trains on a GPU may need less. `tasks` are
+/// those of the group. Nothing where the CPUs are enough.
 std::optional<std::string> idle_gpus_note(const std::string& group, std::int64_t tasks,
                                           const model::Request& request,
                                           const model::Policy& policy,

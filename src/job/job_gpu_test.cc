@@ -155,18 +155,56 @@ TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
 
 TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {
   const auto notes_of = [](std::string_view wants) {
-    return job_of(fmt::format("groups:\n- name: a\n  matrix: {{n: 0..9}}\n  memory: 1GB\n  {}\n"
+    return job_of(fmt::format("groups:\n- name: a\n  matrix: {{n: 0..19}}\n  memory: 1GB\n  {}\n"
                               "  tasks: [{{command: 'x {{n}}'}}]\n",
                               wants),
                   in_job_directory(), with_two_gpus())
         .notes();
   };
-  EXPECT_THAT(notes_of("gpu-memory: 1GB"),
-              ElementsAre("group 'a': the GPUs have room for 10 of its tasks at once, the CPUs for "
-                          "4: with 'cpus: 0.4' all of them run"));
-  EXPECT_THAT(notes_of("gpu-memory: 3GB"), IsEmpty()) << "as many as there are CPUs";
-  EXPECT_THAT(notes_of("gpu-memory: 1GB\n  cpus: 1"), IsEmpty()) << "somebody has said so";
+  EXPECT_THAT(notes_of("gpu-memory: 100MB"),
+              ElementsAre("group 'a': the GPUs have room for 20 of its tasks at once, the CPUs for "
+                          "16: with 'cpus: 0.2' all of them run"));
+  EXPECT_THAT(notes_of("gpu-memory: 1GB"), IsEmpty()) << "each has its part of the CPUs";
+  EXPECT_THAT(notes_of("gpu-memory: 100MB\n  cpus: 1"), IsEmpty()) << "somebody has said so";
   EXPECT_THAT(notes_of("gpus: 1"), IsEmpty());
+}
+
+/// The CPUs of a task with these keys, on a machine with four CPUs and two GPUs.
+double cpus_with(std::string_view keys, const LoadOptions& options = in_job_directory()) {
+  const Job job = job_of(
+      fmt::format("groups:\n- name: a\n  memory: 1GB\n  {}\n  tasks: [{{command: x}}]\n", keys),
+      options, with_two_gpus());
+  return model::as_number(job.plan().shapes.at(0).terms.request.cpus);
+}
+
+TEST(JobGpus, HaveThePartOfTheCpusOfEachTaskThatFitsOnThem) {
+  // Of 8 GB a tenth stays free.
+  EXPECT_EQ(cpus_with("gpu-memory: 2GB"), 0.66) << "three on each GPU, six share four CPUs";
+  EXPECT_EQ(cpus_with("gpu-memory: 3GB"), 1);
+  EXPECT_EQ(cpus_with("gpu-memory: 100MB"), 0.25) << "no less than that";
+  EXPECT_EQ(cpus_with("gpus: 1"), 2);
+  EXPECT_EQ(cpus_with("gpus: 2"), 4);
+  EXPECT_EQ(cpus_with("gpu-memory: 3GB\n  max-per-gpu: 1"), 2);
+  EXPECT_EQ(cpus_with("gpu-memory: 7GB\n  device: cuda:1"), 2) << "as much as its GPU is of all";
+  EXPECT_EQ(cpus_with("gpu-memory: 3GB\n  ranks: 2"), 2) << "of all its processes";
+}
+
+TEST(JobGpus, HaveTheCpusThatAreWrittenAndOneForEachProcessWhereTheirNumberIsNotKnown) {
+  EXPECT_EQ(cpus_with("gpu-memory: 2GB\n  cpus: 3"), 3);
+  EXPECT_EQ(cpus_with("gpus: 1\n  cpus: 0"), 0);
+  EXPECT_EQ(cpus_with("gpu-memory: auto"), 1) << "how many share a GPU is learned while they run";
+  EXPECT_EQ(cpus_with("device: cpu"), 1);
+}
+
+TEST(JobGpus, HaveNoMoreCpusThanTheirPartOfTheSmallestMachineThatMayRunTheTask) {
+  model::Capacity large = with_two_gpus();
+  large.cpus = model::cpus(64);
+  LoadOptions options = in_job_directory();
+  options.machines = {{.name = "large", .capacity = large},
+                      {.name = "small", .capacity = with_two_gpus()},
+                      {.name = "without", .capacity = small_machine()}};
+  EXPECT_EQ(cpus_with("gpus: 1", options), 2);
+  EXPECT_EQ(cpus_with("gpus: 1\n  where: {machine: large}", options), 32);
 }
 
 TEST(JobGpus, AreWhatATaskSeesInItsEnvironment) {

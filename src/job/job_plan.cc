@@ -351,11 +351,16 @@ class PlanMaker {
       complain(mistake.place, group, fmt::format("{}: {}", mistake.key, mistake.message));
     }
     const LearnedUse use = add_learned(group, made.terms);
+    if (use.gpu_memory && !asked.cpus) {
+      made.terms.request.cpus = default_cpus(made.terms, terms_basis());
+    }
     return {.terms = made.terms, .use = use};
   }
 
   [[nodiscard]] TermsBasis terms_basis() const {
-    return {.configuration = basis_.configuration, .capacity = basis_.capacity};
+    return {.configuration = basis_.configuration,
+            .capacity = basis_.capacity,
+            .machines = basis_.machines};
   }
 
   /// What earlier runs have taught counts where nothing is written, and is reported where it

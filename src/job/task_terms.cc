@@ -24,15 +24,34 @@
 
 namespace trainyard::job {
 
+model::Cpus default_cpus(const model::Terms& terms, const TermsBasis& basis) {
+  const model::Request& request = terms.request;
+  const model::Cpus each = model::cpus(model::processes_of(terms));
+  const bool is_learning = terms.learns_gpu_memory && request.gpu_memory == Bytes{};
+  if (request.gpus == 0 || is_learning) return each;
+  const model::Policy policy = settings::policy(basis.configuration, basis.capacity);
+  if (basis.machines.empty()) {
+    return cpus_beside_gpus(request, policy, basis.capacity).value_or(each);
+  }
+  std::optional<model::Cpus> least;
+  for (const model::NamedMachine& machine : basis.machines) {
+    if (!request.where.takes_machine(machine.name)) continue;
+    const auto here = cpus_beside_gpus(request, policy, machine.capacity);
+    if (here && (!least || *here < *least)) least = here;
+  }
+  return least.value_or(each);
+}
+
 MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis) {
   MadeTerms made;
   model::Terms& terms = made.terms;
   terms.ranks = asked.ranks.value_or(0);
   terms.workers = asked.workers.value_or(Workers{}).count;
-  terms.request.cpus = asked.cpus.value_or(model::cpus(model::processes_of(terms)));
+  // A part of a CPU beside a GPU says nothing about the memory that a task needs.
+  const model::Cpus for_memory = asked.cpus.value_or(model::cpus(model::processes_of(terms)));
   const settings::MemoryWish memory = asked.memory.value_or(settings::MemoryWish{
       .learned = true,
-      .bytes = settings::default_memory(basis.configuration, basis.capacity, terms.request.cpus)});
+      .bytes = settings::default_memory(basis.configuration, basis.capacity, for_memory)});
   terms.request.disk = asked.disk.value_or(Bytes{});
   terms.learns_memory = memory.learned;
   terms.request.memory = memory.bytes;
@@ -72,6 +91,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   if (terms.request.gpus == 0) terms.request.where.gpu.clear();
   terms.learns_gpu_memory = wish.memory.learned && terms.request.gpus > 0;
   if (terms.learns_gpu_memory) terms.gpu_memory_least = wish.memory.bytes;
+  terms.request.cpus = asked.cpus ? *asked.cpus : default_cpus(terms, basis);
   if (!added) {
     made.mistakes.push_back({.key = TaskKey::Device, .message = std::move(added.error().message)});
   }

@@ -2,6 +2,7 @@
 // several keys at once. One place for the job file and for the library. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct TermsMistake {
 struct TermsBasis {
   const settings::Configuration& configuration;
   const model::Capacity& capacity;
+  /// The machines of the run; none: the one with `capacity`.
+  std::span<const model::NamedMachine> machines = {};
 };
 
 struct MadeTerms {
@@ -32,6 +35,11 @@ struct MadeTerms {
 /// `device_goes_first`: the task itself names a device, and only its group says anything else of
 /// GPUs.
 MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis);
+
+/// The CPUs of a task that says nothing about them: one for each of its processes, or, on GPUs, its
+/// part of the CPUs of the machine, where several may run it of the smallest. One that is to learn
+/// how much of a GPU it needs counts as one without GPUs until that is known.
+model::Cpus default_cpus(const model::Terms& terms, const TermsBasis& basis);
 
 /// Which of a task's numbers are what earlier runs have taught.
 struct LearnedUse {

@@ -60,6 +60,9 @@ Result<model::Terms> terms_of(Task& task, const TaskGroup& group, const GroupBas
   if (basis.learned.knows(group.name())) {
     const job::ExpectedTask expected = basis.learned.expected(group.name(), task.id(), basis.here);
     const job::LearnedUse use = job::use_learned(made.terms, expected, terms);
+    if (use.gpu_memory && !asked->asked.cpus) {
+      made.terms.request.cpus = job::default_cpus(made.terms, terms);
+    }
     if (basis.notes != nullptr) {
       basis.notes->see(group.name(), {.terms = made.terms, .expected = expected, .use = use});
     }

@@ -218,7 +218,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
       {.job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab1"}, machine);
   ASSERT_TRUE(job);
   EXPECT_THAT(dry_run_text(*job, 1),
-              HasSubstr("    requests     1 CPU, 1.1 GB of memory, 4.4 GB on 1 GPU\n"
+              HasSubstr("    requests     0.25 CPUs, 1.1 GB of memory, 4.4 GB on 1 GPU\n"
                         "    learned      memory 1.1 GB (it may need more), from runs/sweep of "
                         "2025-11-22\n"
                         "                 gpu-memory 4.4 GB, from runs/sweep of 2025-11-22\n"
