@@ -43,16 +43,19 @@ bool is_card_taken(const model::CardPromise& claim, const ClaimView& view, const
   const model::CardPromise& before = on(then);
   const model::CardPromise& after = on(now);
   if (after.whole && !before.whole) return true;
+  const auto left = std::ranges::find(view.left.gpus, claim.uuid, &model::Headroom::Card::uuid);
+  const bool is_known = left != view.left.gpus.end();
   if (after.tasks > before.tasks) {
+    // A GPU on which nobody else runs may have been chosen for that, and another one be idle still.
+    const bool was_idle = is_known && left->tasks == claim.tasks;
     const model::GpuSharing& ours = claim.sharing;
     const model::GpuSharing& theirs = after.sharing;
     const bool minds = ours.max_per_gpu > 0 || theirs.max_per_gpu > 0 ||
                        (ours.utilization > 0 && theirs.utilization > 0);
-    if (claim.whole || minds) return true;
+    if (claim.whole || minds || was_idle) return true;
   }
   if (claim.whole) return false;
-  const auto left = std::ranges::find(view.left.gpus, claim.uuid, &model::Headroom::Card::uuid);
-  return left != view.left.gpus.end() && is_taken(before.memory, after.memory, left->free);
+  return is_known && is_taken(before.memory, after.memory, left->free);
 }
 
 bool is_in_our_way(const ClaimView& view, Counted counted) {

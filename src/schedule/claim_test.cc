@@ -80,6 +80,22 @@ TEST(Claim, OneMoreTaskMattersWhereItIsSaidHowManyMayShare) {
   EXPECT_EQ(judge(one_more, {}, claim), ClaimVerdict::Withdraw);
 }
 
+TEST(Claim, ACardThatWasIdleIsChosenAnewWhenAnotherYardHasTakenItMeanwhile) {
+  const model::HeldPromise claim = on_card(gb(1));
+  const auto judge_with = [&claim](int tasks, const std::vector<model::Neighbour>& now) {
+    return judge_claim(
+        {.ticket = "5",
+         .claim = claim,
+         .left = {.memory_free = gb(4), .gpus = {{.tasks = tasks, .free = gb(9), .uuid = "GPU-0"}}},
+         .now = now});
+  };
+  EXPECT_EQ(judge_with(1, {yard("1", on_card(gb(1)))}), ClaimVerdict::Withdraw);
+  EXPECT_EQ(judge_with(1, {yard("1", {}, on_card(gb(1)))}), ClaimVerdict::Withdraw);
+  EXPECT_EQ(judge_with(1, {yard("9", {}, on_card(gb(1)))}), ClaimVerdict::LookAgain);
+  EXPECT_EQ(judge_with(2, {yard("1", on_card(gb(1)))}), ClaimVerdict::Keep)
+      << "a task of its own was there";
+}
+
 TEST(Claim, MemoryAndCpusOfTheHostCountAsWell) {
   const model::HeldPromise claim{.memory = gb(1), .cpus = model::cpus(1), .tasks = 1};
   EXPECT_EQ(judge({yard("1", {.memory = gb(4), .tasks = 1})}, {}, claim), ClaimVerdict::Keep);
