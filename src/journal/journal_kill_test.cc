@@ -192,7 +192,7 @@ TEST(JournalWithoutDisk, SaysSoAndGoesOnWhenThereIsRoomAgain) {
         offered = {};
         continue;
       }
-      if (done.error().message.find("cannot be written: its disk, a quota or a limit") ==
+      if (done.error().message.find("cannot be written because of its disk, a quota or a limit") ==
           std::string::npos) {
         std::fputs(done.error().message.c_str(), stderr);
         return 8;

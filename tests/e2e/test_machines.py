@@ -128,8 +128,8 @@ class Machines(YardTest):
         shown = subprocess.run([TRAINYARD, "parallel", "--status"], env=self.environment, capture_output=True, text=True,
                                timeout=PATIENCE_S, check=True).stdout
         self.assertIn(f"logs: {self.directory}/a\nrun: pair\n", shown)
-        self.assertRegex(shown, r"machine \S+: workers 1, heard of \d+ ms ago, 0 events queued")
-        self.assertRegex(shown, r"machine \S+: workers 0, heard of \d+ ms ago, 0 events queued")
+        self.assertRegex(shown, r"machine \S+: workers 1, last message \d+ ms ago, 0 events queued")
+        self.assertRegex(shown, r"machine \S+: workers 0, last message \d+ ms ago, 0 events queued")
         first.send_signal(signal.SIGTERM)
         self.end_of(first, expect=143)
         self.end_of(second, expect=130)

@@ -203,8 +203,8 @@ class Submitting(QueueTest):
         self.assertFalse((self.directory / "runs").exists())
 
     def test_a_run_in_a_task_finds_nothing_that_was_set_for_the_task(self):
-        inner = " ".join((TRAINYARD, "run", *LIGHT, "--name", "inner", "--", "'echo \"$TRAINYARD_TASK_ID $WHO ${RANK:-none}\"'"))
-        self.trainyard("run", *WITH_A_RUN, "--ranks", "1", "--env", "WHO=me", "--name", "outer", "--", inner, expect=0)
+        inner = (TRAINYARD, "run", *LIGHT, "--name", "inner", "--", 'echo "$TRAINYARD_TASK_ID $WHO ${RANK:-none}"')
+        self.trainyard("run", *WITH_A_RUN, "--ranks", "1", "--env", "WHO=me", "--name", "outer", "--", *inner, expect=0)
         self.assertEqual(self.text("runs/inner/inner/inner/stdout.log"), "inner me none\n")
 
     def test_a_run_that_waits_for_what_its_own_task_holds_is_refused_by_name(self):

@@ -123,7 +123,7 @@ class Repeats(YardTest):
         self.assertIn("rounds 1 to 2 of the repeat resume as well",
                       self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout)
         done = self.trainyard("run", "--resume", "runs/job", expect=0)
-        self.assertIn("finished and are kept", done.stderr)
+        self.assertIn(" of 10 tasks finished before, and will not run again\n", done.stderr)
         self.assertEqual(self.rounds(), self.whole(4))
         self.assertEqual(self.text("runs/job/server.3/mean/model"), "4\n")
 
@@ -134,7 +134,7 @@ class Repeats(YardTest):
         self.job(LOOP)
         done = self.trainyard("run", "--resume", "runs/job", "job.yaml", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))
-        self.assertIn("resumed: 7 of 7 tasks have finished", done.stderr)
+        self.assertIn("resumed: 7 of 7 tasks finished before", done.stderr)
 
     def test_whose_job_file_has_none_any_more_do_not_go_on(self):
         self.trainyard("run", "job.yaml", expect=0)

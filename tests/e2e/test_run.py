@@ -257,7 +257,7 @@ groups:
         self.assertIn(f"in '{self.directory.resolve()}/runs/job-2'", done.stderr)
         resumed = self.trainyard(*lines[0], expect=0)
         self.assertIn(": runs/job\n", resumed.stderr)
-        self.assertRegex(resumed.stderr, "resumed: ([0-9]+) of \\1 tasks finished before, and will not run again")
+        self.assertRegex(resumed.stderr, "resumed: ([0-9]+) of \\1 tasks? finished before, and will not run again")
         self.assertIn(": runs/job-2\n", self.trainyard(*lines[1], expect=0).stderr)
         self.assertIn(": runs/job-3\n", self.trainyard(*lines[1], expect=0).stderr)
         self.assertIn(": runs/job-3\n", self.trainyard(*lines[0], expect=0).stderr, "the last one goes on")
