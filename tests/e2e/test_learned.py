@@ -142,7 +142,7 @@ groups:
         self.assertEqual(shown, self.learned("show", "runs/../job.yaml").stdout.replace("runs/../job.yaml", "job.yaml"))
         self.assertTrue(shown.startswith(
             "learned estimates of job.yaml, kept in .trainyard/job.yaml.learned.json\n\nbig: 1 task\n"), shown)
-        self.assertRegex(shown, r"\n  memory    3GB +1\d\d(\.\d)? MB +3 GB       runs/job of \d{4}-\d\d-\d\d\n")
+        self.assertRegex(shown, r"\n  memory    3GB +1\d\d(\.\d)? MB +3 GB      runs/job of \d{4}-\d\d-\d\d\n")
         told = json.loads(self.learned("job.yaml", "--json").stdout)
         self.assertEqual([group["group"] for group in told["groups"]], ["big", "cells", "unsaid"])
         (memory,) = told["groups"][0]["numbers"]["memory_bytes"]
