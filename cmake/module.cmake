@@ -56,9 +56,16 @@ function(trainyard_test target library)
     endif()
   endforeach()
   gtest_discover_tests(${target} TEST_PREFIX ${arg_PREFIX}/ DISCOVERY_TIMEOUT 60
-    PROPERTIES ${labels} ENVIRONMENT "XDG_STATE_HOME=${CMAKE_BINARY_DIR}/state"
+    PROPERTIES ${labels}
       # Tests that run beside each other are no neighbours.
       ENVIRONMENT_MODIFICATION "TRAINYARD_PROMISES=set:off" ${arg_PROPERTIES})
+  # By its name run_tests knows which test has left a process.
+  set(environment ${CMAKE_CURRENT_BINARY_DIR}/${target}_environment.cmake)
+  file(WRITE ${environment} "foreach(test IN LISTS ${target}_TESTS)
+  set_tests_properties(\"\${test}\" PROPERTIES ENVIRONMENT \"XDG_STATE_HOME=${CMAKE_BINARY_DIR}/state;RUN_TESTS_NAME=\${test}\")
+endforeach()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${environment})
 endfunction()
 
 function(trainyard_module name)

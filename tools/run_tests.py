@@ -3,11 +3,11 @@
 
 Unit tests are pure or own their clock, so each has one attempt. Tests that start processes, and the examples, run all at
 once; those that fail then run again, one at a time, up to twice. A test that needed another attempt is listed as flaky:
-it passes, and is to be examined. More than 25 failures are no accident and are not repeated.
+it passes, and is to be examined. More than 25 failures are no accident: they end the run.
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
 left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something; that
-of an end-to-end test that passed fails the run.
+of a test that passed fails the run.
 The last line of the output is "N passed, N failed". After a failure, make adds a line of its own to the standard error of
 `make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
 """
@@ -31,6 +31,7 @@ from environment import clean_environment  # noqa: E402
 
 ATTEMPTS = 3
 FAILURES_MAX = 25
+COUNT_EVERY_S = 5  # Failures, while tests run: many that hang would take hours.
 REPEATS_MAX_S = 1200  # All of them together: 25 tests that hang would take hours.
 NAMED_MAX = 8  # The names of failed tests must be within the last ten lines.
 WORDS_MAX = 200  # Of a command line that is shown.
@@ -40,6 +41,7 @@ CTEST_MEMORY_MAX = 2**30  # Of ctest itself, which keeps all output of a test un
 # another value.
 MARK = "RUN_TESTS", f"{os.getpid()}.{time.time_ns()}"
 NAME = "RUN_TESTS_NAME"  # The variable in which a test may have its name.
+ENDING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT
 MISSING = "ctest is missing: install the package cmake"
 # What googletest and unittest print, and pass, when they have run nothing.
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
@@ -47,6 +49,8 @@ RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests f
 STARTED = re.compile(r"^ +Start +(\d+): (.*)$", re.MULTILINE)
 ENDED = re.compile(r"^ *\d+/\d+ Test +#(\d+): .*?(?:(Passed|\*\*\*Skipped|\*\*\*Not Run \(Disabled\)) +[\d.]+ sec)?$", re.MULTILINE)
 RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
+# Why, as googletest prints it and as unittest -v does.
+WHY_SKIPPED = re.compile(r"^\S+:\d+: Skipped\n(.*)$|^.* \.\.\. skipped ['\"](.*)['\"]$", re.MULTILINE)
 
 # A test without a label is a unit test, so that a new one cannot drop out.
 LABELS = ("process", "e2e", "examples", "slow", "bench")
@@ -82,15 +86,17 @@ def refuse_unrepeatable(build):
             raise Broken(f"the test '{name}' has FIXTURES_REQUIRED: its fixtures would run again, too")
 
 
-def run(build, selection, jobs, timeout_s, within_s=None):
-    """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed"."""
+def run(build, selection, jobs, timeout_s, skips, within_s=None):
+    """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed".
+
+    Updates `skips`, which has by name why a test skipped something."""
     with tempfile.TemporaryDirectory() as directory:
         report, log = pathlib.Path(directory, "report.xml"), pathlib.Path(directory, "log")
         command = ["ctest", "--test-dir", build, "--output-on-failure", "--no-tests=error", "-j", str(jobs),
                    "--timeout", str(timeout_s), "--output-junit", report, "--output-log", log, "--test-output-truncation", "head",
                    "--test-output-size-passed", "1000000", *selection]
         try:
-            code = call(command, dict([*os.environ.items(), MARK]), within_s)
+            code = call(command, dict([*os.environ.items(), MARK]), log, within_s)
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except Broken as error:
             error.running, error.outcomes = read_log(log)
@@ -107,21 +113,28 @@ def run(build, selection, jobs, timeout_s, within_s=None):
         if not name or name in outcomes:
             raise Broken(f"two tests are called '{name}'" if name else "a test has no name")
         outcomes[name] = outcome(case)
+        if whys := [text for why in WHY_SKIPPED.findall(case.findtext("system-out", "")) if (text := "".join(why).strip())]:
+            skips[name] = sorted(set(whys))
     if (code == 0) != (not failed_in(outcomes)):
         raise Broken(f"ctest exited with code {code}, and its report names {len(failed_in(outcomes))} failed tests")
     return outcomes
 
 
-def call(command, environment, within_s):
+def call(command, environment, log, within_s):
     """The exit code of ctest. Leaves nothing of its session running when it, or this process, is told to end."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     until = time.monotonic() + (float("inf") if within_s is None else within_s)
+    count_at = time.monotonic()
     try:
         while not (end := os.waitid(os.P_PID, process.pid, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)):
             if time.monotonic() > until:
                 raise Broken(f"the repeats took more than {REPEATS_MAX_S} s")
             if memory_of(process.pid) > CTEST_MEMORY_MAX:
                 raise Broken(f"the output of a test fills the memory of ctest: {loudest_child_of(process.pid)}")
+            if time.monotonic() > count_at:
+                count_at = time.monotonic() + COUNT_EVERY_S
+                if len(failed_in(read_log(log)[1])) > FAILURES_MAX:
+                    raise Broken(f"more than {FAILURES_MAX} tests failed: the others did not run")
             time.sleep(0.05)
         if end.si_code != os.CLD_EXITED:  # A test may kill or stop its process group or its parent.
             raise Broken(f"signal {end.si_status} ({signal.strsignal(end.si_status)}) "
@@ -199,7 +212,7 @@ def by_name(names):
     return ["-R", f"^({'|'.join(escaped)})$"]
 
 
-def repeat(build, outcomes, timeout_s, before, flaky, killed):
+def repeat(build, outcomes, timeout_s, before, skips, flaky, killed):
     """Runs what failed again, alone. Updates the outcomes, in `flaky` the number of attempts of those that passed then, and
     in `killed` the processes that would have disturbed them."""
     until = time.monotonic() + REPEATS_MAX_S
@@ -211,7 +224,7 @@ def repeat(build, outcomes, timeout_s, before, flaky, killed):
         for pid, process in kill_marked(build, before).items():
             killed[pid] = process._replace(is_leak=process.test not in ("", *names))
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
-        again = run(build, by_name(names), 1, timeout_s, until - time.monotonic())
+        again = run(build, by_name(names), 1, timeout_s, skips, until - time.monotonic())
         if set(again) != set(names):
             raise Broken(f"{len(names)} tests were to run again, and {len(again)} did")
         outcomes.update({name: what for name, what in again.items() if what in ("passed", "failed")})
@@ -265,20 +278,20 @@ def wait_until_none_is_left(build, before):
     return found
 
 
-def run_all(build, given, before, outcomes, flaky, killed):
-    """Runs the tests into `outcomes`, `flaky` and `killed`, which have what is known also where this raises."""
+def run_all(build, given, before, outcomes, skips, flaky, killed):
+    """Runs the tests into the last four, which have what is known also where this raises."""
     refuse_unrepeatable(build)
     outcomes.update(dict.fromkeys(programs_without_tests(build), "empty"))
     print("== unit tests", flush=True)
-    outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout))
+    outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout, skips))
     print("\n== tests that start processes", flush=True)
     selection = ["-L", labels(*LABELS)] if given.all else ["-L", labels("process", "e2e", "examples"), "-LE", labels("slow", "bench")]
-    others = run(build, selection, given.jobs, given.timeout)
+    others = run(build, selection, given.jobs, given.timeout, skips)
     if twice := outcomes.keys() & others.keys():
         raise Broken(f"two tests are called '{min(twice)}'")
     try:
         if len(failed_in(others)) <= FAILURES_MAX:
-            repeat(build, others, given.timeout, before, flaky, killed)
+            repeat(build, others, given.timeout, before, skips, flaky, killed)
     finally:
         outcomes.update(others)
 
@@ -302,9 +315,14 @@ def main(words=None):
     sys.stdout.reconfigure(errors="backslashreplace")
     clean_environment()
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    def end(received, _):
+        for number in ENDING:  # A second one would leave what tests have started.
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + received)
+
+    for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # As nohup does.
-            signal.signal(number, lambda received, _: sys.exit(128 + received))
+            signal.signal(number, end)
     with open(build / ".run_tests.lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -313,7 +331,7 @@ def main(words=None):
         before = left_behind(build, ()).keys()
         try:
             return run_and_report(build, given, before)
-        except SystemExit:  # Tests start processes in sessions of their own, which no signal to ctest reaches.
+        except (SystemExit, OSError):  # Tests start processes in sessions of their own, which no signal to ctest reaches.
             kill_marked(build, before)
             raise
 
@@ -327,9 +345,9 @@ def name_some(what, names):
 
 def run_and_report(build, given, before):
     """Runs the tests and prints their outcome. Returns the exit code."""
-    outcomes, flaky, killed, broken = {}, {}, {}, None
+    outcomes, skips, flaky, killed, broken = {}, {}, {}, {}, None
     try:
-        run_all(build, given, before, outcomes, flaky, killed)
+        run_all(build, given, before, outcomes, skips, flaky, killed)
     except Broken as error:
         broken = error
         outcomes.update(error.outcomes)
@@ -343,8 +361,8 @@ def run_and_report(build, given, before):
     print()
     for name, attempts in sorted(flaky.items()):
         print(f"flaky: {name} ({attempts} of {ATTEMPTS})")
-    for name in sorted(name for name, what in outcomes.items() if what == "skipped"):
-        print(f"skipped: {name}")
+    for name in sorted(name for name, what in outcomes.items() if what == "skipped" or name in skips):
+        print(f"skipped{'' if outcomes[name] == 'skipped' else ' in part'}: {': '.join([name, *skips.get(name, ())])}")
     leaks = [process for process in killed.values() if process.is_leak]
     name_some("killed", [f"{pid}: {process.words}" for pid, process in killed.items() if not process.is_leak])
     name_some("left by a test that passed", [f"{process.test}: {process.words}" for process in leaks])

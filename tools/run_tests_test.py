@@ -25,7 +25,9 @@ class RunTests(unittest.TestCase):
     def setUp(self):
         self.build = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-run-tests-")).resolve()
         self.addCleanup(shutil.rmtree, self.build)
-        self.addCleanup(setattr, run_tests, "LEFT_BEHIND_PATIENCE_S", run_tests.LEFT_BEHIND_PATIENCE_S)
+        for name in ("LEFT_BEHIND_PATIENCE_S", "COUNT_EVERY_S"):
+            self.addCleanup(setattr, run_tests, name, getattr(run_tests, name))
+        run_tests.COUNT_EVERY_S = 1000
         self.tests = ""
         self.add("unit/passes", "true")
         self.add("process/passes", "true", labels="process")
@@ -88,6 +90,16 @@ class RunTests(unittest.TestCase):
                                  "2 passed, 26 failed"])
         self.assertEqual(self.attempts("process/fails00"), 1)
 
+    def test_ends_as_soon_as_more_than_25_have_failed(self):
+        run_tests.COUNT_EVERY_S = 0
+        for number in range(26):
+            self.add(f"process/fails{number:02}", "false", labels="process")
+        self.add("process/waits", "exec sleep 1000", labels="process")
+        code, lines = self.outcome("--jobs", "2")
+        self.assertEqual(code, 1)
+        self.assertEqual(lines[-3:], ["was running: process/waits", "run_tests: more than 25 tests failed: the others did not run",
+                                      "2 passed, 26 failed"])
+
     def test_leaves_slow_tests_out_unless_all_are_to_run(self):
         self.add("e2e/slow", "true", labels="e2e;slow")
         self.add("bench/tiny", "true", labels="bench")
@@ -120,7 +132,8 @@ class A(unittest.TestCase):
     def test_b(self): {skipped} == 1 or self.skipTest("why")
 """)
             self.add(f"e2e/{name}", f"cd {self.build} && python3 -m unittest -v test_{name}", labels="e2e")
-        self.assertEqual(self.outcome(), (0, ["skipped: e2e/all", "skipped: e2e/module", "3 passed, 0 failed"]))
+        self.assertEqual(self.outcome(), (0, ["skipped: e2e/all: why", "skipped: e2e/module: why", "skipped in part: e2e/one: why",
+                                              "3 passed, 0 failed"]))
 
     def test_fails_where_a_label_selects_no_test(self):
         self.tests = self.tests.replace("process", "bench")
@@ -228,6 +241,12 @@ class A(unittest.TestCase):
         self.assertEqual((code, lines), (1, ["flaky: process/flaky (2 of 3)", f"still running: {others[0].pid}: {program} 1000",
                                              "3 passed, 0 failed"]))
         self.assertIsNone(others[0].poll())
+
+    def test_says_why_a_test_was_skipped_in_whole_or_in_part(self):
+        self.add("process/skips", "echo '/a/b_test.cc:7: Skipped\nno mounts\n'; exit 77", labels="process", keys="SKIP_RETURN_CODE 77")
+        self.add("e2e/part", "echo \"test_a (m.C.test_a) ... skipped 'no namespace'\ntest_b (m.C.test_b) ... ok\"", labels="e2e")
+        self.assertEqual(self.outcome(), (0, ["skipped in part: e2e/part: no namespace", "skipped: process/skips: no mounts",
+                                              "3 passed, 0 failed"]))
 
     def test_fails_where_every_test_skips_itself(self):
         self.tests = ""
