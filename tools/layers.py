@@ -246,11 +246,14 @@ def lost(path):
 
 def unreadable(path):
     """Why a file cannot be read as a source."""
+    if not path.is_file():
+        yield f"{path}:1: cannot be read: it is no plain file"
+        return
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".py":
             ast.parse(text)
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         yield f"{path}:{getattr(error, 'lineno', None) or 1}: cannot be read: {error}"
 
 

@@ -203,7 +203,7 @@ class Submitting(QueueTest):
         self.assertFalse((self.directory / "runs").exists())
 
     def test_a_run_in_a_task_finds_nothing_that_was_set_for_the_task(self):
-        inner = (TRAINYARD, "run", *LIGHT, "--name", "inner", "--", 'echo "$TRAINYARD_TASK_ID $WHO ${RANK:-none}"')
+        inner = (TRAINYARD, "run", *LIGHT, "--name", "inner", "--", "sh", "-c", 'echo "$TRAINYARD_TASK_ID $WHO ${RANK:-none}"')
         self.trainyard("run", *WITH_A_RUN, "--ranks", "1", "--env", "WHO=me", "--name", "outer", "--", *inner, expect=0)
         self.assertEqual(self.text("runs/inner/inner/inner/stdout.log"), "inner me none\n")
 
