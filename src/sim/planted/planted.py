@@ -28,7 +28,7 @@ BUGS = [
      "disk_->free - disk_promised_ - disk_of_ended_",
      "disk_->free - disk_of_ended_"),
     ("what_an_ended_task_wrote_is_given_again", "ledger.cc",
-     "  disk_of_ended_ += found->second.promise.disk;\n",
+     "  disk_of_ended_ += disk_of(found->second.promise);\n",
      ""),
     ("one_try_too_many", "another_try.cc",
      "  if (gone >= most) return std::nullopt;\n",
