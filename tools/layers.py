@@ -246,7 +246,7 @@ def lost(path):
 
 def unreadable(path):
     """Why a file cannot be read as a source."""
-    if not path.is_file():
+    if path.exists() and not path.is_file():
         yield f"{path}:1: cannot be read: it is no plain file"
         return
     try:

@@ -214,6 +214,7 @@ class KeeperAttempts {
   struct Receivers {
     std::vector<sys::ProcessStat> processes;
     Clock::time_point others_at;  ///< When the others get it at the latest.
+    bool have_exited = false;
   };
 
   static std::uint64_t packed(model::AttemptKey key) {

@@ -32,6 +32,8 @@ namespace {
 
 /// How often the keeper reads whether those that got TERM first have exited.
 constexpr Duration kReceiversReadEvery{100};
+/// What was waiting for those, as a shell with "exit $?" behind a program, ends by itself meanwhile.
+constexpr Duration kEndByThemselves{500};
 /// A process in many groups has a long status.
 constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
 
@@ -145,7 +147,7 @@ KeeperAttempts::Signals KeeperAttempts::signal_handlers(const Signals& signals,
     if (pids.empty() && sent.signal != SIGTERM) note_not_sent(attempts_.at(number), sent.signal);
     for (const std::int64_t pid : pids) ::kill(static_cast<pid_t>(pid), sent.signal);
     if (pids.empty() || sent.signal != SIGTERM) continue;
-    Receivers receivers{.processes = {}, .others_at = now + sent.grace / 2};
+    Receivers receivers{.processes = {}, .others_at = now + sent.grace / 2, .have_exited = false};
     std::ranges::copy_if(processes, std::back_inserter(receivers.processes),
                          [&pids](const sys::ProcessStat& process) {
                            return std::ranges::find(pids, process.pid) != pids.end();
@@ -159,21 +161,23 @@ KeeperAttempts::Signals KeeperAttempts::signal_handlers(const Signals& signals,
 void KeeperAttempts::end_helpers(Clock::time_point now) {
   if (receivers_.empty() || now < receivers_read_at_) return;
   receivers_read_at_ = now + kReceiversReadEvery;
+  const auto runs = [this](const sys::ProcessStat& process) {
+    const auto found = scan_.read(process.pid);
+    return found && found->start_ticks == process.start_ticks && found->state != 'Z';
+  };
+  for (auto& [number, receivers] : receivers_) {
+    if (receivers.have_exited || std::ranges::any_of(receivers.processes, runs)) continue;
+    receivers.have_exited = true;
+    receivers.others_at = std::min(receivers.others_at, now + kEndByThemselves);
+  }
   std::unordered_map<Number, Receivers> due;
   std::erase_if(receivers_, [&](const auto& it) {
     const auto& [number, receivers] = it;
     const auto attempt = attempts_.find(number);
     if (attempt == attempts_.end() || attempt->second.leaders.empty()) return true;
-    const bool waits =
-        now < receivers.others_at &&
-        std::ranges::any_of(
-            receivers.processes,
-            [this](const sys::ProcessStat& process) {
-              const auto found = scan_.read(process.pid);
-              return found && found->start_ticks == process.start_ticks && found->state != 'Z';
-            });
-    if (!waits) due.insert(it);
-    return !waits;
+    if (now < receivers.others_at) return false;
+    due.insert(it);
+    return true;
   });
   if (due.empty()) return;
   const std::span<const sys::ProcessStat> processes = scan_.read_all();
