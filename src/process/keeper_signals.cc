@@ -32,7 +32,8 @@ namespace {
 
 /// How often the keeper reads whether those that got TERM first have exited.
 constexpr Duration kReceiversReadEvery{100};
-/// What was waiting for those, as a shell with "exit $?" behind a program, ends by itself meanwhile.
+/// What was waiting for those, as a shell with "exit $?" behind a program, ends by itself
+/// meanwhile.
 constexpr Duration kEndByThemselves{500};
 /// A process in many groups has a long status.
 constexpr std::size_t kStatusMax = std::size_t{1} << 18U;

@@ -34,7 +34,8 @@ struct Stock {
   model::Cpus cpus;
   std::vector<Bytes> gpus;
   int gpu_utilization_max = 1000;  ///< utilization-limit.gpu, in thousandths.
-  /// On up to so many GPUs tasks are spread before they share any, while none waits for a whole one.
+  /// On up to so many GPUs tasks are spread before they share any, while none waits for a whole
+  /// one.
   std::size_t spread_max = 0;
 };
 

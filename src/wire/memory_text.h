@@ -1,5 +1,5 @@
-// Whether what a program printed at its end, as a rule on its standard error, says that it ran out of memory: the host's, a
-// GPU's, or that of /dev/shm. Pure; any thread.
+// Whether what a program printed at its end, as a rule on its standard error, says that it ran out
+// of memory: the host's, a GPU's, or that of /dev/shm. Pure; any thread.
 #pragma once
 
 #include <cstddef>
