@@ -163,4 +163,7 @@ Help help_for(const Reason& reason, const Headroom& room, std::uint32_t batch);
 /// "3.6 GB on its GPU", "2 whole GPUs".
 std::string gpu_promise_text(const Request& promise);
 
+/// In the message of a task that ran out of the memory of a GPU that was not assigned to it.
+constexpr std::string_view kReservesNoGpu = "the task reserves no GPU (set 'gpu-memory')";
+
 }  // namespace trainyard::model

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/status.h"
+#include "model/waiting.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
 
@@ -10,7 +11,11 @@ namespace trainyard::report {
 
 void RetryAdvice::look_at(const journal::TaskRow& row) {
   if (row.standing.verdict != model::Verdict::Failed) return;
-  const bool out_of_memory = row.standing.failure == model::Failure::OutOfMemory;
+  // More memory of the machine does not help a task that shares a GPU without a reservation.
+  const bool reserves_no_gpu = row.message.contains(model::kReservesNoGpu);
+  reserves_no_gpu_ = reserves_no_gpu_ || reserves_no_gpu;
+  const bool out_of_memory =
+      row.standing.failure == model::Failure::OutOfMemory && !reserves_no_gpu;
   out_of_memory_ = out_of_memory_ || out_of_memory;
   with_gpus_ = with_gpus_ || (out_of_memory && !row.gpus.empty());
   timed_out_ = timed_out_ || row.standing.failure == model::Failure::Timeout;
@@ -22,6 +27,12 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
   if (out_of_memory_) {
     lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom {}' reserves more\n", run,
                          with_gpus_ ? "--memory SIZE --gpu-memory SIZE" : "--memory SIZE");
+  }
+  if (reserves_no_gpu_) {
+    lines += fmt::format(
+        "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: SIZE' to the job file, "
+        "then 'trainyard run --resume {}'\n",
+        run);
   }
   if (timed_out_) {
     lines += fmt::format(

@@ -18,7 +18,8 @@ class RetryAdvice {
 
  private:
   bool out_of_memory_ = false;
-  bool with_gpus_ = false;  ///< One that ran out of memory had a GPU.
+  bool with_gpus_ = false;        ///< One that ran out of memory had a GPU.
+  bool reserves_no_gpu_ = false;  ///< One ran out of GPU memory on a GPU that it did not reserve.
   bool timed_out_ = false;
 };
 

@@ -4,10 +4,12 @@
 #include <initializer_list>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "journal/reader.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "report/test_rows.h"
 
 namespace trainyard::report {
@@ -34,6 +36,16 @@ TEST(RetryAdvice, NamesBothMemoriesOfATaskWithAGpu) {
   EXPECT_EQ(advice_on({row}),
             "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory SIZE --gpu-memory "
             "SIZE' reserves more\n");
+}
+
+TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
+  EXPECT_EQ(
+      advice_on({failed_row("a", model::Failure::OutOfMemory,
+                            fmt::format("out of memory 2 times (oom-retries: 1); {}: CUDA out of "
+                                        "memory",
+                                        model::kReservesNoGpu))}),
+      "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: SIZE' to the job file, "
+      "then 'trainyard run --resume 'my runs/x''\n");
 }
 
 TEST(RetryAdvice, IsEmptyForOtherCausesAndWhileATaskIsRetried) {

@@ -164,8 +164,10 @@ struct Scheduler::State {
   using Running = schedule::Running;
   using GrownGpu = schedule::GrownGpu;
   static Lack lack_of(const Running& running, bool of_gpu);
-  /// How much of what it lacked an attempt with this promise has, for people.
-  [[nodiscard]] static std::string tried_with(Lack lack, const model::Request& promise);
+  /// The reserved memory of the kind that an attempt ran out of: "3.6 GB on its GPU".
+  [[nodiscard]] static std::string amount_text(Lack lack, const model::Request& promise);
+  /// "retried with 2 GB"
+  [[nodiscard]] static std::string retried_text(Lack lack, const model::Request& promise);
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return shapes_[tasks[task].shape.value];
   }

@@ -187,8 +187,8 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   tasks.count(task, setback, Stage::Train);
   send_back(running,
             {.failure = model::Failure::OutOfMemory,
-             .message = fmt::format("{}{}; retried with {}", message, crowding_text(running),
-                                    tried_with(running.lack, again))},
+             .message = fmt::format("{}{}; {}", message, crowding_text(running),
+                                    retried_text(running.lack, again))},
             out);
   book.ledger.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
   if (!running.site.gpus.empty()) book.gpus.change(task, again.gpu_memory);

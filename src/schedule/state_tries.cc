@@ -113,12 +113,14 @@ std::string Scheduler::State::tries_text(const Running& running) const {
   const model::Terms& terms = shape_of(task).terms;
   // The task's own key goes over scheduler.load-nretry and train-nretry, of both stages.
   const int times = load ? tries.load_out_of_memory : tries.train_out_of_memory;
-  return fmt::format("out of memory{} {} (oom-retries: {}), last {}", load ? " while loading" : "",
+  const bool alone = running.promise.largest && running.lack == Lack::GpuMemory;
+  const std::string last =
+      running.lack == Lack::GpuNotGiven ? fmt::format("; {}", model::kReservesNoGpu)
+      : alone ? ", last alone on " + book_of(running).names_of(running.site.gpus)
+              : ", last with " + amount_text(running.lack, running.promise);
+  return fmt::format("out of memory{} {} (oom-retries: {}){}", load ? " while loading" : "",
                      times == 1 ? "once" : fmt::format("{} times", times),
-                     memory_tries_max(running.stage, terms, policy_) - 1,
-                     running.promise.largest && running.lack == Lack::GpuMemory
-                         ? "alone on " + book_of(running).names_of(running.site.gpus)
-                         : "with " + tried_with(running.lack, running.promise));
+                     memory_tries_max(running.stage, terms, policy_) - 1, last);
 }
 
 /// What is behind the message of an attempt that failed at once, with the words of the attempt
@@ -139,16 +141,15 @@ Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of
   return running.site.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
 }
 
-std::string Scheduler::State::tried_with(Lack lack, const model::Request& promise) {
-  switch (lack) {
-    case Lack::HostMemory:
-      return to_text(promise.memory);
-    case Lack::GpuMemory:
-      return model::gpu_promise_text(promise);
-    case Lack::GpuNotGiven:
-      break;
+std::string Scheduler::State::amount_text(Lack lack, const model::Request& promise) {
+  return lack == Lack::GpuMemory ? model::gpu_promise_text(promise) : to_text(promise.memory);
+}
+
+std::string Scheduler::State::retried_text(Lack lack, const model::Request& promise) {
+  if (lack == Lack::GpuNotGiven) {
+    return fmt::format("retried the same way: {}", model::kReservesNoGpu);
   }
-  return "no GPU reserved ('gpu-memory' reserves one)";
+  return "retried with " + amount_text(lack, promise);
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
@@ -182,12 +183,12 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
       const GrownGpu grown = grown_gpu(running, setback, next);
       grown_gpu_[running.key.task] = grown;
       again.gpu_memory = grown.each;
-      if (!grown.largest) return {memory, "retried with " + tried_with(running.lack, again)};
+      if (!grown.largest) return {memory, retried_text(running.lack, again)};
       return {memory, fmt::format("{}, alone on the largest GPU{}", to_text(next),
                                   again.gpus > 1 ? "s" : "")};
     }
     case Lack::GpuNotGiven:
-      return {memory, "retried with " + tried_with(running.lack, running.promise)};
+      return {memory, retried_text(running.lack, running.promise)};
     case Lack::HostMemory:
       break;
   }
