@@ -54,6 +54,18 @@ Result<void> keep_where(const std::vector<std::string>& conditions, report::Resu
   return {};
 }
 
+/// ": acc is 0.81 to 0.9", for each number that the conditions compare.
+std::string ranges_of(const std::vector<std::string>& conditions,
+                      const report::ResultTable& table) {
+  std::string ranges;
+  for (const std::string& text : conditions) {
+    const Result<text::Condition> condition = text::parse_condition(text);
+    const std::string range = condition ? report::range_text(table, condition->name) : "";
+    if (!range.empty()) ranges += (ranges.empty() ? ": " : "; ") + range;
+  }
+  return ranges;
+}
+
 Result<report::ResultTable> asked_for(const ResultsOptions& options, report::ResultTable table) {
   if (options.pivot.size() == 2) {
     return report::pivoted(std::move(table), options.pivot[0], options.pivot[1], options.show);
@@ -93,9 +105,10 @@ ExitCode results_command(const ResultsOptions& options) {
     for (const TasksOfRun& selection : *selections) text += none_in_state(selection) + "\n";
     return answer(text);
   }
+  const std::string ranges = options.where.empty() ? std::string() : ranges_of(options.where, all);
   if (const Result<void> kept = keep_where(options.where, all); !kept) return fail(kept.error());
   if (all.rows.empty() && !for_programs) {
-    return fail(fmt::format("no task matches '{}'", fmt::join(options.where, "' and '")),
+    return fail(fmt::format("no task matches '{}'{}", fmt::join(options.where, "' and '"), ranges),
                 ExitCode::Success);
   }
   Result<report::ResultTable> table = asked_for(options, std::move(all));

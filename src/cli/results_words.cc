@@ -32,7 +32,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
       ->allow_extra_args(false)
       ->take_all();
   in_table(results_->add_option("--where", options_.where,
-                                "Rows to show: 'lr<1e-3', 'status=failed'; repeatable"))
+                                "Rows to show: 'lr<1e-3', 'acc>86%', 'status=oom'; repeatable"))
       ->type_name(value_kinds::kCondition)
       ->expected(1)
       ->allow_extra_args(false)

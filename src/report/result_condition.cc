@@ -61,7 +61,7 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   using Is = text::Condition::Is;
   const Result<std::size_t> place = table.column(condition.name);
   if (!place) return std::unexpected(place.error());
-  const std::optional<double> value = number_in(condition.value);
+  const std::optional<double> value = text::number_of(condition.value);
   const ResultColumn& column = table.columns[*place];
   const bool is_status = column.kind == ColumnKind::Fact && column.name == kStatusColumn;
   const StatusMatch status(condition.value);
@@ -87,6 +87,23 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   std::erase_if(table.rows, [&](const auto& row) { return !is_kept(row); });
   table.thinned_out = true;
   return {};
+}
+
+std::string range_text(const ResultTable& table, std::string_view name) {
+  const Result<std::size_t> place = table.column(name);
+  if (!place) return {};
+  const ResultCell* smallest = nullptr;
+  const ResultCell* largest = nullptr;
+  for (const std::vector<ResultCell>& row : table.rows) {
+    const ResultCell& cell = row[*place];
+    if (!cell.number) continue;
+    if (smallest == nullptr || *cell.number < *smallest->number) smallest = &cell;
+    if (largest == nullptr || *cell.number > *largest->number) largest = &cell;
+  }
+  if (smallest == nullptr) return {};
+  const bool is_one = *smallest->number == *largest->number;
+  return fmt::format("{} is {}{}{}", name, smallest->text, is_one ? "" : " to " + largest->text,
+                     table.columns[*place].shown.percent ? ", shown as a percentage" : "");
 }
 
 }  // namespace trainyard::report

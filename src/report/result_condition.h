@@ -1,14 +1,21 @@
 // Which rows of a table of results are kept. Pure; any thread.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "base/result.h"
 #include "report/result_table.h"
 #include "text/condition.h"
 
 namespace trainyard::report {
 
-/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written. The
-/// status is compared with a state ("failed", "oom") or with its word ("EXIT 3"), in any case.
+/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written: 86%
+/// is 0.86. The status is compared with a state ("failed", "oom") or with its word ("EXIT 3"), in any case.
 Result<void> keep_where(ResultTable& table, const text::Condition& condition);
+
+/// The smallest and the largest number of a column: "acc is 0.81 to 0.9, shown as a percentage".
+/// Empty where it has no numbers.
+std::string range_text(const ResultTable& table, std::string_view name);
 
 }  // namespace trainyard::report

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <map>
@@ -21,6 +22,7 @@
 #include "model/status.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"
+#include "report/terminal_text.h"
 
 namespace trainyard::report {
 namespace {
@@ -84,6 +86,48 @@ class Notes {
   std::size_t more_ = 0;
 };
 
+/// Names the rows without a result. Tasks that have finished are counted, not named, when no task
+/// of the table has one: then no command of the job writes a result.
+class MissingResults {
+ public:
+  MissingResults(const ResultTable& table, std::size_t status) : table_(table), status_(status) {}
+
+  void add(const Row& row, const std::string& name, Notes& notes) {
+    const std::string& word = row[status_].text;
+    const auto standing = table_.standings.find(word);
+    const model::Verdict verdict =
+        standing == table_.standings.end() ? model::Verdict::None : standing->second.verdict;
+    switch (verdict) {
+      case model::Verdict::None:
+      case model::Verdict::NotSelected:
+      case model::Verdict::NotNeeded:
+        return;  // The column of the status says it all.
+      case model::Verdict::Finished:
+        if (!table_.has_no_results) break;
+        ++finished_;
+        return;
+      case model::Verdict::Failed:
+      case model::Verdict::Skipped:
+      case model::Verdict::Stopped:
+        break;
+    }
+    notes.add(fmt::format("{}: no result, {}", name, word));
+  }
+
+  /// After all rows.
+  void finish(std::vector<std::string>& notes) const {
+    if (finished_ == 0) return;
+    notes.push_back(fmt::format(
+        "{} wrote no result: write a JSON object to the file named by $TRAINYARD_RESULT",
+        counted(finished_, "finished task")));
+  }
+
+ private:
+  const ResultTable& table_;
+  std::size_t status_;
+  std::int64_t finished_ = 0;
+};
+
 /// The mean of the numbers at one place of these rows.
 ResultCell mean_of(const std::vector<const Row*>& rows, std::size_t place) {
   ResultCell mean;
@@ -142,7 +186,7 @@ std::vector<std::vector<const Row*>> together(const Averaging& of) {
 /// Who of a group is not there, or has no result. Of a table that is thinned out nobody knows who
 /// is not there.
 void note_missing(const Averaging& of, const std::vector<const Row*>& group,
-                  const MeantCells& cells, Notes& notes) {
+                  const MeantCells& cells, MissingResults& missing, Notes& notes) {
   const std::vector<std::string> kept = texts_at(*group.front(), of.kept);
   Places both = of.kept;
   std::ranges::copy(of.gone, std::back_inserter(both));
@@ -153,9 +197,7 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
   };
   std::set<std::vector<std::string>> there;
   for (const Row* const row : group) {
-    if (!has_result(*row, of.left)) {
-      notes.add(fmt::format("{}: no result, {}", name(*row), (*row)[of.status].text));
-    }
+    if (!has_result(*row, of.left)) missing.add(*row, name(*row), notes);
     there.insert(values_of(*row, of.gone));
   }
   if (of.table.thinned_out) return;
@@ -325,12 +367,12 @@ void note_missing(ResultTable& table) {
   const std::optional<std::size_t> status = fact_column(table, kStatusColumn);
   if (!status) return;
   Notes notes;
+  MissingResults missing(table, *status);
   for (const Row& row : table.rows) {
-    if (has_result(row, fields)) continue;
-    notes.add(fmt::format("{}: no result, {}", named(table, keys, texts_at(row, keys)),
-                          row[*status].text));
+    if (!has_result(row, fields)) missing.add(row, named(table, keys, texts_at(row, keys)), notes);
   }
   table.notes = std::move(notes).take();
+  missing.finish(table.notes);
 }
 
 Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys) {
@@ -373,6 +415,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   tell_apart(averaged.columns);
   const MeantCells cells = cells_of(of);
   Notes notes;
+  MissingResults missing(of.table, of.status);
   for (const std::vector<const Row*>& group : together(of)) {
     Row row;
     for (const std::size_t place : of.kept) row.push_back((*group.front())[place]);
@@ -381,10 +424,11 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
     row.push_back(key_cell(fmt::format("{}", count)));
     if (code) row.push_back(code_of(group, *code));
     for (const std::size_t place : means) row.push_back(mean_of(group, place));
-    note_missing(of, group, cells, notes);
+    note_missing(of, group, cells, missing, notes);
     averaged.rows.push_back(std::move(row));
   }
   averaged.notes = std::move(notes).take();
+  missing.finish(averaged.notes);
   return averaged;
 }
 

@@ -239,6 +239,31 @@ TEST(ResultTable, TellsABoundedNumberOfThem) {
   EXPECT_EQ(table.notes.back(), "and 91 more");
 }
 
+TEST(ResultTable, CountsFinishedTasksWhereNoneWroteAResult) {
+  const auto waiting = [](std::string_view seed) {
+    journal::TaskRow row = started_row(fmt::format("lr=1,seed={}", seed));
+    row.matrix = {{"lr", "1"}, {"seed", std::string(seed)}};
+    return row;
+  };
+  ResultTable table =
+      results_of({trained("1", "0", ""), trained("1", "1", ""), lost_cell("1", "2"), waiting("3")});
+  const Result<ResultTable> averaged = averaged_over(table, {"seed"});
+  note_missing(table);
+  const auto notes =
+      ElementsAre("lr=1,seed=2: no result, OUT_OF_MEMORY",
+                  "2 finished tasks wrote no result: write a JSON object to the file named by "
+                  "$TRAINYARD_RESULT");
+  EXPECT_THAT(table.notes, notes);
+  ASSERT_TRUE(averaged);
+  EXPECT_THAT(averaged->notes, notes);
+}
+
+TEST(ResultTable, NamesAFinishedTaskWithoutResultWhereOthersHaveOne) {
+  ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), trained("1", "1", "")});
+  note_missing(table);
+  EXPECT_THAT(table.notes, ElementsAre("lr=1,seed=1: no result, FINISHED"));
+}
+
 TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
   const auto kept = [](std::string_view text) {
     ResultTable table = sweep();
@@ -257,6 +282,17 @@ TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
   EXPECT_THAT(kept("status=failed"), ElementsAre("0.01/1")) << "any cause, in any case";
   EXPECT_THAT(kept("status!=FAILED"), ElementsAre("1e-3/0", "1e-3/1", "0.01/0"));
   EXPECT_THAT(kept("net==large"), IsEmpty());
+  EXPECT_THAT(kept("acc>=80%"), ElementsAre("1e-3/0", "1e-3/1")) << "a percentage is a fraction";
+  EXPECT_THAT(kept("acc = 90.0 %"), ElementsAre("1e-3/0"));
+}
+
+TEST(ResultTable, SaysWhichValuesAColumnHas) {
+  const ResultTable table = sweep();
+  EXPECT_EQ(range_text(table, "acc"), "acc is 0.5 to 0.9, shown as a percentage");
+  EXPECT_EQ(range_text(table, "epochs"), "epochs is 4 to 5");
+  EXPECT_EQ(range_text(table, "lr"), "lr is 1e-3 to 0.01");
+  EXPECT_EQ(range_text(table, "net"), "") << "not a number";
+  EXPECT_EQ(range_text(results_of({trained("1", "0", R"({"loss": 2})")}), "loss"), "loss is 2");
 }
 
 TEST(ResultTable, RefusesAStatusThatNoTaskCanHave) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,10 +46,19 @@ Result<Condition> parse_condition(std::string_view text) {
                       .value = trimmed(text.substr(at + sign->text.size()))};
   const bool by_size =
       condition.is != Condition::Is::Equal && condition.is != Condition::Is::Unequal;
-  if (by_size && !number_in(condition.value)) {
+  if (by_size && !number_of(condition.value)) {
     return std::unexpected(Error{fmt::format("'{}': '{}' is not a number", text, condition.value)});
   }
   return condition;
+}
+
+std::optional<double> number_of(std::string_view value) {
+  if (!value.ends_with('%')) return number_in(value);
+  value.remove_suffix(1);
+  while (value.ends_with(' ')) value.remove_suffix(1);
+  if (!number_in(value) || value.find_first_of("eE") != std::string_view::npos) return {};
+  // Read with its exponent, the number is the nearest one: 86.8 / 100 may be another.
+  return number_in(fmt::format("{}e-2", value));
 }
 
 bool holds(Condition::Is is, double number, double other) {

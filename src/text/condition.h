@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,10 @@ struct Condition {
 
 /// An error for what has no comparison in it, or compares the size of what is no number.
 Result<Condition> parse_condition(std::string_view text);
+
+/// The number that a condition compares with: 0.86 for "0.86", "86%" and "86 %". Nothing for what is
+/// no number.
+std::optional<double> number_of(std::string_view value);
 
 /// Whether a number is to another as the condition says.
 bool holds(Condition::Is is, double number, double other);

@@ -57,7 +57,7 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         where = ("--where", "seed=7", "--where", "acc>0.1")
         for words in (where, (*where, "--over", "seed"), (*where, "--pivot", "lr,seed")):
             none = self.results(*words)
-            self.assertEqual((none.stdout, none.stderr), ("", "trainyard: no task matches 'seed=7' and 'acc>0.1'\n"))
+            self.assertEqual((none.stdout, none.stderr), ("", "trainyard: no task matches 'seed=7' and 'acc>0.1': seed is 0 to 1; acc is 0.4 to 0.5, shown as a percentage\n"))
         self.assertEqual(self.results(*where, "--csv").stdout.splitlines(), ["lr,seed,status,time,acc,loss"])
         self.assertEqual(json.loads(self.results(*where, "--json").stdout)["rows"], [])
         self.assertIn("unknown state 'status=faild' (did you mean 'status=failed'?)",
