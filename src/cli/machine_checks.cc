@@ -255,19 +255,21 @@ MachineCheck check_of_clock(Duration ahead) {
                                      seconds > 0 ? "ahead of" : "behind")};
 }
 
-std::vector<std::string> missing_programs(const job::Job& job) {
-  std::vector<std::string> lines;
-  if (!runs_only_here(job.configuration())) return lines;
+std::vector<MissingProgram> missing_programs(const job::Job& job) {
+  std::vector<MissingProgram> missing;
+  if (!runs_only_here(job.configuration())) return missing;
   for (job::ProgramOfTasks& each : job.programs()) {
     // Importing them may take seconds, and nothing is to be started.
     each.program.modules.clear();
     const wire::FoundProgram found = run::look_for_program(each.program);
     if (found.why_not.empty()) continue;
-    lines.push_back(report::plain(
-        fmt::format("task {} in '{}': {}{}", each.first_task, each.program.directory, found.why_not,
-                    each.comes_later ? ", unless a task that it waits for makes it" : "")));
+    missing.push_back(
+        {.text = report::plain(fmt::format(
+             "task {} in '{}': {}{}", each.first_task, each.program.directory, found.why_not,
+             each.comes_later ? ", unless a task that it waits for makes it" : "")),
+         .comes_later = each.comes_later});
   }
-  return lines;
+  return missing;
 }
 
 Result<void> look_before_run(const RunMachines& machines, const job::Job& job,

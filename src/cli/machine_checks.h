@@ -70,9 +70,14 @@ std::optional<MachineCheck> check_of_limits(const settings::MachineEntry& said,
 /// How much a clock on the wall is before ours.
 MachineCheck check_of_clock(Duration ahead);
 
-/// A line for each program of the job that this machine lacks, with one task that runs it and where
-/// that starts. Nothing where the run has other machines, which may have them.
-std::vector<std::string> missing_programs(const job::Job& job);
+struct MissingProgram {
+  std::string text;          ///< With one task that runs it and where that starts.
+  bool comes_later = false;  ///< All its tasks wait for others, which may make it.
+};
+
+/// The programs of the job that this machine lacks. Nothing where the run has other machines, which
+/// may have them.
+std::vector<MissingProgram> missing_programs(const job::Job& job);
 
 /// Before the first task of a run: whether the machines have its directory, the programs of the
 /// tasks, and room on the disk. An error says for each what is not there.

@@ -199,6 +199,10 @@ class Session {
 };
 
 ExitCode Session::run() {
+  for (const MissingProgram& missing : missing_programs(job())) {
+    // Where tasks before it may make it, a message would be false for a run that is right.
+    if (!missing.comes_later) fail(missing.text);
+  }
   if (const std::optional<ExitCode> failed = listen()) return *failed;
   if (const std::optional<ExitCode> failed = begin()) return *failed;
   for (const std::string& note : notes_) tasks_.note("machine: " + note);
@@ -405,7 +409,7 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
       answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan, command)
                           : report::dry_run_text(first, kDryRunTasksMax, plan, command));
   // The last lines are the ones that a user sees of a long output.
-  for (const std::string& line : missing_programs(first)) fail(line);
+  for (const MissingProgram& missing : missing_programs(first)) fail(missing.text);
   return code;
 }
 

@@ -216,8 +216,8 @@ TEST(JobMistakes, SayWhatAnEnvironmentIs) {
           "for an empty one",
           "sweep.yaml:4:60: group 'train': task 1: env: 'D' must be a single value, not a list",
           "sweep.yaml:4:65: group 'train': task 1: env: '' is not a valid variable name",
-          "sweep.yaml:4:75: group 'train': task 1: env: E: unknown placeholder '{q}'; for literal "
-          "text, write '{{q}}'"));
+          "sweep.yaml:4:75: group 'train': task 1: env: E: unknown placeholder '{q}'; add 'q' to "
+          "the matrix, or write '{{q}}' for literal text"));
 }
 
 TEST(JobMistakes, SayWhichPlaceholderWasMeant) {
@@ -230,7 +230,7 @@ TEST(JobMistakes, SayWhichPlaceholderWasMeant) {
           "sweep.yaml:5:15: group 'train': task '{task_id}': command: unknown placeholder "
           "'{tsak_dir}' (did you mean '{task_dir}'?)",
           "sweep.yaml:5:53: group 'train': task '{task_id}': memory: unknown placeholder '{mem}'; "
-          "for literal text, write '{{mem}}'",
+          "add 'mem' to the matrix (keys: lr), or write '{{mem}}' for literal text",
           "sweep.yaml:5:66: group 'train': task '{task_id}': id: '{task_id}' cannot be a part "
           "of the id"));
   EXPECT_THAT(mistakes_of("run-dir: 'a/{lr}'\ngroups: [{tasks: [{command: x}]}]"),

@@ -171,6 +171,7 @@ class GroupReader {
     for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
     const text::YamlNode* const matrix = node.find("matrix");
     if (group.matrix_broken && matrix != nullptr) add_names_of_broken(*matrix);
+    matrix_names_ = names_.size() - text::kOwnPlaceholders.size();
     if (group.round) add_round(matrix, group);
     names_before_start_ = names_.size();
     std::vector<std::string> needed;
@@ -318,11 +319,14 @@ class GroupReader {
   }
 
   [[nodiscard]] text::Template::Names names(bool in_shell) const {
-    return {.names = names_, .in_shell = in_shell};
+    return {.names = names_, .in_shell = in_shell, .matrix = matrix_names()};
   }
   /// For what counts before a task starts: what it needs has not ended then.
   [[nodiscard]] text::Template::Names names_before_start() const {
-    return {.names = std::span(names_).first(names_before_start_)};
+    return {.names = std::span(names_).first(names_before_start_), .matrix = matrix_names()};
+  }
+  [[nodiscard]] std::span<const std::string_view> matrix_names() const {
+    return std::span(names_).subspan(text::kOwnPlaceholders.size(), matrix_names_);
   }
 
   /// The text of a key. When it has no placeholder, its value is checked here, once and at its
@@ -412,6 +416,7 @@ class GroupReader {
   const std::vector<GroupSpec>& before_;
   const std::vector<std::string>& repeated_;
   std::vector<std::string_view> names_;  ///< By slot.
+  std::size_t matrix_names_ = 0;         ///< How many of them are keys of the matrix.
   std::size_t names_before_start_ = 0;   ///< How many of them are known before a task starts.
   std::vector<std::string> needs_names_;
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "base/nearest.h"
@@ -68,8 +69,17 @@ std::string unknown_placeholder(std::string_view name, const Template::Names& na
   if (meant) {
     return fmt::format("unknown placeholder '{{{}}}' (did you mean '{{{}}}'?)", name, *meant);
   }
-  return fmt::format("unknown placeholder '{{{}}}'; for literal text, write '{{{{{}}}}}'", name,
-                     name);
+  if (!names.matrix || !is_identifier(name)) {
+    return fmt::format("unknown placeholder '{{{0}}}'; for literal text, write '{{{{{0}}}}}'",
+                       name);
+  }
+  const std::string keys = names.matrix->empty()
+                               ? std::string()
+                               : fmt::format(" (keys: {})", fmt::join(*names.matrix, ", "));
+  return fmt::format(
+      "unknown placeholder '{{{0}}}'; add '{0}' to the matrix{1}, or write '{{{{{0}}}}}' for "
+      "literal text",
+      name, keys);
 }
 
 /// What a mistake says as the cure, with the placeholder in the place of `{v}`.

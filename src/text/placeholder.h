@@ -47,6 +47,8 @@ class Template {
   struct Names {
     std::span<const std::string_view> names;
     bool in_shell = false;
+    /// The keys of the matrix, where an unknown name may be one to add to it.
+    std::optional<std::span<const std::string_view>> matrix = {};
   };
   static Read read(std::string_view text, const Names& names);
   /// Text as it is, braces and all.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,23 @@ TEST(Template, SaysWhichPlaceholderWasMeant) {
   EXPECT_THAT(problems("{hiden-size} {x}"),
               ElementsAre("unknown placeholder '{hiden-size}' (did you mean '{hidden-size}'?)",
                           "unknown placeholder '{x}'; for literal text, write '{{x}}'"));
+}
+
+TEST(Template, SaysWhichKeysTheMatrixHas) {
+  constexpr std::array<std::string_view, 2> kKeys{"lr", "hidden-size"};
+  const auto problems_with = [](std::string_view text, std::span<const std::string_view> keys) {
+    return Template::read(text, {.names = kSweepNames, .matrix = keys}).problems;
+  };
+  EXPECT_THAT(problems_with("{seed}", kKeys),
+              ElementsAre("unknown placeholder '{seed}'; add 'seed' to the matrix (keys: lr, "
+                          "hidden-size), or write '{{seed}}' for literal text"));
+  EXPECT_THAT(problems_with("{seed}", {}),
+              ElementsAre("unknown placeholder '{seed}'; add 'seed' to the matrix, or write "
+                          "'{{seed}}' for literal text"));
+  EXPECT_THAT(problems_with("{prev.x.dir}", kKeys),
+              ElementsAre("unknown placeholder '{prev.x.dir}'; for literal text, write "
+                          "'{{prev.x.dir}}'"))
+      << "a key has no dot";
 }
 
 TEST(Template, WritesValuesOutWithQuotesWhereTheShellNeedsThem) {

@@ -194,7 +194,7 @@ groups:
         self.assertFalse((self.directory / "runs").exists())
         json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
 
-    def test_a_dry_run_and_a_plan_warn_of_a_program_that_is_missing(self):
+    def test_a_run_a_dry_run_and_a_plan_warn_of_a_program_that_is_missing(self):
         self.job("""
 name: job
 groups:
@@ -220,6 +220,10 @@ groups:
                 "try 'chmod +x ./plain.sh' or 'sh ./plain.sh'",
                 f"trainyard: task later/e in '{here}': cannot run './made': no such file or directory, "
                 "unless a task that it waits for makes it"], words)
+        done = self.trainyard("run", "job.yaml", expect=1)
+        for task in ("train/a", "train/b", "train/c"):
+            self.assertEqual(done.stderr.count(f"trainyard: task {task} in "), 1, done.stderr)
+        self.assertNotIn("unless a task that it waits for", done.stderr)
         for words in (["plan", "job.yaml", "--gpus", "0"], ["run", "job.yaml", "--dry-run", "--on", "lab1"]):
             self.assertNotIn("cannot run", self.trainyard(*words, expect=0).stderr, "programs of this machine do not matter")
 
