@@ -83,15 +83,15 @@ Error no_unit(std::string_view text, std::string_view number, double value) {
 
 Error unknown_unit(std::string_view text, std::string_view number, std::string_view unit) {
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "gb")) {
-    return {fmt::format("'{}' is in bits (did you mean '{}GB'?)", text, number)};
+    return {fmt::format("'{}' is in bits: write '{}GB'", text, number)};
   }
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "mb")) {
-    return {fmt::format("'{}' is in bits (did you mean '{}MB'?)", text, number)};
+    return {fmt::format("'{}' is in bits: write '{}MB'", text, number)};
   }
   if (unit == "b" || unit == "kb" || unit == "Kb" || unit == "tb" || unit == "Tb" ||
       unit == "bit" || unit == "bits") {
-    return {fmt::format("'{}' is in bits; memory is in bytes, as in '{}GB' or '{}MiB'", text,
-                        number, number)};
+    return {fmt::format("'{}' is in bits: write it in bytes, as in '{}GB' or '{}MiB'", text, number,
+                        number)};
   }
   if (is_exponent(unit)) {
     return {fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text)};
@@ -102,8 +102,10 @@ Error unknown_unit(std::string_view text, std::string_view number, std::string_v
                           known.name)};
     }
   }
-  return {fmt::format("'{}': unknown unit '{}'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB", text,
-                      unit)};
+  return {
+      fmt::format("'{}': unknown unit '{}'; use B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB "
+                  "(also K, M, G, T)",
+                  text, unit)};
 }
 
 }  // namespace

@@ -63,20 +63,22 @@ TEST(Bytes, SaysHowASizeIsWritten) {
     EXPECT_EQ(mistake_in(text),
               fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text));
   }
-  EXPECT_EQ(mistake_in("1eB"),
-            "'1eB': unknown unit 'eB'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB");
+  EXPECT_EQ(
+      mistake_in("1eB"),
+      "'1eB': unknown unit 'eB'; use B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, M, G, T)");
 }
 
 TEST(Bytes, SaysThatBitsAreNotBytes) {
-  EXPECT_EQ(mistake_in("8gb"), "'8gb' is in bits (did you mean '8GB'?)");
-  EXPECT_EQ(mistake_in("8Mb"), "'8Mb' is in bits (did you mean '8MB'?)");
-  EXPECT_EQ(mistake_in("8kb"), "'8kb' is in bits; memory is in bytes, as in '8GB' or '8MiB'");
+  EXPECT_EQ(mistake_in("8gb"), "'8gb' is in bits: write '8GB'");
+  EXPECT_EQ(mistake_in("8Mb"), "'8Mb' is in bits: write '8MB'");
+  EXPECT_EQ(mistake_in("8kb"), "'8kb' is in bits: write it in bytes, as in '8GB' or '8MiB'");
 }
 
 TEST(Bytes, SaysWhatAnUnknownUnitProbablyMeans) {
   EXPECT_EQ(mistake_in("1gib"), "'1gib': unknown unit 'gib' (did you mean '1GiB'?)");
   EXPECT_EQ(mistake_in("12gigs"),
-            "'12gigs': unknown unit 'gigs'; use B, kB, MB, GB, TB or KiB, MiB, GiB, TiB");
+            "'12gigs': unknown unit 'gigs'; use B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, "
+            "M, G, T)");
 }
 
 TEST(Bytes, RefusesWhatIsNoAmount) {

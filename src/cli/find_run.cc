@@ -390,9 +390,12 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   if (executions->empty()) return std::unexpected(Error{fmt::format("{} is not running", name)});
   const bool ended = executions->back().ended.has_value();
   if (!holder) {
-    return std::unexpected(Error{fmt::format(
-        "{} {}: 'trainyard status {}' shows {}", name, ended ? "has ended" : "is not running",
-        text::shell_word(seen_from_here(run)), ended ? "its tasks" : "how to resume it")});
+    const std::string word = text::shell_word(seen_from_here(run));
+    return std::unexpected(
+        Error{ended ? fmt::format("{} has ended: 'trainyard retry {}' runs its failed tasks again",
+                                  name, word)
+                    : fmt::format("{} is not running: 'trainyard status {}' shows how to resume it",
+                                  name, word)});
   }
   if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});
   if (sys::is_suspended(*holder)) {

@@ -245,7 +245,8 @@ CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   config->footer(
       "Examples:\n"
       "  trainyard config show\n"
-      "  trainyard config init");
+      "  trainyard config init\n"
+      "  trainyard config init --force    # overwrites ./trainyard.yaml");
   CLI::App* show = config->add_subcommand("show", "Show all settings, and where each was set");
   show->add_option("job", options.job_file, "Job file whose 'config:' section applies")
       ->type_name(value_kinds::kJobFile);

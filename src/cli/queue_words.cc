@@ -35,7 +35,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "Exit code of one run: that of 'trainyard run', see its help. A run of one task: the\n"
       "exit code of the task. 75 if the run waits in a queue that is not up.\n"
       "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
-      "all succeeded. Without a run: the newest run's own code if all older runs succeeded.");
+      "all succeeded. Without a run the newest one here counts too, also if it has ended: the\n"
+      "code is its own if all older runs succeeded.");
   up_ = app.add_subcommand("up", "Start the queue on this host");
   up_->group(command_groups::kMachine);
   add_configuration(*up_, up_options_.config_file, up_options_.settings);

@@ -256,8 +256,10 @@ bool may_be_tried(const journal::TaskRow& task) {
 Error cannot_be_tried(const journal::TaskRow& task) {
   const std::string word = model::word_for(task.standing);
   if (task.standing.verdict == model::Verdict::Finished) {
-    return Error{fmt::format("{} has finished: only tasks that have not finished are retried",
-                             shown_name(task))};
+    return Error{fmt::format(
+        "{} has finished: only tasks that have not finished are retried; 'trainyard run <job-file> "
+        "--new --only {}' runs it again, in another run",
+        shown_name(task), text::shell_word(shown_name(task)))};
   }
   return Error{
       fmt::format("{} is {}: only tasks that have ended are retried", shown_name(task), word)};
@@ -352,7 +354,7 @@ Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun
   return wanted;
 }
 
-/// "with 20 GB on each GPU, and 2 h for an attempt", or nothing.
+/// " with 20 GB on each GPU, a time limit of 2 h", or nothing.
 std::string with_what(const wire::Retry& with) {
   std::string text;
   const auto add = [&text](const std::string& what) {
@@ -360,7 +362,7 @@ std::string with_what(const wire::Retry& with) {
   };
   if (with.memory_bytes > 0) add(to_text(Bytes{with.memory_bytes}) + " of memory");
   if (with.gpu_memory_bytes > 0) add(to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
-  if (with.time_limit_ms > 0) add(to_text(Duration{with.time_limit_ms}) + " for an attempt");
+  if (with.time_limit_ms > 0) add("a time limit of " + in_words(Duration{with.time_limit_ms}));
   return text;
 }
 

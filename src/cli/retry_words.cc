@@ -56,10 +56,11 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "\n") +
       kSelectionHelp +
       "\n"
-      "The tasks start over, with all their retries and the memory of the job file. An active\n"
-      "run takes them in; a run that has ended is resumed in this terminal with these tasks\n"
-      "alone. --fresh renames 'checkpoints' in their directories to 'checkpoints.1', '.2' and\n"
-      "so on, and deletes nothing. If ./runs has several runs and none is active, name one:\n"
+      "The tasks have all their retries again, and the memory of the job file. They continue\n"
+      "from their checkpoints unless --fresh is given. An active run takes them in; a run that\n"
+      "has ended is resumed in this terminal with these tasks alone. --fresh renames\n"
+      "'checkpoints' in their directories to 'checkpoints.1', '.2' and so on, and deletes\n"
+      "nothing. If ./runs has several runs and none is active, name one:\n"
       "46 :timeout.\n"
       "A submission that was skipped, refused or removed before it started goes back into your\n"
       "queue, with the environment and the limits of this shell. --cascade also puts back the\n"

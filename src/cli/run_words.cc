@@ -131,8 +131,13 @@ std::string wrong_with_run(const RunOptions& options) {
         options.job_file, text::shell_word(options.job_file));
   }
   if (!options.only.empty() && options.resumes) {
-    return "--only cannot be combined with --resume; to run tasks of a run that has started, use "
-           "'trainyard retry'";
+    std::string retry =
+        "trainyard retry " +
+        text::shell_word(options.resume.empty() ? options.job_file : options.resume);
+    for (const std::string& pattern : options.only) retry += " " + text::shell_word(pattern);
+    return fmt::format(
+        "--only cannot be combined with --resume; to run tasks of a run that has started, use '{}'",
+        retry);
   }
   if (options.snapshot && options.resumes) {
     return "--snapshot cannot be combined with --resume: a resumed run keeps its copy of the code, "

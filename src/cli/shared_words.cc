@@ -30,14 +30,14 @@ struct FlagWords {
 constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kSize,
-     .about = "Reserved memory: 3GB, or 'at least 3GB' (default: learned)",
+     .about = "Reserved memory: 3GB, 'at least 3GB' (default: see below)",
      .short_about = "Reserved memory: 3GB (default: learned or up to 2 GB a CPU)"},
     {.group = option_groups::kTaskResources,
      .kind = "none|hard",
      .about = "hard: kill a task above its memory, no retry (default: none)"},
     {.group = option_groups::kTaskScheduling,
      .kind = "true|false",
-     .about = "Allow interrupting when memory is short (default: true)"},
+     .about = "Interrupt and retry when memory is short (default: true)"},
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kNumber,
      .about = "-1000 to 1000, larger numbers start first (default: 0)"},
@@ -223,7 +223,7 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
       "Sizes: 1 GB is 1000 MB; 1 GiB or 1G is 1024 MiB. Output is in GB: 4G is shown as 4.3 GB.\n"
       "The command is one task and runs in the current directory. A single word after '--' is a\n"
       "shell command. Braces are replaced only with --matrix. Each command is a new run:\n"
-      "runs/<name>, then runs/<name>-2 and so on. With --run-dir it is DIR, then DIR-2.");
+      "runs/<name>, then runs/<name>-2 and so on. With '--run-dir x' it is x, then x-2.");
 }
 
 bool takes_command(const std::string& command) { return command == "run" || command == "submit"; }

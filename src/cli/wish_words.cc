@@ -22,8 +22,8 @@ std::string wrong_with_priority(const std::string& word) {
 }
 
 constexpr const char* kCodes =
-    "Patterns and states skip tasks that cannot be changed. Exit codes: 0 done, 1 a named task\n"
-    "could not be changed, 2 nothing was done.";
+    "Tasks that cannot be changed are ignored if a pattern or a state selected them.\n"
+    "Exit codes: 0 done, 1 a named task could not be changed, 2 nothing was done.";
 
 }  // namespace
 
@@ -48,7 +48,7 @@ WishWords::WishWords(CLI::App& app) {
                                "  trainyard release 46/lr=0.1\n"
                                "\n") +
                    kSelectionHelp + "\n" + kCodes);
-  update_ = app.add_subcommand("update", "Change the priority of tasks");
+  update_ = app.add_subcommand("update", "Change the priority of waiting tasks");
   add_selection(*update_, options_.words, options_.run_directory, kTasksNeededHelp);
   update_
       ->add_option("--priority", options_.priority,

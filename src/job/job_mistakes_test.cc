@@ -163,7 +163,7 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                "working-directory: [x]\n"
                "needs: {a: b}\n"),
       ElementsAre(
-          "sweep.yaml:4:13: group 'train': memory: '8gb' is in bits (did you mean '8GB'?)",
+          "sweep.yaml:4:13: group 'train': memory: '8gb' is in bits: write '8GB'",
           "sweep.yaml:5:11: group 'train': cpus: 'two' is not a number of CPUs",
           "sweep.yaml:6:17: group 'train': time-limit: '90' has no unit (did you mean '90s' or "
           "'90m'?)",
@@ -246,8 +246,8 @@ TEST(JobMistakes, NameTheCombinationThatLacksAValue) {
 
 TEST(JobMistakes, NameTheCombinationWhoseValueIsWrong) {
   EXPECT_THAT(in_task("command: x, memory: '{mem}'", "  matrix: {mem: [1GB, 2gb], s: 0..5}\n"),
-              ElementsAre("sweep.yaml:5:26: group 'train': memory: '2gb' is in bits (did you mean "
-                          "'2GB'?) (in the combination mem=2gb,s=0)"));
+              ElementsAre("sweep.yaml:5:26: group 'train': memory: '2gb' is in bits: write "
+                          "'2GB' (in the combination mem=2gb,s=0)"));
 }
 
 TEST(JobMistakes, SayWhatAMatrixIs) {
@@ -410,10 +410,12 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
   const std::string text = "groups: [{name: fit, tasks: [{command: x}],\n";
   EXPECT_THAT(
       mistakes_of(text + "gpus: 1,\nmemory: 1GB}]\n", options),
-      ElementsAre(StartsWith("--gpus: group 'fit': task 'fit-1' can never run here: needs a "
-                             "GPU, this machine has none")));
+      ElementsAre(StartsWith("--gpus: task 'fit-1' can never run here: needs a GPU, this machine "
+                             "has none")));
   EXPECT_THAT(mistakes_of(text + "gpus: 0,\nmemory: 900GB}]\n", options),
-              ElementsAre(StartsWith("--memory: group 'fit': task 'fit-1' can never run here")));
+              ElementsAre(StartsWith("--memory: task 'fit-1' can never run here")));
+  EXPECT_THAT(mistakes_of(text + "gpus: 0,\nmemory: 8gb}]\n", options),
+              ElementsAre("--memory: '8gb' is in bits: write '8GB'"));
 }
 
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {

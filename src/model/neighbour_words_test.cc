@@ -65,7 +65,7 @@ TEST(NeighbourWords, WhoWaitsForMemoryOrCpusReadsItToo) {
             "needs 5 GB of memory, 1 GB free, 1 task holds 2 GB, another user's run (uid 1001) "
             "has reserved 6 GB since 02:10");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
-            "needs 2 CPUs, 0 of 4 free, another user's run (uid 1001) "
+            "needs 2 CPUs: 0 of 4 are free, another user's run (uid 1001) "
             "has reserved 3 CPUs since 02:10");
 }
 

@@ -329,9 +329,9 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return fmt::format("max-parallel allows {} of its group at once",
                          tasks_text(reason.parallel_max));
     case Cause::Cpus:
-      return fmt::format("needs {}, {} of {} free{}", cpus_text(reason.needs.cpus),
+      return fmt::format("needs {}: {} of {} are free{}", cpus_text(reason.needs.cpus),
                          count_text(room.cpus_free), count_text(room.cpus),
-                         hold_text(room.cpu_holders, "the others")) +
+                         hold_text(room.cpu_holders, "the rest")) +
              cpu_words_of_neighbours(room);
     case Cause::Memory:
       return memory_words(reason, room);

@@ -49,7 +49,7 @@ TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
             "needs 5 GB of memory, 0 B free, 2 tasks hold 3 GB, other processes use 7 GB");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(4), .cpus_free = {500}, .cpu_holders = 2}),
-            "needs 1 CPU, 0.5 of 4 free, 2 tasks hold the others");
+            "needs 1 CPU: 0.5 of 4 are free, 2 tasks hold the rest");
 }
 
 TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {

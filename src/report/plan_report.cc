@@ -200,7 +200,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
                   took_text(played));
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
-  if (!waits.empty()) text += "  time in which tasks waited, by reason:\n";
+  if (!waits.empty()) text += "  total waiting time of tasks, by reason:\n";
   for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
     text += fmt::format("    {}: {}\n", to_text(waits[i].second), waits[i].first);
   }

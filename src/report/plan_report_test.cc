@@ -89,7 +89,7 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
             "  GPU 0    with tasks 100 % of the time;  75 % of its memory reserved on average\n"
             "  CPUs     with tasks 100 % of the time;  38 % of the CPUs reserved on average\n"
             "  memory   with tasks 100 % of the time;  15 % of the memory reserved on average\n"
-            "  time in which tasks waited, by reason:\n"
+            "  total waiting time of tasks, by reason:\n"
             "    1:00: needs 4 GB on its GPU\n");
 }
 

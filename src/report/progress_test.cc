@@ -355,7 +355,8 @@ TEST(ProgressLine, SaysSoonAndOnceInALogWhyNoTaskRuns) {
   const model::Decision waits{.changes = {model::ReasonChanged{.shape = {0}, .reason = reason},
                                           model::HeadroomSeen{{.cpus = model::cpus(2)}}}};
   EXPECT_EQ(line.turn(1000, waits), "");
-  EXPECT_EQ(line.turn(5000, {}), "[5.0 s] 0/1 done, 1 waiting, waits: needs 1 CPU, 0 of 2 free\n");
+  EXPECT_EQ(line.turn(5000, {}),
+            "[5.0 s] 0/1 done, 1 waiting, waits: needs 1 CPU: 0 of 2 are free\n");
   EXPECT_EQ(line.turn(20'000, {}), "");
 }
 

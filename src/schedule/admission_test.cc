@@ -55,7 +55,7 @@ TEST(Scheduler, HoldsATaskBackUntilThereAreCpus) {
   const Yard yard(PlanBuilder().tasks(3, gb(1), model::cpus(2)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
   EXPECT_EQ(changes(yard.first).back(),
-            "shape 0: needs 2 CPUs, 0 of 4 free, 2 tasks hold the others");
+            "shape 0: needs 2 CPUs: 0 of 4 are free, 2 tasks hold the rest");
 }
 
 TEST(Scheduler, NeverPromisesAByteTwiceThoughItIsNotTakenYet) {

@@ -329,7 +329,7 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:3:3: unknown key 'scheduler.max-proces' (did you mean 'scheduler.max-process'?)",
           "c.yaml:4:13: scheduler.interval: 'fast' is not a valid time; write it as in '90s', "
           "'2h30m' or '1:30:00'",
-          "c.yaml:5:19: scheduler.default-memory: '8gb' is in bits (did you mean '8GB'?)",
+          "c.yaml:5:19: scheduler.default-memory: '8gb' is in bits: write '8GB'",
           "c.yaml:6:16: 'scheduler.load-nretry' must be a single value",
           "c.yaml:7:20: 'utilization-limit' must have keys, as in {cpu: ...}",
           "c.yaml:8:24: remain-limit.memory: '4' has no unit and would be 4 bytes (did you mean "

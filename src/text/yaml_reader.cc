@@ -459,11 +459,33 @@ void YamlDocument::parse() {
   }
 }
 
+namespace {
+
+/// Of a mistake in an option the message without the group, which the user did not write, and
+/// without the key, which the option names already: "'6' has no unit" for "group 'a': memory: '6' has
+/// no unit".
+std::string without_place(std::string_view option, std::string message) {
+  constexpr std::string_view kOption = "--";
+  constexpr std::string_view kGroup = "group '";
+  constexpr std::string_view kEnd = "': ";
+  if (!option.starts_with(kOption)) return message;
+  const std::size_t end = message.find(kEnd);
+  if (message.starts_with(kGroup) && end != std::string::npos) message.erase(0, end + kEnd.size());
+  option.remove_prefix(kOption.size());
+  if (message.starts_with(option) && message.substr(option.size()).starts_with(": ")) {
+    message.erase(0, option.size() + 2);
+  }
+  return message;
+}
+
+}  // namespace
+
 Mistake YamlDocument::mistake(Place place, std::string message) const {
   if (!line_names_.empty()) {
     const int last = static_cast<int>(line_names_.size());
     const auto index = static_cast<std::size_t>(std::clamp(place.line, 1, last) - 1);
-    return {.file = line_names_[index], .message = std::move(message)};
+    return {.file = line_names_[index],
+            .message = without_place(line_names_[index], std::move(message))};
   }
   if (place.line < 1 || line_starts_.empty()) return {.file = file_, .message = std::move(message)};
   const std::size_t index = std::min(static_cast<std::size_t>(place.line), line_starts_.size()) - 1;

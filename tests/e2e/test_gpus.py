@@ -129,7 +129,7 @@ class Devices(GpuTest):
             return done.stderr
         self.assertIn("can never run here: needs 3 GPUs", refused("--gpus", "3"))
         self.assertIn("can never run here: needs ", refused("--gpu-memory", "9GB"))
-        self.assertIn("--where: group 'true': task 'true' can never run here: needs a GPU named 'H100', this machine has none", refused("--gpus", "1", "--where", "gpu=H100"))
+        self.assertIn("--where: task 'true' can never run here: needs a GPU named 'H100', this machine has none", refused("--gpus", "1", "--where", "gpu=H100"))
         self.assertFalse((self.directory / "runs").exists())
         self.trainyard("submit", "--cpus", "0", "--memory", "20MB", "--set", "utilization-limit.cpu=100%", "--gpus", "2",
                        "--", "true", expect=0)
@@ -230,7 +230,7 @@ class Admission(GpuTest):
         self.assertEqual([row["gpus"] for row in self.rows().values()], [["3"], ["1"], ["2"], []])
         self.assertEqual(self.reasons(), [
             f"needs a whole GPU, 1 of 4 GPUs without tasks, user {NOBODY} is using GPU 0 (other processes use 2 GB of it)"])
-        self.assertIn("to change this, stop the run and type: trainyard run --resume runs/job --set other-users=share\n",
+        self.assertIn("to change this, stop the run (Ctrl-C or kill -INT) and type: trainyard run --resume runs/job --set other-users=share\n",
                       self.trainyard("status", expect=0).stdout)
         other.kill()
         other.wait()

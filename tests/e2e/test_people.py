@@ -51,7 +51,7 @@ groups:
         self.finish(expect=1)
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})
         self.assertEqual(self.trainyard("kill", "b", expect=2).stderr,
-                         "trainyard: run 1 ('runs/job') has ended: 'trainyard status runs/job' shows its tasks\n")
+                         "trainyard: run 1 ('runs/job') has ended: 'trainyard retry runs/job' runs its failed tasks again\n")
 
     def test_cancel_is_another_name_of_kill_wherever_a_command_is_named(self):
         self.assertEqual(self.trainyard("help", "cancel", expect=0).stdout, self.trainyard("kill", "--help", expect=0).stdout)

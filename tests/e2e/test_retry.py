@@ -103,7 +103,10 @@ class Retry(YardTest):
         self.assertIn("eval/all would only be skipped again: it needs group 'train'; name that as well, or retry", refused)
         self.assertIn("other/waits is RUNNING: only tasks that have ended are retried",
                       self.retry("other/waits", expect=2).stderr)
-        self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried", self.retry("lr=3", expect=2).stderr)
+        self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard run <job-file> "
+                      "--new --only train/lr=3' runs it again, in another run\n", self.retry("lr=3", expect=2).stderr)
+        self.assertIn("to run tasks of a run that has started, use 'trainyard retry job.yaml lr=3 eval'\n",
+                      self.trainyard("run", "job.yaml", "--resume", "--only", "lr=3", "--only", "eval", expect=2).stderr)
         self.assertIn("no selected task of 'runs/job' can be retried: each has finished or not ended yet",
                       self.retry("other", "lr=3", expect=2).stderr)
         shown = self.retry("--cascade", "--dry-run").stdout
@@ -137,7 +140,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.attempts(), {"g/a": ("TIMEOUT", 1)})
         done = self.retry(":timeout", "--memory", "50MB", "--time-limit", "0.2s", expect=1)
-        self.assertIn("1 task of 'runs/job' with 50 MB of memory, 0.2 s for an attempt:\n", done.stderr)
+        self.assertIn("1 task of 'runs/job' with 50 MB of memory, a time limit of 0.2 s:\n", done.stderr)
         (task,) = self.status()["tasks"]
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])

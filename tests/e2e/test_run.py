@@ -181,7 +181,7 @@ groups:
 """)
         done = self.trainyard("run", "job.yaml", expect=2)
         self.assertIn("job.yaml:4:5: group 'train': unknown key 'max-paralel' (did you mean 'max-parallel'?)", done.stderr)
-        self.assertIn("'8gb' is in bits (did you mean '8GB'?)", done.stderr)
+        self.assertIn("'8gb' is in bits: write '8GB'", done.stderr)
         self.assertIn("lr", done.stderr)
         self.assertFalse((self.directory / "ran").exists())
         self.assertFalse((self.directory / "runs").exists())

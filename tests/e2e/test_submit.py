@@ -69,7 +69,7 @@ class Submit(YardTest):
     def test_a_mistake_of_a_command_names_its_option(self):
         yard = self.holding()
         refused = self.trainyard("submit", "--run-dir", "runs/job", "--cpus", "9000", "--", "true", expect=2).stderr
-        self.assertIn("trainyard: --cpus: group 'true': task 'true' can never run here: needs 9000 CPUs", refused)
+        self.assertIn("trainyard: --cpus: task 'true' can never run here: needs 9000 CPUs", refused)
         self.open_gate()
         self.end_of(yard, expect=0)
 
