@@ -55,8 +55,8 @@ Result<void> keep_where(const std::vector<std::string>& conditions, report::Resu
 }
 
 /// ": acc is 0.81 to 0.9", for each number that the conditions compare.
-std::string ranges_of(const std::vector<std::string>& conditions,
-                      const report::ResultTable& table) {
+std::string value_ranges(const std::vector<std::string>& conditions,
+                         const report::ResultTable& table) {
   std::string ranges;
   for (const std::string& text : conditions) {
     const Result<text::Condition> condition = text::parse_condition(text);
@@ -105,7 +105,8 @@ ExitCode results_command(const ResultsOptions& options) {
     for (const TasksOfRun& selection : *selections) text += none_in_state(selection) + "\n";
     return answer(text);
   }
-  const std::string ranges = options.where.empty() ? std::string() : ranges_of(options.where, all);
+  const std::string ranges =
+      options.where.empty() ? std::string() : value_ranges(options.where, all);
   if (const Result<void> kept = keep_where(options.where, all); !kept) return fail(kept.error());
   if (all.rows.empty() && !for_programs) {
     return fail(fmt::format("no task matches '{}'{}", fmt::join(options.where, "' and '"), ranges),

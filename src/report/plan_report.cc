@@ -187,6 +187,32 @@ std::string took_text(const PlannedRun& played) {
   return range_text(took, worst);
 }
 
+/// "train/a, train/b, train/c and 2 more", of the tasks that do not finish.
+std::string unfinished_names(const PlanView& view, const sim::PlayedRun& run, bool started) {
+  constexpr std::size_t kNamedMax = 3;
+  std::string names;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < run.tasks.size(); ++i) {
+    if (run.tasks[i].finished || (run.tasks[i].attempts > 0) != started) continue;
+    if (++count <= kNamedMax) names += (names.empty() ? "" : ", ") + plain(view.task_ids[i]);
+  }
+  return count > kNamedMax ? fmt::format("{} and {} more", names, count - kNamedMax) : names;
+}
+
+/// Which tasks do not finish, and why.
+std::string unfinished_text(const PlanView& view, const sim::PlayedRun& run) {
+  std::string text;
+  if (const std::string names = unfinished_names(view, run, true); !names.empty()) {
+    text += fmt::format("  does not finish: {} (exceeds the time limit or the memory)\n", names);
+  }
+  if (const std::string names = unfinished_names(view, run, false); !names.empty()) {
+    text += fmt::format(
+        "  does not start: {} (a task that it needs does not finish, or 'if' does not hold)\n",
+        names);
+  }
+  return text;
+}
+
 std::string run_text(const PlanView& view, const PlannedRun& played) {
   if (!played.why_not.empty()) {
     return fmt::format("{}: cannot run it: {}\n", plain(played.machine), plain(played.why_not));
@@ -198,6 +224,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
                   done == all ? counted(all, "task")
                               : fmt::format("{} of {} finish", done, counted(all, "task")),
                   took_text(played));
+  text += unfinished_text(view, played.run);
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  total waiting time of tasks, by reason:\n";

@@ -93,6 +93,21 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
             "    1:00: needs 4 GB on its GPU\n");
 }
 
+TEST(PlanReport, NamesTheTasksThatDoNotFinish) {
+  Played played;
+  std::vector<sim::PlayedTask>& tasks = played.view.runs.front().run.tasks;
+  tasks[1].finished = false;
+  tasks[2].finished = false;
+  tasks[2].attempts = 0;
+  EXPECT_THAT(
+      plan_text(played.view),
+      HasSubstr("1x8GB: 1 of 3 tasks finish in 2:00\n"
+                "  does not finish: train/b (exceeds the time limit or the memory)\n"
+                "  does not start: train/<c> (a task that it needs does not finish, or 'if' does "
+                "not hold)\n"
+                "  GPU 0 "));
+}
+
 TEST(PlanReport, GivesARangeWhereNobodyKnowsWhatSharingCosts) {
   Played played;
   played.view.runs.front().at_the_worst = 3 * kMinute;

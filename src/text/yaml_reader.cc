@@ -461,9 +461,9 @@ void YamlDocument::parse() {
 
 namespace {
 
-/// Of a mistake in an option the message without the group, which the user did not write, and
-/// without the key, which the option names already: "'6' has no unit" for "group 'a': memory: '6' has
-/// no unit".
+/// The message of a mistake in an option, without the group, which the user did not write, and
+/// without the key, which the option names already: "'6' has no unit" for "group 'a': memory: '6'
+/// has no unit".
 std::string without_place(std::string_view option, std::string message) {
   constexpr std::string_view kOption = "--";
   constexpr std::string_view kGroup = "group '";
