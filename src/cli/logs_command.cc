@@ -86,6 +86,8 @@ class Streams {
     for (std::size_t i = 0; i < streams_.size(); ++i) show(i, streams_[i].fold.finish());
   }
 
+  [[nodiscard]] bool has_shown_any() const { return shown_.has_value(); }
+
  private:
   struct Stream {
     sys::Tail file;
@@ -140,6 +142,7 @@ class Follower {
     if (const Result<void> shown = print_round(); !shown) return std::unexpected(shown.error());
     if (wanted() == attempt_) return more;
     streams_.finish();
+    has_shown_any_ = has_shown_any();
     attempt_ = wanted();
     ranks_ = 0;
     streams_ = streams(true);
@@ -151,6 +154,17 @@ class Follower {
     if (shown) streams_.finish();
     return shown;
   }
+
+  /// False when the log was deleted, or is still on another machine.
+  [[nodiscard]] bool has_file() const {
+    const bool only_stderr = options_.only_stderr && !options_.only_stdout;
+    return is_there(options_.rank > 0
+                        ? log_of_rank(options_.rank)
+                        : directory() + run::log_name(only_stderr ? "stderr" : "stdout", attempt_));
+  }
+
+  /// False when no attempt that was shown has printed anything.
+  [[nodiscard]] bool has_shown_any() const { return has_shown_any_ || streams_.has_shown_any(); }
 
  private:
   /// Prints what there is now, unless it is told to stop.
@@ -219,7 +233,8 @@ class Follower {
   std::string run_;
   journal::TaskRow task_;
   std::uint32_t attempt_;
-  int ranks_ = 0;  ///< How many of these have a stream, beside rank 0.
+  int ranks_ = 0;               ///< How many of these have a stream, beside rank 0.
+  bool has_shown_any_ = false;  ///< An attempt before this one has printed something.
   Streams streams_;
 };
 
@@ -264,6 +279,12 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   const bool is_last = options.attempt == 0 || std::cmp_equal(options.attempt, task.attempt);
   if (is_last && task.standing.failure == model::Failure::CannotStart) {
     fail(fmt::format("{} did not start: {}", shown_name(task), report::plain(task.message)));
+  } else if (!follower.has_shown_any() && printer.works()) {
+    const bool runs = is_last && !options.follow && task.standing.verdict == model::Verdict::None;
+    fail(fmt::format("{}: {}", shown_name(task),
+                     runs                  ? "no output yet"
+                     : follower.has_file() ? "no output"
+                                           : "its log is not here"));
   }
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }

@@ -92,6 +92,22 @@ groups:
             self.assertRegex(self.end_of(watcher, expect=0)[0], r"job: ended after .*\n(.*\n)*.*KILLED")
 
 
+class Silence(YardTest):
+    def test_logs_say_that_a_task_has_printed_nothing(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the task", lambda: self.words().get("g/a") == "RUNNING")
+        done = self.trainyard("logs", "a", expect=0)
+        self.assertEqual((done.stdout, done.stderr), ("", "trainyard: g/a: no output yet\n"))
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: no output\n")
+        (self.directory / "runs/job/g/a/stdout.log").unlink()
+        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log is not here\n")
+
+
 class Reports(YardTest):
     def test_reports_that_could_not_be_written_are_not_announced(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
