@@ -1,12 +1,17 @@
 #include "cli/checked_job.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -25,6 +30,7 @@
 #include "model/terms.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
+#include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "text/mistake.h"
@@ -70,6 +76,28 @@ model::Capacity with_gpus(model::Capacity capacity) {
   return capacity;
 }
 
+/// "; job files there: a.yaml, b.yaml", in the directory of a job file that is missing. Empty where
+/// there are none.
+std::string job_files_beside(const std::string& job_file) {
+  constexpr std::size_t kShown = 5;
+  const std::filesystem::path directory = std::filesystem::path(job_file).parent_path();
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entries(directory.empty() ? "." : directory, ignored);
+       entries != std::filesystem::directory_iterator(); entries.increment(ignored)) {
+    const std::filesystem::path name = entries->path().filename();
+    const bool is_yaml = name.extension() == ".yaml" || name.extension() == ".yml";
+    if (is_yaml && name != settings::kConfigurationFile)
+      found.push_back((directory / name).string());
+  }
+  if (found.empty()) return {};
+  std::ranges::sort(found);
+  const std::size_t more = found.size() - std::min(found.size(), kShown);
+  found.resize(found.size() - more);
+  return fmt::format("; job files there: {}{}", fmt::join(found, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here) {
@@ -80,7 +108,11 @@ bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity&
 
 Error unreadable_job(Error error, const std::string& job_file) {
   std::error_code ignored;
-  if (job::is_named_as_job(job_file) || std::filesystem::exists(job_file, ignored)) return error;
+  if (std::filesystem::exists(job_file, ignored)) return error;
+  if (job::is_named_as_job(job_file)) {
+    error.message += job_files_beside(job_file);
+    return error;
+  }
   error.message += "; to run a command, write it after '--'";
   return error;
 }
@@ -164,8 +196,11 @@ Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_dire
 std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
                                                  const job::LoadOptions& load,
                                                  const model::Capacity& capacity) {
-  return options.job_text.empty() ? job::Job::load(load, capacity)
-                                  : job::Job::parse(options.job_text, load, capacity);
+  if (!options.job_text.empty()) return job::Job::parse(options.job_text, load, capacity);
+  const Result<std::string> text =
+      text::read_text_file(sys::absolute_path(load.job_file, load.current_directory));
+  if (!text) return mistaken(unreadable_job(text.error(), load.job_file), load.job_file);
+  return job::Job::parse(*text, load, capacity);
 }
 
 std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,

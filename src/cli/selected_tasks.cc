@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <ranges>
 #include <set>
@@ -82,6 +83,15 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   if (const std::optional<std::uint32_t> number = unknown_number_in(pattern)) {
     return no_run_of_number(*number);
   }
+  std::error_code ignored;
+  if (pattern.starts_with("runs/") && !std::filesystem::exists(pattern, ignored)) {
+    constexpr std::size_t kShown = 5;
+    std::vector<std::string> runs;
+    std::ranges::transform(runs_here() | std::views::take(kShown), std::back_inserter(runs),
+                           seen_from_here);
+    return Error{fmt::format("no run directory '{}'{}{}", pattern,
+                             runs.empty() ? "" : "; some that exist: ", fmt::join(runs, ", "))};
+  }
   std::string text = fmt::format("task '{}' not found", pattern);
   if (!known_runs(pattern).empty()) {
     text += fmt::format(" in '{}'; '{}' is a run, and only one run is allowed here",
@@ -95,7 +105,6 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     }
     text += "?)";
   } else {
-    std::error_code ignored;
     text += fmt::format(" in '{}'", seen_from_here(selection.run));
     if (const std::string values = values_instead(pattern, rows); !values.empty()) {
       text += values;

@@ -127,7 +127,11 @@ groups:
 
 class FaultOfThePlace(YardTest):
     def test_a_job_file_that_cannot_be_read(self):
-        self.assertIn("missing.yaml: file not found", self.trainyard("run", "missing.yaml", expect=2).stderr)
+        self.assertEqual(self.trainyard("run", "missing.yaml", expect=2).stderr, "missing.yaml: file not found\n")
+        self.write("sweep.yaml", "")
+        for command in ("run", "submit"):
+            self.assertEqual(self.trainyard(command, "missing.yaml", expect=2).stderr,
+                             "missing.yaml: file not found; job files there: sweep.yaml\n")
         (self.directory / "job.yaml").mkdir()
         self.assertIn("job.yaml", self.trainyard("run", "job.yaml", expect=2).stderr)
 

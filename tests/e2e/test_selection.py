@@ -162,6 +162,7 @@ class Selection(YardTest):
                             (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
                             (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
                             (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
+                            (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
