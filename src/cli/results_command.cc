@@ -97,7 +97,9 @@ ExitCode results_command(const ResultsOptions& options) {
       return fail(added.error());
     }
   }
-  const std::vector<std::string> notes{rows.code_note(), rows.out_of_date_note()};
+  std::vector<std::string> notes = rows.number_notes();
+  notes.push_back(rows.code_note());
+  notes.push_back(rows.out_of_date_note());
   report::ResultTable all = std::move(rows).table();
   const bool for_programs = options.json || options.csv || options.markdown;
   if (all.rows.empty() && !for_programs) {

@@ -37,7 +37,7 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
   if (!row.warning.empty()) {
     ++warnings_;
-    if (first_warnings_.size() < kWarningsShown) {
+    if (!replaced_.look_at(row.warning) && first_warnings_.size() < kWarningsShown) {
       first_warnings_.push_back(fmt::format("{}: {}", row.id, row.warning));
     }
   }

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "report/other_code.h"
+#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -41,8 +42,11 @@ class GroupDigest {
   [[nodiscard]] bool more_than_columns() const {
     return warnings_ > 0 || columns_.more_than(kResultColumnsMax);
   }
-  /// How many results were lost or changed, and the first few: "lr=0.1: the result is not JSON".
+  /// How many results were lost or changed.
   [[nodiscard]] int warnings() const { return warnings_; }
+  /// Those of them in which one number is NaN or infinite.
+  [[nodiscard]] const ReplacedNumbers& replaced_numbers() const { return replaced_; }
+  /// The first few of the others: "lr=0.1: the result is not JSON".
   [[nodiscard]] const std::vector<std::string>& first_warnings() const { return first_warnings_; }
   /// Of those that finished as the job file says them now.
   [[nodiscard]] std::optional<Best> best() const;
@@ -82,6 +86,7 @@ class GroupDigest {
   int out_of_date_ = 0;
   OtherCode other_code_;
   int warnings_ = 0;
+  ReplacedNumbers replaced_;
   std::vector<std::string> first_warnings_;
   std::vector<std::string> matrix_keys_;
   FieldColumns columns_;

@@ -78,6 +78,7 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
 
 void ResultRows::add(std::string_view run, journal::TaskRow row) {
   other_code_.look_at(row);
+  replaced_.look_at(row.warning);
   if (row.out_of_date) out_of_date_.push_back(fmt::format("{}/{}", row.group_name, row.id));
   Row added{.run = std::string(run),
             .group = std::move(row.group_name),

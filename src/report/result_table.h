@@ -19,6 +19,7 @@
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/other_code.h"
+#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -88,6 +89,8 @@ class ResultRows {
 
   /// For people: how many ran other code than what was started last of their run; empty: none did.
   [[nodiscard]] std::string code_note() const { return other_code_.text(); }
+  /// For people: which numbers are NaN or infinite.
+  [[nodiscard]] std::vector<std::string> number_notes() const { return replaced_.lines(); }
   /// For people: which of them are out of date; empty: none is.
   [[nodiscard]] std::string out_of_date_note() const;
 
@@ -109,6 +112,7 @@ class ResultRows {
   std::map<std::string, model::Standing, std::less<>> standings_;  ///< By the word of a status.
   FieldColumns fields_;
   OtherCode other_code_;
+  ReplacedNumbers replaced_;
   std::vector<std::string> out_of_date_;  ///< Their names: "report/all".
 };
 

@@ -239,6 +239,16 @@ TEST(ResultTable, TellsABoundedNumberOfThem) {
   EXPECT_EQ(table.notes.back(), "and 91 more");
 }
 
+TEST(ResultTable, SaysWhichNumbersAreNaN) {
+  ResultRows rows;
+  for (const char* const seed : {"0", "1"}) {
+    journal::TaskRow row = trained("1", seed, R"({"loss": null})");
+    row.warning = "result.1.json: 'loss' was NaN: kept as null";
+    rows.add("runs/sweep", std::move(row));
+  }
+  EXPECT_THAT(rows.number_notes(), ElementsAre("loss is NaN in 2 results (shown as -)"));
+}
+
 TEST(ResultTable, CountsFinishedTasksWhereNoneWroteAResult) {
   const auto waiting = [](std::string_view seed) {
     journal::TaskRow row = started_row(fmt::format("lr=1,seed={}", seed));

@@ -265,12 +265,15 @@ std::string page_of(const GroupDigest& digest, const std::string& run_directory)
 }
 
 std::string warnings_text(const GroupDigest& digest, const std::string& run_directory) {
-  if (digest.warnings() == 0) return {};
-  std::string text = fmt::format("{} lost or changed:\n", counted(digest.warnings(), "result"));
+  std::string text;
+  for (const std::string& line : digest.replaced_numbers().lines()) text += line + "\n";
+  const int others = digest.warnings() - digest.replaced_numbers().count();
+  if (others == 0) return text;
+  text += fmt::format("{} lost or changed:\n", counted(others, "result"));
   for (const std::string& warning : digest.first_warnings()) {
     text += fmt::format("  {}\n", plain(warning));
   }
-  const auto more = digest.warnings() - std::ssize(digest.first_warnings());
+  const auto more = others - std::ssize(digest.first_warnings());
   if (more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), page_of(digest, run_directory));
   }

@@ -301,6 +301,21 @@ TEST(Table, SaysWhichResultsWereLostOrChanged) {
                         "  and 1 more: runs/x/reports/g.html\n"));
 }
 
+TEST(Table, CountsTheResultsInWhichANumberIsNaN) {
+  std::vector<journal::TaskRow> rows;
+  for (int i = 0; i < 3; ++i) {
+    rows.push_back(finished_row(fmt::format("t{}", i), Duration{1000}, R"({"loss":null})"));
+    rows.back().warning = i == 2 ? "result.1.json: is empty: no result kept"
+                                 : "result.1.json: 'loss' was NaN: kept as null";
+  }
+  const journal::GroupRow group{.name = "g", .tasks = 3, .finished = 3};
+  EXPECT_THAT(table_of(group, rows, {.run_directory = "runs/x"}),
+              HasSubstr("\n\n"
+                        "loss is NaN in 2 results (shown as -)\n"
+                        "1 result lost or changed:\n"
+                        "  t2: result.1.json: is empty: no result kept\n"));
+}
+
 TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {
   const journal::GroupRow group{.name = "g", .tasks = 2, .finished = 2};
   const journal::TaskRow row = finished_row("abc", Duration{1000}, "");

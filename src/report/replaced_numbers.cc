@@ -1,0 +1,43 @@
+#include "report/replaced_numbers.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/terminal_text.h"
+
+namespace trainyard::report {
+
+bool ReplacedNumbers::look_at(std::string_view warning) {
+  // "result.1.json: 'val.loss' was NaN: kept as null": the file, and what wire/json_text.h says.
+  constexpr std::string_view kFile = "result.";
+  constexpr std::string_view kBehindFile = ": ";
+  constexpr std::string_view kWas = "' was ";
+  constexpr std::string_view kEnd = ": kept as null";
+  const std::size_t behind = warning.find(kBehindFile);
+  if (!warning.starts_with(kFile) || behind == std::string_view::npos) return false;
+  warning.remove_prefix(behind + kBehindFile.size());
+  if (!warning.starts_with('\'') || !warning.ends_with(kEnd)) return false;
+  warning.remove_suffix(kEnd.size());
+  const std::size_t at = warning.rfind(kWas);
+  if (at == std::string_view::npos) return false;
+  const std::string number =
+      fmt::format("{} is {}", warning.substr(1, at - 1), warning.substr(at + kWas.size()));
+  if (numbers_.size() == kNumbersMax && !numbers_.contains(number)) return false;
+  ++numbers_[number];
+  ++count_;
+  return true;
+}
+
+std::vector<std::string> ReplacedNumbers::lines() const {
+  std::vector<std::string> lines;
+  for (const auto& [number, count] : numbers_) {
+    lines.push_back(fmt::format("{} in {} (shown as -)", plain(number), counted(count, "result")));
+  }
+  return lines;
+}
+
+}  // namespace trainyard::report

@@ -1,0 +1,32 @@
+// Counts the results in which a number is NaN or infinite, from the warnings of tasks. Pure.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainyard::report {
+
+class ReplacedNumbers {
+ public:
+  /// How many numbers are counted by name.
+  static constexpr std::size_t kNumbersMax = 5;
+
+  /// False for a warning of another kind ("the result is not JSON"), which is not counted.
+  bool look_at(std::string_view warning);
+
+  /// The number of warnings that were counted.
+  [[nodiscard]] int count() const { return count_; }
+
+  /// For each number a line without its end: "loss is NaN in 2 results (shown as -)".
+  [[nodiscard]] std::vector<std::string> lines() const;
+
+ private:
+  std::map<std::string, int, std::less<>> numbers_;  ///< By "loss is NaN".
+  int count_ = 0;
+};
+
+}  // namespace trainyard::report

@@ -1,0 +1,50 @@
+// Which warnings about results are counted by number.
+#include "report/replaced_numbers.h"
+
+#include <cstddef>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "wire/result_text.h"
+
+namespace trainyard::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ReplacedNumbers, CountsTheResultsOfEachNumber) {
+  ReplacedNumbers replaced;
+  for (const char* const result :
+       {R"({"loss": NaN})", R"({"loss": NaN, "acc": 0.5})", R"({"val": {"loss": Infinity}})"}) {
+    EXPECT_TRUE(replaced.look_at("result.1.json: " + wire::parse_result(result).warning)) << result;
+  }
+  EXPECT_EQ(replaced.count(), 3);
+  EXPECT_THAT(replaced.lines(), ElementsAre("loss is NaN in 2 results (shown as -)",
+                                            "val.loss is Infinity in 1 result (shown as -)"));
+}
+
+TEST(ReplacedNumbers, LeavesOtherWarningsToBeShown) {
+  ReplacedNumbers replaced;
+  for (const char* const result : {"", "[1]", "{\"a\": 1", R"({"a": NaN, "b": NaN})"}) {
+    EXPECT_FALSE(replaced.look_at("result.1.json: " + wire::parse_result(result).warning))
+        << result;
+  }
+  EXPECT_FALSE(replaced.look_at(""));
+  EXPECT_EQ(replaced.count(), 0);
+  EXPECT_THAT(replaced.lines(), IsEmpty());
+}
+
+TEST(ReplacedNumbers, AreABoundedNumber) {
+  ReplacedNumbers replaced;
+  for (std::size_t i = 0; i < ReplacedNumbers::kNumbersMax; ++i) {
+    EXPECT_TRUE(replaced.look_at(fmt::format("result.1.json: '{}' was NaN: kept as null", i)));
+  }
+  EXPECT_FALSE(replaced.look_at("result.1.json: 'one more' was NaN: kept as null"));
+  EXPECT_TRUE(replaced.look_at("result.1.json: '0' was NaN: kept as null"));
+}
+
+}  // namespace
+}  // namespace trainyard::report
