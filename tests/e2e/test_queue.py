@@ -243,7 +243,7 @@ class Submitting(QueueTest):
                                    ("--cpus", "900", "needs 900 CPUs, this machine has")):
             shown = run(option, value, "--dry-run")
             self.assertEqual(shown.returncode, 0, shown.stderr)
-            self.assertIn(f"\n{option}: group 'true': task 'true' can never run here: {why}", shown.stdout)
+            self.assertIn(f"\n{option}: task 'true' can never run here: {why}", shown.stdout)
             refused = run(option, value)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
             self.assertIn(f"task 'true' can never run here: {why}", refused.stderr)
