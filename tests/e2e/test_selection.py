@@ -250,7 +250,7 @@ class Selection(YardTest):
         self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "EXIT 3")
         for words, told in ((["--only", "lr=0.2"], "the job has no task 'lr=0.2'"),
                             (["--only", "al"], "did you mean 'all'?"), (["--only", ""], "is not a valid name or pattern of tasks"),
-                            (["--only", "all", "--resume"], "use 'trainyard retry'")):
+                            (["--only", "all", "--resume"], "use 'trainyard retry sweep.yaml all'\n")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
 
