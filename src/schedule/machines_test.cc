@@ -178,6 +178,17 @@ TEST_F(Machines, DoNotHoldOneAnothersLoadedTasksUp) {
   EXPECT_THAT(commands(yard.loaded(0, at(3))), ElementsAre("train 0#1 with 4 GB"));
 }
 
+TEST_F(Machines, LetATaskThatHasLoadedTrainWhereItIsWhenItsPriorityWasChanged) {
+  Yard yard(PlanBuilder().tasks(3, gb(4), model::cpus(4)).two_phase());
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB"));
+  EXPECT_THAT(commands(join(yard, kLab1, at(1))), ElementsAre("start 1#1 with 4 GB on 1"));
+  EXPECT_THAT(commands(yard.loaded(1, at(2))),
+              ElementsAre("train 1#1 with 4 GB on 1", "start 2#1 with 4 GB on 1"));
+  EXPECT_THAT(commands(yard.loaded(2, at(3))), IsEmpty()) << "the other one has the CPUs";
+  static_cast<void>(yard.on(at(4), model::PriorityAsked{.task = {2}, .request = 1, .priority = 7}));
+  EXPECT_THAT(commands(yard.ended(1, at(5))), ElementsAre("train 2#1 with 4 GB on 1"));
+}
+
 TEST_F(Machines, KeepRoomForTheOldestOnOneAndLetOthersUseTheRest) {
   const model::Policy patient{.memory_remain = Bytes{0}, .passes_max = 1};
   Yard yard(PlanBuilder().tasks(2, gb(5)).tasks(1, gb(8)).tasks(8, gb(2)), patient);

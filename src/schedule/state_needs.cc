@@ -221,8 +221,10 @@ void Scheduler::State::priority_asked(const model::PriorityAsked& event, model::
   for (WaitingRoom* const room : {&waiting_, &loaded_}) {
     const bool stands = room->holds(task);
     const model::Request request = stands ? room->remove(task) : model::Request{};
+    const bool has_loaded = stands && room == &loaded_;
+    const auto machine = has_loaded ? running_.at(task).site.machine : model::MachineIndex{};
     room->set_priority(task, event.priority);
-    if (stands) room->add(task, tasks[task].shape, group_of(task), request);
+    if (stands) room->add(task, tasks[task].shape, group_of(task), request, machine);
   }
   out_of_order_ = true;
   tell_what_is_said(task, out);
