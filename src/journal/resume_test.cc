@@ -354,8 +354,8 @@ TEST(Resume, CountsAsStoppedWhatARetryRunsAgainBehindAnUnfinishedTask) {
                             .retried = {1},
                             .by_request = true}));
   EXPECT_THAT(resumed.changes,
-              ElementsAre("group 'report': 1 task had finished before what it needs began anew; "
-                          "run again"));
+              ElementsAre("group 'report': 1 task had finished before a task that it needs was "
+                          "run again; run again"));
   // Its group would start it at once otherwise, as all tasks of 'train' have ended.
   EXPECT_EQ(resumed.plans.at(0)->tasks.at(2).before, model::Verdict::Stopped);
   JournalReader reader = must(JournalReader::open(directory.journal()));
