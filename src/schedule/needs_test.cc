@@ -125,6 +125,22 @@ TEST(Conditions, AreOfGroupsToo) {
   EXPECT_TRUE(not_needed.over());
 }
 
+TEST(Conditions, AreLookedAtAnewForATaskThatBeginsAnewWithWhatItNeeds) {
+  Yard yard(groups(model::RunIf::Failure));
+  static_cast<void>(yard.ran(0, at(1), model::ExitedWith{1}));
+  static_cast<void>(yard.ran(1, at(2), model::ExitedWith{1}));
+  const auto retry = [&yard](std::uint32_t task) {
+    return yard.on(at(3), model::RetryAsked{.task = {task}, .request = 9});
+  };
+  static_cast<void>(retry(0));
+  EXPECT_THAT(commands(retry(1)), ElementsAre("answer 9 done")) << "the first may fail again";
+  static_cast<void>(yard.started(0, at(4), 2));
+  EXPECT_THAT(changes(yard.ended(0, at(5), model::ExitedWith{0}, {}, 2)),
+              Contains("1#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())"));
+  EXPECT_TRUE(yard.over());
+  EXPECT_THAT(commands(retry(1)), ElementsAre("answer 9 not running")) << "now that is known";
+}
+
 TEST(Conditions, BeginNothingWhenTheRunIsInterrupted) {
   Yard yard(groups(model::RunIf::Always));
   static_cast<void>(yard.started(0));

@@ -46,13 +46,17 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
 }
 
 /// Where what it needs will not come to be, or the group is just ending as one of it failed,
-/// it would only be skipped.
+/// it would only be skipped. Whether one that is for failures is needed is not known before all
+/// groups that its group needs have ended.
 bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
   if (interrupts_ > 0 || !tasks.knows(task)) return false;
   const model::Verdict verdict = tasks[task].verdict;
   if (verdict == model::Verdict::None || verdict == model::Verdict::Finished) return false;
   const model::GroupIndex group = group_of(task);
-  if (is_not_to_run(task)) return false;
+  const bool group_waits = groups_.phase(group) != model::GroupPhase::Running &&
+                           groups_.outlook(group).phase == model::GroupPhase::Blocked;
+  const Fate fate = fate_of(task);
+  if (fate == Fate::Skipped || (fate == Fate::NotNeeded && !group_waits)) return false;
   return !failing_fast_.contains(group);
 }
 
