@@ -17,7 +17,7 @@ const char* const kSelectionHelp =
     "Tasks: id, <group>/<id>, a group (all its tasks), matrix values (lr=0.1), a pattern\n"
     "('train/*') or a state (:failed).\n"
     "An exact id goes first: seed=1 selects tasks with this value only if no task has this id.\n"
-    "lr=0.1,seed=1 selects by both values, lr=0.1 seed=1 by either; a state keeps only the\n"
+    "Values: lr=0.1,seed=1 selects by both, lr=0.1 seed=1 by either. A state keeps only the\n"
     "selected tasks in that state.\n"
     "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1.";
 const char* const kTasksOrRunHelp = "Tasks or run (default: active, else latest run in ./runs)";

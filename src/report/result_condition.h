@@ -10,8 +10,9 @@
 
 namespace trainyard::report {
 
-/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written: 86%
-/// is 0.86. The status is compared with a state ("failed", "oom") or with its word ("EXIT 3"), in any case.
+/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written:
+/// 86% is 0.86. The status is compared with a state ("failed", "oom") or with its word ("EXIT 3"),
+/// in any case.
 Result<void> keep_where(ResultTable& table, const text::Condition& condition);
 
 /// The smallest and the largest number of a column: "acc is 0.81 to 0.9, shown as a percentage".

@@ -23,8 +23,8 @@ struct Condition {
 /// An error for what has no comparison in it, or compares the size of what is no number.
 Result<Condition> parse_condition(std::string_view text);
 
-/// The number that a condition compares with: 0.86 for "0.86", "86%" and "86 %". Nothing for what is
-/// no number.
+/// The number that a condition compares with: 0.86 for "0.86", "86%" and "86 %". Nothing for what
+/// is no number.
 std::optional<double> number_of(std::string_view value);
 
 /// Whether a number is to another as the condition says.
