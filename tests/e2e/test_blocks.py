@@ -361,7 +361,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         self.trainyard("run", "job.yaml", "--new", expect=0)
         shown = self.shell(blocks(DOCS / "reports.md", "sh")[3])
-        self.assertEqual(shown.count("50.0 %"), 8 + 4 + 4)
+        self.assertEqual(shown.count("50.0 %"), 8 + 4 + 4 + 8)
         self.assertIn("batch=8", shown)
         self.assertIn("\nrun,lr,batch,seed,status,time,acc\nruns/sweep,1e-4,8,0,FINISHED,", shown)
 
