@@ -105,7 +105,10 @@ Result<ExitCode> verdict_of(journal::JournalReader& reader,
     const Result<std::optional<journal::TaskRow>> task = reader.find(retry.group, retry.id);
     if (!task) return std::unexpected(task.error());
     const std::optional<journal::TaskRow>& row = *task;
-    if (!row || row->standing.verdict != model::Verdict::Finished) return ExitCode::TaskFailed;
+    const model::Verdict verdict = row ? row->standing.verdict : model::Verdict::None;
+    const bool is_well =
+        verdict == model::Verdict::Finished || verdict == model::Verdict::NotNeeded;
+    if (!is_well) return ExitCode::TaskFailed;
   }
   if (!retries.empty()) return ExitCode::Success;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
