@@ -19,7 +19,8 @@ const char* const kSelectionHelp =
     "An exact id goes first: seed=1 selects tasks with this value only if no task has this id.\n"
     "Values: lr=0.1,seed=1 selects by both, lr=0.1 seed=1 by either. A state keeps only the\n"
     "selected tasks in that state.\n"
-    "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1.";
+    "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1. A name is the\n"
+    "newest run of that name; commands that change a run ask which if there are several.";
 const char* const kTasksOrRunHelp = "Tasks or run (default: active, else latest run in ./runs)";
 const char* const kTasksNeededHelp = "Tasks, '*' for all (default run: active, else latest)";
 
