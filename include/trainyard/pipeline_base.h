@@ -28,15 +28,16 @@ class PipelineState;
 enum class Outcome : std::uint8_t {
   MaxSteps,  ///< As many iterations as were asked for.
   Finished,  ///< finish() was called, or no step is placed here.
-  Stopped,   ///< The stop token.
-  Failed,    ///< A step, a listener, the renewal; or the steps do not fit together.
+  Stopped,   ///< The stop token, or the parallel run that it is in is stopped.
+  Failed,    ///< A step, a listener, the renewal; the steps do not fit together; or another worker.
 };
 /// "max steps", "finished", "stopped", "failed".
 std::string_view to_text(Outcome outcome);
 
 struct StepError {
   /// "learn", "evaluate/upload"; "event 'job.done'" for a listener; "renew", "iteration" for what
-  /// comes between iterations; "learn (ended)" for what an object does at the end.
+  /// comes between iterations; "learn (ended)" for what an object does at the end. Empty: the run
+  /// was ended because something else has failed, as another worker.
   std::string step = {};
   std::string message = {};
   std::exception_ptr error;  ///< To throw again.
@@ -129,8 +130,10 @@ class PipelineBase {
   /// Ends the run after this iteration. Any thread; the first reason counts. A run begins by
   /// forgetting what was said before it.
   void finish(std::string why = {});
-  /// The same as a function, which may outlive the pipeline.
-  [[nodiscard]] std::function<void(std::string why)> finisher() const;
+  /// The same as a function, which may outlive the pipeline. `outcome` is that of the run: Failed
+  /// where it ends because something else has failed.
+  using Finisher = std::function<void(std::string why, Outcome outcome)>;
+  [[nodiscard]] Finisher finisher() const;
   /// True from finish() on, and when a run has ended for whatever reason (DI-engine `task.finish`),
   /// until the next one begins.
   [[nodiscard]] bool finishing() const;

@@ -40,6 +40,10 @@ std::string Failure::text() const {
   std::string text;
   for (const StepError& error : errors) {
     if (!text.empty()) text += '\n';
+    if (error.step.empty()) {
+      text += error.message;
+      continue;
+    }
     const bool is_step =
         !error.step.starts_with("event ") && error.step != "renew" && error.step != "iteration";
     text += is_step ? fmt::format("step '{}': {}", error.step, error.message)
@@ -61,7 +65,7 @@ RunResult PipelineBase::run(RunLimits limits, const std::stop_token& stop) {
 
 void PipelineBase::finish(std::string why) { state_->finish(std::move(why)); }
 
-std::function<void(std::string)> PipelineBase::finisher() const { return state_->finisher(); }
+PipelineBase::Finisher PipelineBase::finisher() const { return state_->finisher(); }
 
 std::stop_token PipelineBase::ending() { return state_->ending(); }
 

@@ -188,7 +188,11 @@ RunResult PipelineState::iterate(RunLimits limits, const std::stop_token& stop) 
   std::uint64_t steps = 0;
   const std::stop_callback at_stop(stop, [this] { end_->wake(); });
   while (steps < limits.max_steps) {
-    if (stop.stop_requested()) return end(Outcome::Stopped, steps, "asked to stop");
+    if (stop.stop_requested()) {
+      // Whoever ends it as failed may ask to stop after that.
+      return finishing() ? end(end_->outcome(), steps, end_->why())
+                         : end(Outcome::Stopped, steps, "asked to stop");
+    }
     if (done_ && !next_context()) return failed(steps);
     context_.last = steps + 1 == limits.max_steps;
     if (!all_forward() || !sync()) return failed(steps);
@@ -196,7 +200,7 @@ RunResult PipelineState::iterate(RunLimits limits, const std::stop_token& stop) 
     if (!all_backward() || !sync() || !tell_iteration()) return failed(steps);
     done_ = true;
     ++steps;
-    if (finishing()) return end(Outcome::Finished, steps, end_->why());
+    if (finishing()) return end(end_->outcome(), steps, end_->why());
   }
   return end(Outcome::MaxSteps, steps, {});
 }
@@ -224,6 +228,10 @@ RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string w
       }
     }
     if (listener_errors_.any()) fail_by_listener();
+  }
+  if (outcome == Outcome::Failed && errors_.empty()) {
+    errors_.push_back(
+        {.step = {}, .message = why, .error = std::make_exception_ptr(std::runtime_error(why))});
   }
   if (!errors_.empty()) return failed(steps);
   return {.outcome = outcome, .steps = steps, .why = std::move(why), .errors = {}};

@@ -58,8 +58,8 @@ class PipelineState {
     for (const auto& [begins, ends] : around_runs_) ends(result);
   }
   void finish(std::string why) { end_->finish(std::move(why)); }
-  [[nodiscard]] std::function<void(std::string)> finisher() const {
-    return [end = end_](std::string why) { end->finish(std::move(why)); };
+  [[nodiscard]] PipelineBase::Finisher finisher() const {
+    return [end = end_](std::string why, Outcome outcome) { end->finish(std::move(why), outcome); };
   }
   [[nodiscard]] std::stop_token ending() const { return end_->token(); }
   [[nodiscard]] bool finishing() const { return end_->finishing(); }

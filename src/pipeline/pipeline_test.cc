@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -215,6 +216,25 @@ TEST(Pipeline, WakesAStepThatWaitsWhenTheRunIsToEnd) {
     EXPECT_EQ(why, NoEvent::Stopped);
     EXPECT_EQ(result.steps, 1U);
     EXPECT_EQ(result.outcome, stops ? Outcome::Stopped : Outcome::Finished);
+  }
+}
+
+TEST(Pipeline, FailsWhenItIsEndedAsFailedAlsoWhereAStopIsRequestedAfterThat) {
+  for (const bool stops : {false, true}) {
+    std::stop_source stop;
+    Pipeline<Loop> loop;
+    const auto end = loop.finisher();
+    loop.use([&](Loop&) {
+      end("worker 1 failed: boom", Outcome::Failed);
+      if (stops) stop.request_stop();
+    });
+    const RunResult result = loop.run({}, stop.get_token());
+    EXPECT_EQ(result.outcome, Outcome::Failed);
+    EXPECT_FALSE(result);
+    EXPECT_EQ(result.why, "worker 1 failed: boom");
+    EXPECT_EQ(result.steps, 1U);
+    ASSERT_EQ(result.errors.size(), 1U);
+    EXPECT_THROW(std::rethrow_exception(result.errors[0].error), std::runtime_error);
   }
 }
 

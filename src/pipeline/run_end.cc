@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "trainyard/pipeline_base.h"
+
 namespace trainyard::pipeline {
 
 void RunEnd::begin_run() {
@@ -18,11 +20,12 @@ void RunEnd::forget_failure() {
   if (!finishing_ && ending_.stop_requested()) ending_ = std::stop_source();
 }
 
-void RunEnd::finish(std::string why) {
+void RunEnd::finish(std::string why, Outcome outcome) {
   {
     const std::scoped_lock lock(mutex_);
     if (finishing_) return;
     why_ = std::move(why);
+    outcome_ = outcome;
     finishing_ = true;
   }
   wake();
@@ -31,6 +34,11 @@ void RunEnd::finish(std::string why) {
 std::string RunEnd::why() const {
   const std::scoped_lock lock(mutex_);
   return why_;
+}
+
+Outcome RunEnd::outcome() const {
+  const std::scoped_lock lock(mutex_);
+  return outcome_;
 }
 
 std::stop_token RunEnd::token() const {

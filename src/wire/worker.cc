@@ -211,7 +211,9 @@ std::string to_fields(const WorkerOrder& order) {
         return json{{"word", "lost"},    {"name", it.name},       {"node", it.node},
                     {"count", it.count}, {"refused", it.refused}, {"why", it.why}};
       },
-      [](const EndWord& it) { return json{{"word", "end"}, {"why", it.why}}; },
+      [](const EndWord& it) {
+        return json{{"word", "end"}, {"why", it.why}, {"stopped", it.stopped}};
+      },
       [](const RollWord& it) { return roll(it); }));
 }
 
@@ -235,7 +237,7 @@ Result<WorkerOrder> read_worker_order(std::string_view fields) {
                  .refused = from.flag("refused"),
                  .why = text_of(from, "why")};
   } else if (word == "end") {
-    order = EndWord{.why = text_of(from, "why")};
+    order = EndWord{.why = text_of(from, "why"), .stopped = from.flag("stopped")};
   } else if (word == "roll") {
     order = read_roll(from);
   } else {

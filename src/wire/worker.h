@@ -182,6 +182,7 @@ struct LostWord {
 /// It is to end.
 struct EndWord {
   std::string why;
+  bool stopped = false;  ///< Somebody has stopped the run; otherwise something has failed.
 
   friend bool operator==(const EndWord&, const EndWord&) = default;
 };

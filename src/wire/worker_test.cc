@@ -47,6 +47,7 @@ TEST(WorkerOrder, IsReadAsItWasWritten) {
                              .roles = {"learner"}}),
         WorkerOrder(LostWord{.name = "n", .node = 1, .count = 9, .refused = true}),
         WorkerOrder(EndWord{.why = "worker 1 failed"}),
+        WorkerOrder(EndWord{.why = "the run is stopped", .stopped = true}),
         WorkerOrder(
             RollWord{.topology = "star",
                      .hub = 2,

@@ -375,7 +375,7 @@ void Channel::read() {
     auto frame = socket_.wait_for_frame();
     if (!frame) {
       const std::string why = "the parent of this worker is gone: " + frame.error().message;
-      if (end(why) && options_.on_end) options_.on_end(why);
+      if (end(why) && options_.on_end) options_.on_end({.why = why});
       return;
     }
     if (frame->kind == wire::FrameKind::Failure) {
@@ -428,7 +428,7 @@ void Channel::take_order(const wire::Frame& frame) {
           ends_ = true;
         }
         changed_.notify_all();
-        if (options_.on_end) options_.on_end(it.why);
+        if (options_.on_end) options_.on_end(it);
       },
       [&](const wire::RollWord& it) {
         if (options_.on_roll) options_.on_roll(it);

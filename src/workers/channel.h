@@ -45,7 +45,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
     std::function<void(const wire::RollWord&)> on_roll;
     std::function<void(const wire::LostWord&)> on_lost;
     /// The parent wants it to end, or is gone.
-    std::function<void(const std::string& why)> on_end;
+    std::function<void(const wire::EndWord&)> on_end;
     /// The parent takes nothing more of it: what was not read yet is lost.
     std::function<void(const std::string& why)> on_refused;
     /// A bus that was connected has stopped; on the thread that stopped it.

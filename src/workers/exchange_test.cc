@@ -223,7 +223,7 @@ ParallelResult learn_from_one_that_is_killed(ParallelOptions options) {
     const bool learns = worker.has_role(role::kLearner);
     worker.connect(loop, learns ? follow_nobody : follow_role(role::kLearner));
     const RunResult ended = loop.run();
-    need(static_cast<bool>(ended), ended.why);
+    need(static_cast<bool>(ended) == recovers, "another end than: " + ended.why);
     if (!learns) return;
     need(ended.why == "all is learned" || !recovers, "its own end, and not " + ended.why);
     const std::int64_t steps = loop.context().env_step;

@@ -245,14 +245,20 @@ TEST(ParallelEnd, StopsWhenItIsTold) {
       quiet(2),
       [&](Worker& worker) {
         need(worker.ready());
-        std::ofstream(directory.path() + "/there") << "x";
-        EventBus bus;
-        worker.connect(bus);
-        static_cast<void>(bus.wait_for("never", worker.ending()));
+        Pipeline<Train> loop(worker.pipeline());
+        worker.connect(loop, follow_nobody);
+        loop.use("waits", [&](Train&) {
+          std::ofstream(directory.path() + "/there") << "x";
+          static_cast<void>(loop.events().wait_for("never", loop.ending()));
+        });
+        const RunResult ended = loop.run();
+        std::ofstream(directory / std::to_string(worker.node()))
+            << to_text(ended.outcome) << ": " << ended.why << std::flush;
       },
       stop.get_token());
   EXPECT_TRUE(result) << result.text();
   EXPECT_TRUE(result.stopped);
+  EXPECT_EQ(sys::content_of(directory / "0"), "stopped: the run is stopped");
 }
 
 TEST(ParallelEnd, TellsAWorkerThatCrashesWhileAllEndAsFailed) {

@@ -423,7 +423,7 @@ void ParallelRun::end_all(const std::string& why) {
     if (timer) loop_.cancel(*timer);
   }
   if (router_ && result_.stopped) router_->end_machines(why);
-  if (router_) router_->end_all(why);
+  if (router_) router_->end_all({.why = why, .stopped = result_.stopped});
   // Those that listen have half of the time to end after their iteration; the others are not told
   // but by a signal.
   for (const Life& life : lives_) {

@@ -88,7 +88,7 @@ class Router {
   /// Takes the outcome of a worker whose process has ended; Awaited when it starts again.
   void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
   /// All are told to end.
-  void end_all(const std::string& why);
+  void end_all(const wire::EndWord& word);
   /// As JSON.
   [[nodiscard]] std::string status() const;
   /// Waits of this machine's workers that still last, up to now. Waits for events are left out: a

@@ -501,7 +501,7 @@ void Router::say_to_machines(const MachineWord& word) {
 
 void Router::end_machines(const std::string& why) {
   for (const auto& [number, peer] : peers_) {
-    if (peer->machine != nullptr) say(*peer, wire::EndWord{.why = why});
+    if (peer->machine != nullptr) say(*peer, wire::EndWord{.why = why, .stopped = true});
   }
   flush();
 }

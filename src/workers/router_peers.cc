@@ -286,9 +286,9 @@ void Router::look_ahead(const RouterPeer& peer) {
   }
 }
 
-void Router::end_all(const std::string& why) {
+void Router::end_all(const wire::EndWord& word) {
   for (const auto& [node, peer] : peers_) {
-    if (peer->machine == nullptr) say(*peer, wire::EndWord{.why = why});
+    if (peer->machine == nullptr) say(*peer, word);
   }
   flush();
 }

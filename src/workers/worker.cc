@@ -106,7 +106,7 @@ Result<Worker> WorkerState::join(Place place) {
        .on_roll =
            [with](const wire::RollWord& it) { with([&](auto& me) { me.roll_changed(it); }); },
        .on_lost = [with](const wire::LostWord& it) { with([&](auto& me) { me.lost(it); }); },
-       .on_end = [with](const std::string& why) { with([&](auto& me) { me.end(why); }); },
+       .on_end = [with](const wire::EndWord& it) { with([&](auto& me) { me.end(it); }); },
        .on_refused = [with](const std::string& why) { with([&](auto& me) { me.refused(why); }); },
        .on_bus_gone =
            [with](const detail::BusState& bus) { with([&](auto& me) { me.bus_gone(bus); }); }});
@@ -242,13 +242,15 @@ void WorkerState::tell_watchers(const PeerChange* change) {
 void WorkerState::follow(const Connected& connected, const wire::PeerWord& word,
                          Endings& endings) const {
   if (connected.loop == nullptr || !is_followed(connected.follow, word)) return;
-  endings.emplace_back(connected.finish,
-                       fmt::format("worker {} has ended ({}){}{}", word.node, word.outcome,
-                                   word.why.empty() ? "" : ": ", word.why));
+  endings.push_back(
+      {.finish = connected.finish,
+       .why = fmt::format("worker {} has ended ({}){}{}", word.node, word.outcome,
+                          word.why.empty() ? "" : ": ", word.why),
+       .outcome = word.outcome == to_text(Outcome::Failed) ? Outcome::Failed : Outcome::Finished});
 }
 
 void WorkerState::end_all(const Endings& endings) {
-  for (const auto& [finish, why] : endings) finish(why);
+  for (const auto& [finish, why, outcome] : endings) finish(why, outcome);
 }
 
 void WorkerState::run_begins(const PipelineBase& loop) {
@@ -262,7 +264,7 @@ void WorkerState::run_begins(const PipelineBase& loop) {
     const std::scoped_lock lock(mutex_);
     for (const Connected& each : connected_) {
       if (each.loop != &loop) continue;
-      if (!why_ending_.empty()) endings.emplace_back(each.finish, why_ending_);
+      if (end_) endings.push_back(ending_by(*end_, each));
       for (const auto& [node, word] : over_) follow(each, word, endings);
     }
   }
@@ -285,13 +287,19 @@ void WorkerState::lost(const wire::LostWord& word) {
   }
 }
 
-void WorkerState::end(const std::string& why) {
+WorkerState::Ending WorkerState::ending_by(const wire::EndWord& word, const Connected& connected) {
+  return {.finish = connected.finish,
+          .why = word.why,
+          .outcome = word.stopped ? Outcome::Stopped : Outcome::Failed};
+}
+
+void WorkerState::end(const wire::EndWord& word) {
   Endings endings;
   {
     const std::scoped_lock lock(mutex_);
-    why_ending_ = why;
+    end_ = word;
     for (const Connected& each : connected_) {
-      if (each.loop != nullptr) endings.emplace_back(each.finish, why);
+      if (each.loop != nullptr) endings.push_back(ending_by(word, each));
     }
   }
   end_all(endings);
@@ -305,7 +313,7 @@ void WorkerState::refused(const std::string& why) {
   };
   // It fails its pipeline: what it emitted last may have come to nobody.
   for (const Connected& each : connected()) each.bus->tell("trainyard.worker", why);
-  end(why);
+  end({.why = why});
 }
 
 Result<wire::WorkerReply> WorkerState::ask(const wire::WorkerRequest& request, Timeout within,
@@ -326,7 +334,7 @@ Result<void> WorkerState::meet(const wire::WorkerRequest& request, Timeout withi
   // The end of the run was told first, so it counts and not how the meeting went.
   if (!ending.stop_requested()) return std::unexpected(reply.error());
   const std::scoped_lock lock(mutex_);
-  return std::unexpected(Error{"the run ends: " + why_ending_});
+  return std::unexpected(Error{"the run ends: " + end_->why});
 }
 
 }  // namespace trainyard::workers

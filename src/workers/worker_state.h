@@ -64,14 +64,21 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
  private:
   struct Connected {
     std::shared_ptr<detail::BusState> bus;
-    PipelineBase* loop = nullptr;                 ///< None: it is a bus by itself.
-    std::function<void(std::string why)> finish;  ///< Ends the pipeline, if there is one.
+    PipelineBase* loop = nullptr;   ///< None: it is a bus by itself.
+    PipelineBase::Finisher finish;  ///< Ends the pipeline, if there is one.
     Follow follow;
   };
-  /// Pipelines that are to end, and why. They are called without the lock, as they call what waits
-  /// for the end.
-  using Endings = std::vector<std::pair<std::function<void(std::string why)>, std::string>>;
+  /// A pipeline that is to end, why, and as what. It is ended without the lock, as that calls what
+  /// waits for the end.
+  struct Ending {
+    PipelineBase::Finisher finish;
+    std::string why;
+    Outcome outcome = Outcome::Finished;
+  };
+  using Endings = std::vector<Ending>;
   static void end_all(const Endings& endings);
+  /// Of a connected pipeline, by the end of the run.
+  static Ending ending_by(const wire::EndWord& word, const Connected& connected);
   void peer_changed(const wire::PeerWord& word);
   void roll_changed(const wire::RollWord& word);
   /// Without the lock.
@@ -80,7 +87,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   /// With the lock.
   void follow(const Connected& connected, const wire::PeerWord& word, Endings& endings) const;
   void lost(const wire::LostWord& word);
-  void end(const std::string& why);
+  void end(const wire::EndWord& word);
   void refused(const std::string& why);
   [[nodiscard]] bool is_followed(const Follow& follow, const wire::PeerWord& word) const;
   void bus_gone(const detail::BusState& bus);
@@ -90,7 +97,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
 
   std::mutex mutex_;
   std::vector<Connected> connected_;
-  std::string why_ending_;
+  std::optional<wire::EndWord> end_;    ///< None: the run goes on.
   std::map<int, wire::PeerWord> over_;  ///< Other workers that have ended well.
   std::optional<wire::RollWord> roll_;  ///< None: the router has not said it yet.
   std::vector<std::weak_ptr<const Watcher>> watchers_;
