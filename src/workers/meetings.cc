@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +53,13 @@ Meetings::Answers Meetings::ask(Asker asker, const wire::ReadyRequest& request, 
   return look();
 }
 
+bool Meetings::lacks_all(const std::set<std::string>& known,
+                         const std::vector<std::string>& roles) const {
+  // In a run without roles each worker has every role, and those that are to come may have others.
+  if (roles.empty() || known.empty() || roll_.unknown() > 0) return false;
+  return std::ranges::none_of(roles, [&](const std::string& role) { return known.contains(role); });
+}
+
 Meetings::Answers Meetings::ask(Asker asker, const wire::BarrierRequest& request, Duration now) {
   if (waiting_of(asker.node) >= kWaitingMax) {
     return {{.to = asker, .reply = {.error = "it waits for too much already"}}};
@@ -64,6 +72,9 @@ Meetings::Answers Meetings::ask(Asker asker, const wire::BarrierRequest& request
     wrong = barrier.roles.empty() ? fmt::format("barrier '{}' is one of all workers", request.name)
                                   : fmt::format("barrier '{}' is one of other roles: {}",
                                                 request.name, fmt::join(barrier.roles, ", "));
+  } else if (const std::set<std::string> known = roll_.roles(); lacks_all(known, barrier.roles)) {
+    wrong = fmt::format("barrier '{}': no worker of the run has the role '{}'; the roles are {}",
+                        request.name, fmt::join(barrier.roles, "' or '"), fmt::join(known, ", "));
   } else if (!roll_.plays(asker.node, barrier.roles)) {
     wrong = fmt::format("barrier '{}' is none of {}", request.name, roll_.name_of(asker.node));
   } else if (barrier.arrived.contains(asker.node)) {

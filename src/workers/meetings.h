@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +96,9 @@ class Meetings {
   [[nodiscard]] std::string late_text(const std::string& name, std::vector<int> missing) const;
   /// Who has failed and never comes to it.
   [[nodiscard]] std::vector<int> failed_at(const Barrier& barrier) const;
+  /// `known` has none of `roles`, and no worker can have one: a barrier of them is a mistake.
+  [[nodiscard]] bool lacks_all(const std::set<std::string>& known,
+                               const std::vector<std::string>& roles) const;
   /// The ends of those that never will be ready; empty: so many still can.
   [[nodiscard]] std::vector<std::string> never_ready(const Ready& ready) const;
   [[nodiscard]] std::vector<int> not_ready() const;

@@ -62,6 +62,22 @@ TEST(Ready, IsAnsweredWhenSoManyHaveSettled) {
   EXPECT_THAT(nodes_of(it.ready(0, 2)), ElementsAre(0)) << "one that has been there counts";
 }
 
+TEST(Barrier, OfARoleThatNoWorkerHasIsAnErrorThatNamesTheRoles) {
+  Three it;
+  it.roll.add(3, {});
+  EXPECT_EQ(it.barrier(3, 1, {"colector"}).at(0).reply.error,
+            "barrier 'b': no worker of the run has the role 'colector'; the roles are collector, "
+            "learner");
+  EXPECT_THAT(it.barrier(3, 2, {"colector", "learner"}), IsEmpty()) << "waits for the learner";
+  Roll without;
+  without.add(0, {});
+  Meetings meetings{without};
+  const auto met = meetings.ask(
+      {.node = 0, .sequence = 1},
+      wire::BarrierRequest{.name = "b", .roles = {"learner"}, .within_ms = 100}, it.now);
+  EXPECT_EQ(met.at(0).reply.error, "") << "each has every role there";
+}
+
 TEST(Ready, NamesThoseThatAreMissing) {
   Three it;
   it.roll.set(0, Presence::Settled);

@@ -1,6 +1,7 @@
 #include "workers/roll.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,12 @@ std::string Roll::name_of(int node) const {
   const std::vector<std::string>& roles = at(node).roles;
   if (roles.empty()) return fmt::format("worker {}", node);
   return fmt::format("worker {} ({})", node, fmt::join(roles, ", "));
+}
+
+std::set<std::string> Roll::roles() const {
+  std::set<std::string> all;
+  for (const auto& [node, member] : members_) all.insert(member.roles.begin(), member.roles.end());
+  return all;
 }
 
 bool Roll::plays(int node, const std::vector<std::string>& roles) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ class Roll {
   [[nodiscard]] bool is_open() const;
   /// "worker 2 (collector)"
   [[nodiscard]] std::string name_of(int node) const;
+  /// Those that are given to a worker.
+  [[nodiscard]] std::set<std::string> roles() const;
   /// Whether it has one of these roles, as Worker::has_role: one without roles has every role. No
   /// roles asked for: yes.
   [[nodiscard]] bool plays(int node, const std::vector<std::string>& roles) const;
