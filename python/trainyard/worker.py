@@ -134,7 +134,12 @@ class Worker:
         number = topic_of(name)
         if reach != "here" and not self.is_alone:
             self._settle()
-            parcel = self._pack(payload)
+            try:
+                parcel = self._pack(payload)
+            except NoArena as error:
+                raise WorkerError("event '%s' has an array of more than %d MiB, which goes through shared memory alone, and %s: emit parts of "
+                                  "it, retain fewer arrays, or emit it outside of a listener, where it waits until one is released"
+                                  % (name, wire.BUFFERS_BYTES_MAX >> 20, error)) from error
             try:
                 self._send(number, name, parcel, wire.RETAINED if retained else 0)
             except WorkerError as error:

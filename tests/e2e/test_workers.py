@@ -227,8 +227,9 @@ if worker.node == 0:
         worker.emit("kept.%d" % i, numpy.zeros(100000, "uint8"), retained=True)
     try:
         worker.emit("large", numpy.zeros(65 << 20, "uint8"))
-    except RuntimeError as error:
-        need(str(error) == "16 buffers are in use", error)
+    except trainyard.WorkerError as error:
+        need(str(error).startswith("event 'large' has an array of more than 64 MiB, which goes through shared memory alone, and 16 buffers "
+                                   "are in use: emit parts of it, retain fewer arrays, "), error)
     else:
         need(False, "an error")
 worker.barrier("end")
