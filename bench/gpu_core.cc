@@ -51,8 +51,11 @@ bool read(const char* path, Work& work) {
     work.capacity.gpus.push_back(
         {.number = i, .pci = fmt::format("{:02}", i), .memory = gigabytes(gpu_memory)});
   }
-  work.policy = {
-      .memory_remain = {}, .gpu_memory_remain = Bytes{}, .train_retries = 5, .auto_adjust = learns};
+  work.policy = {.memory_remain = {},
+                 .gpu_strategy = model::GpuStrategy::IdleFirst,
+                 .gpu_memory_remain = Bytes{},
+                 .train_retries = 5,
+                 .auto_adjust = learns};
   if (kept) {
     work.policy.memory_utilization_max = 0.8;
     work.policy.memory_remain = gb(4);
