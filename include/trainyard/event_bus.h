@@ -195,7 +195,8 @@ class EventBus {
   std::size_t off(std::string_view pattern);
 
   /// Returns how many listeners it was told to, or put into the queue of. Does not throw: what goes
-  /// wrong, also when it is copied for a queue, is told to on_error.
+  /// wrong, also when it is copied for a queue, is told to on_error. But a listener of a worker
+  /// that fails is ended by an exception, where its event would wait for one that reads nothing.
   template <class P>
   std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload) {
     return emit(event.name, {&detail::kPayloadType<P>, event.codec}, &payload, {.others = false});

@@ -52,6 +52,9 @@ void BusState::emit_to_others(const Emission& emission, Reach reach) {
   if (!others) return;
   try {
     others->send(emission.name, *emission.codec, emission.payload, reach.retained);
+  } catch (const NotSent&) {
+    if (is_in_a_listener()) throw;
+    tell(emission.name.text, std::current_exception());
   } catch (...) {
     tell(emission.name.text, std::current_exception());
   }

@@ -143,7 +143,17 @@ void BusState::insert(std::shared_ptr<Listener> listener) {
   replace(name, now, std::move(more));
 }
 
+BusState::WhileItFails::WhileItFails(BusState& bus) {
+  if (std::uncaught_exceptions() > 0) others_ = bus.remote();
+  if (others_) others_->begin_to_fail();
+}
+
+BusState::WhileItFails::~WhileItFails() {
+  if (others_) others_->has_failed();
+}
+
 void BusState::off(Listener& listener) {
+  const WhileItFails fails(*this);
   remove(listener);
   mark_off(listener);
 }
@@ -306,6 +316,8 @@ void BusState::call_here(Listener& listener, const void* payload) const {
   // Nobody calls it again; what it holds goes with this call.
   if (listener.once) listener.calls.fetch_or(Listener::kOff);
 }
+
+bool BusState::is_in_a_listener() { return in_listeners > 0; }
 
 void BusState::call(Listener& listener, const void* payload) const {
   const InUse in_it(in_listeners);

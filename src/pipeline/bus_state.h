@@ -81,6 +81,18 @@ class BusState {
   void tell(std::string_view event, const std::string& text) const;
 
   EventQueue& make_queue(std::size_t events_max);
+  /// While an exception is on its way out of this thread: a listener that is waited for may be one
+  /// that emits to a worker that reads nothing, and the exception must not wait for that worker.
+  class WhileItFails {
+   public:
+    explicit WhileItFails(BusState& bus);
+    WhileItFails(const WhileItFails&) = delete;
+    WhileItFails& operator=(const WhileItFails&) = delete;
+    ~WhileItFails();
+
+   private:
+    std::shared_ptr<BusRemote> others_;
+  };
   std::size_t stop(Timeout drain_at_most);
   /// The threads of its queues end, when they are out of their listeners; nobody listens any more.
   /// Not in a listener.
@@ -135,6 +147,8 @@ class BusState {
   void replace(const std::string& name, std::shared_ptr<const Channel>& before,
                std::shared_ptr<Channel> after);
   bool deliver(Listener& listener, const PayloadType& type, const void* payload);
+  /// This thread is.
+  static bool is_in_a_listener();
   std::size_t emit_here(const Emission& emission);
   void emit_to_patterns(const Emission& emission);
   void emit_to_others(const Emission& emission, Reach reach);

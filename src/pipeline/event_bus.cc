@@ -124,6 +124,7 @@ EventBus::EventBus(OnError on_error)
     : state_(std::make_shared<detail::BusState>(std::move(on_error))) {}
 
 EventBus::~EventBus() {
+  const detail::BusState::WhileItFails fails(*state_);
   stop(std::chrono::seconds(1));
   end();
 }

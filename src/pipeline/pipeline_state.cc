@@ -23,6 +23,7 @@
 #include "pipeline/background.h"
 #include "pipeline/bind_step.h"
 #include "pipeline/bound_step.h"
+#include "pipeline/bus_state.h"
 #include "pipeline/raised.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
@@ -102,6 +103,7 @@ PipelineState::PipelineState(PipelineOptions options, Context& context, RenewCon
 PipelineState::~PipelineState() { close(); }
 
 void PipelineState::close() {
+  const detail::BusState::WhileItFails fails(*events_.state_);
   drop_all();
   events_.stop();
   events_.end();

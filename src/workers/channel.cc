@@ -103,7 +103,7 @@ Channel::~Channel() { close(); }
 
 void Channel::close() {
   // The events that were emitted last are to arrive; a connection that has ended is seen at once.
-  flush();
+  static_cast<void>(flush());
   socket_.shut_down();
   if (reader_.joinable() && reader_.get_id() != std::this_thread::get_id()) reader_.join();
 }
@@ -134,9 +134,20 @@ void Channel::report(const wire::WorkerReport& report) {
       say(wire::FrameKind::Report, 0, wire::to_fields(report));
 }
 
-void Channel::flush() {
+Result<void> Channel::flush() {
+  if (over_) return {};
+  Result<void> gone = sender_.flush();
   // Where nobody is there any more, the reading thread finds it out.
-  if (!over_) static_cast<void>(sender_.flush());
+  if (over_) return {};
+  return gone;
+}
+
+void Channel::begin_to_fail() {
+  {
+    const std::scoped_lock lock(mutex_);
+    sender_.begin_to_fail();
+  }
+  changed_.notify_all();
 }
 
 void Channel::settle() {
@@ -225,7 +236,9 @@ void Channel::send(const detail::EventName& name, const detail::Codec& codec, co
         }
         return {};
       });
-  if (!sent) throw std::runtime_error(sent.error().message);
+  if (sent) return;
+  if (sender_.fails()) throw detail::NotSent(sent.error().message);
+  throw std::runtime_error(sent.error().message);
 }
 
 void Channel::waited(std::string_view name, std::chrono::nanoseconds took, bool came) {
@@ -362,8 +375,8 @@ bool Channel::wait_for_release(std::uint64_t& seen) {
   std::unique_lock lock(mutex_);
   // Arenas that were released meanwhile may be all that were held.
   if (releases_ == seen && !is_held) return false;
-  changed_.wait(lock, [&] { return releases_ != seen || ends_ || over_; });
-  if (ends_ || over_) return false;
+  changed_.wait(lock, [&] { return releases_ != seen || ends_ || over_ || sender_.fails(); });
+  if (releases_ == seen || ends_ || over_) return false;
   seen = releases_;
   return true;
 }

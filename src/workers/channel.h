@@ -70,8 +70,9 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   Result<wire::WorkerReply> ask(const wire::WorkerRequest& request, Timeout within,
                                 const std::stop_token& stop);
   void report(const wire::WorkerReport& report);
-  /// Waits until all that was said before has gone, so that it comes although the process exits.
-  void flush();
+  /// Waits until all that was said before has gone, so that it comes although the process exits. An
+  /// error: it has not, as this worker fails and nobody takes anything.
+  Result<void> flush();
 
   /// In memory that others can map: it goes to them without a copy.
   ranks::SharedArenas& arenas() { return *arenas_; }
@@ -82,6 +83,8 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
             bool is_retained) override;
   void will_wait() override { settle(); }
   void waited(std::string_view name, std::chrono::nanoseconds took, bool came) override;
+  void begin_to_fail() override;
+  void has_failed() override { sender_.has_failed(); }
   void bus_stopped(detail::BusState& bus) override;
 
  private:
@@ -105,8 +108,8 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   /// Under the lock of the sender.
   void pass_on(Released it, std::string& bytes);
   /// Waits until others have released more than `seen` arenas, and counts these there. False: there
-  /// is nothing to wait for, as the run ends, the thread is the one that reads, or they hold only
-  /// what is retained.
+  /// is nothing to wait for, as the run ends, this worker fails, the thread is the one that reads,
+  /// or they hold only what is retained.
   bool wait_for_release(std::uint64_t& seen);
   /// False: it was over before.
   bool end(const std::string& why);

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +16,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -22,6 +25,7 @@
 #include "trainyard/buffer.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
+#include "trainyard/pipeline.h"
 #include "trainyard/remote_event.h"
 #include "trainyard/worker.h"
 #include "workers/test_env.h"
@@ -30,6 +34,7 @@
 namespace trainyard::workers {
 namespace {
 
+using ::testing::HasSubstr;
 using namespace std::chrono_literals;
 
 constexpr RemoteEvent<int> kCounted{"counted"};
@@ -113,6 +118,84 @@ TEST(ParallelQueues, HoldUpNoDeadlineWhereTwoListenersWaitForEachOther) {
               "barrier 'end': no answer came within 0.001 s: a listener of remote events of this "
               "worker has not returned, and nothing comes before it does");
   }
+}
+
+/// Runs three workers. A listener of the first one emits more than its queue holds to the second
+/// one, which reads nothing. `fail` is called on the first one's thread, and fails it when its
+/// `until_it_waits` has returned.
+WorkerFailure failure_beside_a_waiting_listener(
+    const std::function<void(Pipeline<Train>& loop, const std::function<void()>& until_it_waits)>&
+        fail) {
+  const Gate reads;
+  const Gate fails;
+  ParallelOptions options = quiet(3);
+  options.queue = {.events_max = 4, .bytes_max = 16U << 10U, .when_full = WhenFull::Block};
+  const auto result = parallel(options, [&](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop, follow_nobody);
+    int balls = 0;
+    Subscription heard;
+    if (worker.node() == 0) {
+      heard = loop.events().on("start", [&](const Json& text) {
+        for (int i = 0; i < 100; ++i) loop.events().emit("ball", text, remote_only);
+      });
+    }
+    if (worker.node() == 1) {
+      heard = loop.events().on("ball", [&](const Json&) {
+        if (++balls == 1) Gate::pass(reads.path());
+      });
+    }
+    if (worker.node() == 0) {
+      return fail(loop, [&] {
+        need(worker.barrier("all listen"));
+        Gate::pass(fails.path());
+      });
+    }
+    need(worker.barrier("all listen"));
+    if (worker.node() == 2) {
+      loop.events().emit("start", std::string(65'536, 'b'), remote_only);
+      const auto waits = [&] {
+        const Json workers = Json::parse(worker.status().value()).at("workers");
+        return workers[0].value("waits_for", Json()) == Json{1};
+      };
+      need(sys::eventually(waits), "that the first one waits for the second one");
+      fails.open();
+    }
+    static_cast<void>(loop.events().wait_for("never", worker.ending()));
+    if (worker.node() == 2) reads.open();
+  });
+  if (result.failures.size() != 1) {
+    ADD_FAILURE() << result.text();
+    return {};
+  }
+  return result.failures[0];
+}
+
+TEST(ParallelQueues, LetAWorkerFailWhoseListenerWaitsForRoom) {
+  const WorkerFailure failure =
+      failure_beside_a_waiting_listener([](Pipeline<Train>& /*loop*/, const auto& until_it_waits) {
+        until_it_waits();
+        throw std::runtime_error("boom");
+      });
+  EXPECT_EQ(failure.node, 0);
+  EXPECT_THAT(failure.stderr_end,
+              HasSubstr("trainyard: worker 0 has failed: std::runtime_error: boom\n"
+                        "  the run was not told: this worker fails, and the workers that it waits "
+                        "for have read nothing for 2 s\n"));
+}
+
+TEST(ParallelQueues, LetAPipelineFailWhoseListenerWaitsForRoom) {
+  const WorkerFailure failure =
+      failure_beside_a_waiting_listener([](Pipeline<Train>& loop, const auto& until_it_waits) {
+        loop.use("fails", [&](Train&) {
+          until_it_waits();
+          throw std::runtime_error("boom");
+        });
+        throw std::runtime_error(loop.run({.max_steps = 1}).why);
+      });
+  EXPECT_EQ(failure.node, 0);
+  EXPECT_THAT(failure.stderr_end, HasSubstr("trainyard: worker 0 has failed: std::runtime_error: "
+                                            "step 'fails': std::runtime_error: boom\n"));
 }
 
 TEST(ParallelQueues, CarryWhatAWorkerSaidThatHasEndedBeforeOthersListen) {

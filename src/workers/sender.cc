@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
 #include "sys/outgoing.h"
 #include "sys/writable.h"
@@ -32,8 +34,8 @@ constexpr std::chrono::milliseconds kLook{500};
 
 }  // namespace
 
-Sender::Sender(int socket, std::function<bool()> is_over)
-    : socket_(socket), is_over_(std::move(is_over)) {}
+Sender::Sender(int socket, std::function<bool()> is_over, std::chrono::milliseconds patience)
+    : socket_(socket), is_over_(std::move(is_over)), patience_(patience) {}
 
 Sender::~Sender() {
   {
@@ -82,11 +84,27 @@ void Sender::write_what_gathers() {
 
 Result<void> Sender::flush() {
   const std::scoped_lock writes(writing_);
+  std::size_t left = 0;
+  auto since = Clock::now();
   while (!write_some()) {
     if (is_over_()) return std::unexpected(Error{"nobody is there any more"});
+    if (std::exchange(left, going_.size()) != left) {
+      since = Clock::now();
+    } else if (fails() && Clock::now() - since >= patience_) {
+      stuck_ = true;
+    }
+    if (Result<void> given = given_up(); !given) return given;
     sys::wait_until_writable(socket_, kLook);
   }
+  stuck_ = false;
   return {};
+}
+
+Result<void> Sender::given_up() const {
+  if (!stuck_ || !fails()) return {};
+  return std::unexpected(Error{fmt::format(
+      "this worker fails, and the workers that it waits for have read nothing for {:g} s",
+      std::chrono::duration<double>(patience_).count())});
 }
 
 void Sender::write_what_has_room() {

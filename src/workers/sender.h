@@ -25,8 +25,11 @@ class Sender {
   /// So much may gather before whoever adds writes himself, and waits for room.
   static constexpr std::size_t kGatheredMax = std::size_t{1} << 20;
 
+  /// How long a worker that fails waits for room while nothing goes.
+  static constexpr std::chrono::seconds kPatience{2};
+
   /// The socket outlives it. `is_over`: nobody is there any more.
-  Sender(int socket, std::function<bool()> is_over);
+  Sender(int socket, std::function<bool()> is_over, std::chrono::milliseconds patience = kPatience);
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
   /// Drops what has not gone.
@@ -36,6 +39,7 @@ class Sender {
   /// `make(bytes, descriptors)` returns what is wrong with the frame, if it cannot be sent.
   template <class Make>
   Result<void> add(Make make) {
+    if (Result<void> given = given_up(); !given) return given;
     std::unique_lock lock(adding_);
     scratch_.clear();
     descriptors_.clear();
@@ -74,8 +78,14 @@ class Sender {
   /// Something has come: what is sent next may be the answer, and is not held up.
   void heard() { heard_ = true; }
 
-  /// Writes all that has gathered, and waits for room. An error: nobody is there.
+  /// Writes all that has gathered, and waits for room. An error: nobody is there, or nothing has
+  /// gone for `patience` and this worker fails.
   Result<void> flush();
+
+  /// Between these two this worker fails. They nest.
+  void begin_to_fail() { ++failures_; }
+  void has_failed() { --failures_; }
+  [[nodiscard]] bool fails() const { return failures_ > 0; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -87,11 +97,15 @@ class Sender {
   /// With `adding_`.
   void want_writer();
   void write_what_gathers();
+  [[nodiscard]] Result<void> given_up() const;
 
   const int socket_;
   const std::function<bool()> is_over_;
+  const std::chrono::milliseconds patience_;
 
   std::atomic<bool> heard_ = false;
+  std::atomic<int> failures_ = 0;
+  std::atomic<bool> stuck_ = false;  ///< Nothing has gone for `patience_`, and no more is added.
 
   std::mutex writing_;
   sys::Outgoing going_;  ///< Guarded by `writing_`.

@@ -1,6 +1,7 @@
 #include "workers/sender.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <thread>
@@ -16,6 +17,8 @@
 
 namespace trainyard::workers {
 namespace {
+
+using namespace std::chrono_literals;
 
 Result<void> add_frame(Sender& sender, const std::string& frame) {
   return sender.add([&](std::string& bytes, std::vector<int>& /*descriptors*/) -> Result<void> {
@@ -75,6 +78,28 @@ TEST(Sender, WaitsForRoomWhereManyWordsHaveGathered) {
   is_over = true;
   EXPECT_FALSE(add_word(sender, word)) << "nobody is there to make room";
   emits.join();
+}
+
+TEST(Sender, WaitsForRoomOnlyForAWhileInAWorkerThatFails) {
+  auto pair = sys::socket_pair().value();
+  Sender sender(pair.first.get(), [] { return false; }, 1ms);
+  const std::string frame(std::size_t{8} << 20, 'f');
+  Result<void> first;
+  std::thread emits([&] { first = add_frame(sender, frame); });
+  const std::string begun = received(pair.second, 1);
+  sender.begin_to_fail();
+  emits.join();
+  constexpr const char* kWhy =
+      "this worker fails, and the workers that it waits for have read nothing for 0.001 s";
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().message, kWhy);
+  const Result<void> second = add_frame(sender, "never sent");
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message, kWhy);
+  sender.has_failed();
+  std::thread goes_on([&] { EXPECT_TRUE(add_frame(sender, "sent again")); });
+  EXPECT_EQ(begun + received(pair.second, frame.size() + 10 - begun.size()), frame + "sent again");
+  goes_on.join();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <iostream>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -159,10 +160,17 @@ void WorkerState::bus_gone(const detail::BusState& bus) {
 
 void WorkerState::finish(const wire::FinishWord& word) {
   if (!channel) return;
+  if (word.outcome == to_text(Outcome::Failed) && !failed_.exchange(true)) {
+    channel->begin_to_fail();
+  }
   const std::string why = valid_utf8(word.why);
   channel->report(wire::FinishWord{.outcome = word.outcome,
                                    .why = std::string(utf8_prefix(why, wire::kFinishWhyBytesMax))});
-  channel->flush();
+  const Result<void> said = channel->flush();
+  if (said) return;
+  std::cerr << fmt::format("trainyard: worker {} has {}: {}\n  the run was not told: {}\n",
+                           place.node, word.outcome, why, said.error().message)
+            << std::flush;
 }
 
 template <class P>
@@ -254,9 +262,10 @@ void WorkerState::end_all(const Endings& endings) {
 }
 
 void WorkerState::run_begins(const PipelineBase& loop) {
+  if (failed_.exchange(false)) channel->has_failed();
   channel->settle();
   channel->report(wire::BeginWord{});
-  channel->flush();
+  static_cast<void>(channel->flush());
   // An end that came before this run ends it, too: that of the whole run, or of one worker that
   // sends nothing any more.
   Endings endings;

@@ -1,6 +1,7 @@
 // The inside of a Worker.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -47,6 +48,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   /// Asks for what the others have to come for. The end of the run is an error, which says why.
   Result<void> meet(const wire::WorkerRequest& request, Timeout within,
                     const std::stop_token& stop);
+  /// Printed, where this worker has failed and cannot say so: those it waits for read nothing.
   void finish(const wire::FinishWord& word);
   /// Who may still send to this one as that role. Before anything is known of the others nobody is
   /// named, and something may come.
@@ -95,6 +97,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   template <class P>
   void tell(const Event<P>& event, const P& payload);
 
+  std::atomic<bool> failed_ = false;  ///< Until its pipeline runs again.
   std::mutex mutex_;
   std::vector<Connected> connected_;
   std::optional<wire::EndWord> end_;    ///< None: the run goes on.
