@@ -258,9 +258,10 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
     for (const model::GpuIndex gpu : fitting) {
       if (!is_busy(gpu) && first.size() < share_left()) first.push_back(gpu);
     }
-    std::ranges::stable_partition(fitting, [&first](model::GpuIndex gpu) {
+    std::erase_if(fitting, [&first](model::GpuIndex gpu) {
       return std::ranges::find(first, gpu) != first.end();
     });
+    fitting.insert(fitting.begin(), first.begin(), first.end());
   }
   fitting.resize(count);
   std::ranges::sort(fitting);
