@@ -274,7 +274,7 @@ TEST(Machines, LackRoomEachByItsOwnNumbers) {
               {.changes = {lacks(0, kLab1),
                            model::HeadroomSeen{.headroom = {.memory_free = gb(1)}}}})));
   JournalReader reader = must(JournalReader::open(directory.journal()));
-  EXPECT_EQ(must(reader.waiting()).at(0).reason, "needs 5 GB of memory, 1 GB free");
+  EXPECT_EQ(must(reader.waiting()).at(0).reason, "needs 5 GB of memory, 1 GB available");
   must(journal->commit(
       joined(at(3), kLab2, {}) +
       turn_of({.at = at(4), .what = model::Sampled{.machine = kLab2}},
@@ -283,9 +283,9 @@ TEST(Machines, LackRoomEachByItsOwnNumbers) {
   must(reader.refresh());
   const std::vector<WaitingReason> waiting = must(reader.waiting());
   ASSERT_EQ(waiting.size(), 2U);
-  EXPECT_EQ(waiting[0].reason, "on lab1: needs 5 GB of memory, 1 GB free");
+  EXPECT_EQ(waiting[0].reason, "on lab1: needs 5 GB of memory, 1 GB available");
   EXPECT_EQ(waiting[0].machine, "lab1");
-  EXPECT_EQ(waiting[1].reason, "on lab2: needs 5 GB of memory, 4 GB free");
+  EXPECT_EQ(waiting[1].reason, "on lab2: needs 5 GB of memory, 4 GB available");
   EXPECT_EQ(waiting[1].machine, "lab2");
 }
 

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 15;
+PRAGMA user_version = 16;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -118,7 +118,9 @@ CREATE TABLE headroom (                     -- what could be promised at the las
   gpus_max_until TEXT NOT NULL DEFAULT '', -- and until when
   disk_free INTEGER,                    -- of the run's, where a task asks for some of it,
   disk_promised INTEGER NOT NULL DEFAULT 0, -- and what of that tasks that run may write
-  disk_holders INTEGER NOT NULL DEFAULT 0
+  disk_holders INTEGER NOT NULL DEFAULT 0,
+  memory_kept_free INTEGER NOT NULL DEFAULT 0, -- not available to tasks, and the setting
+  memory_kept_by TEXT NOT NULL DEFAULT ''      -- that keeps it free
 ) WITHOUT ROWID;
 CREATE TABLE headroom_gpus (                -- and of each of its GPUs
   machine INTEGER NOT NULL DEFAULT 0, position INTEGER NOT NULL, label TEXT NOT NULL, present INTEGER NOT NULL,

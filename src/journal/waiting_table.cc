@@ -58,7 +58,7 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
   Result<Statement> room = database.prepare(
       "INSERT OR REPLACE INTO headroom "
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-      "?19, ?20, ?21, ?22, ?23)");
+      "?19, ?20, ?21, ?22, ?23, ?24, ?25)");
   if (!room) return std::unexpected(std::move(room.error()));
   Result<Statement> gpu = database.prepare(
       "INSERT OR REPLACE INTO headroom_gpus VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "
@@ -81,13 +81,13 @@ Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
 }
 
 Result<void> WaitingTable::put(model::MachineIndex machine, const model::Headroom& room) {
-  Result<void> done =
-      room_.run(machine.value, room.memory_free, room.memory_held, room.memory_of_others,
-                room.holders, room.cpus.milli, room.cpus_free.milli, room.cpu_holders,
-                room.cpu_used_by_others, room.cpu_utilization_max, room.processes_max,
-                room.processes_reason, room.ahead, room.waiting_max, room.at, room.try_first_time,
-                room.gpu_utilization_max, neighbours_kept(room), room.gpus_max, room.gpus_max_until,
-                room.disk_free, room.disk_promised, room.disk_holders);
+  Result<void> done = room_.run(
+      machine.value, room.memory_free, room.memory_held, room.memory_of_others, room.holders,
+      room.cpus.milli, room.cpus_free.milli, room.cpu_holders, room.cpu_used_by_others,
+      room.cpu_utilization_max, room.processes_max, room.processes_reason, room.ahead,
+      room.waiting_max, room.at, room.try_first_time, room.gpu_utilization_max,
+      neighbours_kept(room), room.gpus_max, room.gpus_max_until, room.disk_free, room.disk_promised,
+      room.disk_holders, room.memory_kept_free, room.memory_kept_by);
   for (int position = 0; std::cmp_less(position, room.gpus.size()) && done; ++position) {
     const model::Headroom::Card& card = room.gpus[static_cast<std::size_t>(position)];
     done = gpu_.run(machine.value, position, card.label, card.present ? 1 : 0, card.whole ? 1 : 0,
@@ -138,6 +138,8 @@ model::Headroom read_room(const Statement& row) {
                        .memory_free = {row.integer(0)},
                        .memory_held = {row.integer(1)},
                        .memory_of_others = {row.integer(2)},
+                       .memory_kept_free = {row.integer(22)},
+                       .memory_kept_by = std::string(row.text(23)),
                        .holders = row.small(3),
                        .cpus = {row.integer(4)},
                        .cpus_free = {row.integer(5)},
@@ -206,9 +208,10 @@ Result<model::MachineRooms> read_rooms(Database& database) {
       "SELECT memory_free, memory_held, memory_of_others, holders, cpus_milli, cpus_free_milli, "
       "cpu_holders, cpu_used_by_others, cpu_utilization_max, processes_max, processes_reason, "
       "ahead, waiting_max, at_ms, try_first_time_ms, gpu_utilization_max, neighbours, gpus_max, "
-      "gpus_max_until, disk_free, disk_promised, disk_holders, machine FROM headroom",
+      "gpus_max_until, disk_free, disk_promised, disk_holders, memory_kept_free, memory_kept_by, "
+      "machine FROM headroom",
       [&of_machines](const Statement& row) {
-        constexpr int kMachineColumn = 22;
+        constexpr int kMachineColumn = 24;
         of_machines[static_cast<std::uint32_t>(row.integer(kMachineColumn))] = read_room(row);
         return true;
       });

@@ -47,6 +47,8 @@ model::Headroom told_room() {
           .memory_free = gb(2),
           .memory_held = gb(3),
           .memory_of_others = gb(4),
+          .memory_kept_free = gb(34),
+          .memory_kept_by = "remain-limit.memory",
           .holders = 5,
           .cpus = model::cpus(6),
           .cpus_free = model::cpus(7),

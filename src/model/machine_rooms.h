@@ -31,7 +31,7 @@ class MachineRooms {
   [[nodiscard]] std::string_view name_for(const Reason& reason) const;
 
   /// As reason_text(), with the machine before it where there is or was more than one: "on lab1:
-  /// needs 5 GB of memory, 4 GB free". Where none of them will do, with those that there are.
+  /// needs 5 GB of memory, 4 GB available". Where none of them will do, with those that there are.
   [[nodiscard]] std::string reason_text(const Reason& reason, std::string_view first = {}) const;
 
  private:

@@ -24,15 +24,16 @@ TEST(MachineRooms, TellTheNumbersOfTheMachineThatAReasonNames) {
   rooms.join(kSecond, "lab2");
   rooms.see({}, {.memory_free = gb(1)});
   rooms.see(kSecond, {.memory_free = gb(4)});
-  EXPECT_EQ(rooms.reason_text(lacks_memory({})), "on lab1: needs 5 GB of memory, 1 GB free");
-  EXPECT_EQ(rooms.reason_text(lacks_memory(kSecond)), "on lab2: needs 5 GB of memory, 4 GB free");
+  EXPECT_EQ(rooms.reason_text(lacks_memory({})), "on lab1: needs 5 GB of memory, 1 GB available");
+  EXPECT_EQ(rooms.reason_text(lacks_memory(kSecond)),
+            "on lab2: needs 5 GB of memory, 4 GB available");
 }
 
 TEST(MachineRooms, NameNoMachineWhereThereIsOne) {
   MachineRooms rooms;
   rooms.hear(MachineJoined{.machine = {}, .name = "lab1", .capacity = {}});
   rooms.see({}, {.memory_free = gb(1)});
-  EXPECT_EQ(rooms.reason_text(lacks_memory({})), "needs 5 GB of memory, 1 GB free");
+  EXPECT_EQ(rooms.reason_text(lacks_memory({})), "needs 5 GB of memory, 1 GB available");
   EXPECT_EQ(rooms.name_for(lacks_memory({})), "lab1");
 }
 

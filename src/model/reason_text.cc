@@ -70,9 +70,13 @@ std::string hold_text(int count, std::string_view what) {
 Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
 
 std::string memory_words(const Reason& reason, const Headroom& room) {
-  std::string words = fmt::format("needs {} of memory, {} free{}", to_text(reason.needs.memory),
-                                  to_text(not_below_zero(room.memory_free)),
-                                  hold_text(room.holders, to_text(room.memory_held)));
+  std::string words = fmt::format("needs {} of memory, {} available", to_text(reason.needs.memory),
+                                  to_text(not_below_zero(room.memory_free)));
+  if (room.memory_kept_free > Bytes{}) {
+    words +=
+        fmt::format(" ({} kept free: {})", to_text(room.memory_kept_free), room.memory_kept_by);
+  }
+  words += hold_text(room.holders, to_text(room.memory_held));
   if (room.memory_of_others > Bytes{}) {
     words += fmt::format(", other processes use {}", to_text(room.memory_of_others));
   }

@@ -40,16 +40,26 @@ TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
 TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
   Headroom room{.memory_free = gb(4), .memory_held = gb(2), .holders = 1};
   const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(5)}};
-  EXPECT_EQ(reason_text(memory, room), "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB");
+  EXPECT_EQ(reason_text(memory, room), "needs 5 GB of memory, 4 GB available, 1 task holds 2 GB");
   room = {.memory_free = Bytes{} - gb(1),
           .memory_held = gb(3),
           .memory_of_others = gb(7),
           .holders = 2};
   EXPECT_EQ(reason_text(memory, room),
-            "needs 5 GB of memory, 0 B free, 2 tasks hold 3 GB, other processes use 7 GB");
+            "needs 5 GB of memory, 0 B available, 2 tasks hold 3 GB, other processes use 7 GB");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(4), .cpus_free = {500}, .cpu_holders = 2}),
             "needs 1 CPU: 0.5 of 4 are free, 2 tasks hold the rest");
+}
+
+TEST(ReasonText, NamesTheMemoryThatIsKeptFreeAndTheSettingThatKeepsIt) {
+  const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(20)}};
+  EXPECT_EQ(reason_text(memory, {.memory_free = gb(18),
+                                 .memory_of_others = gb(4),
+                                 .memory_kept_free = mb(2'500),
+                                 .memory_kept_by = "remain-limit.memory"}),
+            "needs 20 GB of memory, 18 GB available (2.5 GB kept free: remain-limit.memory), other "
+            "processes use 4 GB");
 }
 
 TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {

@@ -105,7 +105,9 @@ struct Headroom {
   Bytes memory_free;  ///< Negative when more is in use than should be.
   Bytes memory_held;
   Bytes memory_of_others;
-  int holders = 0;  ///< Tasks that hold memory.
+  Bytes memory_kept_free = {};      ///< Not available to tasks; already taken off memory_free.
+  std::string memory_kept_by = {};  ///< The setting that keeps it free: "remain-limit.memory".
+  int holders = 0;                  ///< Tasks that hold memory.
   Cpus cpus;
   Cpus cpus_free;
   int cpu_holders = 0;
@@ -131,7 +133,7 @@ struct Headroom {
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };
 
-/// For people: "needs 5 GB of memory, 4 GB free, 1 task holds 2 GB, other processes use 4 GB".
+/// For people: "needs 5 GB of memory, 4 GB available, 1 task holds 2 GB, other processes use 4 GB".
 /// Empty where nobody waits. `first` is the name of Reason::first.
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first = {});
 

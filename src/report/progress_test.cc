@@ -345,7 +345,7 @@ TEST(ProgressLine, SaysOnWhichOfSeveralMachinesRoomIsLacking) {
                                model::HeadroomSeen{{.memory_free = gb(2)}, {1}}}});
   EXPECT_EQ(line.turn(7000, {}),
             "\r0/2 done, 1 running, 1 waiting, memory 200 MB used, 1 GB reserved, waits: on lab1: "
-            "needs 6 GB of memory, 3 GB free\x1b[K");
+            "needs 6 GB of memory, 3 GB available\x1b[K");
 }
 
 TEST(ProgressLine, SaysSoonAndOnceInALogWhyNoTaskRuns) {
@@ -374,10 +374,10 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved";
   EXPECT_EQ(line.turn(2000, waits), counts + "\x1b[K");
   EXPECT_EQ(line.turn(6000, {}),
-            counts + ", waits: needs 6 GB of memory, 3 GB free, 1 task holds 1 GB\x1b[K");
+            counts + ", waits: needs 6 GB of memory, 3 GB available, 1 task holds 1 GB\x1b[K");
   EXPECT_EQ(line.turn(6500, {.changes = {model::HeadroomSeen{
                                  {.memory_free = gb(2), .memory_held = gb(1), .holders = 1}}}}),
-            counts + ", waits: needs 6 GB of memory, 2 GB free, 1 task holds 1 GB\x1b[K")
+            counts + ", waits: needs 6 GB of memory, 2 GB available, 1 task holds 1 GB\x1b[K")
       << "the numbers of the last reading";
   EXPECT_EQ(line.turn(7000, {.changes = {model::ReasonChanged{.shape = {0}}}}),
             counts + ", waits: older tasks are considered first\x1b[K");

@@ -59,7 +59,7 @@ StatusView view_of_a_live_run() {
                    .tasks = 11'993,
                    .memory = gb(6),
                    .cause = model::Cause::Memory,
-                   .reason = "needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB"}};
+                   .reason = "needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB"}};
   view.sample = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
   return view;
 }
@@ -89,7 +89,7 @@ TEST(Status, ShowsALiveRun) {
             "train/lr=0.1  RUNNING        1  2:05  120 MB      1 GB\n"
             "\n"
             "waiting:\n"
-            "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB free, 2 tasks hold 8 GB\n"
+            "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB\n"
             "\n"
             "failed:\n"
             "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"

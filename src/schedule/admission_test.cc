@@ -43,7 +43,7 @@ TEST(Scheduler, HoldsATaskBackUntilThereIsMemoryAndSaysWhy) {
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 6 GB"));
   EXPECT_THAT(changes(yard.first),
               ElementsAre("group 0 running", "0#1 AVAILABLE",
-                          "shape 0: needs 6 GB of memory, 4 GB free, 1 task holds 6 GB"));
+                          "shape 0: needs 6 GB of memory, 4 GB available, 1 task holds 6 GB"));
   static_cast<void>(yard.started(0));
   const model::Decision later = yard.ended(0, at(9));
   EXPECT_THAT(commands(later), ElementsAre("start 1#1 with 6 GB"));
@@ -77,7 +77,7 @@ TEST(Scheduler, CountsWhatOthersUseBesideTheLedger) {
   const model::Decision later = yard.ended(0, at(2));
   EXPECT_THAT(commands(later), IsEmpty());
   EXPECT_EQ(changes(later).back(),
-            "shape 1: needs 5 GB of memory, 4 GB free, other processes use 6 GB")
+            "shape 1: needs 5 GB of memory, 4 GB available, other processes use 6 GB")
       << "what the ended task had is free again";
 }
 
@@ -96,6 +96,18 @@ TEST(Scheduler, KeepsWhatTheLimitsKeepFree) {
   EXPECT_THAT(commands(Yard(PlanBuilder().tasks(6, gb(1)), remain).first).size(), 5U);
   const model::Policy share{.memory_utilization_max = 0.7};
   EXPECT_THAT(commands(Yard(PlanBuilder().tasks(9, gb(1)), share).first).size(), 7U);
+}
+
+TEST(Scheduler, SaysWhichSettingKeepsMemoryFree) {
+  const auto reason = [](const model::Policy& policy) {
+    return changes(Yard(PlanBuilder().tasks(2, gb(4)), policy).first).back();
+  };
+  EXPECT_EQ(reason({.memory_utilization_max = 0.9, .memory_remain = gb(3)}),
+            "shape 0: needs 4 GB of memory, 3 GB available (3 GB kept free: remain-limit.memory), "
+            "1 task holds 4 GB");
+  EXPECT_EQ(reason({.memory_utilization_max = 0.5, .memory_remain = gb(3)}),
+            "shape 0: needs 4 GB of memory, 1 GB available (5 GB kept free: "
+            "utilization-limit.memory), 1 task holds 4 GB");
 }
 
 TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {

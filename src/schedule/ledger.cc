@@ -24,7 +24,7 @@ Bytes memory_kept_free(const model::Policy& policy, const model::Capacity& capac
 
 Ledger::Ledger(const model::Policy& policy, const model::Capacity& capacity)
     : capacity_(capacity),
-      kept_free_(memory_kept_free(policy, capacity)),
+      kept_free_(schedule::memory_kept_free(policy, capacity)),
       available_(capacity.memory) {}
 
 void Ledger::see(const model::Sampled& reading) {

@@ -64,6 +64,9 @@ class Ledger {
   }
   [[nodiscard]] model::Cpus cpus_promised() const { return cpus_promised_; }
 
+  /// Memory that the limits keep free; no task is promised any of it.
+  [[nodiscard]] Bytes memory_kept_free() const { return kept_free_; }
+
   /// What could be promised if nothing of ours ran, by the last reading.
   [[nodiscard]] Bytes memory_free_alone() const;
 

@@ -211,7 +211,7 @@ TEST_F(Machines, SayOfTheOneWhereATaskCameFurthestWhyItWaits) {
               Contains("shape 1: needs 2 CPUs: 0 of 4 are free, 1 task holds the rest"));
   const model::Decision joined =
       join(yard, kLab1, at(1), {.memory = gb(4), .cpus = model::cpus(4)});
-  EXPECT_THAT(changes(joined), ElementsAre("shape 1: needs 6 GB of memory, 4 GB free"));
+  EXPECT_THAT(changes(joined), ElementsAre("shape 1: needs 6 GB of memory, 4 GB available"));
   ASSERT_FALSE(joined.changes.empty());
   EXPECT_EQ(std::get<model::ReasonChanged>(joined.changes.front()).reason.machine, kLab1);
 }

@@ -156,6 +156,7 @@ model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Insta
   const MachineBook& book = machines_.at(machine.value);
   const Ledger& ledger = book.ledger;
   const int processes = processes_max(book);
+  const Bytes kept_free = ledger.memory_kept_free();
   const bool by_setting = policy_.processes_max > 0 && processes == policy_.processes_max;
   const bool bounded = policy_.processes_max > 0 || book.capacity.processes_max > 0;
   model::Headroom room{
@@ -164,6 +165,9 @@ model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Insta
       .memory_free = ledger.memory_free(),
       .memory_held = ledger.memory_held(),
       .memory_of_others = ledger.memory_of_others(),
+      .memory_kept_free = kept_free,
+      .memory_kept_by =
+          kept_free > policy_.memory_remain ? "utilization-limit.memory" : "remain-limit.memory",
       .holders = ledger.tasks(),
       .cpus = book.capacity.cpus,
       .cpus_free = ledger.cpus_free(),

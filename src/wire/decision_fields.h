@@ -119,6 +119,8 @@ inline constexpr auto kFields<model::Headroom> = std::tuple(
     field("at", &model::Headroom::at), field("memory_free", &model::Headroom::memory_free),
     field("memory_held", &model::Headroom::memory_held),
     field("memory_of_others", &model::Headroom::memory_of_others),
+    field("memory_kept_free", &model::Headroom::memory_kept_free),
+    field("memory_kept_by", &model::Headroom::memory_kept_by),
     field("holders", &model::Headroom::holders), field("cpus", &model::Headroom::cpus),
     field("cpus_free", &model::Headroom::cpus_free),
     field("cpu_holders", &model::Headroom::cpu_holders),
