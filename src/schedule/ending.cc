@@ -30,10 +30,9 @@ constexpr std::array<std::string_view, 32> kSignals{
     "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
     "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
-constexpr std::string_view kOverLimit = "used more memory than its limit (memory-limit: hard)";
-
-constexpr std::string_view kOverGpuLimit =
-    "used more of its GPU than its limit (gpu-memory-limit: hard)";
+// The limit and its key follow, once they are known.
+constexpr std::string_view kOverLimit = "used more memory than its limit";
+constexpr std::string_view kOverGpuLimit = "used more of its GPU than its limit";
 
 Ending failed(model::Failure failure, std::string message, int exit_code = 0) {
   return {.verdict = model::Verdict::Failed,
@@ -77,6 +76,16 @@ std::string timeout_text(const TimeLimitReached& reached) {
   if (reached.killed_after) {
     text += fmt::format("; did not exit {} after SIGTERM, killed", in_words(*reached.killed_after));
   }
+  return text;
+}
+
+/// " of 200 MB (memory-limit: hard); it used at least 489 MB". A peak within the limit is left out:
+/// the last sample was taken before the attempt exceeded it.
+std::string limit_text(Bytes limit, std::string_view key, Bytes peak) {
+  std::string text;
+  if (limit > Bytes{}) text += " of " + to_text(limit);
+  text += fmt::format(" ({}: hard)", key);
+  if (peak > limit) text += "; it used at least " + to_text(peak, limit);
   return text;
 }
 
@@ -165,8 +174,10 @@ JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttem
                                      : judge(event.end, known.cause, known.time_limit)};
   Ending& ending = judged.ending;
   const Bytes peak = std::max(event.usage.memory_peak, known.memory_peak);
-  if (ending.message == kOverLimit && peak > Bytes{}) {
-    ending.message += "; its peak was " + to_text(peak);
+  if (ending.message == kOverLimit) {
+    ending.message += limit_text(known.memory_limit, "memory-limit", peak);
+  } else if (ending.message == kOverGpuLimit) {
+    ending.message += limit_text(known.gpu_memory_limit, "gpu-memory-limit", {});
   }
   if (known.cause != StopCause::None) return judged;
   const bool by_itself =

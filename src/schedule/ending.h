@@ -96,7 +96,9 @@ struct KnownOfAttempt {
   TimeLimitReached time_limit = {};
   std::optional<LastWord> word;
   bool its_end_tells = false;
-  Bytes memory_peak = {};  ///< The least that it can have been, if it was over its limit.
+  Bytes memory_peak = {};       ///< The most memory that a sample has shown.
+  Bytes memory_limit = {};      ///< Of memory-limit: hard; 0: unknown.
+  Bytes gpu_memory_limit = {};  ///< Of gpu-memory-limit: hard, of each GPU; 0: unknown.
 };
 
 struct JudgedAttempt {

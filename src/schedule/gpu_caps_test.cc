@@ -174,7 +174,7 @@ TEST(GpuCaps, EndThoseThatTakeMoreThanAHardOne) {
                                                        .end = model::KilledBy{.signal = 15},
                                                        .usage = {}}))
                 .front(),
-            "1#1 EXCEPTION FAILED OUT_OF_MEMORY: used more of its GPU than its limit "
+            "1#1 EXCEPTION FAILED OUT_OF_MEMORY: used more of its GPU than its limit of 3 GB "
             "(gpu-memory-limit: hard)");
 }
 

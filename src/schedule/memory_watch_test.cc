@@ -34,8 +34,8 @@ TEST(MemoryLimit, EndsATaskThatTakesMoreAndDoesNotTryItAgain) {
   EXPECT_EQ(commands(yard.on(at(2), takes(gb(7), {gb(3)}))), Texts{"stop 0#1"});
   EXPECT_EQ(
       changes(yard.ended(0, at(3), model::KilledBy{.signal = 15})).front(),
-      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit (memory-limit: hard); "
-      "its peak was 3 GB");
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit of 2 GB (memory-limit: "
+      "hard); it used at least 3 GB");
 }
 
 TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
@@ -52,13 +52,26 @@ TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
       changes(yard.ended(0, at(3),
                          model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}))
           .front(),
-      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit (memory-limit: hard); "
-      "its peak was 3 GB");
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit of 2 GB (memory-limit: "
+      "hard); it used at least 3 GB");
   // The machine as a whole may run out of memory, too.
   EXPECT_EQ(
       changes(yard.ended(1, at(4), model::KilledBy{.signal = 9, .out_of_memory = true})).front(),
       "1#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out of memory; retried with "
       "3.6 GB");
+}
+
+TEST(MemoryLimit, IsNamedAloneWhereNoSampleShowsThatItWasExceeded) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard(),
+            model::Policy{.kernel_keeps_limits = true});
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(2), takes(gb(7), {gb(1)})));
+  EXPECT_EQ(
+      changes(yard.ended(0, at(3),
+                         model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true}))
+          .front(),
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit of 2 GB (memory-limit: "
+      "hard)");
 }
 
 TEST(MemoryLimit, IsNotHeldAgainstAnAttemptForWhatTheOneBeforeHad) {

@@ -76,8 +76,8 @@ TEST(Ranks, ThatHadTheMostMemoryAreNamedWhenItRanOut) {
   EXPECT_EQ(
       told(yard, end_of(model::KilledBy{.signal = 9, .out_of_memory = true, .over_limit = true},
                         {.failed = 0, .finished = {}, .largest = 1, .largest_memory = mb(900)})),
-      "used more memory than its limit (memory-limit: hard); its peak was 1 GB; rank 1 had the "
-      "most memory, 900 MB");
+      "used more memory than its limit of 1 GB (memory-limit: hard); rank 1 had the most memory, "
+      "900 MB");
 }
 
 TEST(Ranks, OfWhichOneRanOutOfMemoryAreNamedWithEachTry) {

@@ -152,8 +152,6 @@ bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional
 /// By what the operating system says, what it said itself, and what is known of its GPUs.
 Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& event) const {
   const model::Terms& terms = shape_of(running.key.task).terms;
-  // An attempt over its limit has used no less than that, whatever the samples show.
-  const Bytes peak = std::max(running.memory_peak, running.promise.memory);
   JudgedAttempt judged =
       judge_attempt(event, {.two_phase = terms.two_phase,
                             .cause = running.cause,
@@ -161,7 +159,9 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
                                            .killed_after = running.killed_after},
                             .word = running.word,
                             .its_end_tells = running.its_end_tells,
-                            .memory_peak = peak});
+                            .memory_peak = running.memory_peak,
+                            .memory_limit = running.promise.memory,
+                            .gpu_memory_limit = running.promise.gpu_memory});
   Ending& ending = judged.ending;
   if (judged.ran_out_by_its_errors) running.lack = lack_of(running, event.of_gpu);
   if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) {
