@@ -92,7 +92,7 @@ struct TaskOptions {
   /// How many more tries it has after what it did itself: exceptions, exit codes, signals; 0 by
   /// default. After `retry_delay`, doubled each time.
   std::optional<int> retries = {};
-  std::optional<bool> retry_on_time_limit = {};  ///< Also after its time limit.
+  std::optional<bool> retry_on_time_limit = {};  ///< Also after its time limit; needs retries.
   std::optional<std::chrono::milliseconds> retry_delay = {};
   /// It starts no earlier than so long after the run began.
   std::optional<std::chrono::milliseconds> start_after = {};

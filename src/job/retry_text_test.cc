@@ -25,7 +25,7 @@ TEST(RetryOn, KnowsTheTimeLimitAndNothingElse) {
 }
 
 TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {
-  EXPECT_THAT(in_group("retry-on: time-limit"), IsEmpty());
+  EXPECT_THAT(in_group("retries: 1\nretry-on: time-limit"), IsEmpty());
   EXPECT_THAT(in_group("retry-on: []"), IsEmpty());
   EXPECT_THAT(in_group("retry-on: [time-limt]"),
               ElementsAre("sweep.yaml:4:15: group 'train': retry-on: 'time-limt' is not "
@@ -33,6 +33,13 @@ TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {
   EXPECT_THAT(
       in_group("retry-on: [[a]]"),
       ElementsAre("sweep.yaml:4:16: group 'train': 'retry-on' must be a single value, not a list"));
+}
+
+TEST(RetryOn, NeedsTheNumberOfRetries) {
+  EXPECT_THAT(in_group("retry-on: time-limit"),
+              ElementsAre("sweep.yaml:4:15: group 'train': retry-on: 'time-limit' needs 'retries', "
+                          "the number of retries"));
+  EXPECT_THAT(in_group("retries: 0\nretry-on: time-limit"), IsEmpty()) << "0 is a number, too";
 }
 
 TEST(Retries, AreCountsAndTimes) {

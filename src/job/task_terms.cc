@@ -109,6 +109,10 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
                                               "may grow ('at least', 'auto')"
                                             : "'hard' needs 'gpu-memory', the amount"});
   }
+  if (terms.retries.after_time_limit && !asked.retries) {
+    made.mistakes.push_back({.key = TaskKey::RetryOn,
+                             .message = "'time-limit' needs 'retries', the number of retries"});
+  }
   if (!fits_into(terms.time_limit, terms.early_signal)) {
     made.mistakes.push_back(
         {.key = TaskKey::Signal, .message = too_early_text(terms.time_limit, terms.early_signal)});

@@ -32,6 +32,8 @@ inline std::string needed_by(TaskKey key) {
     case TaskKey::GpuUtilization:
     case TaskKey::MaxPerGpu:
       return "gpu-memory: 2GB, ";
+    case TaskKey::RetryOn:
+      return "retries: 2, ";
     case TaskKey::Launcher:
       return "ranks: 2, ";
     default:

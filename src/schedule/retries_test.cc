@@ -182,7 +182,8 @@ TEST(Retries, AreForTheTimeLimitOnlyWhereThatIsSaid) {
     static_cast<void>(yard.on(at(5), model::TimePassed{}));
     return changes(yard.ended(0, at(6), model::KilledBy{.signal = 15}));
   };
-  EXPECT_THAT(late(false), ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 5 s reached",
+  EXPECT_THAT(late(false), ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 5 s reached; "
+                                       "'retries' covers it only with 'retry-on: time-limit'",
                                        "group 0 failed"));
   EXPECT_THAT(late(true),
               ElementsAre("0#1 INTERRUPT TIMEOUT: retry 1 of 1: time limit of 5 s reached",
