@@ -112,11 +112,13 @@ std::string writing_text(const job::LearnedWriting& writing, const std::string& 
                          const report::LearnedPage& page, bool dry_run) {
   std::string text = dry_run ? diff : lines_of(writing.written);
   if (writing.written.empty() && writing.refused.empty()) {
-    text += fmt::format("nothing to write: the numbers of {} are right to a tenth, or not known\n",
-                        page.job_file);
+    text += fmt::format(
+        "nothing to write: the numbers in {} are within 10 % of the learned estimates, or have "
+        "none\n",
+        page.job_file);
   }
   for (const std::string& line : writing.not_said) {
-    text += fmt::format("not in the file, which stays so: {}\n", line);
+    text += fmt::format("not added (the file has no such key): {}\n", line);
   }
   return text;
 }

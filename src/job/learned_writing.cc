@@ -83,7 +83,7 @@ class Writer {
     const std::string_view key = info_of(number.key).name;
     if (!number.said) {
       if (number.key == TaskKey::Duration) return;
-      writing_.not_said.push_back(fmt::format("group '{}': '{}: {}' would be it", group.name, key,
+      writing_.not_said.push_back(fmt::format("group '{}': {}: {}", group.name, key,
                                               text_of(number.key, number.should_be)));
       return;
     }
@@ -163,7 +163,11 @@ std::string time_to_write(Duration time) {
   constexpr std::int64_t kSecond = 1'000;
   constexpr std::int64_t kMinute = 60 * kSecond;
   constexpr std::int64_t kHour = 60 * kMinute;
-  if (milliseconds < 10 * kSecond) return fmt::format("{}ms", milliseconds);
+  if (milliseconds < kSecond) return fmt::format("{}ms", milliseconds);
+  if (milliseconds < 10 * kSecond) {
+    constexpr std::int64_t kTenth = kSecond / 10;
+    return fmt::format("{:.3g}s", static_cast<double>((milliseconds + kTenth - 1) / kTenth) / 10);
+  }
   if (milliseconds < 10 * kMinute) {
     return fmt::format("{}s", (milliseconds + kSecond - 1) / kSecond);
   }

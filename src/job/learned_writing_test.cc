@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
 #include "base/time.h"
 #include "job/job.h"
 #include "job/learned.h"
@@ -254,7 +255,7 @@ TEST(LearnedWriting, TellsWhatTheFileDoesNotSay) {
   const std::string text = group_g("");
   const LearnedWriting writing = Known(text, both(that_took(gb(2), {}, 60))).writing();
   EXPECT_EQ(writing.text, text) << "it adds no lines to what a person wrote";
-  EXPECT_THAT(writing.not_said, ElementsAre("group 'g': 'memory: 2.2GB' would be it"));
+  EXPECT_THAT(writing.not_said, ElementsAre("group 'g': memory: 2.2GB"));
 }
 
 TEST(LearnedWriting, WritesNumbersAsAPersonWould) {
@@ -272,13 +273,17 @@ TEST(LearnedWriting, WritesNumbersAsAPersonWould) {
   }
   using Times = std::vector<std::pair<int, std::string>>;
   for (const auto& [time, text] : Times{{1, "1ms"},
-                                        {9'999, "9999ms"},
+                                        {999, "999ms"},
+                                        {1'000, "1s"},
+                                        {3'569, "3.6s"},
+                                        {9'999, "10s"},
                                         {10'001, "11s"},
                                         {599'000, "599s"},
                                         {600'000, "10m"},
                                         {3'540'001, "1h"},
                                         {9'000'000, "2h30m"}}) {
     EXPECT_EQ(time_to_write(Duration{time}), text) << time;
+    EXPECT_GE(parse_duration(text)->count(), time) << "never less";
   }
 }
 
