@@ -18,7 +18,7 @@ struct OtherName {
   std::string_view word;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 14> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
+constexpr std::array<OtherName, 22> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
                                                  {.word = "time", .ours = "time-limit"},
                                                  {.word = "walltime", .ours = "time-limit"},
                                                  {.word = "mem", .ours = "memory"},
@@ -31,7 +31,15 @@ constexpr std::array<OtherName, 14> kOtherNames{{{.word = "timeout", .ours = "ti
                                                  {.word = "preempt", .ours = "preemptible"},
                                                  {.word = "force", .ours = "now"},
                                                  {.word = "depends-on", .ours = "needs"},
-                                                 {.word = "dependencies", .ours = "needs"}}};
+                                                 {.word = "dependencies", .ours = "needs"},
+                                                 {.word = "ls", .ours = "status"},
+                                                 {.word = "list", .ours = "status"},
+                                                 {.word = "ps", .ours = "status"},
+                                                 {.word = "queue", .ours = "status"},
+                                                 {.word = "stop", .ours = "kill"},
+                                                 {.word = "tail", .ours = "logs"},
+                                                 {.word = "rm", .ours = "clean"},
+                                                 {.word = "delete", .ours = "clean"}}};
 
 std::string_view without_dashes(std::string_view word) {
   return word.starts_with("--") ? word.substr(2) : word;

@@ -31,6 +31,11 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("--retry", kOptions), "--retries") << "and not --retry-on, which is nearer";
   EXPECT_EQ(nearest("mem", kKeys), "memory");
   EXPECT_EQ(nearest("depends-on", kKeys), "needs");
+  constexpr std::array<std::string_view, 5> kCommands{"status", "kill", "logs", "clean", "up"};
+  EXPECT_EQ(nearest("ls", kCommands), "status") << "and not up, which is as near";
+  EXPECT_EQ(nearest("queue", kCommands), "status");
+  EXPECT_EQ(nearest("stop", kCommands), "kill");
+  EXPECT_EQ(nearest("rm", kCommands), "clean");
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
 }
 

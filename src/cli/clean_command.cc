@@ -152,8 +152,13 @@ FoundRuns find_old_runs() {
 /// Tells of each run what became of it.
 class CleanReport {
  public:
-  CleanReport(const CleanWords& words, run::CleanOptions options, bool failed)
-      : words_(words), options_(options), failed_(failed) {}
+  struct Before {
+    bool some_ended = true;  ///< There are runs that could be deleted, whatever their age.
+    bool failed = false;     ///< A run could not be read.
+  };
+
+  CleanReport(const CleanWords& words, run::CleanOptions options, Before before)
+      : words_(words), options_(options), some_ended_(before.some_ended), failed_(before.failed) {}
 
   void add(const OldRun& run, const Result<run::Cleaned>& cleaned);
   ExitCode finish();
@@ -167,7 +172,8 @@ class CleanReport {
   std::string text_;
   Bytes bytes_;
   std::int64_t runs_ = 0;
-  bool failed_ = false;
+  bool some_ended_;
+  bool failed_;
 };
 
 void CleanReport::add(const OldRun& run, const Result<run::Cleaned>& cleaned) {
@@ -216,7 +222,7 @@ ExitCode CleanReport::finish() {
     all["runs"] = std::move(rows_);
     text_ = text::readable_json(all);
   } else if (runs_ == 0 && !failed_) {
-    text_ = "no run is that old\n";
+    text_ = some_ended_ ? "no run is that old\n" : "no run here has ended\n";
   } else {
     text_ += fmt::format("{}, {}{}\n", report::counted(runs_, "run"), to_text(bytes_),
                          options_.keeps_some() ? ", not counting the kept files" : "");
@@ -236,11 +242,13 @@ ExitCode clean_command(const CleanWords& words) {
                                          ? Result<std::vector<OldRun>>(std::move(found.runs))
                                          : named_runs(words.runs);
   if (!runs) return fail(runs.error());
+  const bool some_ended = !runs->empty();
   if (const std::optional<Duration> older = asked->older) {
     const std::int64_t before = sys::unix_milliseconds() - older->count();
     std::erase_if(*runs, [before](const OldRun& run) { return run.ended_unix_ms > before; });
   }
-  CleanReport report(words, asked->options, found.some_unreadable);
+  CleanReport report(words, asked->options,
+                     {.some_ended = some_ended, .failed = found.some_unreadable});
   for (const OldRun& run : *runs) report.add(run, run::clean_run(run.directory, asked->options));
   return report.finish();
 }

@@ -125,6 +125,7 @@ int wait_command(const WaitOptions& options);
 struct KillOptions {
   std::vector<std::string> words;  ///< As of logs.
   std::string run_directory;
+  bool dry_run = false;
 };
 ExitCode kill_command(const KillOptions& options);
 

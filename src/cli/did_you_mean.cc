@@ -36,6 +36,14 @@ bool takes_values(const CLI::App& app) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
+/// "resume": `run --resume` is what was meant.
+bool is_option_of_run(const CLI::App& app, std::string_view word) {
+  const std::string option = fmt::format("--{}", word);
+  return std::ranges::any_of(commands_of(app), [&option](const CLI::App* command) {
+    return command->get_name() == "run" && command->get_option_no_throw(option) != nullptr;
+  });
+}
+
 /// The only one of them that `begin` begins.
 std::optional<std::string_view> completed(std::string_view begin,
                                           const std::vector<std::string_view>& candidates) {
@@ -123,6 +131,9 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       if (const std::string option = fmt::format("--{}", word);
           std::ranges::find(options, option) != options.end()) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
+      }
+      if (here == &app && is_option_of_run(app, word)) {
+        return fmt::format("unknown command '{0}' (did you mean '{1} run --{0}'?)", word, command);
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -93,6 +94,23 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   return code;
 }
 
+/// Whether `kill` would remove the whole submission, as it has no tasks that run.
+bool is_removed_from_queue(const std::string& run) {
+  return waits_in_queue(run) || (goes_on_in_queue(run) && !sys::RunLock::holder(run));
+}
+
+/// For a dry run: the tasks that would be killed. A task that was named must not have ended.
+ExitCode show_tasks(std::vector<journal::TaskRow> tasks) {
+  ExitCode code = ExitCode::Success;
+  std::erase_if(tasks, [&code](const journal::TaskRow& task) {
+    if (task.standing.verdict == model::Verdict::None) return false;
+    code = fail(fmt::format("{} has already ended", shown_name(task)), ExitCode::TaskFailed);
+    return true;
+  });
+  const ExitCode answered = answer(names_and_what(tasks, "is selected"));
+  return code == ExitCode::Success ? answered : code;
+}
+
 /// 46/*
 bool is_all_by_pattern(const TasksOfRun& selection) {
   return selection.states.empty() && selection.patterns.size() == 1 &&
@@ -111,6 +129,9 @@ ExitCode kill_command(const KillOptions& options) {
     return fail(fmt::format(
         "{} is in your queue and has no tasks yet: 'trainyard kill {}' removes the whole run",
         name_of_run(selection->run), seen_from_here(selection->run)));
+  }
+  if (options.dry_run && means_all && is_removed_from_queue(selection->run)) {
+    return answer(name_of_run(selection->run) + " would be removed from your queue\n");
   }
   if (const auto taken = means_all ? take_out_of_queue(selection->run) : std::nullopt) {
     return answer(*taken);
@@ -139,6 +160,7 @@ ExitCode kill_command(const KillOptions& options) {
   std::erase_if(*tasks, [&](const journal::TaskRow& task) {
     return ended(task) && !named_ones.contains(task.index);
   });
+  if (options.dry_run) return show_tasks(std::move(*tasks));
   return end_tasks(*reader, selection->run, *tasks, named_ones);
 }
 

@@ -124,6 +124,8 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       app.add_subcommand("kill", "Kill tasks of a run; tasks that need them are skipped");
   kill->alias("cancel")->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory, kTasksNeededHelp);
+  kill->add_flag("--dry-run", options.dry_run, "Show the selected tasks, and kill nothing")
+      ->group(option_groups::kOutput);
   kill->footer(
       std::string("Examples:\n"
                   "  trainyard kill train/lr=0.1,seed=2\n"

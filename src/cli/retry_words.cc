@@ -25,7 +25,8 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   in_selection(changed);
   in_selection(retry_->add_flag("--cascade", options_.cascade,
                                 "Also retry skipped and out-of-date tasks behind them"));
-  retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed");
+  retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed")
+      ->group("Checkpoints");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
   in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
                    ->type_name(value_kinds::kSize));

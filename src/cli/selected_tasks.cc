@@ -26,6 +26,7 @@
 #include "model/ids.h"
 #include "report/digest.h"
 #include "report/task_state.h"
+#include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 #include "text/task_pattern.h"
@@ -207,6 +208,18 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
     if (in_state) selected.push_back(std::move(row));
   }
   return selected;
+}
+
+std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
+  constexpr std::size_t kNamedMax = 20;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(tasks.size(), kNamedMax); ++i) {
+    text += fmt::format("{} {}\n", report::plain(shown_name(tasks[i])), what);
+  }
+  if (tasks.size() > kNamedMax) {
+    text += fmt::format("and {} more\n", tasks.size() - kNamedMax);
+  }
+  return text;
 }
 
 }  // namespace trainyard::cli

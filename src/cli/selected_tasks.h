@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -43,6 +44,9 @@ bool has_died(journal::JournalReader& reader, const std::string& run);
 
 /// "train/lr=0.1", as people read and type it.
 std::string shown_name(const journal::TaskRow& row);
+
+/// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
+std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);
 
 /// "no task of 'runs/sweep' is in that state", where the states leave none; the states may be those
 /// that a command means where nobody says any.

@@ -119,6 +119,13 @@ TEST_F(TypedMistakes, ProposeTheOptionAndTheCommandForAJobFile) {
             "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)");
 }
 
+TEST_F(TypedMistakes, ProposeTheOptionOfRunThatWasTypedAsACommand) {
+  EXPECT_EQ(mistake_in({"resume"}),
+            "unknown command 'resume' (did you mean 'trainyard run --resume'?)");
+  EXPECT_EQ(mistake_in({"config", "resume"}),
+            "unknown command 'resume'; 'trainyard config --help' lists them");
+}
+
 TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--timeout", "3h"}),
             "unknown option '--timeout' (did you mean '--time-limit'?)");

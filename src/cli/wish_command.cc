@@ -25,7 +25,6 @@
 #include "model/ids.h"
 #include "model/status.h"
 #include "report/task_state.h"
-#include "report/terminal_text.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -35,7 +34,6 @@ using What = WishOptions::What;
 
 /// What is written down before it is answered, of however many.
 constexpr Duration kTakenSoon{60'000};
-constexpr std::size_t kNamedMax = 20;
 
 wire::ControlRequest request_for(const WishOptions& options, const journal::TaskRow& task) {
   if (options.what == What::Priority) {
@@ -162,17 +160,6 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                 .tasks = std::move(*tasks),
                 .passed_over = std::move(passed_over),
                 .names_one_of_them = names_one};
-}
-
-std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(tasks.size(), kNamedMax); ++i) {
-    text += fmt::format("{} {}\n", report::plain(shown_name(tasks[i])), what);
-  }
-  if (tasks.size() > kNamedMax) {
-    text += fmt::format("and {} more\n", tasks.size() - kNamedMax);
-  }
-  return text;
 }
 
 }  // namespace

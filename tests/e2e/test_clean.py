@@ -110,7 +110,7 @@ class Clean(YardTest):
         yard = self.start("run", "job.yaml")
         self.until("a task", lambda: (self.directory / "runs/job/g/a/stdout.log").exists())
         self.assertIn("is active: nothing was deleted", self.clean("1", expect=2).stderr)
-        self.assertEqual(self.clean("--older", "0").stdout, "no run is that old\n")
+        self.assertEqual(self.clean("--older", "0").stdout, "no run here has ended\n")
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=0)
         self.clean("1")

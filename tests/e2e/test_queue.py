@@ -655,7 +655,7 @@ class Ending(QueueTest):
         # Nobody deletes what it goes on with.
         self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' removes it",
                       self.trainyard("clean", held, expect=2).stderr)
-        self.assertIn("no run is that old", self.trainyard("clean", "--older", "0s", expect=0).stdout)
+        self.assertIn("no run here has ended", self.trainyard("clean", "--older", "0s", expect=0).stdout)
         self.trainyard("up", expect=0)
         self.until("the task again", lambda: self.words_of(held) == {"holds/holds": "RUNNING"})
         self.open_gate()

@@ -275,6 +275,11 @@ class Selection(YardTest):
         os.kill(yard.pid, signal.SIGCONT)
         self.assertIn("which tasks of 'runs/sweep'? Add '*' for all", self.trainyard("kill", "1", expect=2).stderr)
         self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("kill", "1", ":oom", expect=2).stderr)
+        would = self.trainyard("kill", "1", "lr=0.1,seed=0", "lr=1e-3,seed=0", "--dry-run", expect=1)
+        self.assertEqual((would.stdout, would.stderr),
+                         ("train/lr=0.1,seed=0 is selected\n", "trainyard: train/lr=1e-3,seed=0 has already ended\n"))
+        self.assertEqual(self.trainyard("kill", "1", "*", "--dry-run", expect=0).stdout,
+                         "train/lr=0.1,seed=0 is selected\ntrain/lr=0.1,seed=1 is selected\n")
         named = self.trainyard("kill", "1", "lr=0.1,seed=0", "lr=1e-3,seed=0", expect=1)
         self.assertEqual((named.stdout, named.stderr),
                          ("train/lr=0.1,seed=0 was killed\n", "trainyard: train/lr=1e-3,seed=0 has already ended\n"))
