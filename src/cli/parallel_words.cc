@@ -385,8 +385,10 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   if (roles_.empty()) return std::nullopt;
   const std::vector<std::string> of_each = split(roles_, ',');
   if (std::cmp_not_equal(of_each.size(), count_)) {
-    return fmt::format("--roles: there are {} workers, and roles of {}: say those of each, as {}",
-                       count_, of_each.size(), "learner,collector,collector");
+    return fmt::format(
+        "--roles: must have {} entries, one for each worker, not {} (as in "
+        "learner,collector,collector)",
+        count_, of_each.size());
   }
   for (const std::string& of_one : of_each) {
     std::vector<Role>& roles = options.roles.emplace_back();

@@ -312,7 +312,8 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
   attempt.files.output_path = leader.output_path;
   if (attempt.told_to_end || !attempt.not_started.empty()) return std::nullopt;
   ranks.failed = leader.rank;
-  attempt.files.told = model::to_text(*leader.rank, attempt.ended.end) + "; the others are ended";
+  attempt.files.told =
+      model::to_text(*leader.rank, attempt.ended.end) + "; the other ranks are killed";
   return RankFailed{.key = attempt.key, .rank = *leader.rank, .end = attempt.ended.end};
 }
 

@@ -108,7 +108,7 @@ TEST(KeeperRanks, EndWithTheFirstThatFailsWhichIsNamed) {
   // What it printed is what tells why, and stands where people look.
   EXPECT_EQ(ended.left.errors, "no such data\n");
   EXPECT_EQ(written(yard, "stderr.log"),
-            "trainyard ranks: rank 2 exited with code 7; the others are ended\n"
+            "trainyard ranks: rank 2 exited with code 7; the other ranks are killed\n"
             "trainyard ranks: the end of rank-2.log:\n"
             "no such data\n");
 }
@@ -120,7 +120,7 @@ TEST(KeeperRanks, ShowTheOutputOfTheFirstRankWhereItPrintedNoErrors) {
       ranks_of(yard, 2, "[ $RANK = 0 ] || exec sleep 1000; echo no such data; exit 7"));
   EXPECT_EQ(yard.wait_for_end().left.errors, "no such data\n");
   EXPECT_EQ(written(yard, "stderr.log"),
-            "trainyard ranks: rank 0 exited with code 7; the others are ended\n"
+            "trainyard ranks: rank 0 exited with code 7; the other ranks are killed\n"
             "trainyard ranks: the end of stdout.log:\n"
             "no such data\n");
 }

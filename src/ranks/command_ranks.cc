@@ -184,7 +184,7 @@ void Run::hear(const process::KeeperNews& news) {
         failed_ = true;
         // What could not be started is our error.
         if (std::holds_alternative<model::NotStarted>(it.end)) return;
-        options_.say(model::to_text(it.rank, it.end) + "; the others are ended");
+        options_.say(model::to_text(it.rank, it.end) + "; the other ranks are killed");
         show_logs(it.rank, it.rank);
       },
       [this](const process::ProcessEnded& it) { has_ended(it.end); },

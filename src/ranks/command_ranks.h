@@ -3,7 +3,7 @@
 //
 // The command knows nothing of trainyard: it finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
 // MASTER_ADDR and MASTER_PORT in its environment, and TRAINYARD_DEVICE where there are GPUs, unless
-// the yard tells it which it has (two phases). When one rank fails the others are ended. Rank 0
+// the yard tells it which it has (two phases). When one rank fails, the others are killed. Rank 0
 // writes where we write, the others to rank-1.log ...
 //
 // It is a keeper with one attempt (process/keeper.h): however this program ends, nothing that the

@@ -51,10 +51,10 @@ class MachinesReader {
   }
 
  private:
-  /// "at 5: '4y80GB' is ..."
+  /// "'2x(4y80GB)', character 4: '4y80GB' is ..."
   [[nodiscard]] std::unexpected<Error> wrong(std::string_view part, const std::string& why) const {
     return std::unexpected(
-        Error{fmt::format("at {} of '{}': {}", part.data() - text_.data() + 1, text_, why)});
+        Error{fmt::format("'{}', character {}: {}", text_, part.data() - text_.data() + 1, why)});
   }
 
   /// "8x(4x80GB, 64 CPUs)"

@@ -54,36 +54,42 @@ TEST(MadeUpMachines, HaveATextThatIsReadAsTheSame) {
 }
 
 TEST(MadeUpMachines, AreToldWhereTheyAreWrong) {
-  EXPECT_EQ(why_not("4x80GB"),
-            "at 1 of '4x80GB': '4x80GB' is not valid; write it as in 8x(4x80GB, 64 CPUs, 512GB)");
+  EXPECT_EQ(
+      why_not("4x80GB"),
+      "'4x80GB', character 1: '4x80GB' is not valid; write it as in 8x(4x80GB, 64 CPUs, 512GB)");
   EXPECT_EQ(why_not("8y(4x80GB)"),
-            "at 1 of '8y(4x80GB)': '8y' is not a number of machines, as 8x is");
+            "'8y(4x80GB)', character 1: '8y' is not a number of machines, as 8x is");
   EXPECT_EQ(why_not("0x(4x80GB)"),
-            "at 1 of '0x(4x80GB)': '0x' is not a number of machines, as 8x is");
-  EXPECT_EQ(why_not("8x(4x80GB"), "at 3 of '8x(4x80GB': a ')' is missing at the end of a machine");
-  EXPECT_EQ(why_not("8x(4x80GB, 64 CPUs,)"),
-            "at 20 of '8x(4x80GB, 64 CPUs,)': GPUs (4x80GB), CPUs (64 CPUs) or memory (512GB) is "
-            "missing");
-  EXPECT_EQ(why_not("2x(four CPUs)"), "at 4 of '2x(four CPUs)': 'four' is not a number of CPUs");
-  EXPECT_EQ(why_not("2x(4y80GB)").substr(0, 22), "at 4 of '2x(4y80GB)': ");
+            "'0x(4x80GB)', character 1: '0x' is not a number of machines, as 8x is");
+  EXPECT_EQ(why_not("8x(4x80GB"),
+            "'8x(4x80GB', character 3: a ')' is missing at the end of a machine");
+  EXPECT_EQ(
+      why_not("8x(4x80GB, 64 CPUs,)"),
+      "'8x(4x80GB, 64 CPUs,)', character 20: GPUs (4x80GB), CPUs (64 CPUs) or memory (512GB) is "
+      "missing");
+  EXPECT_EQ(why_not("2x(four CPUs)"),
+            "'2x(four CPUs)', character 4: 'four' is not a number of CPUs");
+  EXPECT_EQ(why_not("2x(4y80GB)").substr(0, 27), "'2x(4y80GB)', character 4: ");
   EXPECT_EQ(why_not("2x(ax80GB)"),
-            "at 4 of '2x(ax80GB)': 'ax80GB' is not valid; write it as in 4x80GB");
-  EXPECT_EQ(why_not("2x(1x80GB)+2x(4x80gb)").substr(0, 34), "at 17 of '2x(1x80GB)+2x(4x80gb)': ");
+            "'2x(ax80GB)', character 4: 'ax80GB' is not valid; write it as in 4x80GB");
+  EXPECT_EQ(why_not("2x(1x80GB)+2x(4x80gb)").substr(0, 39),
+            "'2x(1x80GB)+2x(4x80gb)', character 17: ");
   EXPECT_EQ(why_not("2x(80GB, 512GB)"),
-            "at 10 of '2x(80GB, 512GB)': its memory is given twice; write a GPU as 1x512GB");
-  EXPECT_EQ(why_not("2x(1 CPU, 2 CPUs)"), "at 11 of '2x(1 CPU, 2 CPUs)': its CPUs are given twice");
-  EXPECT_EQ(why_not("1x(1x0)"), "at 6 of '1x(1x0)': a GPU must have memory");
-  EXPECT_EQ(why_not(""), "at 1 of '': a machine is missing: 8x(4x80GB) is one kind");
+            "'2x(80GB, 512GB)', character 10: its memory is given twice; write a GPU as 1x512GB");
+  EXPECT_EQ(why_not("2x(1 CPU, 2 CPUs)"),
+            "'2x(1 CPU, 2 CPUs)', character 11: its CPUs are given twice");
+  EXPECT_EQ(why_not("1x(1x0)"), "'1x(1x0)', character 6: a GPU must have memory");
+  EXPECT_EQ(why_not(""), "'', character 1: a machine is missing: 8x(4x80GB) is one kind");
 }
 
 TEST(MadeUpMachines, AreNotMoreThanCanBePlayed) {
   EXPECT_EQ(machines_in("1000x(1 CPU)").size(), 1U);
   EXPECT_EQ(why_not("1001x(1 CPU)"),
-            "at 1 of '1001x(1 CPU)': '1001x' is not a number of machines, as 8x is");
+            "'1001x(1 CPU)', character 1: '1001x' is not a number of machines, as 8x is");
   EXPECT_EQ(why_not("600x(1 CPU)+600x(1 CPU)"),
-            "at 13 of '600x(1 CPU)+600x(1 CPU)': at most 1000 machines are allowed in total");
+            "'600x(1 CPU)+600x(1 CPU)', character 13: at most 1000 machines are allowed in total");
   EXPECT_EQ(why_not("1x(999x1GB, 2x1GB)"),
-            "at 13 of '1x(999x1GB, 2x1GB)': a machine may have at most 1000 GPUs");
+            "'1x(999x1GB, 2x1GB)', character 13: a machine may have at most 1000 GPUs");
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
   const auto ports = padded(options.ports, options.workers, kFirstPort, "ports");
   if (!ports) return std::unexpected(ports.error());
   if (options.roles.size() > nodes->size()) {
-    return std::unexpected(wrong(fmt::format("roles of {} workers are given, and there are {}",
+    return std::unexpected(wrong(fmt::format("roles are given for {} workers, but there are {}",
                                              options.roles.size(), options.workers)));
   }
   if (options.queue.events_max == 0 || options.queue.bytes_max == 0) {

@@ -366,7 +366,10 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
   const bool is_zero = exit != nullptr && exit->code == 0;
   // A step that calls exit(0) ends nothing well.
   const bool well = is_zero && !life.in_pipeline;
-  const std::string how = is_zero ? "ended while its pipeline ran" : ranks::end_text(end);
+  const auto* const not_started = std::get_if<model::NotStarted>(&end);
+  const std::string how = is_zero                  ? "ended while its pipeline ran"
+                          : not_started != nullptr ? not_started->why
+                                                   : ranks::end_text(end);
   const wire::FinishWord finish = life.finish.value_or(
       wire::FinishWord{.outcome = well ? "finished" : "failed", .why = well ? "" : how});
   const bool was_told = result_.stopped || !result_.failures.empty() || !cut_off_.empty();

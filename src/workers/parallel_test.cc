@@ -443,7 +443,9 @@ TEST(Parallel, RunsPrograms) {
   EXPECT_EQ(result.failures[0].stderr_end, "out\nerr\n");
   EXPECT_TRUE(std::filesystem::exists(options.directory + "/worker-0.log"));
   EXPECT_TRUE(parallel(options, {"true"}));
-  EXPECT_THAT(parallel(options, {"/no/such/program"}).text(), HasSubstr("was not started"));
+  EXPECT_THAT(
+      parallel(options, {"/no/such/program"}).text(),
+      HasSubstr("worker 0 failed: cannot run '/no/such/program': no such file or directory"));
 }
 
 TEST(Parallel, SaysWhatCannotBe) {

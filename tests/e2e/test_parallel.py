@@ -193,7 +193,7 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
                             (("-n", "2"), "no command given"),
                             (("--", "true"), "no number of workers given"),
                             (("-n", "3", "--roles", "a,,b", "--", "true"), "a role without a name"),
-                            (("-n", "3", "--roles", "learner", "--", "true"), "there are 3 workers, and roles of 1"),
+                            (("-n", "3", "--roles", "learner", "--", "true"), "--roles: must have 3 entries, one for each worker, not 1 (as in learner,collector,collector)"),
                             (("-n", "1", "--roles", "a b", "--", "true"), "--roles: 'a b' is not a valid name"),
                             (("-n", "1", "--label", "standalone", "--", "true"), "--label: 'standalone' is reserved: "),
                             (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is not a number"),
@@ -214,4 +214,4 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
         self.assertEqual(list(self.directory.glob("worker-*.log")), [])
 
     def test_a_program_that_is_not_there_is_named(self):
-        self.assertIn("was not started", self.parallel("-n", "1", "--", "/no/such/program", expect=2).stderr)
+        self.assertIn("worker 0 failed: cannot run '/no/such/program': no such file or directory", self.parallel("-n", "1", "--", "/no/such/program", expect=2).stderr)

@@ -72,7 +72,7 @@ class Plan(YardTest):
                            (("--gpus", "24GB", "--cpus", "0"), "needs 1 CPU, the planned machine (24GB, 0 CPUs) has 0\n"),
                            (("--gpus", "24GB", "--memory", "1MB"), " of memory, the planned machine (24GB, 1MB of memory) has "),
                            (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here has 7.2 GB"),
-                           (("--machines", "2x(24GB, 4 CPU s)"), "--machines: at 10 of '2x(24GB, 4 CPU s)': "),
+                           (("--machines", "2x(24GB, 4 CPU s)"), "--machines: '2x(24GB, 4 CPU s)', character 10: "),
                            (("--gpus", "24GB", "--memory", "64gb"), "--memory: ")):
             with self.subTest(words):
                 self.assertIn(why, self.plan(*words, expect=2).stderr)

@@ -61,7 +61,7 @@ groups:
         row = self.status()["tasks"][0]
         self.assertEqual((row["word"], row["message"]), ("EXIT 7", "rank 2: no such data"))
         self.assertEqual(self.text("runs/job/g/t/stderr.log"),
-                         "trainyard ranks: rank 2 exited with code 7; the others are ended\n"
+                         "trainyard ranks: rank 2 exited with code 7; the other ranks are killed\n"
                          "trainyard ranks: the end of rank-2.log:\nno such data\n")
         self.assertIn("rank 2: no such data", self.trainyard("status").stdout)
 
@@ -288,5 +288,5 @@ groups:
         said = self.trainyard("ranks", "-n", "2", "--grace", "0.2", "--", "sh", "-c",
                               'trap "" TERM; [ $RANK = 1 ] || { echo $$ > deaf; while :; do sleep 1; done; }; '
                               'until [ -s deaf ]; do sleep 0.01; done; exit 5', expect=5)
-        self.assertIn("rank 1 exited with code 5; the others are ended", said.stderr)
+        self.assertIn("rank 1 exited with code 5; the other ranks are killed", said.stderr)
         self.assertFalse(alive(self.text("deaf").strip()))
