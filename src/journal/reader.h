@@ -118,7 +118,8 @@ struct GroupRow {
 struct TaskRow {
   model::TaskIndex index;  ///< Its number, the same in all executions.
   model::GroupIndex group;
-  std::string group_name;  ///< As in GroupRow.
+  std::string group_name;   ///< As in GroupRow.
+  std::uint32_t shape = 0;  ///< The journal's number of what it requests.
   std::string id;
   model::Standing standing;
   Stage stage = Stage::Train;
@@ -191,8 +192,9 @@ struct AttemptRow {
 
 struct WaitingReason {
   std::string group_name;
-  int tasks = 0;  ///< How many wait in this shape.
-  Bytes memory;   ///< What each asks for.
+  std::uint32_t shape = 0;  ///< As TaskRow::shape.
+  int tasks = 0;            ///< How many wait in this shape.
+  Bytes memory;             ///< What each asks for.
   model::Cause cause = model::Cause::None;
   std::string machine;  ///< On which room is lacking; empty where that is not the cause.
   std::string reason;   ///< In words, with the numbers of the last reading.

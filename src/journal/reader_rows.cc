@@ -85,7 +85,7 @@ const std::string_view kTaskColumns =
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
     "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0), "
     "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number), "
-    "s.cpus_milli ";
+    "s.cpus_milli, s.number ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -170,6 +170,7 @@ TaskRow read_task(const Statement& row, const Known& known) {
   return {.index = {index(row, 0)},
           .group = {index(row, 1)},
           .group_name = std::string(row.text(2)),
+          .shape = index(row, 46),
           .id = std::string(row.text(3)),
           .standing = {.status = one_of(row, 4, Status::Unknown, Status::Interrupt),
                        .verdict = one_of(row, 5, model::Verdict::None, model::Verdict::NotNeeded),

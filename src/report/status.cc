@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "model/status.h"
+#include "model/waiting.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
 #include "report/sink.h"
@@ -52,6 +55,17 @@ Result<std::vector<journal::TaskRow>> read_tasks(journal::JournalReader& reader,
   return rows;
 }
 
+/// Gives a task that waits the reason for its message, as the table shows it.
+void add_reason(journal::TaskRow& row, const StatusView& view) {
+  const bool waits =
+      row.standing.verdict == model::Verdict::None && row.standing.status == Status::Init;
+  if (view.state != RunState::Running || !waits || !row.message.empty()) return;
+  const auto reason = std::ranges::find_if(view.waiting, [&row](const journal::WaitingReason& it) {
+    return it.shape == row.shape && (it.cause == model::Cause::Held) == row.standing.on_hold;
+  });
+  if (reason != view.waiting.end()) row.message = reason->reason;
+}
+
 /// The selected tasks below the heading of their group; nothing for a group without any. The
 /// heading is about the whole group, all that follows about the selected tasks alone.
 Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
@@ -66,6 +80,7 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
       whole.look_at(row);
       if (!only.contains(row.index)) return true;
       selected.look_at(row);
+      add_reason(row, view);
       rows.push_back(std::move(row));
       return true;
     });
@@ -73,7 +88,11 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
     if (rows.empty()) continue;
     TaskTable table(selected, options);
     sink("\n" + group_heading(whole) + "\n" + table.lines(rows));
-    const std::string footer = group_footer(selected, static_cast<int>(rows.size()), table);
+    const int count = static_cast<int>(rows.size());
+    const std::string_view best_title = count == group.tasks ? "best"
+                                        : count > 1          ? "best of these"
+                                                             : "";
+    const std::string footer = group_footer(selected, count, table, best_title);
     if (!footer.empty()) sink("\n" + footer);
   }
   return {};
@@ -111,7 +130,7 @@ Result<void> write_all_rows(journal::JournalReader& reader, TaskTable& table, co
 Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow& group,
                          const TableOptions& options, Sink& sink) {
   GroupDigest digest(group);
-  ShownRows shown(group.tasks);
+  ShownRows shown(group);
   Result<void> read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
     if (options.died) mark_lost(row);
     digest.look_at(row);

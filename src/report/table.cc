@@ -231,6 +231,7 @@ std::string TaskTable::lines(std::span<const journal::TaskRow> rows) {
 }
 
 void ShownRows::look_at(const journal::TaskRow& row) {
+  if (row.standing.verdict == model::Verdict::NotSelected) return;
   if (!big_) {
     others_.push_back(row);
     return;
@@ -282,10 +283,11 @@ std::string warnings_text(const GroupDigest& digest, const std::string& run_dire
 
 }  // namespace
 
-std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table) {
+std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTable& table,
+                         std::string_view best_title) {
   std::string text;
   const std::string& run_directory = table.run_directory();
-  if (const int more = digest.group().tasks - rows_shown; more > 0) {
+  if (const int more = digest.group().tasks - rows_known; more > 0) {
     text += fmt::format("and {} more: trainyard status {} --all, or {}\n", with_commas(more),
                         plain(text::shell_word(run_directory)), page_of(digest, run_directory));
   }
@@ -306,8 +308,8 @@ std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTa
                     digest.out_of_date() == 1 ? "it" : "them");
   }
   if (digest.other_code().count() > 0) text += digest.other_code().text() + "\n";
-  if (const std::optional<Best> best = digest.best()) {
-    text += fmt::format("best: {} {} {}\n", plain(best->id), best->key, best->text);
+  if (const std::optional<Best> best = digest.best(); best && !best_title.empty()) {
+    text += fmt::format("{}: {} {} {}\n", best_title, plain(best->id), best->key, best->text);
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {
     text += fmt::format("before its command was edited: {} {} {}\n", plain(before->id), before->key,
@@ -328,7 +330,9 @@ std::string group_table(const GroupDigest& digest, std::span<const journal::Task
   if (rows.empty() || (never_began && !options.all)) return heading;
   TaskTable table(digest, options);
   std::string text = heading + "\n" + table.lines(rows);
-  const std::string footer = group_footer(digest, static_cast<int>(rows.size()), table);
+  const int not_selected = options.all ? 0 : group.not_selected;
+  const std::string footer =
+      group_footer(digest, static_cast<int>(rows.size()) + not_selected, table);
   return footer.empty() ? text : text + "\n" + footer;
 }
 

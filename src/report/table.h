@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -76,10 +77,12 @@ class TaskTable {
   std::vector<std::string> left_out_;
 };
 
-/// Which rows of a group are shown: all of a small one, some of a big one.
+/// Which rows of a group are shown: all of a small one, some of a big one. Tasks that were not
+/// selected have no row: the heading counts them.
 class ShownRows {
  public:
-  explicit ShownRows(int tasks) : big_(tasks > kRowsMax) {}
+  explicit ShownRows(const journal::GroupRow& group)
+      : big_(group.tasks - group.not_selected > kRowsMax) {}
   void look_at(const journal::TaskRow& row);
   [[nodiscard]] std::vector<journal::TaskRow> take();
 
@@ -97,7 +100,9 @@ std::string group_table(const GroupDigest& digest, std::span<const journal::Task
                         const TableOptions& options);
 
 /// What comes below the rows of a group: how many more there are, what is to be known about the
-/// tasks of the digest, and the best of them.
-std::string group_footer(const GroupDigest& digest, int rows_shown, const TaskTable& table);
+/// tasks of the digest, and the best of them under `best_title` (empty: no such line).
+/// `rows_known` counts the rows shown and the tasks that need no row.
+std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTable& table,
+                         std::string_view best_title = "best");
 
 }  // namespace trainyard::report

@@ -28,7 +28,7 @@ using ::testing::Not;
 std::string table_of(const journal::GroupRow& group, const std::vector<journal::TaskRow>& rows,
                      const TableOptions& options = {}) {
   GroupDigest digest(group);
-  ShownRows shown(group.tasks);
+  ShownRows shown(group);
   for (const journal::TaskRow& row : rows) {
     digest.look_at(row);
     shown.look_at(row);
@@ -198,6 +198,21 @@ TEST(Table, ShowsFailuresFirstAndAFewOthersOfABigGroup) {
   EXPECT_THAT(text, Not(HasSubstr("\nt20 ")));
   EXPECT_THAT(text, HasSubstr("\nand 9,960 more: trainyard status 'my runs/mnist' --all, or my "
                               "runs/mnist/reports/train.html\n"));
+}
+
+TEST(Table, ShowsTheTasksThatWereSelectedAndCountsTheOthers) {
+  std::vector<journal::TaskRow> rows;
+  for (int i = 0; i < 1000; ++i) {
+    rows.push_back(skipped_row(fmt::format("i={}", i), "not selected when the run started"));
+    rows.back().standing.verdict = model::Verdict::NotSelected;
+  }
+  rows[500] = finished_row("i=500", Duration{1000}, "");
+  const journal::GroupRow group{.name = "train", .tasks = 1000, .finished = 1, .not_selected = 999};
+  EXPECT_EQ(table_of(group, rows),
+            "train: 1,000 tasks, 1 finished, 999 not selected in 1.0 s\n"
+            "\n"
+            "TASK   STATUS     TIME  ATTEMPTS  PEAK MEMORY\n"
+            "i=500  FINISHED  1.0 s         1       300 MB\n");
 }
 
 TEST(Table, IsNeverWiderThanTold) {

@@ -41,6 +41,7 @@ namespace trainyard::report {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A run of two groups in a directory of its own: 'train' of three tasks, of which the first has
 /// finished, the second failed and the third runs, and 'eval' of one that waits.
@@ -226,6 +227,40 @@ TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
             " 1  FAILED EXIT 3  13.0 s         1       200 MB  exited with code 3\n"
             "\n"
             "and 2 more: trainyard status runs/mnist --all, or runs/mnist/reports/train.html\n");
+}
+
+TEST_F(ReportsOfARun, SayInTheRowOfASelectedTaskWhyItWaits) {
+  journal::JournalReader source = reader();
+  std::string text;
+  Sink sink = [&text](std::string_view part) { text += part; };
+  const StatusRequest request{.run_directory = "runs/mnist",
+                              .yard_lives = true,
+                              .now_unix_ms = 1'741'100'030'000,
+                              .only = std::set{model::TaskIndex{3}}};
+  ASSERT_TRUE(write_status(source, request, {}, sink).has_value());
+  EXPECT_EQ(text,
+            "mnist: running for 30.0 s, process 42 on node7\n"
+            "run-dir: runs/mnist\n"
+            "\n"
+            "eval: 1 task, 1 waiting\n"
+            "\n"
+            "lr  STATUS   TIME  ATTEMPTS  PEAK MEMORY\n"
+            " 3  WAITING     -         -            -  waits for group 'train'\n");
+}
+
+TEST_F(ReportsOfARun, NameTheBestOfTheSelectedTasksAsSuch) {
+  journal::JournalReader source = reader();
+  std::string text;
+  Sink sink = [&text](std::string_view part) { text += part; };
+  const auto shown = [&](std::set<model::TaskIndex> only) {
+    text.clear();
+    const StatusRequest request{.run_directory = "runs/mnist", .only = std::move(only)};
+    EXPECT_TRUE(write_status(source, request, {}, sink).has_value());
+    return text;
+  };
+  EXPECT_THAT(shown({{0}, {1}}), HasSubstr("\nbest of these: lr=0 test_acc 96.4 %\n"));
+  EXPECT_THAT(shown({{0}, {1}, {2}}), HasSubstr("\nbest: lr=0 test_acc 96.4 %\n"));
+  EXPECT_THAT(shown({{0}}), Not(HasSubstr("best")));
 }
 
 TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
