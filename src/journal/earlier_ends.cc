@@ -6,6 +6,7 @@
 #include <expected>
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +16,9 @@
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
+#include "model/command.h"
 #include "model/event.h"
+#include "model/status.h"
 
 namespace trainyard::journal {
 namespace {
@@ -49,15 +52,22 @@ Result<void> put(Database& database, const EarlierEnd& end, std::uint32_t shape,
   return writer->write({.events = {std::move(event)}, .decisions = {end.decision}});
 }
 
+bool was_stopped(const EarlierEnd& end) {
+  return std::ranges::any_of(end.decision.changes, [](const model::Change& change) {
+    const auto* const task = std::get_if<model::TaskChanged>(&change);
+    return task != nullptr && task->verdict == model::Verdict::Stopped;
+  });
+}
+
 }  // namespace
 
-Result<int> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& ends) {
+Result<EarlierEndCounts> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& ends) {
   // With the order in which they came, as std::stable_sort would keep it: its buffer is deprecated.
   std::vector<std::pair<Instant, std::size_t>> order;
   order.reserve(ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) order.emplace_back(ends[i].event.at, i);
   std::ranges::sort(order);
-  int count = 0;
+  EarlierEndCounts counts;
   for (const auto& [when, place] : order) {
     const EarlierEnd& end = ends[place];
     const Result<std::optional<std::uint32_t>> found = shape_of_running(database, end);
@@ -70,9 +80,9 @@ Result<int> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& 
     if (Result<void> done = put(database, end, *shape, at); !done) {
       return std::unexpected(std::move(done.error()));
     }
-    ++count;
+    ++(was_stopped(end) ? counts.stopped : counts.own);
   }
-  return count;
+  return counts;
 }
 
 }  // namespace trainyard::journal

@@ -20,8 +20,15 @@ struct EarlierEnd {
   model::Decision decision;
 };
 
+struct EarlierEndCounts {
+  int own = 0;      ///< Attempts that have ended by themselves, or have left a result.
+  int stopped = 0;  ///< Attempts that were stopped: their tasks run again.
+
+  friend bool operator==(const EarlierEndCounts&, const EarlierEndCounts&) = default;
+};
+
 /// Writes down those of attempts that run as far as the journal knows, inside the caller's
 /// transaction; in the order of their events, and none before what is there. Returns how many.
-Result<int> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& ends);
+Result<EarlierEndCounts> put_earlier_ends(Database& database, const std::vector<EarlierEnd>& ends);
 
 }  // namespace trainyard::journal

@@ -49,7 +49,7 @@ TEST(EarlierEnds, CountAsIfTheyHadBeenWrittenDownInTime) {
   std::get<model::AttemptEnded>(well.events.at(0).what).ended = at(420);
   const Journal::Resumed resumed =
       gone_on(directory, job, {earlier(1, 1, failed(at(700), key(0), 3)), earlier(0, 1, well)});
-  EXPECT_EQ(resumed.ends, 2);
+  EXPECT_EQ(resumed.ends, (EarlierEndCounts{.own = 2}));
   EXPECT_EQ(resumed.finished, 1);
   EXPECT_TRUE(resumed.plans.at(0)->tasks[0].finished_before());
   EXPECT_EQ(resumed.plans.at(0)->tasks[1].first_attempt, 2U);
@@ -98,12 +98,33 @@ TEST(EarlierEnds, OfWhatTheJournalDoesNotKnowAsRunningArePassedOver) {
     ends.push_back(earlier(task, 1, failed(at(50), key(0), 4)));
   }
   const Journal::Resumed resumed = gone_on(directory, job, ends);
-  EXPECT_EQ(resumed.ends, 0);
+  EXPECT_EQ(resumed.ends, EarlierEndCounts{});
   EXPECT_EQ(resumed.finished, 1);
   auto reader = must(JournalReader::open(directory.journal()));
   EXPECT_EQ(all_tasks(reader)[0].result, "{}");
   EXPECT_THAT(must(reader.attempts({1})), ::testing::IsEmpty());
   EXPECT_EQ(must(reader.attempts({2})).size(), 2U);
+}
+
+TEST(EarlierEnds, OfAttemptsThatWereStoppedAreCountedApart) {
+  const JournalDirectory directory;
+  const TestJob job{{.ids = {"a", "b", "c"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "job", job.batch(), {}));
+    must(journal->commit(granted(at(10), {key(0), key(1), key(2)})));
+  }
+  const auto stopped = [](std::uint32_t number) {
+    return earlier(
+        number, 1,
+        turn_of({.at = at(50),
+                 .what = model::AttemptEnded{.key = key(0), .end = model::KilledBy{.signal = 15}}},
+                {.changes = {model::TaskChanged{.key = key(0),
+                                                .status = Status::Interrupt,
+                                                .verdict = model::Verdict::Stopped}}}));
+  };
+  const Journal::Resumed resumed = gone_on(
+      directory, job, {earlier(0, 1, finished(at(40), key(0), "{}")), stopped(1), stopped(2)});
+  EXPECT_EQ(resumed.ends, (EarlierEndCounts{.own = 1, .stopped = 2}));
 }
 
 TEST(EarlierEnds, AreNotCountedTwice) {
@@ -114,9 +135,9 @@ TEST(EarlierEnds, AreNotCountedTwice) {
     must(journal->commit(granted(at(10), {key(0)})));
   }
   const EarlierEnd end = earlier(0, 1, failed(at(50), key(0), 4));
-  EXPECT_EQ(gone_on(directory, job, {end, end}).ends, 1);
+  EXPECT_EQ(gone_on(directory, job, {end, end}).ends, (EarlierEndCounts{.own = 1}));
   // Killed before the notes were removed, it reads them again; and the next attempt is not meant.
-  EXPECT_EQ(gone_on(directory, job, {end}).ends, 0);
+  EXPECT_EQ(gone_on(directory, job, {end}).ends, EarlierEndCounts{});
   auto reader = must(JournalReader::open(directory.journal()));
   EXPECT_EQ(must(reader.attempts({0})).size(), 1U);
 }
@@ -132,7 +153,7 @@ TEST(EarlierEnds, AreShownBeforehandAndChangeNothingThen) {
   for (int i = 0; i < 2; ++i) {
     const auto preview = must(Journal::preview(directory.journal(), {job.batch()}, {}, {end}));
     EXPECT_EQ(preview.finished, 1);
-    EXPECT_EQ(preview.ends, 1);
+    EXPECT_EQ(preview.ends, (EarlierEndCounts{.own = 1}));
   }
 }
 

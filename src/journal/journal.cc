@@ -187,7 +187,7 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
     return std::unexpected(Error{fmt::format("journal '{}': {}", path, damage_words(*health))});
   }
   TakenOver taken;
-  Result<int> news = 0;
+  Result<EarlierEndCounts> news;
   Result<void> done = (*state)->in_transaction([&]() -> Result<void> {
     news = put_earlier_ends(database, ends);
     if (!news) return std::unexpected(news.error());
@@ -216,7 +216,7 @@ Result<Journal::Preview> Journal::preview(const std::string& path,
   if (const Result<void> begun = database->run("BEGIN IMMEDIATE"); !begun) {
     return std::unexpected(begun.error());
   }
-  const Result<int> news = put_earlier_ends(*database, ends);
+  const Result<EarlierEndCounts> news = put_earlier_ends(*database, ends);
   Result<TakenOver> taken =
       news ? take_over(*database, batches, {}, options) : std::unexpected(news.error());
   database->roll_back();

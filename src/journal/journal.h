@@ -116,7 +116,7 @@ class Journal final : public Recorder {
     Instant at;                        ///< Where the time of the run goes on.
     int finished = 0;                  ///< How many need not run again.
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
-    int ends = 0;                      ///< How many of `ends` were news.
+    EarlierEndCounts ends;             ///< How many of `ends` were news.
     /// Of the attempts that were found, those that go on: told of next (model::AttemptFound).
     std::set<model::AttemptKey> goes_on;
   };
@@ -132,7 +132,7 @@ class Journal final : public Recorder {
     int finished = 0;
     std::vector<std::string> changes;
     std::set<std::uint32_t> edited;  ///< The rows of tasks that the job file says otherwise now.
-    int ends = 0;
+    EarlierEndCounts ends;
   };
   static Result<Preview> preview(const std::string& path, const std::vector<Batch>& batches,
                                  const JournalOptions& options = {},

@@ -1,5 +1,7 @@
 #include "run/found_attempts.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -51,7 +53,7 @@ std::vector<std::string> told_of_found(const RemoteMachines* machines,
        "kept running without trainyard, and continue");
   tell(others, "that kept running is stopped, and starts over",
        "that kept running are stopped, and start over");
-  if (ended > 0) told.push_back(told_of_ends(ended));
+  std::ranges::move(told_of_ends({.own = ended}), std::back_inserter(told));
   return told;
 }
 

@@ -122,11 +122,22 @@ void remove_noted_ends(const std::string& run_directory) {
   std::filesystem::remove(ends_path(run_directory), ignored);
 }
 
-std::string told_of_ends(int count) {
-  if (count == 0) return {};
-  return fmt::format("{} ended after trainyard had died; {}",
-                     count == 1 ? "1 task" : fmt::format("{} tasks", count),
-                     count == 1 ? "its outcome is recorded" : "their outcomes are recorded");
+std::vector<std::string> told_of_ends(const journal::EarlierEndCounts& counts) {
+  std::vector<std::string> told;
+  if (counts.own == 1) {
+    told.emplace_back("1 task ended after trainyard had died; its outcome is recorded");
+  } else if (counts.own > 1) {
+    told.push_back(fmt::format(
+        "{} tasks ended after trainyard had died; their outcomes are recorded", counts.own));
+  }
+  if (counts.stopped == 1) {
+    told.emplace_back("1 task was running when trainyard died, and was stopped: it runs again");
+  } else if (counts.stopped > 1) {
+    told.push_back(
+        fmt::format("{} tasks were running when trainyard died, and were stopped: they run again",
+                    counts.stopped));
+  }
+  return told;
 }
 
 }  // namespace trainyard::run

@@ -22,8 +22,8 @@ NotedEnds noted_ends(const std::string& run_directory);
 /// They are in the journal, or mean nothing any more.
 void remove_noted_ends(const std::string& run_directory);
 
-/// For people: "2 tasks ended after trainyard had died; their outcomes are recorded". Empty: none
-/// did.
-std::string told_of_ends(int count);
+/// Up to two lines for the user, as in "2 tasks ended after trainyard had died; their outcomes are
+/// recorded" and "2 tasks were running when trainyard died, and were stopped: they run again".
+std::vector<std::string> told_of_ends(const journal::EarlierEndCounts& counts);
 
 }  // namespace trainyard::run

@@ -247,10 +247,16 @@ TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
   EXPECT_THAT(judged(), IsEmpty()) << "cut off";
 }
 
-TEST_F(NotedEndsTest, AreToldInOneLine) {
-  EXPECT_EQ(told_of_ends(0), "");
-  EXPECT_EQ(told_of_ends(1), "1 task ended after trainyard had died; its outcome is recorded");
-  EXPECT_EQ(told_of_ends(2), "2 tasks ended after trainyard had died; their outcomes are recorded");
+TEST_F(NotedEndsTest, AreToldApartFromTasksThatRunAgain) {
+  EXPECT_THAT(told_of_ends({}), IsEmpty());
+  EXPECT_THAT(
+      told_of_ends({.own = 1, .stopped = 1}),
+      ElementsAre("1 task ended after trainyard had died; its outcome is recorded",
+                  "1 task was running when trainyard died, and was stopped: it runs again"));
+  EXPECT_THAT(
+      told_of_ends({.own = 2, .stopped = 3}),
+      ElementsAre("2 tasks ended after trainyard had died; their outcomes are recorded",
+                  "3 tasks were running when trainyard died, and were stopped: they run again"));
 }
 
 }  // namespace

@@ -223,9 +223,8 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
     return std::unexpected(std::move(kept.error()));
   }
   remove_noted_ends(options_.directory);
-  if (resumed->ends > 0) {
-    resumed->changes.insert(resumed->changes.begin(), told_of_ends(resumed->ends));
-  }
+  const std::vector<std::string> told_first = told_of_ends(resumed->ends);
+  resumed->changes.insert(resumed->changes.begin(), told_first.begin(), told_first.end());
   std::ranges::move(told, std::back_inserter(resumed->changes));
   journal_ = std::move(resumed->journal);
   at_ = resumed->at;

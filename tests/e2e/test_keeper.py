@@ -208,7 +208,8 @@ groups:
         self.assertEqual(would.returncode, 0, would.stderr)
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertIn("resumed: 1 of 4 tasks finished before, and will not run again", resumed.stderr)
-        self.assertIn("4 tasks ended after trainyard had died; their outcomes are recorded", resumed.stderr)
+        self.assertIn("1 task ended after trainyard had died; its outcome is recorded", resumed.stderr)
+        self.assertIn("3 tasks were running when trainyard died, and were stopped: they run again", resumed.stderr)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({task: (row["word"], row["attempt"]) for task, row in rows.items()},
                          {"done": ("FINISHED", 1), "saved": ("FINISHED", 2), "failed": ("FINISHED", 2),
