@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/directory_claim.h"
 #include "cli/load_options.h"
+#include "cli/machine_checks.h"
 #include "cli/run_machines.h"
 #include "hardware/capacity.h"
 #include "hardware/gpu_watch.h"
@@ -157,6 +158,11 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   checked.warnings = job->warnings();
+  if (words.checks_programs) {
+    for (MissingProgram& missing : missing_programs(*job)) {
+      if (!missing.comes_later) checked.warnings.push_back(std::move(missing.text));
+    }
+  }
   checked.needs_gpu = needs_gpus(*job);
   return checked;
 }

@@ -25,6 +25,8 @@ struct JobWords {
   /// Compares tasks with the GPUs of this machine, too. The driver is asked only where a task needs
   /// a GPU, from a process that is forked for it.
   bool checks_gpus = false;
+  /// Warns of programs that this machine lacks. Costs a look at the disk for each.
+  bool checks_programs = false;
 };
 
 struct CheckedJob {
@@ -35,7 +37,7 @@ struct CheckedJob {
   std::string config_file;              ///< Absolute, or empty.
   std::string directory;                ///< Where we are.
   std::string first;                    ///< The directory of its first run.
-  std::vector<std::string> warnings;    ///< As Job::warnings().
+  std::vector<std::string> warnings;    ///< Job::warnings(), then the missing programs.
   bool needs_gpu = false;               ///< Some task of it.
 };
 

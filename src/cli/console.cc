@@ -35,6 +35,10 @@ ExitCode fail(std::string_view message, ExitCode code) {
   return code;
 }
 
+void warn(std::string_view message) {
+  sys::write_standard_error(fmt::format("trainyard: warning: {}\n", message));
+}
+
 ExitCode fail(const Error& error, ExitCode code) { return fail(error.message, code); }
 
 ExitCode fail(const text::Mistakes& mistakes) {

@@ -464,7 +464,7 @@ ExitCode plan_command(const PlanOptions& options) {
   const ExitCode code =
       answer(options.json ? report::plan_json(view) : report::plan_text(view) + timeline);
   if (is_for_here(options)) {
-    for (const MissingProgram& missing : missing_programs(jobs.front().job)) fail(missing.text);
+    for (const MissingProgram& missing : missing_programs(jobs.front().job)) warn(missing.text);
   }
   return code;
 }

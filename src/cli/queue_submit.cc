@@ -35,7 +35,6 @@
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
-#include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/readable_json.h"
 
@@ -162,11 +161,11 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
                               .words = words,
                               .config_file = options.config_file,
                               .settings = options.settings,
-                              .checks_gpus = true});
+                              .checks_gpus = true,
+                              // A run that this one needs may make its programs.
+                              .checks_programs = options.needs.empty()});
   if (!job) return fail(job.error());
-  for (const std::string& warning : job->warnings) {
-    sys::write_standard_error(fmt::format("trainyard: {}\n", warning));
-  }
+  for (const std::string& warning : job->warnings) warn(warning);
   const Result<run::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});
   if (!files) return fail(files.error());

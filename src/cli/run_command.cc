@@ -201,7 +201,7 @@ class Session {
 ExitCode Session::run() {
   for (const MissingProgram& missing : missing_programs(job())) {
     // Where tasks before it may make it, a message would be false for a run that is right.
-    if (!missing.comes_later) fail(missing.text);
+    if (!missing.comes_later) warn(missing.text);
   }
   if (const std::optional<ExitCode> failed = listen()) return *failed;
   if (const std::optional<ExitCode> failed = begin()) return *failed;
@@ -408,7 +408,7 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
       answer(options.json ? report::dry_run_json(first, kDryRunTasksMax, plan, command)
                           : report::dry_run_text(first, kDryRunTasksMax, plan, command));
   // The last lines are the ones that a user sees of a long output.
-  for (const MissingProgram& missing : missing_programs(first)) fail(missing.text);
+  for (const MissingProgram& missing : missing_programs(first)) warn(missing.text);
   return code;
 }
 

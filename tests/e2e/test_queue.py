@@ -114,8 +114,14 @@ class Submitting(QueueTest):
 
     def test_a_matrix_key_that_nothing_uses_is_told_to_who_submits_it(self):
         number = self.submit(*LIGHT, "--matrix", "seed=0..4", "--name", "g", "--", "true")
-        self.assertIn("trainyard: group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical\n", self.told)
+        self.assertIn("trainyard: warning: group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical\n", self.told)
         self.wait(number)
+
+    def test_a_program_that_is_missing_is_told_to_who_submits_it(self):
+        number = self.submit(*LIGHT, "--name", "g", "--", "trainyard-none")
+        self.assertIn(f"trainyard: warning: task g/g in '{self.directory.resolve()}': cannot run 'trainyard-none': "
+                      "program not found on PATH\n", self.told)
+        self.wait(number, code=127)
 
     def test_a_job_file_and_the_files_of_its_matrix_run_as_they_were_submitted(self):
         self.write("seeds.txt", "1\n2\n")

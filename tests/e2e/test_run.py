@@ -214,15 +214,15 @@ groups:
         here = self.directory.resolve()
         for words in (["run", "job.yaml", "--dry-run"], ["run", "job.yaml", "--dry-run", "--json"], ["plan", "job.yaml"]):
             self.assertEqual(self.trainyard(*words, expect=0).stderr.splitlines(), [
-                f"trainyard: task train/a in '{here}': cannot run 'trainyard-none': program not found on PATH",
-                f"trainyard: task train/b in '{here}/sub': cannot run './none': no such file or directory",
-                f"trainyard: task train/c in '{here}': cannot run './plain.sh': permission denied; is it executable? "
+                f"trainyard: warning: task train/a in '{here}': cannot run 'trainyard-none': program not found on PATH",
+                f"trainyard: warning: task train/b in '{here}/sub': cannot run './none': no such file or directory",
+                f"trainyard: warning: task train/c in '{here}': cannot run './plain.sh': permission denied; is it executable? "
                 "try 'chmod +x ./plain.sh' or 'sh ./plain.sh'",
-                f"trainyard: task later/e in '{here}': cannot run './made': no such file or directory, "
+                f"trainyard: warning: task later/e in '{here}': cannot run './made': no such file or directory, "
                 "unless a task that it waits for makes it"], words)
         done = self.trainyard("run", "job.yaml", expect=1)
         for task in ("train/a", "train/b", "train/c"):
-            self.assertEqual(done.stderr.count(f"trainyard: task {task} in "), 1, done.stderr)
+            self.assertEqual(done.stderr.count(f"trainyard: warning: task {task} in "), 1, done.stderr)
         self.assertNotIn("unless a task that it waits for", done.stderr)
         for words in (["plan", "job.yaml", "--gpus", "0"], ["run", "job.yaml", "--dry-run", "--on", "lab1"]):
             self.assertNotIn("cannot run", self.trainyard(*words, expect=0).stderr, "programs of this machine do not matter")
