@@ -391,11 +391,17 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   const bool ended = executions->back().ended.has_value();
   if (!holder) {
     const std::string word = text::shell_word(seen_from_here(run));
-    return std::unexpected(
-        Error{ended ? fmt::format("{} has ended: 'trainyard retry {}' runs its failed tasks again",
-                                  name, word)
-                    : fmt::format("{} is not running: 'trainyard status {}' shows how to resume it",
-                                  name, word)});
+    if (!ended) {
+      return std::unexpected(Error{fmt::format(
+          "{} is not running: 'trainyard status {}' shows how to resume it", name, word)});
+    }
+    const Result<std::vector<journal::GroupRow>> groups = reader.groups();
+    if (!groups) return std::unexpected(groups.error());
+    const bool any_failed = std::ranges::any_of(
+        *groups, [](const journal::GroupRow& group) { return group.failed > 0; });
+    const std::string cure =
+        any_failed ? fmt::format(": 'trainyard retry {}' runs its failed tasks again", word) : "";
+    return std::unexpected(Error{fmt::format("{} has ended{}", name, cure)});
   }
   if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});
   if (sys::is_suspended(*holder)) {

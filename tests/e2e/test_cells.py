@@ -162,7 +162,7 @@ groups:
         self.assertEqual(self.trainyard("release").stdout, "train/a may start\n")
         self.end_of(yard, expect=0)
         self.assertEqual(self.text("order"), "c\nb\na\n")
-        self.assertIn("run 1 ('runs/job') has ended", self.trainyard("hold", "b", expect=2).stderr)
+        self.assertEqual(self.trainyard("hold", "b", expect=2).stderr, "trainyard: run 1 ('runs/job') has ended\n")
 
     def test_stays_on_hold_in_a_run_that_is_resumed(self):
         yard = self.begin()
