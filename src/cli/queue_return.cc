@@ -19,9 +19,28 @@
 #include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "run/queue_files.h"
+#include "schedule/queue_choice.h"
 #include "sys/fifo.h"
 
 namespace trainyard::cli {
+namespace {
+
+/// Refuses a submission that the queue would skip again at once.
+Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission) {
+  const schedule::QueueChoice choice =
+      schedule::choose_next({run::queued(submission)}, {},
+                            [&files](std::uint32_t number) { return fate_of_run(files, number); });
+  if (choice.skip.empty()) return {};
+  const schedule::SkippedSubmission& skipped = choice.skip.front();
+  std::string text = fmt::format("run {}: {}", submission.number, skipped.why);
+  if (skipped.needed != 0) {
+    text = fmt::format("run {} {}: 'trainyard retry {} --cascade' runs both again",
+                       submission.number, skipped.why, skipped.needed);
+  }
+  return std::unexpected(Error{std::move(text)});
+}
+
+}  // namespace
 
 Result<void> QueueReturn::add(run::Submission submission) {
   Result<run::Submission> with_shell = with_own_shell(std::move(submission));
@@ -63,6 +82,9 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
     return std::unexpected(
         Error{fmt::format("your queue no longer has what was submitted as {}: submit it again",
                           name_of_run(run_directory))});
+  }
+  if (const Result<void> possible = check_needs(*files, *kept); !possible) {
+    return std::unexpected(possible.error());
   }
   QueueReturn returns;
   Result<void> added = returns.add(std::move(*kept));

@@ -2,8 +2,8 @@
 // user's queue under their numbers: `trainyard retry 2`, and `retry 1 --cascade`.
 //
 // Their runs have the environment, the umask and the limits of the shell in which `retry` is typed,
-// as the queue keeps none of those of what has ended. What they need is the queue's to look at: it
-// skips again what needs a run that has not succeeded.
+// as the queue keeps none of those of what has ended. A submission that needs a run that did not
+// succeed is refused, as the queue would skip it again.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class QueueReturn {
   static Result<QueueReturn> because_of(const std::string& run_directory);
 
   /// The submission of this directory; with `cascade` those that were skipped because of it as
-  /// well. An error where the queue does not have any more what was submitted.
+  /// well. An error where the queue no longer has what was submitted, or would skip it again.
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
   [[nodiscard]] bool is_empty() const { return submissions_.empty(); }

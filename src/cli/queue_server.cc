@@ -23,11 +23,11 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/queue_news.h"
+#include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
 #include "run/begun.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
-#include "run/run_numbers.h"
 #include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/depart.h"
@@ -202,22 +202,10 @@ void QueueServer::begin_next() {
 }
 
 schedule::Fate QueueServer::fate_of(std::uint32_t number) {
-  const std::optional<SpoolPlace> place = files_.place_of(number);
-  if (place && place != SpoolPlace::Ended) return schedule::Fate::NotEnded;
-  const auto ended = files_.ended(number);
-  if (ended) return ended->exit_code == 0 ? schedule::Fate::EndedWell : schedule::Fate::EndedBadly;
-  // A run that somebody began beside the queue.
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
-  if (!directory) return schedule::Fate::Unknown;
-  if (sys::RunLock::holder(*directory)) {
-    look_often();
-    return schedule::Fate::NotEnded;
-  }
-  const Result<RunOutcome> outcome = outcome_of(*directory);
-  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return schedule::Fate::Unknown;
-  return outcome->code == ExitCode::Success ? schedule::Fate::EndedWell
-                                            : schedule::Fate::EndedBadly;
+  const schedule::Fate fate = fate_of_run(files_, number);
+  // Nothing reports the end of a run that was started without the queue.
+  if (fate == schedule::Fate::NotEnded && !files_.place_of(number)) look_often();
+  return fate;
 }
 
 schedule::QueueLoad QueueServer::load() const {

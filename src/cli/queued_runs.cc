@@ -176,6 +176,21 @@ std::string done_of(const LivingRun& run) {
 
 }  // namespace
 
+schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
+  const std::optional<Where> place = files.place_of(number);
+  if (place && place != Where::Ended) return schedule::Fate::NotEnded;
+  const auto ended = files.ended(number);
+  if (ended) return ended->exit_code == 0 ? schedule::Fate::EndedWell : schedule::Fate::EndedBadly;
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
+  if (!directory) return schedule::Fate::Unknown;
+  if (sys::RunLock::holder(*directory)) return schedule::Fate::NotEnded;
+  const Result<RunOutcome> outcome = outcome_of(*directory);
+  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return schedule::Fate::Unknown;
+  return outcome->code == ExitCode::Success ? schedule::Fate::EndedWell
+                                            : schedule::Fate::EndedBadly;
+}
+
 std::string why_suspended(const run::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
   if (!server || !sys::is_suspended(*server)) return {};

@@ -9,12 +9,16 @@
 
 #include "base/result.h"
 #include "run/queue_files.h"
+#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
 
 /// Of a directory that is kept for a submission which has not begun: what it waits for, or why it
 /// never will. Nothing for any other.
 std::optional<Error> why_not_begun(const std::string& run_directory);
+
+/// The outcome of a run of the queue, or of one that was started without the queue.
+schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number);
 
 /// For people: the process that serves the queue is suspended; empty where none is.
 std::string why_suspended(const run::QueueFiles& files);

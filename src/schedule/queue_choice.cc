@@ -19,8 +19,9 @@ namespace {
 
 struct Standing {
   bool ready = false;
-  std::string skipped;      ///< Why it never begins; empty: it may.
-  bool not_needed = false;  ///< This is why.
+  std::string skipped;       ///< Why it never begins; empty: it may.
+  bool not_needed = false;   ///< This is why.
+  std::uint32_t needed = 0;  ///< As SkippedSubmission has it.
 };
 
 /// By what it needs. One failure is enough to know that all cannot have gone well, but that
@@ -35,7 +36,9 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
   }
   switch (submission.run_if) {
     case model::RunIf::Success:
-      if (bad != 0) return {.skipped = fmt::format("needs run {}, which did not succeed", bad)};
+      if (bad != 0) {
+        return {.skipped = fmt::format("needs run {}, which did not succeed", bad), .needed = bad};
+      }
       return {.ready = all_ended};
     case model::RunIf::Failure:
       if (!all_ended || bad != 0) return {.ready = all_ended};
@@ -100,7 +103,8 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
     if (!standing.skipped.empty()) {
       choice.skip.push_back({.number = submission.number,
                              .why = std::move(standing.skipped),
-                             .not_needed = standing.not_needed});
+                             .not_needed = standing.not_needed,
+                             .needed = standing.needed});
       continue;
     }
     if (!standing.ready || load.at_work >= kAtWorkMax) continue;

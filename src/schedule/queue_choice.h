@@ -61,6 +61,7 @@ struct SkippedSubmission {
   std::string why;
   /// It was for a failure, and there was none: no failure itself.
   bool not_needed = false;
+  std::uint32_t needed = 0;  ///< The run that it needs and that did not succeed; 0: no such run.
 
   friend bool operator==(const SkippedSubmission&, const SkippedSubmission&) = default;
 };

@@ -96,8 +96,10 @@ TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
   EXPECT_THAT(choice.begin, ElementsAre(10));
   EXPECT_THAT(
       choice.skip,
-      ElementsAre(SkippedSubmission{.number = 12, .why = "needs run 3, which did not succeed"},
-                  SkippedSubmission{.number = 13, .why = "needs run 99, which did not succeed"}));
+      ElementsAre(
+          SkippedSubmission{.number = 12, .why = "needs run 3, which did not succeed", .needed = 3},
+          SkippedSubmission{
+              .number = 13, .why = "needs run 99, which did not succeed", .needed = 99}));
 }
 
 TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {

@@ -455,8 +455,9 @@ class Returning(QueueTest):
         third = self.command_of("true", "--name", "third", "--needs", second)
         self.wait(third, 1)
         self.assertNotIn(b"then", (self.queue / "ended" / second).read_bytes())
-        # What it needs is looked at again.
-        self.assertEqual(self.trainyard("retry", second, expect=0).stdout, f"run {second} is back in your queue\n")
+        self.assertEqual(self.trainyard("retry", second, expect=2).stderr,
+                         f"trainyard: run {second} needs run {first}, which did not succeed: "
+                         f"'trainyard retry {first} --cascade' runs both again\n")
         self.assertIn(f"needs run {first}, which did not succeed", self.wait(second, 1).stderr)
         (self.directory / "bad").unlink()
         shown = self.trainyard("retry", first, "--cascade", "--dry-run", expect=0).stdout
