@@ -306,7 +306,7 @@ TEST(Journal, TellsOfATaskOnHoldThatThisIsWhyItWaits) {
     }
     return lines;
   };
-  const std::string held = "held: is on hold; 'trainyard release' lets it start";
+  const std::string held = "held: on hold until 'trainyard release'";
   const model::Reason queued{.cause = model::Cause::Queued, .needs = {}};
   EXPECT_THAT(waiting_after(1, {model::ReasonChanged{.shape = {0}, .reason = queued},
                                 model::SaidOfTask{.task = {1}, .on_hold = true, .priority = {}}}),

@@ -311,7 +311,7 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
     case Cause::Needs:
       return fmt::format("waits for the tasks of group {} that it needs", reason.groups);
     case Cause::Held:
-      return "is on hold; 'trainyard release' lets it start";
+      return "on hold until 'trainyard release'";
     case Cause::NotYet:
       return fmt::format("starts {} after the run began ('start-after')",
                          trainyard::to_text(reason.not_before.value_or(Instant{}) - Instant{}));

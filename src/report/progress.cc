@@ -46,7 +46,8 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
   std::vector<int> left(plan.groups.size());
   int finished = 0;
   int not_selected = 0;
-  model::TaskIndex index{static_cast<std::uint32_t>(total_)};
+  const auto first = static_cast<std::uint32_t>(total_);
+  model::TaskIndex index{first};
   for (const model::PlannedTask& task : plan.tasks) {
     const std::uint32_t group = plan.shapes[task.shape.value].group.value;
     ++tasks[group];
@@ -74,6 +75,9 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
     if (i < kGroupsNamed)
       added.names.push_back(fmt::format("{} of {}", with_commas(tasks[i]), plan.groups[i].shown()));
   }
+  for (const model::SaidOfTask& said : plan.said) {
+    if (said.on_hold && plan.tasks[said.task.value].is_open()) hold({first + said.task.value});
+  }
   return added;
 }
 
@@ -100,6 +104,20 @@ void ProgressLine::begin_anew(model::TaskIndex task) {
   count_end(task, ended->second, -1);
   was_open_[group_of(task)] = true;
   forecast_.begins_anew(group_of(task));
+}
+
+void ProgressLine::hold(model::TaskIndex task) {
+  if (!on_hold_.insert(task).second) return;
+  const auto active = active_.find(task);
+  if (active != active_.end() && active->second.doing == Doing::Retrying) leave(task);
+  ++counts_.on_hold;
+  forecast_.ended(group_of(task));
+}
+
+bool ProgressLine::release(model::TaskIndex task) {
+  if (on_hold_.erase(task) == 0) return false;
+  --counts_.on_hold;
+  return true;
 }
 
 /// Those of the first turn are what the run begins with.
@@ -141,7 +159,7 @@ int ProgressLine::ended() const {
 }
 
 int ProgressLine::waiting() const {
-  return std::max(0, total() - ended() - counts_.running - counts_.retrying);
+  return std::max(0, total() - ended() - counts_.running - counts_.retrying - counts_.on_hold);
 }
 
 std::uint32_t ProgressLine::group_of(model::TaskIndex task) const {
@@ -207,7 +225,8 @@ void ProgressLine::see(const model::Decision& decision) {
         },
         [this](const model::HeadroomSeen& it) { rooms_.see(it.machine, it.headroom); },
         [this](const model::SharingMeasured& it) { see(it); }, [](const model::Reached&) {},
-        [](const model::SaidOfTask&) {}, [this](const model::Learned& it) { see(it); });
+        [this](const model::SaidOfTask& it) { see(it); },
+        [this](const model::Learned& it) { see(it); });
   }
   for (const model::Command& command : decision.commands) {
     if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
@@ -278,7 +297,7 @@ void ProgressLine::leave(model::TaskIndex task) {
 
 void ProgressLine::end(const model::TaskChanged& change, std::optional<Duration> took) {
   const std::uint32_t group = group_of(change.key.task);
-  forecast_.ended(group);
+  if (!release(change.key.task)) forecast_.ended(group);
   count_end(change.key.task, change.verdict, 1);
   if (change.verdict == model::Verdict::Finished && took) forecast_.finished(group, *took);
   if (change.verdict == model::Verdict::Failed) tell_trouble(change, took);
@@ -331,6 +350,14 @@ void ProgressLine::see(const model::Learned& change) {
       learned_told_ < kLearnedLinesMax ? "" : "; further lines like this are not shown"));
 }
 
+void ProgressLine::see(const model::SaidOfTask& change) {
+  if (change.on_hold) {
+    hold(change.task);
+  } else if (release(change.task)) {
+    forecast_.begins_anew(group_of(change.task));
+  }
+}
+
 void ProgressLine::tell_interrupt(const model::InterruptAsked& asked) {
   ++interrupts_;
   if (!asked.why.empty()) return lasting(asked.why + ": no new tasks start");
@@ -375,6 +402,7 @@ std::string ProgressLine::line() const {
   text += fractions_text();
   add(counts_.retrying, "retrying");
   add(waiting(), "waiting");
+  add(counts_.on_hold, "on hold until 'trainyard release'");
   add(counts_.failed, "failed");
   add(counts_.skipped, "skipped");
   add(counts_.stopped, "stopped");
@@ -418,7 +446,11 @@ std::string ProgressLine::reason_text() const {
   if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
   if (!idle && now_ - last_start_ < kReasonAfter) return {};
-  const auto& [shape, reason] = *reasons_.begin();
+  // Tasks on hold are counted with their cure.
+  const auto named = std::ranges::find_if(
+      reasons_, [](const auto& each) { return each.second.cause != model::Cause::Held; });
+  if (named == reasons_.end()) return {};
+  const auto& [shape, reason] = *named;
   const std::string first = reason.first ? options_.name_of(*reason.first) : std::string();
   const model::Help help =
       model::help_for(reason, rooms_.room_of(reason), shape_batches_.at(shape.value));
@@ -441,7 +473,8 @@ void ProgressLine::write_plain() {
   const Duration since = now_ - shown_at_;
   // Why nothing at all runs is said soon, and once.
   const bool idle = counts_.running == 0 && shown_at_ <= last_start_ &&
-                    now_ - last_start_ >= kReasonAfter && !reason_text().empty();
+                    now_ - last_start_ >= kReasonAfter &&
+                    (counts_.on_hold > 0 || !reason_text().empty());
   const bool due = idle || since >= (counts_ == shown_ ? kQuietMax : kPlainEvery);
   if (!due && step() <= step_shown_) return;
   options_.write(fmt::format("[{}] {}\n", to_text(now_.since_start), line()));

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,7 @@ class ProgressLine {
     int done = 0;
     int running = 0;
     int retrying = 0;
+    int on_hold = 0;
     int failed = 0;
     int skipped = 0;
     int stopped = 0;
@@ -104,10 +106,14 @@ class ProgressLine {
   void see(const model::GroupChanged& change);
   void see(const model::SharingMeasured& change);
   void see(const model::Learned& change);
+  void see(const model::SaidOfTask& change);
   void end(const model::TaskChanged& change, std::optional<Duration> took);
   void leave(model::TaskIndex task);
   void count_end(model::TaskIndex task, model::Verdict verdict, int by);
   void begin_anew(model::TaskIndex task);
+  void hold(model::TaskIndex task);
+  /// True if the task was on hold.
+  bool release(model::TaskIndex task);
   void promise(model::TaskIndex task, Bytes memory);
   /// Counts one more trouble. False, having said so once, when there have been too many.
   bool may_tell_trouble();
@@ -143,6 +149,7 @@ class ProgressLine {
   Counts counts_;
   std::map<model::TaskIndex, Active> active_;
   std::map<model::TaskIndex, model::Verdict> ended_badly_;  ///< Those that may begin anew.
+  std::set<model::TaskIndex> on_hold_;                      ///< Not part of the forecast.
   Bytes promised_;
   std::map<model::MachineIndex, Bytes> used_;  ///< By its tasks, at the last look at it.
   Forecast forecast_;

@@ -64,7 +64,9 @@ constexpr std::uint32_t kPrintsNothing = 7;
 class Line {
  public:
   explicit Line(const std::vector<TestGroup>& groups, bool terminal = false, int width = 200)
-      : first_(batch(1, groups)),
+      : Line(batch(1, groups), terminal, width) {}
+  explicit Line(model::BatchAdded first, bool terminal = false, int width = 200)
+      : first_(std::move(first)),
         line_({.name_of = [](model::TaskIndex task) { return fmt::format("train/{}", task.value); },
                .log_of = [](model::AttemptKey key) -> std::optional<std::string> {
                  if (key.task.value == kPrintsNothing) return std::nullopt;
@@ -195,6 +197,36 @@ TEST(ProgressLine, IsNeverWiderThanTheTerminalAndCutsNoLetter) {
     ASSERT_LE(columns_of(text), width);
     ASSERT_THAT(plain(text), Not(HasSubstr("\xEF\xBF\xBD")));
   }
+}
+
+TEST(ProgressLine, CountsTasksOnHoldApartAndForecastsTheOthers) {
+  Line line({{.name = "train", .tasks = 3}}, true);
+  line.begin();
+  line.start(1000, 0);
+  line.finish_task(11'000, 0);
+  const auto said = [](bool on_hold) {
+    return model::Decision{.changes = {model::SaidOfTask{.task = {2}, .on_hold = on_hold}}};
+  };
+  EXPECT_EQ(line.turn(12'000, said(true)),
+            "\r1/3 done, 1 waiting, 1 on hold until 'trainyard release', ETA 10 s\x1b[K");
+  line.start(13'000, 1);
+  const std::string rest = "\r2/3 done, 1 on hold until 'trainyard release'\x1b[K";
+  EXPECT_EQ(line.finish_task(23'000, 1), rest);
+  const model::Reason held{.cause = model::Cause::Held, .needs = {}};
+  EXPECT_EQ(line.turn(24'000, {.changes = {model::ReasonChanged{.shape = {0}, .reason = held}}}),
+            rest);
+  EXPECT_EQ(line.turn(25'000, said(false)), "\r2/3 done, 1 waiting, ETA 10 s\x1b[K");
+}
+
+TEST(ProgressLine, SaysOfARunThatIsResumedWhatIsOnHold) {
+  model::BatchAdded resumed = batch(1, {{.name = "train", .tasks = 2}});
+  auto plan = std::make_shared<model::Plan>(*resumed.plan);
+  plan->said = {{.task = {1}, .on_hold = true}};
+  resumed.plan = std::move(plan);
+  Line line(std::move(resumed));
+  EXPECT_EQ(line.begin(), "2 tasks in 1 group: 2 of train\n");
+  line.start(1000, 0);
+  EXPECT_EQ(line.finish_task(2000, 0), "[2.0 s] 1/2 done, 1 on hold until 'trainyard release'\n");
 }
 
 TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {

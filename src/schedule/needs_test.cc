@@ -199,7 +199,7 @@ TEST(Hold, IsTheReasonWhereAllThatWouldWaitForOthersAreOnHold) {
   static_cast<void>(yard.on(at(1), hold(2)));
   static_cast<void>(yard.ran(0, at(2)));
   EXPECT_THAT(changes(yard.on(at(3), hold(3))),
-              Contains("shape 1: is on hold; 'trainyard release' lets it start"));
+              Contains("shape 1: on hold until 'trainyard release'"));
   EXPECT_THAT(changes(yard.on(at(4), hold(3, false))),
               Contains("shape 1: waits for the tasks of group 'train' that it needs"));
 }
