@@ -44,6 +44,8 @@ constexpr std::array<TimeUnit, 7> kTimeUnits{{
     {.name = "w", .milliseconds = 7 * kDay},
 }};
 
+bool is_letter(char byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
+
 Error not_a_duration(std::string_view text) {
   return {
       fmt::format("'{}' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'", text)};
@@ -68,6 +70,46 @@ std::optional<std::vector<double>> clock_numbers(std::string_view text) {
     numbers.push_back(number);
   }
   return numbers;
+}
+
+/// The mistake in "1:30", whose numbers are `first` and `second`.
+Error ambiguous(std::string_view text, double first, double second) {
+  const auto written = [=](std::string_view unit, std::string_view smaller) {
+    return second == 0 ? fmt::format("{}{}", first, unit)
+                       : fmt::format("{}{}{}{}", first, unit, second, smaller);
+  };
+  return {fmt::format("'{}' is ambiguous (did you mean '{}' or '{}'?)", text, written("m", "s"),
+                      written("h", "m"))};
+}
+
+/// The mistake in "90" and "1d12". `unit` is in front of the last number; may be empty.
+Error without_unit(std::string_view text, std::string_view unit) {
+  constexpr std::array<std::array<std::string_view, 2>, 5> kSmaller{
+      {{"w", "d"}, {"d", "h"}, {"h", "m"}, {"m", "s"}, {"min", "s"}}};
+  for (const auto& [larger, smaller] : kSmaller) {
+    if (larger != unit) continue;
+    return {fmt::format("'{}' has no unit (did you mean '{}{}'?)", text, text, smaller)};
+  }
+  return {fmt::format("'{}' has no unit (did you mean '{}s' or '{}m'?)", text, text, text)};
+}
+
+/// The mistake in "30M" and "2 hours". `unit` is a part of `text`.
+Error unknown_unit_of_time(std::string_view text, std::string_view unit) {
+  std::string wanted;
+  for (const char letter : unit) wanted += static_cast<char>(letter | 0x20);
+  if (wanted.size() > 1 && wanted.ends_with('s') && wanted != "ms") wanted.pop_back();
+  constexpr std::array<std::string_view, 5> kLong{"second", "minute", "hour", "day", "week"};
+  for (const std::string_view word : kLong) {
+    if (wanted.size() > 1 && word.starts_with(wanted)) wanted = word.substr(0, 1);
+  }
+  const bool is_known =
+      std::ranges::any_of(kTimeUnits, [&](const TimeUnit& known) { return known.name == wanted; });
+  const bool is_last = unit.data() + unit.size() == text.data() + text.size();
+  if (!is_known || !is_last) {
+    return {fmt::format("'{}': unknown unit '{}'; use ms, s, m, h, d or w", text, unit)};
+  }
+  return {fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit,
+                      text.substr(0, text.size() - unit.size()), wanted)};
 }
 
 /// The forms of Slurm: "M:S", "H:M:S", "D-H", "D-H:M", "D-H:M:S". The first number of a clock has
@@ -101,10 +143,16 @@ bool is_time_of_day(std::string_view text) {
 }  // namespace
 
 Result<Duration> parse_duration(std::string_view text) {
-  if (text.find_first_of(":-") != std::string_view::npos) return parse_clock(text);
+  if (text.find_first_of(":-") != std::string_view::npos) {
+    const auto numbers = clock_numbers(text);
+    Result<Duration> time = parse_clock(text);
+    if (!time || !numbers || numbers->size() > 2) return time;
+    return std::unexpected(ambiguous(text, numbers->front(), numbers->back()));
+  }
   if (text == "0") return Duration{0};
   double sum = 0;
   std::string_view rest = text;
+  std::string_view unit;
   if (rest.empty()) return std::unexpected(not_a_duration(text));
   while (!rest.empty()) {
     double number = 0;
@@ -114,28 +162,26 @@ Result<Duration> parse_duration(std::string_view text) {
       return std::unexpected(not_a_duration(text));
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
     while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-    std::size_t letters = 0;
-    while (letters < rest.size() && rest[letters] >= 'a' && rest[letters] <= 'z') ++letters;
-    const std::string_view unit = rest.substr(0, letters);
-    if (unit.empty()) {
-      return std::unexpected(
-          Error{fmt::format("'{}' has no unit (did you mean '{}s' or '{}m'?)", text, text, text)});
-    }
+    if (rest.empty()) return std::unexpected(without_unit(text, unit));
+    unit = rest.substr(0, std::ranges::find_if_not(rest, is_letter) - rest.begin());
+    if (unit.empty()) return std::unexpected(not_a_duration(text));
     double factor = 0;
     for (const TimeUnit& known : kTimeUnits) {
       if (known.name == unit) factor = known.milliseconds;
     }
-    if (factor == 0) return std::unexpected(not_a_duration(text));
+    if (factor == 0) return std::unexpected(unknown_unit_of_time(text, unit));
     sum += number * factor;
-    rest.remove_prefix(letters);
+    rest.remove_prefix(unit.size());
     while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   }
   return bounded(text, sum);
 }
 
+Result<Duration> parse_slurm_time(std::string_view text) { return parse_clock(text); }
+
 Result<Duration> parse_delay(std::string_view text) {
-  Result<Duration> delay = parse_duration(text);
-  if (!delay || !is_time_of_day(text)) return delay;
+  const Result<Duration> delay = parse_clock(text);
+  if (!delay || !is_time_of_day(text)) return parse_duration(text);
   return std::unexpected(
       Error{fmt::format("'{}' may mean {} or a time of day; write '{}', or for a time of day how "
                         "long it is until then, as in '2h30m'",

@@ -10,10 +10,14 @@
 namespace trainyard {
 
 /// Reads a length of time: "500ms", "90s", "15m" ("15min"), "2h", "1d", sums of these ("2h30m"),
-/// and the forms of Slurm: "M:S", "H:M:S", "D-H", "D-H:M" and "D-H:M:S". What follows the days is
-/// hours: "1-12:30" is 36 h 30 min. A bare number is an error that names both readings, except 0.
+/// and these forms of Slurm: "H:M:S", "D-H", "D-H:M" and "D-H:M:S". What follows the days is
+/// hours: "1-12:30" is 36 h 30 min. A bare number is an error that names both readings, except 0,
+/// and so are two numbers: users read "1:30" as 1 h 30 min, Slurm as 1 min 30 s.
 /// Negative or longer than ten years is an error.
 Result<Duration> parse_duration(std::string_view text);
+
+/// Reads a time as Slurm prints it: the forms with ':' or '-' of parse_duration(), and "M:S".
+Result<Duration> parse_slurm_time(std::string_view text);
 
 /// parse_duration() for a value that users may also take for a moment, as "start-after: 22:00". A
 /// text that is a time of day as well ("22:00", "22:00:00") is an error that names both readings.

@@ -31,8 +31,6 @@ TEST(DurationText, ReadsUnitsAndTheirSums) {
 TEST(DurationText, ReadsClockFormsAsSlurmDoes) {
   constexpr Duration::rep kMinute = 60'000;
   constexpr Duration::rep kHour = 60 * kMinute;
-  EXPECT_EQ(milliseconds_of("01:30"), 90'000);
-  EXPECT_EQ(milliseconds_of("90:00"), 90 * kMinute);
   EXPECT_EQ(milliseconds_of("1:30:00"), 90 * kMinute);
   EXPECT_EQ(milliseconds_of("1-12:00:00"), 36 * kHour);
   // Behind days come hours, also where less than three numbers do.
@@ -40,6 +38,38 @@ TEST(DurationText, ReadsClockFormsAsSlurmDoes) {
   EXPECT_EQ(milliseconds_of("0-1:30"), 90 * kMinute);
   EXPECT_EQ(milliseconds_of("1-12"), 36 * kHour);
   EXPECT_EQ(milliseconds_of("0-48:00"), 48 * kHour);
+}
+
+std::string refusal_of(std::string_view text) {
+  const Result<Duration> duration = parse_duration(text);
+  return duration ? "taken" : duration.error().message;
+}
+
+TEST(DurationText, RefusesTwoNumbersThatMayBeMinutesOrHours) {
+  EXPECT_EQ(refusal_of("1:30"), "'1:30' is ambiguous (did you mean '1m30s' or '1h30m'?)");
+  EXPECT_EQ(refusal_of("01:05"), "'01:05' is ambiguous (did you mean '1m5s' or '1h5m'?)");
+  EXPECT_EQ(refusal_of("90:00"), "'90:00' is ambiguous (did you mean '90m' or '90h'?)");
+  EXPECT_EQ(parse_slurm_time("1:30").value(), Duration{90'000});
+  EXPECT_FALSE(parse_slurm_time("90s").has_value());
+}
+
+TEST(DurationText, SuggestsTheUnitBehindTheLastOne) {
+  EXPECT_EQ(refusal_of("90"), "'90' has no unit (did you mean '90s' or '90m'?)");
+  EXPECT_EQ(refusal_of("1d12"), "'1d12' has no unit (did you mean '1d12h'?)");
+  EXPECT_EQ(refusal_of("2h30"), "'2h30' has no unit (did you mean '2h30m'?)");
+  EXPECT_EQ(refusal_of("5 min 30"), "'5 min 30' has no unit (did you mean '5 min 30s'?)");
+}
+
+TEST(DurationText, SuggestsTheKnownUnitForAnotherSpelling) {
+  EXPECT_EQ(refusal_of("30M"), "'30M': unknown unit 'M' (did you mean '30m'?)");
+  EXPECT_EQ(refusal_of("500MS"), "'500MS': unknown unit 'MS' (did you mean '500ms'?)");
+  EXPECT_EQ(refusal_of("2 hours"), "'2 hours': unknown unit 'hours' (did you mean '2 h'?)");
+  EXPECT_EQ(refusal_of("1h 5 Secs"), "'1h 5 Secs': unknown unit 'Secs' (did you mean '1h 5 s'?)");
+  EXPECT_EQ(refusal_of("2H30m"), "'2H30m': unknown unit 'H'; use ms, s, m, h, d or w");
+  EXPECT_EQ(refusal_of("2M 30M"), "'2M 30M': unknown unit 'M'; use ms, s, m, h, d or w");
+  EXPECT_EQ(refusal_of("5x"), "'5x': unknown unit 'x'; use ms, s, m, h, d or w");
+  EXPECT_EQ(refusal_of("5%"),
+            "'5%' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'");
 }
 
 TEST(DurationText, RefusesADelayThatIsATimeOfDayAsWell) {
@@ -54,9 +84,10 @@ TEST(DurationText, RefusesADelayThatIsATimeOfDayAsWell) {
             "'6:30:00' may mean 6 h 30 min or a time of day; write '6 h 30 min', or for a time of "
             "day how long it is until then, as in '2h30m'");
   EXPECT_NE(refusal("24:00"), "taken");
-  for (const std::string_view text : {"0", "10m", "22 min", "90:00", "26:00:00", "0-22:00"}) {
+  for (const std::string_view text : {"0", "10m", "22 min", "26:00:00", "0-22:00"}) {
     EXPECT_EQ(refusal(text), "taken") << text;
   }
+  EXPECT_EQ(refusal("90:00"), "'90:00' is ambiguous (did you mean '90m' or '90h'?)");
   EXPECT_EQ(refusal("90"), "'90' has no unit (did you mean '90s' or '90m'?)");
 }
 
@@ -66,11 +97,9 @@ TEST(DurationText, RefusesWhatIsNoLengthOfTime) {
         "-5", "1-2-3", "1-5h", "1-1:75", "1-1:2:3:4", "1:-2", "h",   "s5",      ":",    "1:"}) {
     EXPECT_FALSE(parse_duration(text).has_value()) << text;
   }
-  EXPECT_EQ(parse_duration("inf").error().message,
+  EXPECT_EQ(refusal_of("inf"),
             "'inf' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'");
-  EXPECT_EQ(parse_duration("9999999w").error().message, "'9999999w' is longer than ten years");
-  EXPECT_EQ(parse_duration("90").error().message,
-            "'90' has no unit (did you mean '90s' or '90m'?)");
+  EXPECT_EQ(refusal_of("9999999w"), "'9999999w' is longer than ten years");
 }
 
 TEST(DurationText, IsWrittenInWordsThatAreReadBack) {

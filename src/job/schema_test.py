@@ -39,6 +39,8 @@ WRONG = {
     "a time without a unit": "groups: [{time-limit: 5, tasks: [{command: x}]}]",
     "days without hours": "groups: [{time-limit: 1-, tasks: [{command: x}]}]",
     "days with four numbers": "groups: [{time-limit: '1-1:2:3:4', tasks: [{command: x}]}]",
+    "a time of minutes or hours": "groups: [{time-limit: '1:30', tasks: [{command: x}]}]",
+    "a delay of minutes or hours": "groups: [{start-after: '90:00', tasks: [{command: x}]}]",
     "a delay that is a time of day": "groups: [{start-after: 22:00, tasks: [{command: x}]}]",
     "a delay that is a time of day, in quotes": "groups: [{start-after: '06:30', tasks: [{command: x}]}]",
     "an id with a slash": "groups: [{tasks: [{id: a/b, command: x}]}]",
@@ -131,7 +133,7 @@ groups:
   - {command: r, where: {machine: 7}}
   - {command: q, where: "gpu=H100,machine=lab*"}
   - {command: p, time-limit: 1-12, start-after: 0-22:00}
-  - {command: o, time-limit: 1-12:30, start-after: "90:00"}
+  - {command: o, time-limit: 1-12:30, start-after: "90:00:00"}
   - {command: n, time-limit: 1-12:30:00, start-after: "{a}m"}
   - {command: x, memory: at least 2GB, gpu-memory: "at least {b}"}
 - repeat: 20

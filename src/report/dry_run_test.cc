@@ -166,7 +166,7 @@ TEST(DryRun, NamesTheCommandThatStandsForAJobFile) {
 
 TEST(DryRun, SaysTimesWithTheirUnits) {
   const std::string text = dry_run_text(
-      job::job_of("groups: [{name: g, time-limit: 1-12:30, duration: '1:30', start-after: 90m, "
+      job::job_of("groups: [{name: g, time-limit: 1-12:30, duration: 1m30s, start-after: 90m, "
                   "tasks: [{id: a, command: x}]}]"),
       1);
   EXPECT_THAT(text, HasSubstr("\n    start after  1 h 30 min\n"));

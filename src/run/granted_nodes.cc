@@ -51,7 +51,7 @@ Result<GrantedNodes> granted_nodes(std::string_view line) {
     return std::unexpected(Error{fmt::format("'{}' names no nodes", line.substr(0, kNameMax))});
   }
   GrantedNodes granted{.allocation = std::string(words[0]), .left = {}, .nodes = {}};
-  if (const Result<Duration> left = parse_duration(words[1])) granted.left = *left;
+  if (const Result<Duration> left = parse_slurm_time(words[1])) granted.left = *left;
   granted.nodes.assign(words.begin() + 2, words.end());
   std::ranges::sort(granted.nodes);
   const auto twice = std::ranges::unique(granted.nodes);
