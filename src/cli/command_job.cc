@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <expected>
 #include <iterator>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -61,6 +62,29 @@ Result<std::string> take_name(const std::string& option, const std::string& said
   return std::unexpected(Error{fmt::format("{} {}: must be given once", option, name)});
 }
 
+/// Empty where the values behind `key` may be split at their commas. Brackets are those of a list
+/// in a job file, or of a value that a comma would cut in two.
+std::string why_no_values(std::string_view key, std::string_view values) {
+  const std::string_view inner = values.substr(1, values.size() - 2);
+  if (values.starts_with('[') && values.ends_with(']') && !inner.contains('[')) {
+    return fmt::format("must be values without brackets, as in {}={}", key, inner);
+  }
+  for (const auto part : std::views::split(values, ',')) {
+    const std::string_view value(part);
+    if (value.size() == values.size()) break;
+    for (const std::string_view pair : {"[]", "()", "{}"}) {
+      if (std::ranges::count(value, pair.front()) == std::ranges::count(value, pair.back())) {
+        continue;
+      }
+      return fmt::format(
+          "a value cannot contain a comma, and '{}' has an open bracket; use a job "
+          "file for such values",
+          value);
+    }
+  }
+  return {};
+}
+
 /// "lr: [1e-3, 3e-4]" for "lr=1e-3,3e-4", "seed: 0..3" for "seed=0..3".
 Result<Lines> matrix_lines(const std::vector<std::string>& all) {
   if (all.empty()) return Lines{};
@@ -79,6 +103,9 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
           Error{name.error().message + "; write all its values in one, as in lr=1e-3,3e-4"});
     }
     std::string_view rest = std::string_view(said).substr(sign + 1);
+    if (const std::string why = why_no_values(*name, rest); !why.empty()) {
+      return std::unexpected(Error{fmt::format("--matrix {}: {}", said, why)});
+    }
     if (!rest.contains(',') && rest.contains("..")) {
       lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name), yaml_scalar(rest)),
                        .name = option});
@@ -87,7 +114,8 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
     std::string values;
     while (true) {
       const std::string_view value = rest.substr(0, rest.find(','));
-      values += (values.empty() ? "" : ", ") + quoted_yaml(value);
+      values += values.empty() ? "" : ", ";
+      values += value.contains("..") ? yaml_scalar(value) : quoted_yaml(value);
       if (value.size() == rest.size()) break;
       rest.remove_prefix(value.size() + 1);
     }

@@ -188,8 +188,8 @@ void add_command_words(CLI::App& command, CommandWords& words) {
   add("--matrix", words.matrix,
       {.group = option_groups::kTaskCommand,
        .kind = value_kinds::kResult,
-       .about = "One task for each value: lr=1e-3,3e-4; repeatable",
-       .short_about = "One task for each value: lr=1e-3,3e-4; repeatable"})
+       .about = "One task per value: lr=1e-3,3e-4 or seed=0..3; repeatable",
+       .short_about = "One task per value: lr=1e-3,3e-4 or seed=0..3; repeatable"})
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();

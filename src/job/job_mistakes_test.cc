@@ -260,6 +260,9 @@ TEST(JobMistakes, SayWhatAMatrixIs) {
   EXPECT_THAT(matrix("{lr: 1e-3}"),
               ElementsAre("sweep.yaml:3:16: group 'train': 'lr' must be a list as in [1e-3, 1e-4], "
                           "a range as in 0..99, or the lines of a file as in {file: seeds.txt}"));
+  EXPECT_THAT(matrix("{s: '0..3'}"),
+              ElementsAre("sweep.yaml:3:15: group 'train': 's' must be a range without quotes: "
+                          "0..3"));
   EXPECT_THAT(matrix("{lr: {files: x}}"), ElementsAre(HasSubstr("'lr' must be a list as in")));
   EXPECT_THAT(matrix("{lr: []}"), ElementsAre(HasSubstr("'lr' has no values")));
   EXPECT_THAT(matrix("{lr: [1, 2, 1]}"),

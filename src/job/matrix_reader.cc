@@ -114,6 +114,8 @@ class MatrixReader {
       } else {
         complain(node, fmt::format("'{}': {}", key.text, range->error().message));
       }
+    } else if (node.quoted && parse_range(node.text)) {
+      complain(node, fmt::format("'{}' must be a range without quotes: {}", key.text, node.text));
     } else {
       complain(node, fmt::format("'{}' {}", key.text, kValuesWanted));
     }

@@ -380,6 +380,8 @@ groups:
                                "unexpected argument 'other.yaml'\n'trainyard run --help' shows the usage"),
                               (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
                                "'seed=0..3' is not a job file; write --matrix before each key: --matrix seed=0..3"),
+                              (["run", "--matrix", "lr=0.1", "0.2", "--", "true"],
+                               "'0.2' is not a job file; write commas between the values of --matrix: --matrix lr=0.1,0.2"),
                               (["replay", "99", "98"], "unexpected argument '98'\n'trainyard replay --help' shows the usage"),
                               (["plan"], "no job file given: use 'trainyard plan sweep.yaml'"),
                               (["config"], "no command given: use 'trainyard config show' or 'trainyard config init'"),

@@ -1,0 +1,48 @@
+// Job files that are made of --matrix and a command on the command line.
+#include "cli/command_job.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace trainyard::cli {
+namespace {
+
+using testing::HasSubstr;
+
+/// The job file of one --matrix with a command, or the reason why there is none.
+std::string job_of_matrix(const std::string& matrix) {
+  CommandWords words;
+  words.command = {"true"};
+  words.matrix = {matrix};
+  const auto job = job_of_command(words, "/work");
+  return job ? job->text : job.error().message;
+}
+
+TEST(CommandJob, HasTheValuesAndRangesOfAMatrix) {
+  EXPECT_THAT(job_of_matrix("lr=1e-3,x y"), HasSubstr("\n      lr: [\"1e-3\", \"x y\"]\n"));
+  EXPECT_THAT(job_of_matrix("seed=0..3"), HasSubstr("\n      seed: 0..3\n"));
+  EXPECT_THAT(job_of_matrix("seed=0..3,7"), HasSubstr("\n      seed: [0..3, \"7\"]\n"));
+}
+
+TEST(CommandJob, RefusesAMatrixInTheBracketsOfAJobFile) {
+  EXPECT_EQ(job_of_matrix("lr=[0.1,0.2]"),
+            "--matrix lr=[0.1,0.2]: must be values without brackets, as in lr=0.1,0.2");
+  EXPECT_EQ(job_of_matrix("seed=[0..3]"),
+            "--matrix seed=[0..3]: must be values without brackets, as in seed=0..3");
+}
+
+TEST(CommandJob, RefusesAValueOfAMatrixThatACommaWouldCut) {
+  EXPECT_EQ(job_of_matrix("layers=[64,64],[128]"),
+            "--matrix layers=[64,64],[128]: a value cannot contain a comma, and '[64' has an open "
+            "bracket; use a job file for such values");
+  EXPECT_EQ(job_of_matrix("betas=(0.9,0.999)"),
+            "--matrix betas=(0.9,0.999): a value cannot contain a comma, and '(0.9' has an open "
+            "bracket; use a job file for such values");
+  EXPECT_THAT(job_of_matrix("layers=[64],[128]"), HasSubstr(R"(layers: ["[64]", "[128]"])"));
+  EXPECT_THAT(job_of_matrix("mark=("), HasSubstr(R"(mark: ["("])"));
+}
+
+}  // namespace
+}  // namespace trainyard::cli
