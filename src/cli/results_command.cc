@@ -1,5 +1,7 @@
 // `trainyard results`: what tasks came to, as a table.
+#include <algorithm>
 #include <expected>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
@@ -97,9 +100,8 @@ ExitCode results_command(const ResultsOptions& options) {
       return fail(added.error());
     }
   }
-  std::vector<std::string> notes = rows.number_notes();
-  notes.push_back(rows.code_note());
-  notes.push_back(rows.out_of_date_note());
+  const std::vector<std::string> notes{rows.nested_note(), rows.code_note(),
+                                       rows.out_of_date_note()};
   report::ResultTable all = std::move(rows).table();
   const bool for_programs = options.json || options.csv || options.markdown;
   if (all.rows.empty() && !for_programs) {
@@ -109,13 +111,22 @@ ExitCode results_command(const ResultsOptions& options) {
   }
   const std::string ranges =
       options.where.empty() ? std::string() : value_ranges(options.where, all);
-  if (const Result<void> kept = keep_where(options.where, all); !kept) return fail(kept.error());
+  // Without a word the latest run is shown, which need not be the one that is meant.
+  const auto fail_of_run = [&](Error error) {
+    return fail(selections->size() == 1 ? std::move(error).in(name_of_run(selections->front().run))
+                                        : std::move(error));
+  };
+  if (const Result<void> kept = keep_where(options.where, all); !kept) {
+    return fail_of_run(kept.error());
+  }
   if (all.rows.empty() && !for_programs) {
     return fail(fmt::format("no task matches '{}'{}", fmt::join(options.where, "' and '"), ranges),
                 ExitCode::Success);
   }
+  const std::vector<std::string> numbers = report::number_notes(all);
   Result<report::ResultTable> table = asked_for(options, std::move(all));
-  if (!table) return fail(table.error());
+  if (!table) return fail_of_run(table.error());
+  std::ranges::copy(numbers, std::back_inserter(table->notes));
   for (const std::string& note : notes) {
     if (!note.empty()) table->notes.push_back(note);
   }

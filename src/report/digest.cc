@@ -37,8 +37,9 @@ void GroupDigest::look_at(const journal::TaskRow& row) {
   if (row.ended && (!ended_ || *row.ended > *ended_)) ended_ = row.ended;
   if (!row.warning.empty()) {
     ++warnings_;
-    if (!replaced_.look_at(row.warning) && first_warnings_.size() < kWarningsShown) {
-      first_warnings_.push_back(fmt::format("{}: {}", row.id, row.warning));
+    if (!replaced_.look_at(row.warning) && first_warned_.size() < kWarningsShown) {
+      first_warned_.push_back(row);
+      first_warned_.back().result.clear();
     }
   }
   if (row.result.empty()) return;
@@ -84,6 +85,12 @@ std::optional<Duration> duration_of(const journal::TaskRow& row, std::optional<I
   const std::optional<Instant> until = row.ended ? row.ended : now;
   if (!row.started || !until) return std::nullopt;
   return std::max(*until - *row.started, Duration{0});
+}
+
+std::string result_warning(const journal::TaskRow& row, std::string_view run_directory) {
+  // Other warnings are about files on another machine.
+  if (!row.warning.starts_with("result.")) return row.warning;
+  return fmt::format("{}/{}/{}", run_directory, row.directory, row.warning);
 }
 
 std::string attempts_text(const journal::TaskRow& row) {

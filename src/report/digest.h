@@ -46,10 +46,16 @@ class GroupDigest {
   [[nodiscard]] int warnings() const { return warnings_; }
   /// Those of them in which one number is NaN or infinite.
   [[nodiscard]] const ReplacedNumbers& replaced_numbers() const { return replaced_; }
-  /// The first few of the others: "lr=0.1: the result is not JSON".
-  [[nodiscard]] const std::vector<std::string>& first_warnings() const { return first_warnings_; }
+  /// The first few tasks with another warning, without their results.
+  [[nodiscard]] const std::vector<journal::TaskRow>& first_warned() const { return first_warned_; }
   /// Of those that finished as the job file says them now.
   [[nodiscard]] std::optional<Best> best() const;
+  /// The scores among which best() does not choose; empty where there is a best task or no score.
+  [[nodiscard]] std::vector<std::string> rival_scores() const { return best_.rivals(); }
+  /// The number of scalar fields for which result_columns() has no room.
+  [[nodiscard]] std::size_t fields_left_out() const { return columns_.beyond(kResultColumnsMax); }
+  /// The fields that are lists or objects, and so no columns.
+  [[nodiscard]] const std::vector<std::string>& nested_fields() const { return columns_.nested(); }
   /// The one that did better than that before its command was edited; nothing where none did.
   [[nodiscard]] std::optional<Best> better_before_edit() const;
 
@@ -87,7 +93,7 @@ class GroupDigest {
   OtherCode other_code_;
   int warnings_ = 0;
   ReplacedNumbers replaced_;
-  std::vector<std::string> first_warnings_;
+  std::vector<journal::TaskRow> first_warned_;
   std::vector<std::string> matrix_keys_;
   FieldColumns columns_;
   BestSoFar best_;
@@ -109,6 +115,10 @@ std::string standing_text(const journal::TaskRow& row);
 constexpr const char* kOutOfDate = "out of date";
 /// "2 tasks finished before what they need ran again"; empty of none.
 std::string out_of_date_text(int tasks);
+
+/// The warning about the result of a task, with the path of the file as users reach it:
+/// "runs/x/train/a/result.1.json: is empty: no result kept".
+std::string result_warning(const journal::TaskRow& row, std::string_view run_directory);
 
 /// How often it was started: "2"; "1 (3 trainings)" where one of its processes trained more than
 /// once.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
@@ -157,8 +158,11 @@ std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& c
 
 void FieldColumns::look_at(const Fields& fields) {
   for (const Field& field : fields) {
-    nested_ = nested_ || field.kind == FieldKind::Nested;
-    if (field.kind == FieldKind::Nested) continue;
+    if (field.kind == FieldKind::Nested) {
+      const bool is_new = std::ranges::find(nested_, field.key) == nested_.end();
+      if (is_new && nested_.size() < kKeysMax) nested_.push_back(field.key);
+      continue;
+    }
     auto seen = std::ranges::find(seen_, field.key, &Seen::key);
     if (seen == seen_.end()) {
       if (seen_.size() == kKeysMax) continue;
@@ -200,6 +204,16 @@ std::vector<FieldColumn> FieldColumns::first(std::size_t at_most) const {
   return chosen;
 }
 
+std::string nested_text(const std::vector<std::string>& fields) {
+  constexpr std::size_t kNamed = 5;
+  if (fields.empty()) return {};
+  const std::size_t named = std::min(fields.size(), kNamed);
+  std::string text = fmt::format("lists and objects left out: {}",
+                                 fmt::join(fields.begin(), fields.begin() + named, ", "));
+  if (fields.size() > named) text += fmt::format(" and {} more", fields.size() - named);
+  return text;
+}
+
 bool is_accuracy(std::string_view key) {
   std::size_t start = key.size();
   while (start > 0 && std::isalnum(static_cast<unsigned char>(key[start - 1])) != 0) --start;
@@ -223,6 +237,18 @@ void BestSoFar::look_at(const std::string& id, const Fields& fields) {
     known->id = id;
     known->field = field;
   }
+}
+
+std::vector<std::string> BestSoFar::rivals() const {
+  for (const Better better : {Better::More, Better::Less}) {
+    std::vector<std::string> keys;
+    for (const Candidate& it : candidates_) {
+      if (it.better == better) keys.push_back(it.field.key);
+    }
+    if (keys.size() > 1) return keys;
+    if (!keys.empty()) return {};
+  }
+  return {};
 }
 
 std::optional<Best> BestSoFar::best(const std::vector<FieldColumn>& columns) const {

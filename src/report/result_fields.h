@@ -2,6 +2,7 @@
 // is the score. Pure: JSON text in, text out.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -56,9 +57,16 @@ class FieldColumns {
   /// The first fields that came up; of too many, those that look like scores before the others.
   [[nodiscard]] std::vector<FieldColumn> first(std::size_t at_most) const;
 
+  /// The number of scalar fields that `first(at_most)` does not contain.
+  [[nodiscard]] std::size_t beyond(std::size_t at_most) const {
+    return seen_.size() - std::min(seen_.size(), at_most);
+  }
+  /// The first kKeysMax fields that were a list or an object in some result.
+  [[nodiscard]] const std::vector<std::string>& nested() const { return nested_; }
+
   /// Whether results had anything beside what `first(at_most)` shows.
   [[nodiscard]] bool more_than(std::size_t at_most) const {
-    return nested_ || seen_.size() > at_most;
+    return !nested_.empty() || seen_.size() > at_most;
   }
 
  private:
@@ -73,8 +81,11 @@ class FieldColumns {
   };
   static FieldColumn column_of(const Seen& seen);
   std::vector<Seen> seen_;
-  bool nested_ = false;
+  std::vector<std::string> nested_;
 };
+
+/// "lists and objects left out: val, curve" for nested fields; empty for none.
+std::string nested_text(const std::vector<std::string>& fields);
 
 /// "acc", "val_acc", "test-accuracy", ...
 bool is_accuracy(std::string_view key);
@@ -94,6 +105,8 @@ class BestSoFar {
   void look_at(const std::string& id, const Fields& fields);
   /// The columns show the value; without the column of the score it is shown verbatim.
   [[nodiscard]] std::optional<Best> best(const std::vector<FieldColumn>& columns) const;
+  /// The scores of one kind that keep best() from choosing; empty where it chooses or has none.
+  [[nodiscard]] std::vector<std::string> rivals() const;
 
  private:
   struct Candidate {

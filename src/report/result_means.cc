@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/score.h"
 #include "model/status.h"
+#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"
 #include "report/terminal_text.h"
@@ -56,12 +57,21 @@ std::vector<std::string> values_of(const Row& row, const Places& places) {
   return values;
 }
 
-/// "lr=0.1,seed=3"
+/// The task as other commands name it: "train/lr=0.1,seed=3", "train/a".
 std::string named(const ResultTable& table, const Places& places,
                   const std::vector<std::string>& texts) {
+  // In the order of the columns: the run and the group are first.
+  std::map<std::size_t, std::string_view> text_at;
+  for (std::size_t i = 0; i < places.size(); ++i) text_at.emplace(places[i], texts[i]);
   std::string name;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    name += fmt::format("{}{}={}", i == 0 ? "" : ",", table.columns[places[i]].name, texts[i]);
+  std::string_view separator;
+  for (const auto& [place, text] : text_at) {
+    if (text.empty()) continue;
+    const std::string& column = table.columns[place].name;
+    const bool is_value = column == "run" || column == "group" || column == kTaskColumn;
+    name += separator;
+    name += is_value ? std::string(text) : fmt::format("{}={}", column, text);
+    separator = column == "run" || column == "group" ? "/" : ",";
   }
   return name;
 }
@@ -94,6 +104,7 @@ class MissingResults {
 
   void add(const Row& row, const std::string& name, Notes& notes) {
     const std::string& word = row[status_].text;
+    const std::string& warning = row[status_].warning;
     const auto standing = table_.standings.find(word);
     const model::Verdict verdict =
         standing == table_.standings.end() ? model::Verdict::None : standing->second.verdict;
@@ -103,8 +114,13 @@ class MissingResults {
       case model::Verdict::NotNeeded:
         return;  // The column of the status says it all.
       case model::Verdict::Finished:
+        // A number that is NaN is a warning, too, and has a note of its own.
+        if (!warning.empty() && !ReplacedNumbers().look_at(warning)) {
+          notes.add(fmt::format("{}: result lost: {}", name, warning));
+          return;
+        }
         if (!table_.has_no_results) break;
-        ++finished_;
+        if (!table_.has_nested_results) ++finished_;
         return;
       case model::Verdict::Failed:
       case model::Verdict::Skipped:
@@ -402,6 +418,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   of.fields = numbers_of(table);
   ResultTable averaged;
   averaged.has_no_results = table.has_no_results;
+  averaged.has_nested_results = table.has_nested_results;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
   averaged.columns.push_back(
       {.name = std::string(kTasksColumn), .kind = ColumnKind::Fact, .shown = {}});

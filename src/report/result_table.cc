@@ -22,6 +22,7 @@
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
+#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -71,15 +72,17 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
     return std::unexpected(
         Error{fmt::format("column '{}' not found (did you mean '{}'?)", name, *near)});
   }
-  return std::unexpected(Error{fmt::format(
-      "column '{}' not found{}; use {}", name,
-      has_no_results ? ": no task has reported a result yet" : "", fmt::join(names, ", "))});
+  const char* const why = !has_no_results      ? ""
+                          : has_nested_results ? ": the results contain only lists and objects"
+                                               : ": no task has reported a result yet";
+  return std::unexpected(
+      Error{fmt::format("column '{}' not found{}; use {}", name, why, fmt::join(names, ", "))});
 }
 
 void ResultRows::add(std::string_view run, journal::TaskRow row) {
   other_code_.look_at(row);
-  replaced_.look_at(row.warning);
   if (row.out_of_date) out_of_date_.push_back(fmt::format("{}/{}", row.group_name, row.id));
+  std::string warning = result_warning(row, run);
   Row added{.run = std::string(run),
             .group = std::move(row.group_name),
             .id = std::move(row.id),
@@ -87,6 +90,7 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
             .status = model::word_for(row.standing),
             .took = time_of_attempts(row),
             .code = std::move(row.code),
+            .warning = std::move(warning),
             .fields = read_fields(row.result)};
   fields_.look_at(added.fields);
   standings_.emplace(added.status, row.standing);
@@ -157,6 +161,7 @@ ResultTable ResultRows::table() && {
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }
   table.has_no_results = fields.empty();
+  table.has_nested_results = !fields_.nested().empty();
   table.standings = std::move(standings_);
   table.rows.reserve(rows_.size());
   // What a row has becomes cells in the memory of the rows before: a table of ten thousand is not
@@ -173,7 +178,8 @@ ResultTable ResultRows::table() && {
           std::ranges::find(row.matrix, key, &std::pair<std::string, std::string>::first);
       cells.push_back(value == row.matrix.end() ? ResultCell{} : key_cell(value->second));
     }
-    cells.push_back({.text = row.status, .number = {}, .deviation = {}, .count = 1});
+    cells.push_back(
+        {.text = row.status, .number = {}, .deviation = {}, .count = 1, .warning = row.warning});
     cells.emplace_back();
     if (row.took) {
       cells.back() = {.text = to_text(*row.took),
@@ -192,6 +198,14 @@ ResultTable ResultRows::table() && {
     table.rows.push_back(std::move(cells));
   }
   return table;
+}
+
+std::vector<std::string> number_notes(const ResultTable& table) {
+  ReplacedNumbers replaced;
+  for (const std::vector<ResultCell>& row : table.rows) {
+    for (const ResultCell& cell : row) replaced.look_at(cell.warning);
+  }
+  return replaced.lines();
 }
 
 Result<void> sort_by(ResultTable& table, std::string_view name) {

@@ -19,7 +19,6 @@
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/other_code.h"
-#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {
@@ -36,7 +35,8 @@ struct ResultCell {
   std::optional<double> number;  ///< Where that is one. Of several tasks it is their mean.
   /// Of two and more tasks: by how much they differ, with n - 1 beneath.
   std::optional<double> deviation;
-  int count = 0;  ///< So many tasks had it.
+  int count = 0;             ///< So many tasks had it.
+  std::string warning = {};  ///< Of a status: what was wrong with the result of its task.
 
   friend bool operator==(const ResultCell&, const ResultCell&) = default;
 };
@@ -56,7 +56,8 @@ struct ResultTable {
   /// What the words of the status column stand for; empty where the table has no such column.
   std::map<std::string, model::Standing, std::less<>> standings;
   bool has_no_results = false;  ///< No task has reported a result: there is no column of a field.
-  bool thinned_out = false;     ///< Rows were left out: what is not there may be in the run.
+  bool has_nested_results = false;  ///< Some task has reported a list or an object.
+  bool thinned_out = false;         ///< Rows were left out: what is not there may be in the run.
 
   static constexpr std::size_t kNotesMax = 10;
 
@@ -89,8 +90,8 @@ class ResultRows {
 
   /// For people: how many ran other code than what was started last of their run; empty: none did.
   [[nodiscard]] std::string code_note() const { return other_code_.text(); }
-  /// For people: which numbers are NaN or infinite.
-  [[nodiscard]] std::vector<std::string> number_notes() const { return replaced_.lines(); }
+  /// For people: the fields that are lists or objects; empty: none is.
+  [[nodiscard]] std::string nested_note() const { return nested_text(fields_.nested()); }
   /// For people: which of them are out of date; empty: none is.
   [[nodiscard]] std::string out_of_date_note() const;
 
@@ -103,6 +104,7 @@ class ResultRows {
     std::string status;
     std::optional<Duration> took;
     std::string code;
+    std::string warning;
     Fields fields;
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;
@@ -112,9 +114,12 @@ class ResultRows {
   std::map<std::string, model::Standing, std::less<>> standings_;  ///< By the word of a status.
   FieldColumns fields_;
   OtherCode other_code_;
-  ReplacedNumbers replaced_;
   std::vector<std::string> out_of_date_;  ///< Their names: "report/all".
 };
+
+/// Which numbers of the rows are NaN or infinite: "loss is NaN in 2 results (shown as -)".
+/// Precondition: the table is not averaged.
+std::vector<std::string> number_notes(const ResultTable& table);
 
 /// By a column, upwards; with a minus before its name downwards. Numbers come before other text,
 /// and what is not there comes last. Equal ones stay in their order.

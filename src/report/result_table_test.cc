@@ -239,14 +239,45 @@ TEST(ResultTable, TellsABoundedNumberOfThem) {
   EXPECT_EQ(table.notes.back(), "and 91 more");
 }
 
-TEST(ResultTable, SaysWhichNumbersAreNaN) {
-  ResultRows rows;
-  for (const char* const seed : {"0", "1"}) {
-    journal::TaskRow row = trained("1", seed, R"({"loss": null})");
-    row.warning = "result.1.json: 'loss' was NaN: kept as null";
-    rows.add("runs/sweep", std::move(row));
+TEST(ResultTable, SaysWhichNumbersOfItsRowsAreNaN) {
+  std::vector<journal::TaskRow> rows;
+  for (const char* const seed : {"0", "1", "2"}) {
+    rows.push_back(trained("1", seed, R"({"loss": null, "acc": 1})"));
+    rows.back().warning = "result.1.json: 'loss' was NaN: kept as null";
   }
-  EXPECT_THAT(rows.number_notes(), ElementsAre("loss is NaN in 2 results (shown as -)"));
+  ResultTable table = results_of(rows);
+  EXPECT_THAT(number_notes(table), ElementsAre("loss is NaN in 3 results (shown as -)"));
+  ASSERT_TRUE(keep_where(table, text::parse_condition("seed!=1").value()));
+  EXPECT_THAT(number_notes(table), ElementsAre("loss is NaN in 2 results (shown as -)"));
+  note_missing(table);
+  EXPECT_THAT(table.notes, IsEmpty());
+}
+
+TEST(ResultTable, NamesTheFileOfAResultThatWasLost) {
+  journal::TaskRow lost = trained("1", "1", "");
+  lost.warning = "result.1.json: 1:8: expected a value: no result kept";
+  const std::string note =
+      "lr=1,seed=1: result lost: runs/sweep/train/lr=1,seed=1/result.1.json: 1:8: expected a "
+      "value: no result kept";
+  ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), lost});
+  EXPECT_THAT(averaged_over(table, {"seed"})->notes, ElementsAre(note));
+  note_missing(table);
+  EXPECT_THAT(table.notes, ElementsAre(note));
+  ResultTable alone = results_of({lost});
+  note_missing(alone);
+  EXPECT_THAT(alone.notes, ElementsAre(note));
+}
+
+TEST(ResultTable, SaysWhichFieldsAreListsOrObjects) {
+  ResultRows rows;
+  rows.add("runs/sweep", trained("1", "0", R"({"val": {"acc": 0.7}, "curve": [1, 2]})"));
+  EXPECT_EQ(rows.nested_note(), "lists and objects left out: val, curve");
+  ResultTable table = std::move(rows).table();
+  note_missing(table);
+  EXPECT_THAT(table.notes, IsEmpty()) << "it has written a result";
+  EXPECT_EQ(sort_by(table, "val").error().message,
+            "column 'val' not found: the results contain only lists and objects; use lr, seed, "
+            "status, time");
 }
 
 TEST(ResultTable, CountsFinishedTasksWhereNoneWroteAResult) {
@@ -272,6 +303,19 @@ TEST(ResultTable, NamesAFinishedTaskWithoutResultWhereOthersHaveOne) {
   ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), trained("1", "1", "")});
   note_missing(table);
   EXPECT_THAT(table.notes, ElementsAre("lr=1,seed=1: no result, FINISHED"));
+}
+
+TEST(ResultTable, NamesTasksInNotesAsCommandsDo) {
+  journal::TaskRow other = finished_row("all", Duration{1'000}, "");
+  other.group_name = "report";
+  ResultTable groups =
+      results_of({trained("1", "0", R"({"acc": 1})"), trained("1", "1", ""), other});
+  EXPECT_THAT(
+      averaged_over(groups, {"seed"})->notes,
+      ElementsAre("train/lr=1,seed=1: no result, FINISHED", "report/all: no result, FINISHED"));
+  note_missing(groups);
+  EXPECT_THAT(groups.notes, ElementsAre("train/lr=1,seed=1: no result, FINISHED",
+                                        "report/all: no result, FINISHED"));
 }
 
 TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {

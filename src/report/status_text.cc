@@ -354,7 +354,8 @@ std::string warned_text(const StatusView& view) {
   const std::size_t shown = std::min<std::size_t>(view.warned.size(), kWarnedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const journal::TaskRow& row = view.warned[i];
-    text += fmt::format("  {}: {}\n", plain(row.group_name + "/" + row.id), plain(row.warning));
+    text += fmt::format("  {}: {}\n", plain(row.group_name + "/" + row.id),
+                        plain(result_warning(row, view.run_directory)));
   }
   if (const auto more = view.warned_count - static_cast<int>(shown); more > 0) {
     text += fmt::format("  and {} more: {} --json\n", with_commas(more), status_all(view));

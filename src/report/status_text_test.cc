@@ -302,6 +302,10 @@ TEST(Status, SaysWhichResultsWereLostOrChanged) {
   EXPECT_THAT(text, HasSubstr("\n\n1,234 results lost or changed:\n"
                               "  train/w: the result is not JSON\n"));
   EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status runs/mnist --all --json\n"));
+  view.warned.back().warning = "result.1.json: is empty: no result kept";
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\n  train/w: runs/mnist/train/w/result.1.json: is empty: no result kept\n"));
   const nlohmann::json json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("warned_count"), 1234);
   EXPECT_EQ(json.at("warned").at(0).at("warning"), "the result is\nnot JSON");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -271,10 +272,10 @@ std::string warnings_text(const GroupDigest& digest, const std::string& run_dire
   const int others = digest.warnings() - digest.replaced_numbers().count();
   if (others == 0) return text;
   text += fmt::format("{} lost or changed:\n", counted(others, "result"));
-  for (const std::string& warning : digest.first_warnings()) {
-    text += fmt::format("  {}\n", plain(warning));
+  for (const journal::TaskRow& row : digest.first_warned()) {
+    text += fmt::format("  {}: {}\n", plain(row.id), plain(result_warning(row, run_directory)));
   }
-  const auto more = others - std::ssize(digest.first_warnings());
+  const auto more = others - std::ssize(digest.first_warned());
   if (more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), page_of(digest, run_directory));
   }
@@ -294,6 +295,15 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   if (!table.left_out().empty()) {
     text += fmt::format("columns left out: {}\n", fmt::join(table.left_out(), ", "));
   }
+  const std::string results =
+      fmt::format("trainyard results {}", plain(text::shell_word(run_directory)));
+  if (const std::size_t more = digest.fields_left_out(); more > 0) {
+    text += fmt::format("{} of results left out: '{}' shows all\n",
+                        counted(static_cast<std::int64_t>(more), "column"), results);
+  }
+  if (const std::string nested = nested_text(digest.nested_fields()); !nested.empty()) {
+    text += plain(nested) + "\n";
+  }
   text += warnings_text(digest, run_directory);
   if (digest.edited() > 0) {
     text += fmt::format(
@@ -310,6 +320,11 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   if (digest.other_code().count() > 0) text += digest.other_code().text() + "\n";
   if (const std::optional<Best> best = digest.best(); best && !best_title.empty()) {
     text += fmt::format("{}: {} {} {}\n", best_title, plain(best->id), best->key, best->text);
+  }
+  if (const std::vector<std::string> rivals = digest.rival_scores(); !rivals.empty()) {
+    const bool more = score_direction(rivals.front()) == Better::More;
+    text += fmt::format("no best task: {} are all scores; '{} --sort {}{}' sorts by one\n",
+                        fmt::join(rivals, ", "), results, more ? "-" : "", rivals.front());
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {
     text += fmt::format("before its command was edited: {} {} {}\n", plain(before->id), before->key,

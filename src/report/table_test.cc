@@ -328,7 +328,38 @@ TEST(Table, CountsTheResultsInWhichANumberIsNaN) {
               HasSubstr("\n\n"
                         "loss is NaN in 2 results (shown as -)\n"
                         "1 result lost or changed:\n"
-                        "  t2: result.1.json: is empty: no result kept\n"));
+                        "  t2: runs/x/train/t2/result.1.json: is empty: no result kept\n"));
+}
+
+TEST(Table, NamesTheFieldsOfResultsThatAreNoColumns) {
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const std::string result =
+      R"({"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"val":{"acc":0.7},"curve":[1,2]})";
+  const std::vector<journal::TaskRow> rows{finished_row("t", Duration{1000}, result)};
+  EXPECT_EQ(table_of(group, rows, {.run_directory = "runs/x"}),
+            "g: 1 task, 1 finished in 1.0 s\n"
+            "\n"
+            "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY  a  b  c  d  e  f\n"
+            "t     FINISHED  1.0 s         1       300 MB  1  2  3  4  5  6\n"
+            "\n"
+            "2 columns of results left out: 'trainyard results runs/x' shows all\n"
+            "lists and objects left out: val, curve\n");
+}
+
+TEST(Table, SaysWhichScoresKeepItFromNamingTheBestTask) {
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const auto footer = [&group](std::string_view result) {
+    const std::string text =
+        table_of(group, {finished_row("t", Duration{1000}, result)}, {.run_directory = "runs/x"});
+    return text.substr(text.rfind("\n\n") + 2);
+  };
+  EXPECT_EQ(footer(R"({"val_acc":0.9,"test_acc":0.8,"loss":1})"),
+            "no best task: val_acc, test_acc are all scores; 'trainyard results runs/x --sort "
+            "-val_acc' sorts by one\n");
+  EXPECT_EQ(footer(R"({"loss":1,"val_loss":2})"),
+            "no best task: loss, val_loss are all scores; 'trainyard results runs/x --sort loss' "
+            "sorts by one\n");
+  EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"acc":0.5})"), "best: t acc 50.0 %\n");
 }
 
 TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {

@@ -97,8 +97,10 @@ class Fault(YardTest):
         self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
         self.assertTrue(row["warning"])
         self.assertIn(f'g/bad: warning: {row["warning"]}\n', self.done.stderr)
-        self.assertIn(f'1 result lost or changed:\n  bad: {row["warning"]}\n', self.done.stdout)
-        warning = f'g/bad: {row["warning"]}'
+        path = f'runs/job/g/bad/{row["warning"]}'
+        self.assertIn(f'1 result lost or changed:\n  bad: {path}\n', self.done.stdout)
+        self.assertIn(f"bad: result lost: {path}\n", self.trainyard("results", expect=0).stdout)
+        warning = f'g/bad: {path}'
         self.assertIn(f'1 result lost or changed:\n  {warning}\n', self.trainyard("status", expect=0).stdout)
         self.assertIn("Results lost or changed", self.text("runs/job/reports/g.html"))
 

@@ -89,7 +89,7 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
 
     def test_tell_what_was_meant(self):
         self.trainyard("run", "job.yaml", expect=1)
-        for words, told in ((["--sort", "ac"], "column 'ac' not found (did you mean 'acc'?)"),
+        for words, told in ((["--sort", "ac"], "run 1 ('runs/job'): column 'ac' not found (did you mean 'acc'?)"),
                             (["--sort", ""], "--sort needs a column: --sort -acc sorts by 'acc', largest first"),
                             (["--pivot", "lr"], "--pivot needs two keys"),
                             (["--pivot", "lr", "job.yaml"], "--pivot needs two keys"),
