@@ -19,7 +19,7 @@
 // way, as JSON. So no NaN (it is an error; a Buffer holds it), no text that is not UTF-8, and a
 // reference parameter is a copy. A Buffer is passed as memory that both sides map: one copy, or
 // none when it comes from alloc(); in a pool of threads, as a handle to the same memory, which
-// nobody may write any more. The arguments of a call, and its result, may have 64 MiB of JSON and
+// nobody may write any more. The arguments of a call, and its result, may have 8 MiB of JSON and
 // 63 buffers; more is a CallError (NotCarried).
 //
 // A call ends: by its result, or by a CallError that says why not. Not a load balancer: who calls
@@ -124,8 +124,8 @@ class [[nodiscard]] PoolFuture {
  public:
   /// Waits for it, at most so long from now, and takes it: once. After that, also when it is late,
   /// nothing of the call comes any more. `within` is the time until the answer has come. Its JSON
-  /// is read after that, by the thread that calls: some seconds for the 64 MiB that it may have.
-  /// The bytes of a Buffer are not read.
+  /// (at most 8 MiB) is read after that, by the thread that calls. The bytes of a Buffer are not
+  /// read.
   std::expected<R, CallError> get(Timeout within, const std::stop_token& stop = {}) {
     const detail::PoolCalls calls = std::exchange(calls_, {});
     if (calls.empty()) return std::unexpected(detail::taken_before(child_));

@@ -17,7 +17,7 @@
 namespace trainyard::workers {
 
 /// Limits of the connection to a child, both ways.
-inline constexpr wire::FrameLimits kPoolLimits{.fields_bytes_max = std::size_t{64} << 20,
+inline constexpr wire::FrameLimits kPoolLimits{.fields_bytes_max = std::size_t{8} << 20,
                                                .buffers_max = 64,
                                                .buffers_bytes_max = std::size_t{64} << 20,
                                                .shared_max = 64};

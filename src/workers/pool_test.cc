@@ -142,13 +142,12 @@ TEST_P(PoolOfBothKinds, TellsWhatCannotBeCarriedAndGoesOn) {
 TEST_P(PoolOfBothKinds, BoundsTheJsonOfArgumentsAndResults) {
   Envs pool = started({.count = 1, .in = GetParam()});
   constexpr std::size_t kMost = kPoolLimits.fields_bytes_max;
-  const std::string more =
-      " bytes of JSON, and at most 67108864 are allowed; use a Buffer for more";
+  const std::string more = " bytes of JSON, and at most 8388608 are allowed; use a Buffer for more";
   // With quotes, in brackets.
   EXPECT_EQ(error_of(pool.call<&Env::echo>(0, std::string(kMost - 3, 'x')).get(kLong)),
-            error(Kind::NotCarried, "its arguments cannot be sent: 67108865" + more));
+            error(Kind::NotCarried, "its arguments cannot be sent: 8388609" + more));
   EXPECT_EQ(error_of(pool.call<&Env::text>(0, kMost - 3).get(kLong)),
-            error(Kind::NotCarried, "its result cannot be sent: 67108865" + more));
+            error(Kind::NotCarried, "its result cannot be sent: 8388609" + more));
   EXPECT_EQ(value_of(pool.call<&Env::text>(0, kMost - 4)).size(), kMost - 4);
 }
 
