@@ -17,6 +17,7 @@
 #include "cli/find_run.h"
 #include "cli/queue_start.h"
 #include "cli/queue_submit.h"
+#include "cli/queued_runs.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "sys/environment.h"
@@ -87,6 +88,10 @@ ExitCode submit_command(const SubmitOptions& options) {
   const Result<std::string> run = find_run(options.run_directory, WhenSeveral::RefuseLive);
   if (!run) return fail(run.error());
   Result<journal::JournalReader> reader = open_run(*run);
+  if (!reader && waits_in_queue(*run)) {
+    return fail(
+        fmt::format("{}; tasks can be added only to an active run", reader.error().message));
+  }
   if (!reader) return fail(reader.error());
   const Result<std::string> socket = socket_of_run(*reader, *run);
   if (!socket) {

@@ -118,7 +118,8 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                           "removes it, and 'submit --priority' sets the order",
                           name_of_run(selection->run))});
   }
-  if (selection->is_all()) {
+  const bool none_named = selection->is_all();
+  if (none_named) {
     if (options.what != What::Release) {
       return std::unexpected(Error{
           fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run))});
@@ -132,6 +133,10 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   Result<std::string> socket = socket_of_run(*reader, selection->run);
   if (!socket) return std::unexpected(std::move(socket.error()));
+  if (tasks->empty() && none_named) {
+    return std::unexpected(
+        Error{fmt::format("no task of '{}' is on hold", seen_from_here(selection->run))});
+  }
   if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
   if (tasks->size() == 1 && !may_be_done(options, tasks->front())) {
     return std::unexpected(cannot_be_done(options, tasks->front()));

@@ -186,7 +186,7 @@ groups:
                       ["submit", "--priority=1.5", "--", "true"]):
             self.assertIn("is not a whole number from -1000 to 1000", self.trainyard(*words, expect=2).stderr)
         self.assertIn("unknown command 'set'", self.trainyard("set", "a", "--priority", "1", expect=2).stderr)
-        self.assertIn("no task of 'runs/job' is", self.trainyard("release", expect=2).stderr)
+        self.assertEqual(self.trainyard("release", expect=2).stderr, "trainyard: no task of 'runs/job' is on hold\n")
         self.open_gate()
         self.end_of(yard, expect=0)
 

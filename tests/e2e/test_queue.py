@@ -552,6 +552,8 @@ class Waiting(QueueTest):
         for words in (["retry", "eval"], ["hold", "eval"], ["clean", "eval"], ["run", "--resume", "eval"]):
             with self.subTest(words=words):
                 self.assertIn("is in your queue", self.trainyard(*words, expect=2).stderr)
+        self.assertEqual(self.trainyard("submit", "--run-dir", second, "--", "true", expect=2).stderr,
+                         f"trainyard: run {second} is in your queue: waits for run {held}; tasks can be added only to an active run\n")
         third = self.command_of("exit 6", "--name", "eval", "--needs", held)
         for words in (["kill", "eval"], ["clean", "eval"]):
             with self.subTest(words=words):
