@@ -196,4 +196,8 @@ std::string_view word_for_phase(model::GroupPhase phase) {
   return "UNKNOWN";
 }
 
+std::string_view shown_phase(model::GroupPhase phase) {
+  return phase == model::GroupPhase::Blocked ? "WAITING" : word_for_phase(phase);
+}
+
 }  // namespace trainyard::report

@@ -140,8 +140,11 @@ std::string memory_peak_text(const journal::TaskRow& row);
 /// "17 finished, 1 failed": what is not 0, most wanted first.
 std::string counts_text(const journal::GroupRow& group);
 
-/// The word for a phase: "BLOCKED", "RUNNING", ...
+/// The word for a phase in JSON: "BLOCKED", "RUNNING", ...
 std::string_view word_for_phase(model::GroupPhase phase);
+/// The word for a phase for people: as in JSON, but "WAITING" for a group that waits for others, as
+/// its tasks are WAITING.
+std::string_view shown_phase(model::GroupPhase phase);
 
 /// Why a group was skipped, and that what it needs has finished since, where it has. `why` is its
 /// message or its why_skipped, and may be empty.

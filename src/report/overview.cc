@@ -84,7 +84,7 @@ std::string row_html(const OverviewRow& row) {
       "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
       "<td>{}</td></tr>\n",
       link_to(row.link), html(row.group.name), chip_look(row.group.phase),
-      word_for_phase(row.group.phase), with_commas(row.group.tasks),
+      shown_phase(row.group.phase), with_commas(row.group.tasks),
       with_commas(row.group.finished) + edited, with_commas(row.group.failed),
       row.took ? to_text(*row.took) : "-", html(best));
 }

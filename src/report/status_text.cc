@@ -106,7 +106,7 @@ std::string groups_text(const StatusView& view) {
   const bool died = view.state == RunState::Died;
   for (const journal::GroupRow& group : view.groups) {
     rows.push_back({cut(plain(group.name), kNameMax),
-                    std::string(group.died ? "DIED" : word_for_phase(group.phase))});
+                    std::string(group.died ? "DIED" : shown_phase(group.phase))});
   }
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(

@@ -196,7 +196,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
             "\n"
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
             "train  RUNNING      3         1        1        0       1\n"
-            "eval   BLOCKED      1         0        0        1       0\n"
+            "eval   WAITING      1         0        0        1       0\n"
             "\n"
             "TASK         STATUS  ATTEMPT    TIME  MEMORY  RESERVED\n"
             "train/lr=2  RUNNING        1  15.0 s  120 MB      1 GB\n"
