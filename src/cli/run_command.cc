@@ -502,10 +502,15 @@ ExitCode run_here(const RunOptions& typed, const std::optional<OuterTaskName>& o
     if (!will_do) return fail(will_do.error());
     if (options->words.is_command()) {
       const std::string first = job->paths().run_directory;
+      const std::string why_not = typed.run_directory.empty() ? "" : run::why_not_for_runs(first);
+      if (!why_not.empty()) {
+        return fail(fmt::format("--run-dir: '{}' {}; name a new or an empty directory",
+                                seen_from_here(first), why_not));
+      }
       options = with_kept_job(*std::move(options), first);
       if (!options) return fail(options.error());
       if (!typed.run_directory.empty() && options->run_directory != first) {
-        fail(fmt::format("'{}' is in use: the run is in '{}'", seen_from_here(first),
+        fail(fmt::format("'{}' already contains a run: this run is in '{}'", seen_from_here(first),
                          seen_from_here(options->run_directory)));
       }
       load->job_file = options->job_file;

@@ -68,4 +68,16 @@ Result<bool> has_begun(const std::string& run_directory) {
                   run_directory, journal, is_there(journal) ? "is empty or damaged" : "is gone")});
 }
 
+std::string why_not_for_runs(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(directory, error)) return {};
+  if (!std::filesystem::is_directory(directory, error)) return "is not a directory";
+  const bool is_empty = std::filesystem::is_empty(directory, error);
+  // An unreadable directory is refused when the run is made in it.
+  if (is_empty || error || has_marks_of_a_run(directory)) return {};
+  const bool has_run = is_there(journal_path(directory)) || is_there(submission_path(directory)) ||
+                       is_a_file(reports_directory(directory) + "/index.html");
+  return has_run ? "" : "is not empty and contains no run";
+}
+
 }  // namespace trainyard::run

@@ -15,4 +15,8 @@ namespace trainyard::run {
 /// of a run only where its lock or its kept job file is. Looks at no more than some thousand files.
 Result<bool> has_begun(const std::string& run_directory);
 
+/// Why no run can be made in this directory or in one numbered after it, as in "is not a
+/// directory": the path is taken by files that belong to no run. Empty: it is free, or has a run.
+std::string why_not_for_runs(const std::string& directory);
+
 }  // namespace trainyard::run

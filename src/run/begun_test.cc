@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,6 +51,20 @@ TEST(Begun, IsNoRunThatWasEndedBeforeIt) {
   place.file("lock");
   place.file("socket");
   EXPECT_EQ(told(place), "not begun");
+}
+
+TEST(NotForRuns, AreAFileAndADirectoryThatHasFilesOfNoRun) {
+  const RunPlace place;
+  EXPECT_EQ(why_not_for_runs(place.path() + "/none"), "");
+  EXPECT_EQ(why_not_for_runs(place.path()), "") << "it is empty";
+  place.file("notes.txt");
+  EXPECT_EQ(why_not_for_runs(place.path()), "is not empty and contains no run");
+  EXPECT_EQ(why_not_for_runs(place.path() + "/notes.txt"), "is not a directory");
+  for (const std::string_view mark : {"journal.db", "lock", "reports/index.html"}) {
+    const RunPlace run;
+    run.file(std::string(mark));
+    EXPECT_EQ(why_not_for_runs(run.path()), "") << mark;
+  }
 }
 
 TEST(Begun, IsNoRunInADirectoryThatSomebodyHasForOtherThings) {

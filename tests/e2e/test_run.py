@@ -345,14 +345,21 @@ groups:
             self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)
         self.assertIn("no run given", self.trainyard("run", "--resume", expect=2).stderr)
 
-    def test_of_a_command_says_that_a_directory_which_was_named_is_in_use(self):
+    def test_a_command_is_refused_in_a_directory_that_has_files_of_no_run(self):
+        self.write("full/notes.txt", "")
+        for name, why in (("full", "is not empty and contains no run"), ("full/notes.txt", "is not a directory")):
+            self.assertEqual(self.trainyard("run", "--run-dir", name, "--", "true", expect=2).stderr,
+                             f"trainyard: --run-dir: '{name}' {why}; name a new or an empty directory\n")
+        self.assertFalse((self.directory / "full-2").exists())
+
+    def test_of_a_command_says_that_a_directory_which_was_named_has_a_run(self):
         words = ("run", "--cpus", "0", "--memory", "1MB", "--run-dir", "mine", "--", "true")
         environment = {**self.environment}
         for told in (False, True):
             done = subprocess.run([*self.command("status")[:1], *words], cwd=self.directory, env=environment, capture_output=True,
                                   text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual("trainyard: 'mine' is in use: the run is in 'mine-2'\n" in done.stderr, told)
+            self.assertEqual("trainyard: 'mine' already contains a run: this run is in 'mine-2'\n" in done.stderr, told)
         self.assertTrue((self.directory / "mine-2/journal.db").exists())
 
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
