@@ -399,6 +399,12 @@ std::string living_text(const std::vector<LivingRun>& all) {
                         done_of(run), done, seen_from_here(run.directory));
   }
   if (more > 0) text += fmt::format("and {} more that did not start\n", more);
+  const auto not_started = std::ranges::find_if(runs, has_ended);
+  if (not_started != runs.end()) {
+    text += fmt::format(
+        "runs that did not start are listed for a day: 'trainyard clean {}' removes run {}\n",
+        not_started->number, not_started->number);
+  }
   return text;
 }
 

@@ -410,6 +410,7 @@ class Following(QueueTest):
         text = subprocess.run([TRAINYARD, "status", "--watch"], cwd="/", env=self.environment, capture_output=True, text=True,
                               timeout=PATIENCE_S).stdout
         self.assertRegex(text, rf"(?m)^ *{skipped}  +SKIPPED  needs run {failed}, which did not succeed  ")
+        self.assertIn(f"\nruns that did not start are listed for a day: 'trainyard clean {refused}' removes run {refused}\n", text)
         # Below the run that is shown, and of one that is removed or cleaned nothing.
         self.assertRegex(self.trainyard("status", expect=0).stdout, rf"(?m)^your other runs:\n(.*\n)* *{refused}  +REFUSED  ")
         self.trainyard("clean", idle, expect=0)
