@@ -29,6 +29,7 @@
 #include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
+#include "job/keep_learned.h"
 #include "job/program_as_job.h"
 #include "model/event.h"
 #include "model/gpu_stranger.h"
@@ -117,6 +118,7 @@ Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity 
     Result<std::vector<model::Gpu>> made_up = parse_gpus(*gpus);
     if (!made_up) return std::unexpected(std::move(made_up.error()));
     here.gpus = std::move(*made_up);
+    here.no_gpus_reason.clear();
   }
   // A machine that is made up has no limit of this one's.
   here.processes_max = 0;
@@ -191,8 +193,9 @@ void describe_job(const WholeJob& whole, const sim::Expected& expected, report::
   if (expected.unknown > 0) {
     notes.push_back(
         fmt::format("the duration of {} of {} tasks is unknown: {} each is assumed. Set 'duration: "
-                    "10m' in the job file, or run it once",
-                    expected.unknown, whole.plan.tasks.size(), to_text(expected.assumed)));
+                    "10m' in the job file, or run it once: durations of {} or more are learned",
+                    expected.unknown, whole.plan.tasks.size(), in_words(expected.assumed),
+                    in_words(job::kTrainedLeast)));
   }
   view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
 }
@@ -376,6 +379,7 @@ Result<Place> place_of(const PlanOptions& options, const model::Capacity& here,
     capacity.cpus = kind.cpus.value_or(usual->cpus);
     capacity.memory = kind.memory.value_or(usual->memory);
     capacity.gpus = made_up_gpus(kind.gpus);
+    capacity.no_gpus_reason.clear();
     place.kinds.push_back({.text = settings::to_text(kind),
                            .machines = static_cast<std::uint32_t>(kind.count),
                            .capacity = std::move(capacity)});

@@ -43,8 +43,8 @@ const model::Shape& shape_of(const model::Plan& plan, std::size_t task) {
 /// From when to when a task was on a device.
 using Spans = std::vector<std::pair<Instant, Instant>>;
 
-/// How long at least one of them lasted, as a share of all.
-double covered(Spans spans, Duration all) {
+/// The time during which at least one of them lasted.
+Duration union_of(Spans spans) {
   std::ranges::sort(spans);
   Duration sum{0};
   Instant until;
@@ -52,17 +52,22 @@ double covered(Spans spans, Duration all) {
     sum += std::max(Duration{0}, to - std::max(from, until));
     until = std::max(until, to);
   }
-  return all > Duration{0} ? seconds(sum) / seconds(all) : 0;
+  return sum;
 }
 
-/// Reasons for which tasks waited, each with the time that tasks waited for it.
+/// union_of() as a share of all.
+double covered(Spans spans, Duration all) {
+  return all > Duration{0} ? seconds(union_of(std::move(spans))) / seconds(all) : 0;
+}
+
+/// Reasons for which tasks waited, each with the time in which at least one task waited for it.
 std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run) {
   std::map<std::uint32_t, std::pair<std::string, Instant>> open;
-  std::map<std::string, Duration> sums;
+  std::map<std::string, Spans> spans;
   const auto close = [&](std::uint32_t shape, Instant at) {
     const auto found = open.find(shape);
     if (found == open.end()) return;
-    sums[found->second.first] += at - found->second.second;
+    spans[found->second.first].emplace_back(found->second.second, at);
     open.erase(found);
   };
   for (const sim::PlayedWait& wait : run.waits) {
@@ -71,7 +76,8 @@ std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run
     open[wait.shape.value] = {wait.brief, wait.at};
   }
   while (!open.empty()) close(open.begin()->first, run.ended);
-  std::vector<std::pair<std::string, Duration>> longest(sums.begin(), sums.end());
+  std::vector<std::pair<std::string, Duration>> longest;
+  for (auto& [reason, its] : spans) longest.emplace_back(reason, union_of(std::move(its)));
   std::ranges::sort(longest, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
@@ -227,7 +233,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
   text += unfinished_text(view, played.run);
   text += uses_text(*view.plan, played);
   const auto waits = waits_of(played.run);
-  if (!waits.empty()) text += "  total waiting time of tasks, by reason:\n";
+  if (!waits.empty()) text += "  time during which tasks wait, by reason:\n";
   for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
     text += fmt::format("    {}: {}\n", to_text(waits[i].second), waits[i].first);
   }

@@ -89,8 +89,20 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
             "  GPU 0    with tasks 100 % of the time;  75 % of its memory reserved on average\n"
             "  CPUs     with tasks 100 % of the time;  38 % of the CPUs reserved on average\n"
             "  memory   with tasks 100 % of the time;  15 % of the memory reserved on average\n"
-            "  total waiting time of tasks, by reason:\n"
+            "  time during which tasks wait, by reason:\n"
             "    1:00: needs 4 GB on its GPU\n");
+}
+
+TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
+  Played played;
+  played.view.runs.front().run.waits = {
+      {.at = Instant{}, .shape = {0}, .reason = "x, 1 free", .brief = "x"},
+      {.at = Instant{kMinute / 2}, .shape = {1}, .reason = "x, 0 free", .brief = "x"},
+      {.at = Instant{kMinute}, .shape = {0}, .reason = "", .brief = ""},
+      {.at = Instant{kMinute + kMinute / 2}, .shape = {1}, .reason = "", .brief = ""}};
+  EXPECT_THAT(plan_text(played.view),
+              HasSubstr("  time during which tasks wait, by reason:\n    1:30: x\n"));
+  EXPECT_THAT(plan_json(played.view), HasSubstr(R"("waited_ms": 90000)"));
 }
 
 TEST(PlanReport, NamesTheTasksThatDoNotFinish) {

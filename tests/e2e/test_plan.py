@@ -68,7 +68,7 @@ class Plan(YardTest):
                            (("--gpus", "4x"), "--gpus: '4x' is not valid; write it as in 4x24GB"),
                            (("--gpus", "2"), "--gpus: '2' does not say how much memory a GPU has (did you mean '2x24GB'?)"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
-                           (("--gpus", "0"), "needs a GPU, the planned machine (no GPU) has none"),
+                           (("--gpus", "0"), "needs a GPU, the planned machine (no GPU) has none\n"),
                            (("--gpus", "24GB", "--cpus", "0"), "needs 1 CPU, the planned machine (24GB, 0 CPUs) has 0\n"),
                            (("--gpus", "24GB", "--memory", "1MB"), " of memory, the planned machine (24GB, 1MB of memory) has "),
                            (("--machines", "2x(1x8GB)"), "needs 10 GB of memory on a GPU, the largest here has 7.2 GB"),
@@ -87,7 +87,8 @@ class Plan(YardTest):
     def test_what_is_not_known_is_said(self):
         self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         text = self.plan(expect=0).stdout
-        self.assertIn("the duration of 1 of 1 tasks is unknown: 1:00 each is assumed", text)
+        self.assertIn("the duration of 1 of 1 tasks is unknown: 1 min each is assumed. Set 'duration: 10m' in the job file, "
+                      "or run it once: durations of 1 s or more are learned\n", text)
 
     TEACHES = ("--set", "scheduler.interval=100ms", "--set", "period.trained-least=1ms")
 
