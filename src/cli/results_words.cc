@@ -56,7 +56,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
   markdown->group(option_groups::kOutput);
   add_json(*results_, options_.json);
   results_->get_option("--json")->excludes(csv)->excludes(markdown);
-  pivot->excludes(results_->get_option("--over"))->excludes(results_->get_option("--sort"));
+  pivot->excludes(results_->get_option("--sort"));
   results_->footer(
       std::string("Examples:\n"
                   "  trainyard results\n"
@@ -99,6 +99,11 @@ std::optional<ExitCode> ResultsWords::run() {
   }
   if (results_->count("--pivot") > 0 && options_.pivot.size() != 2) {
     return fail("--pivot needs two keys, for rows and columns: --pivot lr,batch");
+  }
+  if (results_->count("--pivot") > 0 && results_->count("--over") > 0) {
+    return fail(
+        "--over cannot be combined with --pivot, which averages over all keys that are neither "
+        "rows nor columns");
   }
   return results_command(options_);
 }

@@ -15,10 +15,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(MetricsKey, SaysWhatAPatternLacks) {
-  EXPECT_THAT(
-      mistakes_of("groups:\n- tasks:\n  - {command: x, metrics: 'loss=([0-9.]+'}\n"),
-      ElementsAre("sweep.yaml:3:27: group 'group-1': task 1: metrics: RE2 refuses the pattern: "
-                  "missing ): loss=([0-9.]+"));
+  EXPECT_THAT(mistakes_of("groups:\n- tasks:\n  - {command: x, metrics: 'loss=([0-9.]+'}\n"),
+              ElementsAre("sweep.yaml:3:27: group 'group-1': task 1: metrics: not a valid regular "
+                          "expression (RE2): missing ')': loss=([0-9.]+"));
   EXPECT_THAT(in_group("metrics: loss"),
               ElementsAre("sweep.yaml:4:14: group 'train': metrics: the pattern has no named group "
                           "for a number; write one as in 'loss[=:] ?(?P<loss>[0-9.e-]+)'"));

@@ -177,7 +177,7 @@ TEST(ComponentConfig, IsOfOneLanguage) {
 
 TEST(ComponentConfig, IsRefusedWhenItIsNoYamlOrNoList) {
   EXPECT_EQ(mistakes("{id: it}"), "parts.yaml:1:1: components: there must be a list");
-  EXPECT_EQ(mistakes("[{id: it"), "parts.yaml:1:1: not valid YAML: '{' is not closed");
+  EXPECT_EQ(mistakes("[{id: it"), "parts.yaml:1:1: not valid YAML: the '{' at 1:2 is not closed");
   EXPECT_EQ(mistakes(""), "parts.yaml: components: there are none");
   EXPECT_EQ(mistakes("null"), "parts.yaml:1:1: components: there must be a list");
 }

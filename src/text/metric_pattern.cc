@@ -27,12 +27,16 @@ re2::StringPiece piece_of(std::string_view text) { return {text.data(), text.siz
 
 std::unexpected<Error> refused(std::string why) { return std::unexpected(Error{std::move(why)}); }
 
-/// RE2's own words for it.
+/// The mistake in RE2's own words, with a bracket in quotes.
 std::unexpected<Error> refused_by(const re2::RE2& pattern, std::string_view text) {
-  const std::string why = valid_utf8(pattern.error());
+  std::string why = valid_utf8(pattern.error());
+  for (const std::string_view bracket : {"missing )", "missing ]"}) {
+    if (why.starts_with(bracket))
+      why.insert(bracket.size(), 1, '\'').insert(bracket.size() - 1, 1, '\'');
+  }
   // As others write the name of a group.
   const bool other_names = text.contains("(?<") && !text.contains("(?<=") && !text.contains("(?<!");
-  return refused(fmt::format("RE2 refuses the pattern: {}{}", why,
+  return refused(fmt::format("not a valid regular expression (RE2): {}{}", why,
                              other_names ? "; the name of a group is written (?P<loss>...)" : ""));
 }
 

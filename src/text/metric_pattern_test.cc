@@ -65,7 +65,9 @@ TEST(MetricPattern, ComesToAnEndWhereItFindsNothingForEver) {
 }
 
 TEST(MetricPattern, IsRefusedWithWhatWouldBeRight) {
-  EXPECT_EQ(refusal("loss=([0-9.]+"), "RE2 refuses the pattern: missing ): loss=([0-9.]+");
+  EXPECT_EQ(refusal("loss=([0-9.]+"),
+            "not a valid regular expression (RE2): missing ')': loss=([0-9.]+");
+  EXPECT_EQ(refusal("loss=[0-9"), "not a valid regular expression (RE2): missing ']': [0-9");
   EXPECT_EQ(refusal("loss=[0-9.]+"),
             "the pattern has no named group for a number; write one as in 'loss[=:] "
             "?(?P<loss>[0-9.e-]+)'");
@@ -74,9 +76,11 @@ TEST(MetricPattern, IsRefusedWithWhatWouldBeRight) {
               HasSubstr("; the name of a group is written (?P<loss>...)"));
   EXPECT_THAT(refusal("(?=a)(?P<loss>b)"), HasSubstr("invalid perl operator: (?="));
   EXPECT_THAT(refusal("(?P<1a>b)"), HasSubstr("the group '1a' of the pattern has no name for a"));
-  EXPECT_THAT(refusal("((((?P<a>b){100}){100}){100})"), HasSubstr("RE2 refuses the pattern: "));
+  EXPECT_THAT(refusal("((((?P<a>b){100}){100}){100})"),
+              HasSubstr("not a valid regular expression (RE2): "));
   EXPECT_EQ(refusal(std::string(1'001, 'x')), "the pattern is longer than 1000 bytes");
-  EXPECT_THAT(refusal("\xff(?P<a>b)"), HasSubstr("RE2 refuses the pattern: invalid UTF-8"));
+  EXPECT_THAT(refusal("\xff(?P<a>b)"),
+              HasSubstr("not a valid regular expression (RE2): invalid UTF-8"));
   std::string many;
   for (int n = 0; n < 33; ++n) many += fmt::format("(?P<m{}>x)", n);
   EXPECT_EQ(refusal(many), "the pattern has 33 named groups, but at most 32 are allowed");

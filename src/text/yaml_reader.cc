@@ -51,6 +51,9 @@ struct PlainText {
 
 constexpr std::string_view kEndInQuotes = "illegal EOF in scalar";
 constexpr std::string_view kDocumentInQuotes = "illegal document indicator in scalar";
+constexpr std::string_view kNoFlowEnd = "illegal flow end";
+constexpr std::string_view kListNotClosed = "end of sequence flow not found";
+constexpr std::string_view kMappingNotClosed = "end of map flow not found";
 constexpr const char* kOpenQuote = "not valid YAML: this quote is not closed";
 
 /// The library's messages that do not say what to change in the file.
@@ -58,12 +61,12 @@ constexpr std::array<PlainText, 11> kPlainTexts{{
     {.of_library = "illegal map value",
      .plain = "wrong indentation, or no space after ':' here or in the line above"},
     {.of_library = "illegal block entry", .plain = "a '- ' cannot be here"},
-    {.of_library = "illegal flow end", .plain = "']' or '}' does not close anything here"},
+    {.of_library = kNoFlowEnd, .plain = "']' or '}' does not close anything here"},
     {.of_library = "illegal tab when looking for indentation", .plain = "wrong indentation"},
     {.of_library = "end of sequence not found", .plain = "wrong indentation in a list"},
     {.of_library = "end of map not found", .plain = "wrong indentation, or text after a value"},
-    {.of_library = "end of sequence flow not found", .plain = "'[' is not closed"},
-    {.of_library = "end of map flow not found", .plain = "'{' is not closed"},
+    {.of_library = kListNotClosed, .plain = "'[' is not closed"},
+    {.of_library = kMappingNotClosed, .plain = "'{' is not closed"},
     {.of_library = kEndInQuotes, .plain = "a quote is not closed"},
     {.of_library = kDocumentInQuotes, .plain = "a quote is not closed before this line"},
     {.of_library = "unknown token",
@@ -84,8 +87,7 @@ std::size_t closing_quote(std::string_view text, std::size_t start) {
   return std::string_view::npos;
 }
 
-constexpr std::array<std::string_view, 2> kAfterColon{"illegal map value",
-                                                      "end of map flow not found"};
+constexpr std::array<std::string_view, 2> kAfterColon{"illegal map value", kMappingNotClosed};
 
 std::string_view in_plain_words(std::string_view message) {
   const auto found = std::ranges::find(kPlainTexts, message, &PlainText::of_library);
@@ -195,6 +197,26 @@ class YamlBuilder final : public YAML::EventHandler {
   /// The quote that the rest of the file is in. The library takes the end of the file for its end.
   [[nodiscard]] std::optional<YAML::Mark> open_quote() const {
     return quote_ && end_of_quote() == std::string_view::npos ? quote_ : std::nullopt;
+  }
+
+  /// Names the list or mapping in brackets that is open where the library finds that a bracket is
+  /// missing; empty: there is none, or another error.
+  [[nodiscard]] std::string open_bracket(const YAML::Exception& wrong) const {
+    const bool is_missing =
+        wrong.msg == kNoFlowEnd || wrong.msg == kListNotClosed || wrong.msg == kMappingNotClosed;
+    if (!is_missing || !document_.line_names_.empty()) return "";
+    for (auto each = open_.rbegin(); each != open_.rend(); ++each) {
+      const Place place = each->node->place;
+      const auto line = static_cast<std::size_t>(place.line - 1);
+      if (line >= document_.line_starts_.size()) continue;
+      const std::size_t at =
+          document_.line_starts_[line] + static_cast<std::size_t>(place.column - 1);
+      const char bracket = at < document_.text_.size() ? document_.text_[at] : ' ';
+      if (bracket != '[' && bracket != '{') continue;
+      const Mistake mistake = document_.mistake(place, "");
+      return fmt::format("the '{}' at {}:{} is not closed", bracket, mistake.line, mistake.column);
+    }
+    return "";
   }
 
   /// Names the quote that may be the cause of an error that the library finds further down.
@@ -449,8 +471,10 @@ void YamlDocument::parse() {
                                      value.contains('\'') ? "" : ", as in " + quoted_name(value)));
       return;
     }
+    const std::string bracket = builder.open_bracket(wrong);
     refuse(wrong.mark,
-           fmt::format("not valid YAML: {}{}{}", in_plain_words(wrong.msg),
+           fmt::format("not valid YAML: {}{}{}",
+                       bracket.empty() ? in_plain_words(wrong.msg) : std::string_view(bracket),
                        tab_hint(text_, line_starts_, wrong.mark.line), builder.quote_hint(wrong)));
   } catch (const std::exception& wrong) {
     // Nothing else is known to come out of the library; should it, the file is refused all the

@@ -117,8 +117,15 @@ TEST(YamlDocument, RefusesKeysThatAreNoWords) {
 
 TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   const auto wrong = [](const std::string& where) { return ElementsAre("f.yaml:" + where); };
-  EXPECT_THAT(mistakes_in("a: [1, 2\nb: 3\n"), wrong("2:2: not valid YAML: '[' is not closed"));
-  EXPECT_THAT(mistakes_in("a: {b: 1\n"), wrong("2:1: not valid YAML: '{' is not closed"));
+  EXPECT_THAT(mistakes_in("a: [1, 2\nb: 3\n"),
+              wrong("2:2: not valid YAML: the '[' at 1:4 is not closed"));
+  EXPECT_THAT(mistakes_in("a: {b: [1, 2}\n"),
+              wrong("1:13: not valid YAML: the '[' at 1:8 is not closed"));
+  EXPECT_THAT(mistakes_in("ä: {b: [1, 2}\n"),
+              wrong("1:13: not valid YAML: the '[' at 1:8 is not closed"))
+      << "in characters";
+  EXPECT_THAT(mistakes_in("a: {b: 1\n"),
+              wrong("2:1: not valid YAML: the '{' at 1:4 is not closed"));
   EXPECT_THAT(mistakes_in("a: ]\n"),
               wrong("1:4: not valid YAML: ']' or '}' does not close anything here"));
   EXPECT_THAT(mistakes_in("- a:1\n  b: 2\n"),

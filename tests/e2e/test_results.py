@@ -94,7 +94,8 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
                             (["--pivot", "lr"], "--pivot needs two keys"),
                             (["--pivot", "lr", "job.yaml"], "--pivot needs two keys"),
                             (["nowhere"], "task 'nowhere' not found in 'runs/job', and no run has this name"),
-                            (["--over", "seed", "--pivot", "lr,seed"], " cannot be combined with --")):
+                            (["--over", "seed", "--pivot", "lr,seed"], "--over cannot be combined with --pivot, which averages over all keys that are neither rows nor columns"),
+                            (["--sort", "acc", "--pivot", "lr,seed"], " cannot be combined with --")):
             self.assertIn(told, self.results(*words, expect=2).stderr)
 
 
