@@ -213,6 +213,9 @@ class YamlBuilder final : public YAML::EventHandler {
           document_.line_starts_[line] + static_cast<std::size_t>(place.column - 1);
       const char bracket = at < document_.text_.size() ? document_.text_[at] : ' ';
       if (bracket != '[' && bracket != '{') continue;
+      // The library may have read a bracket behind this one without saying so yet.
+      const std::size_t next = document_.text_.find_first_of("[{", at + 1);
+      if (wrong.msg == kNoFlowEnd && std::cmp_less(next, wrong.mark.pos)) return "";
       const Mistake mistake = document_.mistake(place, "");
       return fmt::format("the '{}' at {}:{} is not closed", bracket, mistake.line, mistake.column);
     }

@@ -124,6 +124,9 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   EXPECT_THAT(mistakes_in("ä: {b: [1, 2}\n"),
               wrong("1:13: not valid YAML: the '[' at 1:8 is not closed"))
       << "in characters";
+  EXPECT_THAT(mistakes_in("a: [{b: 1, c: 2]\n"),
+              wrong("1:16: not valid YAML: ']' or '}' does not close anything here"))
+      << "the '[' is not to blame";
   EXPECT_THAT(mistakes_in("a: {b: 1\n"),
               wrong("2:1: not valid YAML: the '{' at 1:4 is not closed"));
   EXPECT_THAT(mistakes_in("a: ]\n"),
