@@ -60,7 +60,7 @@ std::string told(const job::Job& job, std::uint32_t number,
   }
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const model::PlannedGroup& group = plan.groups[i];
-    names += fmt::format("{}{} of {}", i == 0 ? "" : ", ", tasks[i], group.shown());
+    names += fmt::format("{}{} of {}", i == 0 ? "" : ", ", tasks[i], group.shown_in_list());
     for (const model::GroupIndex earlier : group.needs_earlier) {
       needs += fmt::format("; '{}' needs '{}', which was there before", group.shown(),
                            groups_before[earlier.value]->shown());

@@ -37,6 +37,10 @@ struct PlannedGroup {
 
   /// What people see.
   [[nodiscard]] const std::string& shown() const { return called.empty() ? name : called; }
+  /// shown(), in quotes if it has a space, so that "8 of 'train (4)'" is no count.
+  [[nodiscard]] std::string shown_in_list() const {
+    return shown().contains(' ') ? "'" + shown() + "'" : shown();
+  }
 
   friend bool operator==(const PlannedGroup&, const PlannedGroup&) = default;
 };

@@ -73,7 +73,8 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
     forecast_.add_group(left[i]);
     was_open_.push_back(left[i] > 0);
     if (i < kGroupsNamed)
-      added.names.push_back(fmt::format("{} of {}", with_commas(tasks[i]), plan.groups[i].shown()));
+      added.names.push_back(
+          fmt::format("{} of {}", with_commas(tasks[i]), plan.groups[i].shown_in_list()));
   }
   for (const model::SaidOfTask& said : plan.said) {
     if (said.on_hold && plan.tasks[said.task.value].is_open()) hold({first + said.task.value});

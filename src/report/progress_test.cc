@@ -519,5 +519,13 @@ TEST(ProgressLine, TellsWhatIsSubmittedAndCountsIt) {
   EXPECT_THAT(line.finish_task(15'000, 1), HasSubstr("2/3 done, 1 waiting"));
 }
 
+TEST(ProgressLine, QuotesAGroupNameThatEndsInACount) {
+  Line line({{.name = "train", .tasks = 1}});
+  EXPECT_EQ(line.begin(), "1 task in 1 group: 1 of train\n");
+  line.start(1000, 0);
+  EXPECT_EQ(line.turn(2000, {}, batch(4, {{.name = "train (4)", .tasks = 8}})),
+            "submission 4: 8 tasks in 1 group: 8 of 'train (4)'\n");
+}
+
 }  // namespace
 }  // namespace trainyard::report

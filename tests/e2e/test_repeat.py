@@ -150,7 +150,7 @@ class Repeats(YardTest):
         self.until("round 1", lambda: self.words().get("clients.1/client=0") == "RUNNING")
         self.job("groups: [{name: clients.2, tasks: [{id: a, cpus: 0, memory: 10MB, command: 'true'}]}]", "more.yaml")
         told = self.trainyard("submit", "more.yaml", "--run-dir", "runs/job", expect=0)
-        self.assertIn("1 of clients.2 (3)", told.stdout)
+        self.assertIn("1 of 'clients.2 (3)'", told.stdout)
         self.job(LOOP, "again.yaml")
         refused = self.trainyard("submit", "again.yaml", "--run-dir", "runs/job", expect=2)
         self.assertIn("'repeat' cannot be used in a file that is submitted to a run", refused.stderr)

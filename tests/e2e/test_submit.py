@@ -44,13 +44,13 @@ class Submit(YardTest):
         yard = self.holding()
         self.write("more.yaml", MORE)
         done = self.trainyard("submit", "more.yaml", "runs/job", expect=0, env={"WHO": "than one", "TOKEN": "very-secret"})
-        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: 1 of train (2)\n")
+        self.assertEqual(done.stdout, "submission 2: 1 task in 1 group: 1 of 'train (2)'\n")
         said = self.directory / "runs/job/submissions/2/train/a/said"
         self.until("the submitted task", lambda: said.exists() and said.read_text())
         self.assertEqual(said.read_text(), "more than one\n", "it finds who submitted it in its environment")
         self.open_gate()
         shown, told = self.end_of(yard, expect=0)
-        self.assertIn("submission 2: 1 task in 1 group: 1 of train (2)", told)
+        self.assertIn("submission 2: 1 task in 1 group: 1 of 'train (2)'", told)
         self.assertEqual(self.words(), {"train/a": "FINISHED", "train (2)/a": "FINISHED"})
         self.assertRegex(shown, r"train \(2\)")
         self.assertTrue((self.directory / "runs/job/reports/train (2).html").exists())
@@ -93,11 +93,11 @@ class Submit(YardTest):
         literal = "groups: [{name: train (3), tasks: [{id: a, command: 'true'}]}]\n"
         self.write("literal.yaml", literal)
         self.assertEqual(self.trainyard("submit", "literal.yaml", "runs/job", expect=0).stdout,
-                         "submission 3: 1 task in 1 group: 1 of train (3)\n")
+                         "submission 3: 1 task in 1 group: 1 of 'train (3)'\n")
         self.assertEqual(self.trainyard("submit", "more.yaml", "runs/job", expect=0).stdout,
-                         "submission 4: 1 task in 1 group: 1 of train (4)\n")
+                         "submission 4: 1 task in 1 group: 1 of 'train (4)'\n")
         self.assertEqual(self.trainyard("submit", "literal.yaml", "runs/job", expect=0).stdout,
-                         "submission 5: 1 task in 1 group: 1 of train (3) (5)\n")
+                         "submission 5: 1 task in 1 group: 1 of 'train (3) (5)'\n")
         self.write("eval.yaml", "groups:\n"
                                 "  - {name: latest, needs: train, tasks: [{id: e, command: 'true'}]}\n"
                                 "  - {name: second, needs: train (2), tasks: [{id: e, command: 'true'}]}\n")
