@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/help_format.h"
+#include "cli/value_kinds.h"
 #include "cli/version.h"
 
 namespace trainyard::cli {
@@ -123,26 +124,31 @@ std::string list_of(std::string_view section, const All& all) {
   return text;
 }
 
-/// "\-n, \-\-ranks NUMBER".
+/// "\-n, \-\-ranks NUMBER", "JOB-FILE", "RUN, \-\-run-dir".
 std::string option_names(const CLI::Option& option) {
+  const std::string type = fmt::format("\\fI{}\\fR", plain_text(option.get_type_name()));
   std::vector<std::string> names;
-  if (option.get_positional()) names.push_back(option.get_name(true, false));
   for (const std::string& name : option.get_snames()) names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  std::string text;
+  std::string text = option.get_positional() ? type : "";
   for (const std::string& name : names) {
     text += fmt::format("{}\\fB{}\\fR", text.empty() ? "" : ", ", plain_text(name));
   }
-  if (option.get_items_expected_max() > 0) {
-    text += fmt::format(" \\fI{}\\fR", plain_text(option.get_type_name()));
-  }
+  if (!option.get_positional() && option.get_items_expected_max() > 0) text += " " + type;
   return text;
+}
+
+/// The help of `run` and `submit` shows the job file in its usage alone, which is not in the page.
+std::string description_of(const CLI::Option& option) {
+  const bool is_job =
+      option.get_type_name() == value_kinds::kJobFile && option.get_description().empty();
+  return is_job ? "Job file (YAML), or a command after '--'" : option.get_description();
 }
 
 std::string described_options(const CLI::App& command) {
   std::string text;
   for (const CLI::Option* option : command.get_options()) {
-    text += fmt::format(".TP\n{}\n{}\n", option_names(*option), flowing(option->get_description()));
+    text += fmt::format(".TP\n{}\n{}\n", option_names(*option), flowing(description_of(*option)));
   }
   return text;
 }

@@ -75,6 +75,10 @@ class Manual(YardTest):
                 self.assertIn("--help", named)
                 self.assertEqual([name for name in named if f"\\fB{name}\\fR" not in section], [])
 
+    def test_each_argument_and_option_of_the_page_has_a_text(self):
+        self.assertEqual(re.findall(r"\.TP\n([^\n]*)\n(?=\n|\.)", self.page), [])
+        self.assertIn("\\fIJOB\\-FILE\\fR\nJob file (YAML), or a command after '\\-\\-'\n", self.page)
+
     def test_what_tasks_and_logs_are_is_one_short_line_with_the_default(self):
         texts = {(*command, text) for command in self.commands() for text in re.findall(
             r"^  (?:TASKS|--logs FILE) +(.*(?:\n {28}.*)*)$", self.trainyard(*command, "--help", expect=0).stdout, re.M)}
