@@ -242,6 +242,9 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   if (!words.command.empty() && !words.each_line.empty()) {
     return std::unexpected(Error{"a command after '--' and --each-line cannot be combined"});
   }
+  const bool is_blank = !words.command.empty() &&
+                        words.command.front().find_first_not_of(" \t\r\n") == std::string::npos;
+  if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
   if (!words.name.empty()) {
     if (const auto why = text::why_unsafe(words.name)) {
       return std::unexpected(Error{fmt::format(

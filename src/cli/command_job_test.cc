@@ -1,7 +1,8 @@
-// Job files that are made of --matrix and a command on the command line.
+// Job files that are made of a command line.
 #include "cli/command_job.h"
 
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +19,11 @@ std::string job_of_matrix(const std::string& matrix) {
   words.matrix = {matrix};
   const auto job = job_of_command(words, "/work");
   return job ? job->text : job.error().message;
+}
+
+std::string why_not(const std::vector<std::string>& command) {
+  const auto job = job_of_command({.command = command}, "/work");
+  return job ? std::string() : job.error().message;
 }
 
 TEST(CommandJob, HasTheValuesAndRangesOfAMatrix) {
@@ -42,6 +48,13 @@ TEST(CommandJob, RefusesAValueOfAMatrixThatACommaWouldCut) {
             "bracket; use a job file for such values");
   EXPECT_THAT(job_of_matrix("layers=[64],[128]"), HasSubstr(R"(layers: ["[64]", "[128]"])"));
   EXPECT_THAT(job_of_matrix("mark=("), HasSubstr(R"(mark: ["("])"));
+}
+
+TEST(CommandJob, RefusesACommandWithoutAProgram) {
+  EXPECT_EQ(why_not({""}), "the command after '--' is empty");
+  EXPECT_EQ(why_not({" \t"}), "the command after '--' is empty");
+  EXPECT_EQ(why_not({"", "fit.py"}), "the command after '--' is empty");
+  EXPECT_EQ(why_not({"python3", ""}), "") << "an argument may be empty";
 }
 
 }  // namespace

@@ -120,8 +120,12 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   EXPECT_THAT(
       mistakes_of("name: a/b\ngroups: [{name: .., tasks: [{command: x}]}]"),
       ElementsAre("sweep.yaml:1:7: the name 'a/b' has a '/'; it must be a valid directory name",
-                  "sweep.yaml:2:17: group-1: the name '..' stands for an existing directory; it "
-                  "must be a valid directory name"));
+                  "sweep.yaml:2:17: the group name '..' stands for an existing directory; it must "
+                  "be a valid directory name"));
+  EXPECT_THAT(mistakes_of("groups: [{name: train/x, tasks: []}]"),
+              ElementsAre("sweep.yaml:1:17: the group name 'train/x' has a '/'; it must be a valid "
+                          "directory name",
+                          "sweep.yaml:1:33: group 'train/x': 'tasks' is empty"));
   EXPECT_THAT(mistakes_of("groups: [{name: reports, tasks: [{command: x}]}]"),
               ElementsAre("sweep.yaml:1:17: group 'reports': the name 'reports' is reserved: "
                           "trainyard uses it in the run directory"));

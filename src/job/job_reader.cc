@@ -435,7 +435,7 @@ class JobReader {
       return job;
     }
     text::check_keys(to_, root, keys_of_job(), kNotOfJob);
-    if (const text::YamlNode* name = root.find("name")) job.name = read_name(to_, *name);
+    if (const text::YamlNode* name = root.find("name")) job.name = read_name(to_, *name, "name");
     if (const text::YamlNode* run_dir = root.find("run-dir"))
       job.run_directory = read_run_dir(*run_dir);
     if (const text::YamlNode* first = root.find("try-first")) {
@@ -458,12 +458,14 @@ class JobReader {
   }
 
  private:
-  static std::string read_name(const text::Complainer& to, const text::YamlNode& node) {
+  /// `what` is how a message calls it: "group name".
+  static std::string read_name(const text::Complainer& to, const text::YamlNode& node,
+                               std::string_view what) {
     const auto name = text::read_single(to, node, "name");
     if (!name) return "";
     if (const auto why = text::why_unsafe(*name)) {
-      to.complain(node,
-                  fmt::format("the name '{}' {}; it must be a valid directory name", *name, *why));
+      to.complain(node, fmt::format("the {} '{}' {}; it must be a valid directory name", what,
+                                    *name, *why));
       return "";
     }
     return *name;
@@ -518,7 +520,10 @@ class JobReader {
     }
     const text::YamlNode* const name_node = node.find("name");
     std::string name;
-    if (name_node != nullptr) name = read_name(to_.within(fallback), *name_node);
+    if (name_node != nullptr) name = read_name(to_, *name_node, "group name");
+    // Further mistakes of a group with an invalid name are found by the name in the file.
+    const bool is_named = name_node != nullptr && !name_node->text.empty();
+    const std::string shown = name.empty() && is_named ? name_node->text : name;
     if (name.empty()) name = fallback;
     const text::YamlNode& named = name_node != nullptr ? *name_node : node;
     const auto first = std::ranges::find(seen_, name, [](const auto& one) { return one.first; });
@@ -527,7 +532,8 @@ class JobReader {
                                       first->second->place.line));
     }
     seen_.emplace_back(name, &named);
-    const text::Complainer to = to_.within(fmt::format("group '{}'", name));
+    const text::Complainer to =
+        to_.within(fmt::format("group '{}'", shown.empty() ? fallback : shown));
     job.groups.push_back(GroupReader(to, origin_, job.groups, repeated).read(node, name));
     job.groups.back().name_place = named.place;
   }

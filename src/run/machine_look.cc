@@ -141,7 +141,9 @@ wire::FoundProgram look_for(const wire::SoughtProgram& sought, bool may_ask_for_
   wire::FoundProgram found;
   std::error_code wrong;
   if (!dirs::is_directory(sought.directory, wrong)) {
-    found.why_not = fmt::format("directory '{}' not found", sought.directory);
+    found.why_not = dirs::exists(sought.directory, wrong)
+                        ? fmt::format("'{}' is not a directory", sought.directory)
+                        : fmt::format("directory '{}' not found", sought.directory);
     return found;
   }
   if (sought.name.empty()) return found;

@@ -50,6 +50,9 @@ TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
   EXPECT_THAT(look_for({.name = "./other.sh"}).why_not, HasSubstr("no such file"));
   EXPECT_EQ(look_for({.name = "sh", .directory = "/nowhere"}).why_not,
             "directory '/nowhere' not found");
+  const std::string file = directory_ / "train.sh";
+  EXPECT_EQ(look_for({.name = "sh", .directory = file}).why_not,
+            "'" + file + "' is not a directory");
 }
 
 TEST_F(MachineLook, TakesWhatOnlyAShellKnowsWhereOneReadsTheCommand) {
