@@ -311,9 +311,10 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
 }
 
 Error several_found(const std::vector<std::string>& directories) {
-  return Error{fmt::format("several runs found: {}, {}{}; name one by its number or directory",
-                           name_of_run(directories.at(0)), name_of_run(directories.at(1)),
-                           directories.size() > 2 ? ", ..." : "")};
+  return Error{fmt::format(
+      "several runs found: {}, {}{}; a command that changes a run needs its number or directory",
+      name_of_run(directories.at(0)), name_of_run(directories.at(1)),
+      directories.size() > 2 ? ", ..." : "")};
 }
 
 Result<std::vector<std::string>> newest_and_unended_runs() {

@@ -199,7 +199,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
         refused = self.retry(expect=2).stderr
-        self.assertRegex(refused, r"several runs found: run 2 \('runs/job-2'\), run 1 \('runs/job'\); name one by its number or directory")
+        self.assertRegex(refused, r"several runs found: run 2 \('runs/job-2'\), run 1 \('runs/job'\); a command that changes a run needs its number or directory")
         self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"several runs found: run 2 ")
         self.assertIn("several runs found: ", self.retry("lr=1", expect=2).stderr, "each has the task")
         self.assertEqual(self.retry("nope", expect=2).stderr,

@@ -91,7 +91,7 @@ class Selection(YardTest):
                 self.assertIn(f"\nrun {number}: ", self.trainyard("status", name, expect=0).stdout)
         self.assertIn("run 'weep@last' not found", self.trainyard("status", "weep@last", expect=2).stderr)
         refused = self.trainyard("clean", "sweep", expect=2).stderr
-        self.assertIn("several runs found: run 2 ('runs/sweep-2'), run 1 ('runs/sweep'); name one", refused)
+        self.assertIn("several runs found: run 2 ('runs/sweep-2'), run 1 ('runs/sweep'); a command that changes a run needs its number or directory", refused)
         # From anywhere, as only numbers and names go.
         elsewhere = self.directory / "elsewhere"
         elsewhere.mkdir()
