@@ -125,8 +125,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "utilization-limit.cpu",
      .kind = SettingKind::Share,
      .fallback = "0.8",
-     .description = "While programs other than this run use more than this share of the CPUs, "
-                    "tasks without a GPU\nrun one at a time."},
+     .description = "While programs other than this run use this share of the CPUs or more, "
+                    "tasks without a GPU\nrun one at a time. 100%: no limit."},
     {.key = "utilization-limit.memory",
      .kind = SettingKind::Share,
      .fallback = "1.0",

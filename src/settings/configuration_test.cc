@@ -383,6 +383,10 @@ TEST(ConfigurationFile, HasNoValueWithWhichNothingWouldStart) {
                           "start; use a share above 0, up to 1 or 100%",
                           "c.yaml:2:26: scheduler.load-nretry: must be at least 1, not '0'",
                           "c.yaml:2:43: scheduler.train-nretry: must be at least 1, not '0'"));
+  EXPECT_THAT(
+      commented_default(),
+      HasSubstr("# While programs other than this run use this share of the CPUs or more, "
+                "tasks without a GPU\n  # run one at a time. 100%: no limit.\n  cpu: 0.8\n"));
   EXPECT_THAT(commented_default(),
               HasSubstr("# Number of times that a task may run out of memory, before it fails.\n"
                         "  # 3: two retries; 1: no retry.\n  train-nretry: 3\n"));
