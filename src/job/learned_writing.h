@@ -22,8 +22,9 @@ struct LearnedWriting {
 };
 
 /// `text` is the job file as it was when the job was loaded, `file` its name for people, `here` the
-/// machine of the job. A number within 10 % of the learned one stays; one that is not sure, as its peak
-/// is that of a process alone, or is known of another card, or is a hard limit, is only raised.
+/// machine of the job. A number within 10 % of the learned one stays; one that is not sure, as its
+/// peak is that of a process alone, or is known of another card, or is a hard limit, is only
+/// raised.
 LearnedWriting write_learned(const LearnedView& view, std::string_view text,
                              const std::string& file, const LearnedFor& here);
 
