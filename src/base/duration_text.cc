@@ -163,7 +163,7 @@ Result<Duration> parse_duration(std::string_view text) {
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
     while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
     if (rest.empty()) return std::unexpected(without_unit(text, unit));
-    unit = rest.substr(0, std::ranges::find_if_not(rest, is_letter) - rest.begin());
+    unit = {rest.begin(), std::ranges::find_if_not(rest, is_letter)};
     if (unit.empty()) return std::unexpected(not_a_duration(text));
     double factor = 0;
     for (const TimeUnit& known : kTimeUnits) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -209,7 +210,7 @@ std::string nested_text(const std::vector<std::string>& fields) {
   if (fields.empty()) return {};
   const std::size_t named = std::min(fields.size(), kNamed);
   std::string text = fmt::format("lists and objects left out: {}",
-                                 fmt::join(fields.begin(), fields.begin() + named, ", "));
+                                 fmt::join(std::span(fields).first(named), ", "));
   if (fields.size() > named) text += fmt::format(" and {} more", fields.size() - named);
   return text;
 }
