@@ -28,7 +28,7 @@ namespace trainyard::process {
 namespace {
 
 /// Another one where the record, or a message of the keeper in it, is another.
-constexpr std::uint64_t kVersion = 0x7472'6e79'656e'6401;  // "trnyend", and a number.
+constexpr std::uint64_t kVersion = 0x7472'6e79'656e'6402;  // "trnyend", and a number.
 /// Version, length, checksum.
 constexpr std::size_t kPrefix = 3 * sizeof(std::uint64_t);
 
@@ -57,6 +57,7 @@ std::optional<EndNote> note_from(std::string_view body) {
   if (has_result) left.result = std::move(result);
   left.trouble = record.text();
   left.errors = record.text();
+  left.errors_are_output = record.number<std::uint8_t>() != 0;
 
   sys::Unpacking packed(head);
   EndNote note;
@@ -103,6 +104,7 @@ std::string end_note_record(std::string_view head, const LeftBehind& left) {
   packing.add(left.result.value_or(std::string()));
   packing.add(left.trouble);
   packing.add(left.errors);
+  packing.add(static_cast<std::uint8_t>(left.errors_are_output));
   const std::string body = std::move(packing).take();
   sys::Packing record;
   record.add(kVersion);

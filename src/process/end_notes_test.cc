@@ -33,7 +33,10 @@ EndNote some_note(std::uint32_t number = 7) {
       .ended = {.key = {.task = {}, .attempt = 2},
                 .end = model::KilledBy{.signal = SIGTERM},
                 .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)},
-                .left = {.result = R"({"x": 1})", .trouble = "no", .errors = "Traceback\n"},
+                .left = {.result = R"({"x": 1})",
+                         .trouble = "no",
+                         .errors = "Traceback\n",
+                         .errors_are_output = true},
                 .ranks = {.failed = 1, .finished = {0}},
                 .at = Duration(86'400'900)}};
 }

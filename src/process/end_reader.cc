@@ -63,6 +63,7 @@ std::string end_of_log(const std::string& path) {
 struct Printed {
   std::string text;
   std::string path;
+  bool is_output = false;
 };
 
 Printed read_printed(const EndReader::Question& question) {
@@ -72,7 +73,8 @@ Printed read_printed(const EndReader::Question& question) {
   // its end, so that only the last lines count.
   const std::string output = end_of_log(question.output_path);
   return {.text = std::string(sys::last_lines(output, wire::kOutputTailLines)),
-          .path = question.output_path};
+          .path = question.output_path,
+          .is_output = true};
 }
 
 void tell_of_rank(const EndReader::Question& question, const Printed& printed) {
@@ -123,6 +125,7 @@ EndReader::Answer read_what_is_left(const EndReader::Question& question) {
   if (!question.errors_path.empty()) printed = read_printed(question);
   if (!question.told.empty()) tell_of_rank(question, printed);
   left.errors = std::move(printed.text);
+  left.errors_are_output = printed.is_output;
   if (!question.note.empty()) {
     add_end_note(question.note_path, end_note_record(question.note, left));
   }
@@ -136,6 +139,7 @@ std::string pack(const EndReader::Answer& answer) {
   packing.add(left.result.value_or(std::string()));
   packing.add(left.trouble);
   packing.add(left.errors);
+  packing.add(left.errors_are_output);
   packing.add(answer.written_at.has_value());
   packing.add(answer.written_at.value_or(Duration{0}).count());
   return std::move(packing).take();
@@ -145,8 +149,11 @@ EndReader::Answer unpack(std::string_view piece) {
   sys::Unpacking packed(piece);
   const bool has_result = packed.number<bool>();
   std::string result = packed.text();
-  EndReader::Answer answer{
-      .left = {.result = {}, .trouble = packed.text(), .errors = packed.text()}, .written_at = {}};
+  EndReader::Answer answer{.left = {.result = {},
+                                    .trouble = packed.text(),
+                                    .errors = packed.text(),
+                                    .errors_are_output = packed.number<bool>()},
+                           .written_at = {}};
   if (has_result) answer.left.result = std::move(result);
   const bool has_time = packed.number<bool>();
   const Duration written_at(packed.number<std::int64_t>());

@@ -131,7 +131,8 @@ TEST(KeeperDisk, TakesTheLastLinesOfTheOutputWhereTheStandardErrorIsEmpty) {
   yard.keeper.start(TestYard::key(0), yard.shell("seq 30; exit 3"));
   std::string last;
   for (int line = 11; line <= 30; ++line) last += fmt::format("{}\n", line);
-  EXPECT_EQ(yard.wait_for_end().left, (LeftBehind{.result = {}, .trouble = {}, .errors = last}));
+  EXPECT_EQ(yard.wait_for_end().left,
+            (LeftBehind{.result = {}, .trouble = {}, .errors = last, .errors_are_output = true}));
   // A standard error with text is all that counts, and nothing does after success.
   yard.keeper.start(TestYard::key(1), yard.shell("echo output; echo trouble >&2; exit 3", 1));
   EXPECT_EQ(yard.wait_for_end(1).left.errors, "trouble\n");

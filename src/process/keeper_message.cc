@@ -253,6 +253,7 @@ KeeperMessage read_message(Reader& reader) {
       if (has_result) left.result = reader.text();
       left.trouble = reader.text();
       left.errors = reader.text();
+      left.errors_are_output = reader.number<std::uint8_t>() != 0;
       return ProcessEnded{.key = key,
                           .end = std::move(end),
                           .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)},
@@ -409,6 +410,7 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
   if (message.left.result) writer.text(*message.left.result);
   writer.text(message.left.trouble);
   writer.text(message.left.errors);
+  writer.number(static_cast<std::uint8_t>(message.left.errors_are_output));
   writer.rank(message.ranks.failed);
   writer.numbers(message.ranks.finished);
   writer.rank(message.ranks.largest);

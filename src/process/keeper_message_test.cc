@@ -72,7 +72,10 @@ std::string some_messages() {
                 .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)},
                 .mark = mib(2),
                 .group_peak = mib(9),
-                .left = {.result = "{}", .trouble = "no", .errors = "Traceback\n"},
+                .left = {.result = "{}",
+                         .trouble = "no",
+                         .errors = "Traceback\n",
+                         .errors_are_output = true},
                 .ranks = some_ranks(),
                 .at = Duration(86'400'900)});
   append_note(bytes, {.text = "mydata.rng"});
@@ -101,7 +104,10 @@ void expect_start_and_end(const KeeperMessage& message) {
     EXPECT_EQ(ended->usage.cpu_time, Duration(12));
     EXPECT_EQ(ended->mark, mib(2));
     EXPECT_EQ(ended->group_peak, mib(9));
-    EXPECT_EQ(ended->left, (LeftBehind{.result = "{}", .trouble = "no", .errors = "Traceback\n"}));
+    EXPECT_EQ(
+        ended->left,
+        (LeftBehind{
+            .result = "{}", .trouble = "no", .errors = "Traceback\n", .errors_are_output = true}));
     EXPECT_EQ(ended->ranks, some_ranks());
     EXPECT_EQ(ended->at, Duration(86'400'900));
   }

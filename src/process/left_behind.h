@@ -13,6 +13,7 @@ struct LeftBehind {
   /// The end of its standard error when it ended badly; where that is empty, the last lines of its
   /// standard output.
   std::string errors;
+  bool errors_are_output = false;  ///< They are from its standard output.
 
   friend bool operator==(const LeftBehind&, const LeftBehind&) = default;
 };

@@ -34,8 +34,11 @@ void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
 
 /// What ended badly may have said that it ran out of memory, or that what it shares its GPU through
 /// is gone.
-void read_errors(const std::string& errors, const EndedWhere& where, model::AttemptEnded& ended) {
-  ended.last_words = wire::last_words(errors);
+void read_errors(const process::LeftBehind& left, const EndedWhere& where,
+                 model::AttemptEnded& ended) {
+  const std::string& errors = left.errors;
+  ended.last_words =
+      left.errors_are_output ? wire::last_words_of_output(errors) : wire::last_words(errors);
   const std::optional<std::string> line = wire::out_of_memory_line(errors);
   const auto* const killed = std::get_if<model::KilledBy>(&ended.end);
   if (line) {
@@ -60,7 +63,7 @@ model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const 
   if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);
     if (news.end != model::End(model::ExitedWith{0})) {
-      read_errors(news.left.errors, where, ended);
+      read_errors(news.left, where, ended);
     }
   }
   ended.ranks = news.ranks;

@@ -61,19 +61,33 @@ std::string_view failed_worker(std::string_view errors) {
   return {};
 }
 
-}  // namespace
+/// How the program itself says that it failed; empty where it does not.
+std::string said_failure(std::string_view text) {
+  if (const std::string_view worker = failed_worker(text); !worker.empty()) return readable(worker);
+  const auto traceback = last_traceback(text);
+  return traceback ? readable(traceback->exception) : std::string();
+}
 
-std::string last_words(std::string_view errors) {
-  if (const std::string_view worker = failed_worker(errors); !worker.empty()) {
-    return readable(worker);
-  }
-  if (const auto traceback = last_traceback(errors)) return readable(traceback->exception);
-  while (!errors.empty()) {
-    std::string line = readable(take_last_line(errors));
+std::string last_line(std::string_view text) {
+  while (!text.empty()) {
+    std::string line = readable(take_last_line(text));
     // A metric says how far the program came.
     if (says_something(line) && !line.starts_with(kMetricBegins)) return line;
   }
   return {};
+}
+
+}  // namespace
+
+std::string last_words(std::string_view errors) {
+  std::string failure = said_failure(errors);
+  return failure.empty() ? last_line(errors) : failure;
+}
+
+std::string last_words_of_output(std::string_view output) {
+  if (std::string failure = said_failure(output); !failure.empty()) return failure;
+  const std::string line = last_line(output);
+  return line.empty() ? line : "last output: " + line;
 }
 
 }  // namespace trainyard::wire

@@ -18,6 +18,16 @@ TEST(LastWords, AreTheLastLineThatSaysSomething) {
   EXPECT_EQ(last_words("\n---\n"), "");
 }
 
+TEST(LastWords, OfAnOutputSayThatTheyAreNotTheReason) {
+  EXPECT_EQ(last_words_of_output("epoch 2\nepoch 3\n"), "last output: epoch 3");
+  EXPECT_EQ(last_words_of_output("::metric loss=0.3\n"), "");
+  EXPECT_EQ(last_words_of_output("epoch 3\nTraceback (most recent call last):\n  File \"t.py\"\n"
+                                 "KeyError: 'lr'\n"),
+            "KeyError: 'lr'");
+  EXPECT_EQ(last_words_of_output("trainyard parallel: worker 2 failed: no data\nend\n"),
+            "worker 2 failed: no data");
+}
+
 TEST(LastWords, AreTheExceptionOfAPythonTraceback) {
   const std::string traceback =
       "Traceback (most recent call last):\n"

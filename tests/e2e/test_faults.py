@@ -62,10 +62,12 @@ class Fault(YardTest):
         self.write("oom.sh", "[ $TRAINYARD_ATTEMPT = 2 ] || { echo MemoryError; exit 1; }\n")
         self.job("name: job\ngroups:\n  - name: g\n    memory: 50MB\n    tasks:\n"
                  "      - {id: merged, command: [sh, -c, 'python3 -c \"import nosuch\" 2>&1']}\n"
+                 "      - {id: silent, command: [sh, -c, 'echo half way; exit 3']}\n"
                  "      - {id: oom, command: [sh, oom.sh]}\n")
         done = self.trainyard("run", "job.yaml", expect=1)
         said = "ModuleNotFoundError: No module named 'nosuch'"
         self.assertRegex(done.stderr, f"g/merged: FAILED EXIT 1 after .*: {said}, see runs/job/g/merged/stdout.log")
+        self.assertRegex(done.stderr, "g/silent: FAILED EXIT 3 after .*: last output: half way, see runs/job/g/silent/stdout.log")
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual((rows["merged"]["message"], rows["oom"]["word"], rows["oom"]["attempt"]), (said, "FINISHED", 2))
         self.assertIn("    runs/job/g/merged/stdout.log\n", self.trainyard("status", "runs/job", expect=0).stdout)
