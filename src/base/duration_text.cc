@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -32,6 +33,10 @@ constexpr double kSecond = 1000;
 constexpr double kMinute = 60 * kSecond;
 constexpr double kHour = 60 * kMinute;
 constexpr double kDay = 24 * kHour;
+constexpr std::int64_t kSecondMs = 1000;
+constexpr std::int64_t kMinuteMs = 60 * kSecondMs;
+constexpr std::int64_t kHourMs = 60 * kMinuteMs;
+constexpr std::int64_t kDayMs = 24 * kHourMs;
 constexpr double kLongestDuration = 3653 * kDay;
 
 constexpr std::array<TimeUnit, 7> kTimeUnits{{
@@ -185,35 +190,29 @@ Result<Duration> parse_delay(std::string_view text) {
   return std::unexpected(
       Error{fmt::format("'{}' may mean {} or a time of day; write '{}', or for a time of day how "
                         "long it is until then, as in '2h30m'",
-                        text, in_words(*delay), in_words(*delay))});
+                        text, exact_text(*delay), exact_text(*delay))});
 }
 
 std::string to_text(Duration duration) {
   const std::int64_t milliseconds = duration.count();
-  if (milliseconds < 60'000) {
+  if (milliseconds < kMinuteMs) {
     return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / kSecond);
   }
-  const std::int64_t seconds = milliseconds / 1000;
-  const std::int64_t days = seconds / 86'400;
-  const std::int64_t hours = seconds / 3600 % 24;
-  const std::int64_t minutes = seconds / 60 % 60;
-  if (days > 0) return fmt::format("{}d {}:{:02}:{:02}", days, hours, minutes, seconds % 60);
-  if (hours > 0) return fmt::format("{}:{:02}:{:02}", hours, minutes, seconds % 60);
-  return fmt::format("{}:{:02}", minutes, seconds % 60);
+  const std::int64_t precision = milliseconds >= kDayMs    ? kHourMs
+                                 : milliseconds >= kHourMs ? kMinuteMs
+                                                           : kSecondMs;
+  return exact_text(Duration{milliseconds - (milliseconds % precision)});
 }
 
-std::string in_words(Duration duration) {
-  const std::int64_t milliseconds = duration.count();
-  const std::int64_t minutes = milliseconds / 60'000;
+std::string exact_text(Duration duration) {
+  std::int64_t rest = duration.count();
+  if (rest < kMinuteMs) return fmt::format("{} s", static_cast<double>(rest) / kSecond);
   std::string text;
-  const auto add = [&text](const auto& amount, std::string_view unit) {
-    fmt::format_to(std::back_inserter(text), "{}{} {}", text.empty() ? "" : " ", amount, unit);
-  };
-  if (minutes >= 1440) add(minutes / 1440, "d");
-  if (minutes / 60 % 24 > 0) add(minutes / 60 % 24, "h");
-  if (minutes % 60 > 0) add(minutes % 60, "min");
-  const std::int64_t rest = milliseconds % 60'000;
-  if (rest > 0 || text.empty()) add(static_cast<double>(rest) / kSecond, "s");
+  for (const auto& [unit, name] : {std::pair{kDayMs, 'd'}, {kHourMs, 'h'}, {kMinuteMs, 'm'}}) {
+    if (rest >= unit) fmt::format_to(std::back_inserter(text), "{}{}", rest / unit, name);
+    rest %= unit;
+  }
+  if (rest > 0) text += fmt::format("{}s", static_cast<double>(rest) / kSecond);
   return text;
 }
 

@@ -1,4 +1,4 @@
-// Times as people write and read them: "90s", "2h30m", "1-12:30" in; "2:05:09", "1 h 30 min" out.
+// Times as people write and read them: "90s", "2h30m", "1-12:30" in; "2h5m", "1m30s" out.
 #pragma once
 
 #include <string>
@@ -23,11 +23,12 @@ Result<Duration> parse_slurm_time(std::string_view text);
 /// text that is a time of day as well ("22:00", "22:00:00") is an error that names both readings.
 Result<Duration> parse_delay(std::string_view text);
 
-/// For people: "0.4 s", "12.3 s", "4:05", "2:05:09", "3d 2:05:09".
+/// For people: "0.4 s", "12.3 s", "4m5s", "2h5m", "3d2h"; rounded down to the smaller unit.
+/// parse_duration() reads it. Precondition: not negative.
 std::string to_text(Duration duration);
 
-/// Exact, with its units: "0 s", "1.5 s", "1 min 30 s", "1 d 12 h 30 min". For what users check
-/// against what they have written. parse_duration() reads it back. Precondition: not negative.
-std::string in_words(Duration duration);
+/// To the millisecond: "0 s", "1.5 s", "1m30s", "1d12h30m". For values that users compare with what
+/// they have written. parse_duration() reads it back. Precondition: not negative.
+std::string exact_text(Duration duration);
 
 }  // namespace trainyard

@@ -194,8 +194,8 @@ void describe_job(const WholeJob& whole, const sim::Expected& expected, report::
     notes.push_back(
         fmt::format("the duration of {} of {} tasks is unknown: {} each is assumed. Set 'duration: "
                     "10m' in the job file, or run it once: durations of {} or more are learned",
-                    expected.unknown, whole.plan.tasks.size(), in_words(expected.assumed),
-                    in_words(job::kTrainedLeast)));
+                    expected.unknown, whole.plan.tasks.size(), exact_text(expected.assumed),
+                    exact_text(job::kTrainedLeast)));
   }
   view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
 }

@@ -354,7 +354,7 @@ Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun
   return wanted;
 }
 
-/// " with 20 GB on each GPU, a time limit of 2 h", or nothing.
+/// " with 20 GB on each GPU, a time limit of 2h", or nothing.
 std::string with_what(const wire::Retry& with) {
   std::string text;
   const auto add = [&text](const std::string& what) {
@@ -362,7 +362,7 @@ std::string with_what(const wire::Retry& with) {
   };
   if (with.memory_bytes > 0) add(to_text(Bytes{with.memory_bytes}) + " of memory");
   if (with.gpu_memory_bytes > 0) add(to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
-  if (with.time_limit_ms > 0) add("a time limit of " + in_words(Duration{with.time_limit_ms}));
+  if (with.time_limit_ms > 0) add("a time limit of " + exact_text(Duration{with.time_limit_ms}));
   return text;
 }
 

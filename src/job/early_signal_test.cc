@@ -48,8 +48,8 @@ TEST(EarlySignal, MustComeAfterTheStart) {
   EXPECT_FALSE(fits_into(Duration{60'000}, minute));
   EXPECT_TRUE(fits_into(Duration{1}, {}));
   EXPECT_EQ(too_early_text(Duration{60'000}, minute),
-            "1:00 before the time limit is too early; 'time-limit' is 1:00");
-  EXPECT_EQ(to_text(minute), "SIGUSR1, 1:00 before TERM");
+            "1m before the time limit is too early; 'time-limit' is 1m");
+  EXPECT_EQ(to_text(minute), "SIGUSR1, 1m before TERM");
 }
 
 }  // namespace

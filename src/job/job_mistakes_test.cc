@@ -189,7 +189,7 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
   EXPECT_THAT(
       in_group("start-after: 22:00"),
       ElementsAre(StartsWith("sweep.yaml:4:18: group 'train': start-after: '22:00' may mean "
-                             "22 min or a time of day; write '22 min', or ")));
+                             "22m or a time of day; write '22m', or ")));
 }
 
 TEST(JobMistakes, SayWhatACommandIs) {
@@ -484,8 +484,8 @@ TEST(JobMistakes, TellOfTooManyTasks) {
 
 TEST(JobMistakes, AreToldOfWhatEndsATask) {
   EXPECT_THAT(in_group("signal: USR1@60\ntime-limit: 1min"),
-              ElementsAre("sweep.yaml:4:13: group 'train': signal: 1:00 before the time limit is "
-                          "too early; 'time-limit' is 1:00"));
+              ElementsAre("sweep.yaml:4:13: group 'train': signal: 1m before the time limit is "
+                          "too early; 'time-limit' is 1m"));
   EXPECT_THAT(in_group("signal: KILL"),
               ElementsAre(HasSubstr("SIGKILL cannot be caught; use another signal")));
   EXPECT_THAT(

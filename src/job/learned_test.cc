@@ -298,10 +298,10 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   EXPECT_EQ(shape(2).terms.train_expected, Duration{600'000}) << "off by more than a quarter";
   EXPECT_THAT(
       job->notes(),
-      ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1:00 to "
-                  "10:00, as learned from an earlier run",
+      ElementsAre("group 'g': memory 110 MB to 1.1 GB, duration 1m to "
+                  "10m, as learned from an earlier run",
                   "group 'h': memory is 4 GB in the job file; tasks used at most 1 GB last time",
-                  "group 'h': duration is 1:00 in the job file; tasks took 10:00 last time; "
+                  "group 'h': duration is 1m in the job file; tasks took 10m last time; "
                   "expecting that"));
   options.settings = {"scheduler.auto-adjust=false"};
   const auto off = Job::load(options, small_machine());

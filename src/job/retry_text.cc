@@ -46,7 +46,7 @@ Result<bool> parse_retry_on(std::string_view text) {
 std::string to_text(const model::Retries& retries) {
   std::string text;
   if (retries.failures > 0) {
-    text = fmt::format("{} more after a failure{}", retries.failures,
+    text = fmt::format("{} after a failure{}", retries.failures,
                        retries.after_time_limit ? " or the time limit" : "");
     if (retries.delay > Duration{0}) {
       text += fmt::format(", the first after {}", schedule::delay_text(retries.delay));
@@ -56,7 +56,7 @@ std::string to_text(const model::Retries& retries) {
   }
   if (retries.out_of_memory) {
     text +=
-        fmt::format("{}{} more out of memory", text.empty() ? "" : "; ", *retries.out_of_memory);
+        fmt::format("{}{} after out of memory", text.empty() ? "" : "; ", *retries.out_of_memory);
   }
   return text;
 }

@@ -16,7 +16,7 @@ Result<int> parse_retries(std::string_view text);
 /// there; the error names the word that is not known.
 Result<bool> parse_retry_on(std::string_view text);
 
-/// "2 more after a failure or the time limit, the first after 30 s; 5 more out of memory". Empty
+/// "2 after a failure or the time limit, the first after 30 s; 5 after out of memory". Empty
 /// where nothing is said.
 std::string to_text(const model::Retries& retries);
 

@@ -56,11 +56,11 @@ TEST(Retries, AreCountsAndTimes) {
 
 TEST(Retries, AreToldInWords) {
   EXPECT_EQ(to_text(model::Retries{}), "");
-  EXPECT_EQ(to_text(model::Retries{.failures = 2}), "2 more after a failure");
+  EXPECT_EQ(to_text(model::Retries{.failures = 2}), "2 after a failure");
   EXPECT_EQ(
       to_text(model::Retries{
           .failures = 2, .out_of_memory = 5, .after_time_limit = true, .delay = Duration{30'000}}),
-      "2 more after a failure or the time limit, the first after 30 s; 5 more out of memory");
+      "2 after a failure or the time limit, the first after 30 s; 5 after out of memory");
   EXPECT_EQ(to_text(model::Retries{.delay = Duration{1'000}}),
             "none after a failure ('retries' is 0)");
 }

@@ -43,9 +43,9 @@ TEST(WrittenAndTaken, ReportsDurationsWithWhatIsExpectedInstead) {
   seen.see("h", Duration{3'600'000}, Duration{90'000});
   seen.see("h", Duration{3'600'000}, Duration{60'000});
   EXPECT_THAT(seen.notes(),
-              ElementsAre("group 'g': duration is 1:00:00 in the job file; tasks took 1:00 last "
+              ElementsAre("group 'g': duration is 1h in the job file; tasks took 1m last "
                           "time; expecting that",
-                          "group 'h': duration is 1:00:00 in the job file; tasks took 1:00 to 1:30 "
+                          "group 'h': duration is 1h in the job file; tasks took 1m to 1m30s "
                           "last time; expecting that"));
 }
 

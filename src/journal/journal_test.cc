@@ -418,7 +418,7 @@ TEST(Journal, TellsWhoIsTriedFirstAndHowLongItHasLived) {
   };
   EXPECT_EQ(waits({}, at(1'000)), "waits for lr=2, which runs first ('try-first')");
   EXPECT_EQ(waits(at(10'000), at(90'000)),
-            "waits for lr=2, which runs first ('try-first'): 1:20 of 2:00");
+            "waits for lr=2, which runs first ('try-first'): 1m20s of 2m");
 }
 
 TEST(Journal, WritesDownEachEventOnceAndInOrder) {

@@ -107,7 +107,7 @@ TEST_F(YardTest, RefusesOptionsByTheRulesOfAJobFile) {
               StartsWith(task + "memory-limit: 'hard' needs 'memory', the amount"));
   EXPECT_THAT(refusal({.signal = "KILL@5"}), StartsWith(task + "signal: SIGKILL cannot be caught"));
   EXPECT_THAT(refusal({.signal = "USR1@120", .time_limit = std::chrono::seconds(60)}),
-              StartsWith(task + "signal: 2:00 before the time limit is too early"));
+              StartsWith(task + "signal: 2m before the time limit is too early"));
   EXPECT_THAT(refusal({.time_limit = std::chrono::milliseconds(-1)}),
               StartsWith(task + "time-limit: "));
   EXPECT_THAT(refusal({.start_after = std::chrono::milliseconds(-1)}),

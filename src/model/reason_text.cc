@@ -115,7 +115,7 @@ std::string ahead_words(const Headroom& room) {
                      room.ahead == 1 ? "1 task has" : fmt::format("{} tasks have", room.ahead));
 }
 
-/// "waits for lr=0.1, which runs first ('try-first'): 1:20 of 2:00".
+/// "waits for lr=0.1, which runs first ('try-first'): 1m20s of 2m".
 std::string tried_first_words(const Reason& reason, const Headroom& room, std::string_view first) {
   std::string words =
       fmt::format("waits for {}, which runs first ('try-first')", first.empty() ? "a task" : first);

@@ -30,10 +30,10 @@ TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
             "waits for lr=0.1, which runs first ('try-first')");
   reason.first_since = Instant{Duration{10'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
-            "waits for lr=0.1, which runs first ('try-first'): 1:20 of 2:00");
+            "waits for lr=0.1, which runs first ('try-first'): 1m20s of 2m");
   room.at = Instant{Duration{900'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
-            "waits for lr=0.1, which runs first ('try-first'): 2:00 of 2:00")
+            "waits for lr=0.1, which runs first ('try-first'): 2m of 2m")
       << "the reading may be a moment late";
 }
 

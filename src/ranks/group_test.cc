@@ -92,7 +92,7 @@ TEST_F(GroupTest, IsReadyWhenAllHaveJoinedAndMadeTheirComponents) {
 TEST_F(GroupTest, IsEndedWhenALimitOfItsLaunchHasPassed) {
   on(LaunchAsked{});
   on(RankJoined{1});
-  EXPECT_THAT(pass(), ElementsAre("launched launch-failed: rank 0 did not connect within 5:00 "
+  EXPECT_THAT(pass(), ElementsAre("launched launch-failed: rank 0 did not connect within 5m "
                                   "(limit 'launch')",
                                   "close 1"));
   EXPECT_EQ(now_, Duration(301'000));

@@ -173,7 +173,7 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (shape.terms.workers > 0) line("workers", job::to_text(job.workers(key.task)));
   if (shape.terms.memory_hard) line("memory limit", "hard: killed when it uses more");
   if (shape.terms.start_after > Duration{0}) {
-    line("start after", in_words(shape.terms.start_after));
+    line("start after", exact_text(shape.terms.start_after));
   }
   if (shape.terms.run_if != model::RunIf::Success) {
     line("runs if", model::to_text(shape.terms.run_if));
@@ -182,10 +182,10 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (!shape.terms.preemptible)
     line("preemptible", "no: it is not interrupted when memory runs short");
   if (shape.terms.train_expected > Duration{0}) {
-    line("expected", in_words(shape.terms.train_expected));
+    line("expected", exact_text(shape.terms.train_expected));
   }
   line("time limit",
-       shape.terms.time_limit.count() == 0 ? "none" : in_words(shape.terms.time_limit));
+       shape.terms.time_limit.count() == 0 ? "none" : exact_text(shape.terms.time_limit));
   if (const std::string tries = job::to_text(shape.terms.retries); !tries.empty())
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));

@@ -76,7 +76,7 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "    command      /bin/bash -c './train --lr 1e-3'\n"
             "    runs as      TRAINYARD_V1=1e-3 /bin/bash -c './train --lr \"$TRAINYARD_V1\"'\n"
             "    directory    /job\n    requests     2 CPUs, 500 MB of memory\n"
-            "    time limit   2 h\n"
+            "    time limit   2h\n"
             "    stdout       /job/runs/sweep/train/lr=1e-3/stdout.log\n"
             "    stderr       /job/runs/sweep/train/lr=1e-3/stderr.log\n"
             "    result       /job/runs/sweep/train/lr=1e-3/result.1.json\n"
@@ -169,9 +169,9 @@ TEST(DryRun, SaysTimesWithTheirUnits) {
       job::job_of("groups: [{name: g, time-limit: 1-12:30, duration: 1m30s, start-after: 90m, "
                   "tasks: [{id: a, command: x}]}]"),
       1);
-  EXPECT_THAT(text, HasSubstr("\n    start after  1 h 30 min\n"));
-  EXPECT_THAT(text, HasSubstr("\n    expected     1 min 30 s\n"));
-  EXPECT_THAT(text, HasSubstr("\n    time limit   1 d 12 h 30 min\n"));
+  EXPECT_THAT(text, HasSubstr("\n    start after  1h30m\n"));
+  EXPECT_THAT(text, HasSubstr("\n    expected     1m30s\n"));
+  EXPECT_THAT(text, HasSubstr("\n    time limit   1d12h30m\n"));
 }
 
 TEST(DryRun, NamesTheTaskThatIsTriedFirst) {
@@ -222,7 +222,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
                         "    learned      memory 1.1 GB (it may need more), from runs/sweep of "
                         "2025-11-22\n"
                         "                 gpu-memory 4.4 GB, from runs/sweep of 2025-11-22\n"
-                        "                 duration 1 min, from runs/sweep of 2025-11-22\n"));
+                        "                 duration 1m, from runs/sweep of 2025-11-22\n"));
   const auto json = nlohmann::json::parse(dry_run_json(*job, 3));
   EXPECT_EQ(json["tasks"][0]["learned"]["memory_bytes"], nlohmann::json::parse(R"({
     "value": 1100000000, "of_this_run": false, "at_least": true, "run": "runs/sweep",
@@ -240,7 +240,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
   const std::string text = dry_run_text(*job, 3, &resumed);
   EXPECT_THAT(text, HasSubstr("    learned      memory 2.4 GB, in this run\n"
                               "                 gpu-memory 6 GB, in this run\n"
-                              "                 duration 1 min, from runs/sweep of 2025-11-22\n"));
+                              "                 duration 1m, from runs/sweep of 2025-11-22\n"));
   EXPECT_THAT(text, HasSubstr("    resumes with 3 GB of memory, as memory ran out 2 times\n"));
   const auto again = nlohmann::json::parse(dry_run_json(*job, 3, &resumed));
   EXPECT_EQ(again["tasks"][0]["learned"]["memory_bytes"],

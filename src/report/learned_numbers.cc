@@ -33,7 +33,7 @@ std::int64_t count_of(Bytes bytes) { return bytes.count; }
 std::int64_t count_of(Duration time) { return time.count(); }
 
 std::string text_of(Bytes bytes) { return to_text(bytes); }
-std::string text_of(Duration time) { return in_words(time); }
+std::string text_of(Duration time) { return exact_text(time); }
 
 /// What this run has taught goes over what others have.
 template <class Value>

@@ -186,7 +186,7 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
   return text;
 }
 
-/// "3:32", "3:32, or 9:31 if tasks that share a GPU slow each other down".
+/// "3m32s", "3m32s, or 9m31s if tasks that share a GPU slow each other down".
 std::string took_text(const PlannedRun& played) {
   const Duration took = played.run.ended - Instant{};
   const Duration worst = played.at_the_worst.value_or(took);

@@ -58,11 +58,11 @@ TEST(PlanReport, NamesTheMachineThatCannotRunIt) {
   played.view.runs.push_back(played.view.runs.back());
   const std::string text = plan_text(played.view);
   EXPECT_THAT(text, HasSubstr("sweep\n1x4GB: cannot run it: a task can never run here: too large\n"
-                              "1x8GB: 3 tasks in 2:00\n"));
+                              "1x8GB: 3 tasks in 2m\n"));
   EXPECT_THAT(text, HasSubstr("compared:\n"
                               "  1x4GB  cannot run it\n"
-                              "  1x8GB      2:00\n"
-                              "  1x8GB      2:00  1.00 x the speed of the first\n"));
+                              "  1x8GB        2m\n"
+                              "  1x8GB        2m  1.00 x the speed of the first\n"));
   EXPECT_THAT(plan_json(played.view), HasSubstr("\"why_not\": \"a task can never run here"));
   EXPECT_THAT(plan_html(played.view), HasSubstr("<h2>1x4GB: cannot run it</h2>"));
 }
@@ -85,12 +85,12 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
   const Played played;
   EXPECT_EQ(plan_text(played.view),
             "sweep\n"
-            "1x8GB: 3 tasks in 2:00\n"
+            "1x8GB: 3 tasks in 2m\n"
             "  GPU 0    with tasks 100 % of the time;  75 % of its memory reserved on average\n"
             "  CPUs     with tasks 100 % of the time;  38 % of the CPUs reserved on average\n"
             "  memory   with tasks 100 % of the time;  15 % of the memory reserved on average\n"
             "  time during which tasks wait, by reason:\n"
-            "    1:00: needs 4 GB on its GPU\n");
+            "    1m: needs 4 GB on its GPU\n");
 }
 
 TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
@@ -101,7 +101,7 @@ TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
       {.at = Instant{kMinute}, .shape = {0}, .reason = "", .brief = ""},
       {.at = Instant{kMinute + kMinute / 2}, .shape = {1}, .reason = "", .brief = ""}};
   EXPECT_THAT(plan_text(played.view),
-              HasSubstr("  time during which tasks wait, by reason:\n    1:30: x\n"));
+              HasSubstr("  time during which tasks wait, by reason:\n    1m30s: x\n"));
   EXPECT_THAT(plan_json(played.view), HasSubstr(R"("waited_ms": 90000)"));
 }
 
@@ -113,7 +113,7 @@ TEST(PlanReport, NamesTheTasksThatDoNotFinish) {
   tasks[2].attempts = 0;
   EXPECT_THAT(
       plan_text(played.view),
-      HasSubstr("1x8GB: 1 of 3 tasks finish in 2:00\n"
+      HasSubstr("1x8GB: 1 of 3 tasks finish in 2m\n"
                 "  does not finish: train/b (exceeds the time limit or the memory)\n"
                 "  does not start: train/<c> (a task that it needs does not finish, or 'if' does "
                 "not hold)\n"
@@ -125,14 +125,13 @@ TEST(PlanReport, GivesARangeWhereNobodyKnowsWhatSharingCosts) {
   played.view.runs.front().at_the_worst = 3 * kMinute;
   EXPECT_THAT(
       plan_text(played.view),
-      HasSubstr(
-          "1x8GB: 3 tasks in 2:00, or 3:00 if tasks that share a GPU slow each other down\n"));
+      HasSubstr("1x8GB: 3 tasks in 2m, or 3m if tasks that share a GPU slow each other down\n"));
   EXPECT_THAT(plan_json(played.view), HasSubstr(R"("makespan_at_the_worst_ms": 180000)"));
   EXPECT_THAT(
       plan_html(played.view),
-      HasSubstr("<h2>1x8GB: 2:00, or 3:00 if tasks that share a GPU slow each other down</h2>"));
+      HasSubstr("<h2>1x8GB: 2m, or 3m if tasks that share a GPU slow each other down</h2>"));
   played.view.runs.front().at_the_worst = 2 * kMinute;
-  EXPECT_THAT(plan_text(played.view), HasSubstr("1x8GB: 3 tasks in 2:00\n"));
+  EXPECT_THAT(plan_text(played.view), HasSubstr("1x8GB: 3 tasks in 2m\n"));
 }
 
 TEST(PlanReport, PlaysTasksThatShareAGpuSlowerThanOnesThatHaveThemToThemselves) {
@@ -164,9 +163,9 @@ TEST(PlanReport, ComparesMachines) {
   EXPECT_THAT(
       plan_text(played.view),
       HasSubstr("compared:\n"
-                "  1x8GB                              2:00\n"
-                "  2x8GB                              1:00  2.00 x the speed of the first\n"
-                "  2x8GB, 64GB of memory, 8 CPUs      1:00  2.00 x the speed of the first\n"));
+                "  1x8GB                                2m\n"
+                "  2x8GB                                1m  2.00 x the speed of the first\n"
+                "  2x8GB, 64GB of memory, 8 CPUs        1m  2.00 x the speed of the first\n"));
 }
 
 TEST(PlanReport, IsJsonForProgramsAndAPageForPeople) {
@@ -176,7 +175,7 @@ TEST(PlanReport, IsJsonForProgramsAndAPageForPeople) {
   EXPECT_THAT(json, HasSubstr(R"("id": "train/<c>")"));
   const std::string html = plan_html(played.view);
   EXPECT_THAT(html, HasSubstr("<svg"));
-  EXPECT_THAT(html, HasSubstr("train/&lt;c&gt;: 1:00 to 2:00"));
+  EXPECT_THAT(html, HasSubstr("train/&lt;c&gt;: 1m to 2m"));
   EXPECT_THAT(html, Not(HasSubstr("<c>")));
 }
 
@@ -217,7 +216,7 @@ model::Plan five_tasks() {
 TEST(PlanReport, TellsEachKindOfSeveralMachines) {
   const model::Plan plan = five_tasks();
   const std::string text = plan_text(of_three_machines(plan));
-  EXPECT_THAT(text, HasSubstr("2x(1x8GB)+1x(4 CPUs): 5 tasks in 2:00\n"
+  EXPECT_THAT(text, HasSubstr("2x(1x8GB)+1x(4 CPUs): 5 tasks in 2m\n"
                               "  2x(1x8GB): tasks ran on 2 of 2 machines\n"
                               "    GPUs     with tasks 100 % of the time; 100 % of their "
                               "memory reserved on average\n"));

@@ -8,10 +8,10 @@
 
 namespace trainyard::report {
 
-/// "3:32", "3:32, or 9:31 if tasks that share a GPU slow each other down".
+/// "3m32s", "3m32s, or 9m31s if tasks that share a GPU slow each other down".
 std::string range_text(Duration free, Duration worst);
 
-/// "expected 3:32; took 3:40"; without the second where the run has not ended or was interrupted.
+/// "expected 3m32s; took 3m40s"; without the second where the run has not ended or was interrupted.
 /// Empty where nobody knew how long it would take.
 std::string planned_time_text(const journal::ExecutionRow& execution);
 

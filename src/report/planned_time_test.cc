@@ -14,9 +14,9 @@ constexpr Instant kEnded{Duration{221'000}};
 TEST(PlannedTime, StandsBesideWhatTheRunTook) {
   journal::ExecutionRow known{
       .started = Instant{Duration{1'000}}, .forecast = kLong, .forecast_at_the_worst = kLong};
-  EXPECT_EQ(planned_time_text(known), "expected 3:32");
+  EXPECT_EQ(planned_time_text(known), "expected 3m32s");
   known.ended = kEnded;
-  EXPECT_EQ(planned_time_text(known), "expected 3:32; took 3:40");
+  EXPECT_EQ(planned_time_text(known), "expected 3m32s; took 3m40s");
 }
 
 TEST(PlannedTime, StandsAloneWhereTheRunWasInterrupted) {
@@ -24,7 +24,7 @@ TEST(PlannedTime, StandsAloneWhereTheRunWasInterrupted) {
                                     .ended = kEnded,
                                     .how = "interrupted by TERM",
                                     .forecast = kLong};
-  EXPECT_EQ(planned_time_text(known), "expected 3:32");
+  EXPECT_EQ(planned_time_text(known), "expected 3m32s");
 }
 
 TEST(PlannedTime, IsARangeWhereNobodyKnewWhatSharingCosts) {
@@ -33,7 +33,7 @@ TEST(PlannedTime, IsARangeWhereNobodyKnewWhatSharingCosts) {
                                     .forecast = kLong,
                                     .forecast_at_the_worst = Duration{571'000}};
   EXPECT_EQ(planned_time_text(known),
-            "expected 3:32, or 9:31 if tasks that share a GPU slow each other down; took 3:40");
+            "expected 3m32s, or 9m31s if tasks that share a GPU slow each other down; took 3m40s");
 }
 
 TEST(PlannedTime, IsNothingWhereNobodyKnewIt) {

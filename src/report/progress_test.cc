@@ -239,16 +239,16 @@ TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
             "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
   EXPECT_EQ(line.turn(65'000, {}), "");
   EXPECT_EQ(line.turn(70'000, {}),
-            "[1:10] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
+            "[1m10s] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
   EXPECT_EQ(line.finish_task(71'000, 1),
-            "[1:11] 2/5 done, 1 running, 2 waiting, memory 0 B used, 1 GB reserved, ETA 1:10\n");
+            "[1m11s] 2/5 done, 1 running, 2 waiting, memory 0 B used, 1 GB reserved, ETA 1m10s\n");
   EXPECT_EQ(line.fail(72'000, 2),
-            "train/2: FAILED OUT_OF_MEMORY after 1:11: out of it, see runs/x/train/2/stderr.log\n"
-            "[1:12] 2/5 done, 2 waiting, 1 failed, ETA 2:20\n");
+            "train/2: FAILED OUT_OF_MEMORY after 1m11s: out of it, see runs/x/train/2/stderr.log\n"
+            "[1m12s] 2/5 done, 2 waiting, 1 failed, ETA 2m20s\n");
   EXPECT_EQ(line.start(73'000, 3), "");
   EXPECT_EQ(line.finish(),
-            "[1:13] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B used, 1 GB reserved, ETA "
-            "2:20\n");
+            "[1m13s] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B used, 1 GB reserved, ETA "
+            "2m20s\n");
 }
 
 TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
@@ -488,7 +488,7 @@ TEST(ProgressLine, ForecastsAtLeastWhatIsKnown) {
   line.begin();
   line.start(0, 0);
   line.start(0, 1);
-  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA at least 1:40"));
+  EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA at least 1m40s"));
 }
 
 TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {

@@ -238,7 +238,7 @@ std::string running_text(const StatusView& view) {
   return text;
 }
 
-/// "train/a, 0:20 ago: retry 1 of 2 in 50 min: exit code 3". When it was said is told as well, as
+/// "train/a, 20.0 s ago: retry 1 of 2 in 50m: exit code 3". When it was said is told as well, as
 /// the words count from then.
 std::string retrying_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};

@@ -77,7 +77,7 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
 
 TEST(Status, ShowsALiveRun) {
   EXPECT_EQ(status_text(view_of_a_live_run()),
-            "mnist: running for 3:05, process 42 on node7\n"
+            "mnist: running for 3m5s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "memory: 120 MB used by tasks, 3.1 GB free now\n"
             "\n"
@@ -86,7 +86,7 @@ TEST(Status, ShowsALiveRun) {
             "train     RUNNING  12,000         5        1   11,993       1\n"
             "\n"
             "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED\n"
-            "train/lr=0.1  RUNNING        1  2:05  120 MB      1 GB\n"
+            "train/lr=0.1  RUNNING        1  2m5s  120 MB      1 GB\n"
             "\n"
             "waiting:\n"
             "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB\n"
@@ -124,7 +124,7 @@ TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {
   EXPECT_THAT(
       status_text(view),
       HasSubstr(
-          "forecast: expected 3:32, or 9:31 if tasks that share a GPU slow each other down\n"));
+          "forecast: expected 3m32s, or 9m31s if tasks that share a GPU slow each other down\n"));
   const auto json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("sharing"), nlohmann::json::parse(R"([
     {"group": "train", "to_a_gpu": 3, "factor": 1.72, "tasks": 9, "to_a_gpu_max": 3},
@@ -163,7 +163,7 @@ TEST(Status, ShowsHowARunEnded) {
                   .tasks = 2,
                   .skipped = 2}};
   EXPECT_EQ(status_text(view),
-            "mnist: finished after 2:05:09 (since it was last resumed)\n"
+            "mnist: finished after 2h5m (since it was last resumed)\n"
             "run-dir: runs/mnist\n"
             "\n"
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED  SKIPPED\n"
@@ -198,7 +198,7 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   view.state = RunState::Died;
   for (journal::GroupRow& group : view.groups) mark_lost(group);
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("mnist: died, last active after 3:05; resume it with 'trainyard run "
+  EXPECT_THAT(text, HasSubstr("mnist: died, last active after 3m5s; resume it with 'trainyard run "
                               "--resume runs/mnist'\n"));
   EXPECT_THAT(text, Not(HasSubstr("waiting:")));
   EXPECT_THAT(text, HasSubstr("GROUP       STATE   TASKS  FINISHED  LOST  WAITING  FAILED\n"
@@ -222,7 +222,7 @@ TEST(Status, SaysThatTimesCountFromTheLastResume) {
   StatusView view = view_of_a_live_run();
   view.execution.number = 3;
   EXPECT_THAT(status_text(view),
-              HasSubstr("mnist: running for 3:05 (since it was last resumed), process 42 on"));
+              HasSubstr("mnist: running for 3m5s (since it was last resumed), process 42 on"));
   view.state = RunState::Idle;
   EXPECT_THAT(status_text(view), Not(HasSubstr("resumed"))) << "no time is shown";
 }
@@ -260,15 +260,15 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
   for (int i = 0; i < 12; ++i) {
     journal::TaskRow row = running_row(fmt::format("lr={}", i));
     row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit, .exit_code = 3};
-    row.message = "retry 1 of 2 in 50 min: exited with code 3";
+    row.message = "retry 1 of 2 in 50m: exited with code 3";
     row.ended = Instant{Duration{125'000}};
     view.running.push_back(row);
   }
   EXPECT_THAT(status_text(view),
               HasSubstr("\nretried:\n"
-                        "  train/lr=0, 1:00 ago: retry 1 of 2 in 50 min: exited with code 3\n"));
+                        "  train/lr=0, 1m ago: retry 1 of 2 in 50m: exited with code 3\n"));
   EXPECT_THAT(status_text(view),
-              HasSubstr("  train/lr=9, 1:00 ago: retry 1 of 2 in 50 min: exited with code 3\n"
+              HasSubstr("  train/lr=9, 1m ago: retry 1 of 2 in 50m: exited with code 3\n"
                         "  and 2 more: trainyard status runs/mnist --all\n"));
 }
 
@@ -404,9 +404,9 @@ TEST(Status, NamesTheMachinesOfARunAndWhereItsTasksAre) {
           "\n"
           "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED  MACHINE  GPU  GPU MEMORY  "
           "RESERVED\n"
-          "train/lr=0.1  RUNNING        1  2:05  120 MB      1 GB     lab1    2           -       "
+          "train/lr=0.1  RUNNING        1  2m5s  120 MB      1 GB     lab1    2           -       "
           "all\n"
-          "train/lr=0.2  RUNNING        1  2:05  120 MB      1 GB        -    -           -        "
+          "train/lr=0.2  RUNNING        1  2m5s  120 MB      1 GB        -    -           -        "
           " "
           "-\n"));
 }
@@ -418,7 +418,7 @@ TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
   view.machines[0].gpus.clear();
   EXPECT_THAT(status_text(view),
               HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU; unreachable for 12.0 s, no tasks start "
-                        "there; available for another 44:10\n"));
+                        "there; available for another 44m10s\n"));
   view.machines.resize(1);
   EXPECT_THAT(status_text(view), HasSubstr("no GPU; unreachable for 12.0 s")) << "the only one";
   view.state = RunState::Died;

@@ -92,7 +92,7 @@ class ShownRows {
   std::vector<journal::TaskRow> others_;
 };
 
-/// "train: 18 tasks, 17 finished, 1 failed in 2:05".
+/// "train: 18 tasks, 17 finished, 1 failed in 2m5s".
 std::string group_heading(const GroupDigest& digest);
 
 /// The whole text for a group: heading, rows, how many more there are, the best task.

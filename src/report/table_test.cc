@@ -46,11 +46,11 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
   second.attempt = 2;
   const journal::GroupRow group{.name = "train", .tasks = 2, .finished = 2};
   EXPECT_EQ(table_of(group, {first, second}),
-            "train: 2 tasks, 2 finished in 2:05\n"
+            "train: 2 tasks, 2 finished in 2m5s\n"
             "\n"
             "  lr  seed  STATUS      TIME  ATTEMPTS  PEAK MEMORY  test_acc    loss\n"
             " 0.1     2  FINISHED  12.3 s         1       300 MB    96.4 %  0.1200\n"
-            "1e-3    10  FINISHED    2:05         2       300 MB    90.0 %       -\n"
+            "1e-3    10  FINISHED    2m5s         2       300 MB    90.0 %       -\n"
             "\n"
             "best: lr=0.1,seed=2 test_acc 96.4 %\n");
 }

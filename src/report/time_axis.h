@@ -8,7 +8,7 @@
 
 namespace trainyard::report {
 
-/// "12 s", "1.5 s", "3:20"
+/// "12 s", "1.5 s", "3m20s"
 std::string tick_text(Duration at);
 
 struct TimeAxis {

@@ -160,7 +160,7 @@ TEST_F(RemoteMachines, SayHowLongTheyAreWaitedForWhereTheyAreNotReached) {
   wait_until([this] { return count<model::KeeperSilent>() == 1; });
   machine_->say_what_is_waited_for();
   EXPECT_THAT(notes_, HasSubstr("lab1: is unreachable: its tasks end by themselves; "
-                                "waiting for at most 1:5"))
+                                "waiting for at most 1m5"))
       << "a minute of the lease, and one for the ends";
 }
 

@@ -142,14 +142,8 @@ Duration drawn_delay(Duration delay, model::AttemptKey failed) {
 Duration spread_delay(model::AttemptKey failed) { return draw(failed, kRetrySpread); }
 
 std::string delay_text(Duration delay) {
-  const std::int64_t milliseconds = delay.count();
-  if (milliseconds == 0) return "0 s";
-  if (milliseconds % 3'600'000 == 0) return fmt::format("{} h", milliseconds / 3'600'000);
-  if (milliseconds % 60'000 == 0) return fmt::format("{} min", milliseconds / 60'000);
-  if (milliseconds % 1000 == 0 && milliseconds < 60'000) {
-    return fmt::format("{} s", milliseconds / 1000);
-  }
-  return trainyard::to_text(delay);
+  if (delay >= Duration{60'000}) return trainyard::to_text(delay);
+  return exact_text(Duration{delay.count() - (delay.count() % 100)});
 }
 
 std::string to_text(const AnotherTry& next) {

@@ -95,7 +95,7 @@ Duration spread_delay(model::AttemptKey failed);
 /// Retries without a delay of tasks that failed within this time are spread over as much.
 constexpr Duration kRetrySpread{1'000};
 
-/// "30 s", "2 min", "1 h"; as other times are told where it is none of these.
+/// "0.3 s", "30 s", "2m", "1m30s", "1h13m".
 std::string delay_text(Duration delay);
 
 /// "retry 1 of 2", "retry 1 of 2 in 30 s": the first try is not counted.

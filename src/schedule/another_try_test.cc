@@ -141,9 +141,9 @@ TEST(AnotherTry, IsToldInWords) {
   EXPECT_EQ(to_text(AnotherTry{.delay = Duration{30'000}, .number = 2, .most = 3}),
             "retry 1 of 2 in 30 s");
   EXPECT_EQ(delay_text(Duration{300}), "0.3 s");
-  EXPECT_EQ(delay_text(Duration{90'000}), "1:30");
-  EXPECT_EQ(delay_text(Duration{50 * 60'000}), "50 min");
-  EXPECT_EQ(delay_text(kRetryDelayMax), "1 h");
+  EXPECT_EQ(delay_text(Duration{90'000}), "1m30s");
+  EXPECT_EQ(delay_text(Duration{50 * 60'000}), "50m");
+  EXPECT_EQ(delay_text(kRetryDelayMax), "1h");
 }
 
 TEST(Tries, CountEachCauseForItselfAndStayAtTheMost) {

@@ -29,7 +29,7 @@ TEST(EarlySignal, ComesBeforeTheTimeLimitAndDoesNotMoveIt) {
   EXPECT_EQ(commands(yard.on(at(62), model::TimePassed{})), Texts{"stop 0#1"});
   EXPECT_EQ(commands(yard.on(at(72), model::TimePassed{})), Texts{"kill 0#1"});
   EXPECT_EQ(changes(yard.ended(0, at(73), model::KilledBy{.signal = 9})).front(),
-            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1 min reached; did not exit 10 s after "
+            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1m reached; did not exit 10 s after "
             "SIGTERM, killed");
 }
 
@@ -49,7 +49,7 @@ TEST(EarlySignal, ThatEndsATaskWhichDoesNotKnowItIsItsTimeLimit) {
   static_cast<void>(yard.started(0, at(2)));
   yard.on(at(42), model::TimePassed{});
   EXPECT_EQ(changes(yard.ended(0, at(42), model::KilledBy{.signal = kUsr1})).front(),
-            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1 min reached; 'retries' covers it only "
+            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1m reached; 'retries' covers it only "
             "with 'retry-on: time-limit'");
 }
 

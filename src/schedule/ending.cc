@@ -72,9 +72,10 @@ std::string named(std::vector<int> ranks, int count) {
 }
 
 std::string timeout_text(const TimeLimitReached& reached) {
-  std::string text = fmt::format("time limit of {} reached", in_words(reached.limit));
+  std::string text = fmt::format("time limit of {} reached", exact_text(reached.limit));
   if (reached.killed_after) {
-    text += fmt::format("; did not exit {} after SIGTERM, killed", in_words(*reached.killed_after));
+    text +=
+        fmt::format("; did not exit {} after SIGTERM, killed", exact_text(*reached.killed_after));
   }
   return text;
 }

@@ -105,7 +105,7 @@ TEST(Scheduler, EndsATaskOverItsTimeLimitGentlyAndThenForGood) {
   EXPECT_THAT(commands(yard.on(at(72), model::TimePassed{})), ElementsAre("kill 0#1"));
   EXPECT_EQ(yard.wakeup(), std::nullopt);
   EXPECT_THAT(changes(yard.ended(0, at(73), model::KilledBy{.signal = 9})),
-              ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 1 min reached; did not exit "
+              ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 1m reached; did not exit "
                           "10 s after SIGTERM, killed",
                           "group 0 failed"));
 }
@@ -123,7 +123,7 @@ TEST(Scheduler, DoesNotHoldAgainstATaskWhatWasFoundWhenItHadEnded) {
     if (in_time) {
       EXPECT_THAT(told, ElementsAre("0#1 FINISHED", "0#1 EXITED FINISHED", "group 0 finished"));
     } else {
-      EXPECT_THAT(told, ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 1 min reached",
+      EXPECT_THAT(told, ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 1m reached",
                                     "group 0 failed"));
     }
     EXPECT_EQ(yard.wakeup(), std::nullopt);

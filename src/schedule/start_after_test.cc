@@ -26,7 +26,7 @@ TEST(StartAfter, HoldsTasksBackUntilTheirTimeAndSaysSo) {
   Yard yard(a_plan(1, 2, Duration{600'000}));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
   EXPECT_THAT(changes(yard.first),
-              Contains("shape 1: starts 10:00 after the run began ('start-after')"));
+              Contains("shape 1: starts 10m after the run began ('start-after')"));
   EXPECT_EQ(yard.wakeup(), at(600));
   EXPECT_THAT(commands(yard.ran(0, at(5))), IsEmpty());
   EXPECT_FALSE(yard.over());

@@ -60,7 +60,7 @@ TEST(TriedFirst, OthersStartWhenItHasLivedLongEnough) {
   EXPECT_EQ(yard.wakeup(), std::nullopt);
   EXPECT_EQ(changes(yard.started(0, at(10))),
             (Words{"0#1 TRAINING",
-                   "shape 0: waits for a task, which runs first ('try-first'): 0.0 s of 2:00"}));
+                   "shape 0: waits for a task, which runs first ('try-first'): 0.0 s of 2m"}));
   EXPECT_EQ(yard.wakeup(), at(130));
   EXPECT_THAT(commands(yard.on(at(129), model::TimePassed{})), IsEmpty());
   const model::Decision seen =

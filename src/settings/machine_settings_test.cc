@@ -66,8 +66,8 @@ TEST(MachineSettings, KeepALeaseToWhatCanBeKept) {
     return configuration ? trainyard::to_text(configuration->duration(Setting::AgentLease))
                          : configuration.error().front().message;
   };
-  EXPECT_EQ(lease_of("5m"), "5:00");
-  EXPECT_EQ(lease_of("90"), "1:30");
+  EXPECT_EQ(lease_of("5m"), "5m");
+  EXPECT_EQ(lease_of("90"), "1m30s");
   EXPECT_THAT(lease_of("0.5"), HasSubstr("must be from 1 second to 1 day, not '0.5'"));
   EXPECT_THAT(lease_of("2d"), HasSubstr("must be from 1 second to 1 day"));
 }

@@ -33,8 +33,8 @@ TEST(Notices, SayWhatHappenedToWhichRunAndHowFarItIs) {
             "digits (run 46) on gpu1: train/lr=1 failed: EXIT 3: no such file\n"
             "12 of 18 tasks finished, 1 failed, 2 skipped, 1 running, 2 waiting");
   const Notice idle = notice_of(NothingRuns{.since = kHour, .reason = "needs 5 GB of memory"});
-  EXPECT_EQ(title_of(idle), "digits (run 46): nothing has run for 1:00:00");
-  EXPECT_THAT(text_of(idle), HasSubstr("nothing has run for 1:00:00: needs 5 GB of memory\n12 of"));
+  EXPECT_EQ(title_of(idle), "digits (run 46): nothing has run for 1h");
+  EXPECT_THAT(text_of(idle), HasSubstr("nothing has run for 1h: needs 5 GB of memory\n12 of"));
   EXPECT_EQ(title_of(notice_of(Ended{.outcome = Outcome::Failed, .exit_code = 1})),
             "digits (run 46) has ended, and not all tasks have finished");
 }

@@ -75,8 +75,8 @@ TEST(Outbox, TriesAgainLaterAndGivesUpInTheEnd) {
   EXPECT_THAT(lines_of(outbox),
               ElementsAre("! a: the end: not sent yet: answers 500; next attempt in 5.0 s",
                           "a: the end: not sent yet: answers 500; next attempt in 30.0 s",
-                          "a: the end: not sent yet: answers 500; next attempt in 2:00",
-                          "a: the end: not sent yet: answers 500; next attempt in 10:00",
+                          "a: the end: not sent yet: answers 500; next attempt in 2m",
+                          "a: the end: not sent yet: answers 500; next attempt in 10m",
                           "! a: the end: not sent after 5 attempts: answers 500"));
 }
 

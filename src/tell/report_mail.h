@@ -19,7 +19,7 @@ namespace trainyard::tell {
 /// and the text says where it lies.
 constexpr std::size_t kPagesBytesMax = std::size_t{8} << 20;
 
-/// "train: 17 of 18 tasks finished, 1 failed, in 2:05:09".
+/// "train: 17 of 18 tasks finished, 1 failed, in 2h5m".
 std::string group_line(const journal::GroupRow& group, std::optional<Duration> took);
 
 /// "trainyard train report", of several groups "trainyard digits report: 3 groups".

@@ -191,7 +191,7 @@ class Faults(AgentTest):
         os.kill(relay, signal.SIGKILL)
         self.until("it to answer again", lambda: self.ask("SELECT count(*) FROM events WHERE kind = 'keeper'") == [(2,)])
         told = self.end(yard)
-        self.assertIn("its tasks run for another 1:00, and no new tasks start there", told)
+        self.assertIn("its tasks run for another 1m, and no new tasks start there", told)
         self.assertIn("answers again", told)
         self.assertEqual(self.attempts(), [1, 1, 1, 1])
 
@@ -426,7 +426,7 @@ class Page(AgentTest):
         written, = [block for block in blocks(MACHINES, "yaml") if "checkpoint:" in block]
         self.write("job.yaml", written)
         tasks = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"]
-        self.assertEqual([(task["signal"], task["checkpoint"]) for task in tasks], [("SIGUSR1, 2:00 before TERM", False), (None, True)])
+        self.assertEqual([(task["signal"], task["checkpoint"]) for task in tasks], [("SIGUSR1, 2m before TERM", False), (None, True)])
 
     def test_names_them_for_a_directory(self):
         self.write("trainyard.yaml", blocks(MACHINES, "yaml")[0])

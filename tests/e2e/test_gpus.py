@@ -354,6 +354,6 @@ class Plan(GpuTest):
         self.show([self.card("GPU-aaaa", 1, processes=[{"pid": os.getpid(), "memory": 3 * GB}])])
         text = self.trainyard("plan", "job.yaml", expect=0).stdout
         self.assertIn("GPU 0: processes on it now use 3 GB and are assumed to stay", text)
-        self.assertIn("this machine: 2 tasks in 2:00\n", text)
+        self.assertIn("this machine: 2 tasks in 2m\n", text)
         self.show([self.card("GPU-aaaa", 1)])
-        self.assertIn("this machine: 2 tasks in 1:00, or 2:00 if tasks that share a GPU slow each other down\n", self.trainyard("plan", "job.yaml", expect=0).stdout)
+        self.assertIn("this machine: 2 tasks in 1m, or 2m if tasks that share a GPU slow each other down\n", self.trainyard("plan", "job.yaml", expect=0).stdout)

@@ -27,10 +27,10 @@ class Plan(YardTest):
     def test_a_run_is_played_through_on_machines_that_are_not_here(self):
         self.job(SWEEP)
         text = self.plan("--gpus", "1x24GB", "2x24GB", "--memory", "64GB", "--cpus", "8", expect=0).stdout
-        self.assertIn("1x24GB, 64GB of memory, 8 CPUs: 5 tasks in 21:00, or 41:00 if tasks that share a GPU slow each other down\n", text)
+        self.assertIn("1x24GB, 64GB of memory, 8 CPUs: 5 tasks in 21m, or 41m if tasks that share a GPU slow each other down\n", text)
         self.assertIn("GPU 0    with tasks  95 % of the time", text)
-        self.assertIn("10:00: needs 10 GB on its GPU", text)
-        self.assertRegex(text, r"compared:\n.* 21:00\n.* 11:00  1\.91 x the speed of the first\n")
+        self.assertIn("10m: needs 10 GB on its GPU", text)
+        self.assertRegex(text, r"compared:\n.* 21m\n.* 11m  1\.91 x the speed of the first\n")
         text = self.plan("--gpus", "1x24GB", "--memory", "64GB", "--cpus", "1", expect=0).stdout
         self.assertIn("1x24GB, 64GB of memory, 1 CPU: 5 tasks in", text)
         said = json.loads(self.plan("--gpus", "2x24GB", "--json", expect=0).stdout)["runs"][0]
@@ -41,9 +41,9 @@ class Plan(YardTest):
     def test_a_run_is_played_through_on_several_machines(self):
         self.job(SWEEP)
         text = self.plan("--machines", "2x(1x12GB, 8 CPUs, 64GB)", "1x(1x12GB, 8 CPUs, 64GB)+1x(1 CPU, 16GB)", expect=0).stdout
-        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21:00\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     with tasks", text)
+        self.assertIn("2x(1x12GB, 8 CPUs, 64GB): 5 tasks in 21m\n  2x(1x12GB, 8 CPUs, 64GB): tasks ran on 2 of 2 machines\n    GPUs     with tasks", text)
         self.assertIn("  1x(1 CPU, 16GB): tasks ran on 0 of 1 machine\n", text)
-        self.assertRegex(text, r"compared:\n.* 21:00\n.* 41:00  0\.51 x the speed of the first\n")
+        self.assertRegex(text, r"compared:\n.* 21m\n.* 41m  0\.51 x the speed of the first\n")
         said = json.loads(self.plan("--machines", "2x(1x12GB)", "--json", expect=0).stdout)["runs"][0]
         self.assertEqual([task["machine"] for task in said["tasks"][:4]], [0, 1, 0, 1])
         self.assertEqual((said["kinds"][0]["kind"], said["kinds"][0]["used"]), ("2x(1x12GB)", 2))
@@ -52,7 +52,7 @@ class Plan(YardTest):
         self.job(SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 10GB\n    where: {machine: lab1, gpu: H100}"))
         text = self.plan("--machines", "2x(1x12GB)", expect=0).stdout
         self.assertIn("'where' is ignored on machines that only the command line describes: they have no names\n", text)
-        self.assertIn("5 tasks in 21:00", text)
+        self.assertIn("5 tasks in 21m", text)
         self.assertIn("where: no machine is called 'lab1' and has a GPU", self.plan(expect=2).stderr)
 
     def test_the_page_has_a_timeline(self):
@@ -60,7 +60,7 @@ class Plan(YardTest):
         self.plan("--gpus", "24GB", "--html", "plan.html", expect=0)
         page = self.text("plan.html")
         self.assertIn("<svg", page)
-        self.assertIn("train/t3: 10:00 to 20:00", page)
+        self.assertIn("train/t3: 10m to 20m", page)
 
     def test_mistakes_are_told(self):
         self.job(SWEEP)
@@ -87,7 +87,7 @@ class Plan(YardTest):
     def test_what_is_not_known_is_said(self):
         self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         text = self.plan(expect=0).stdout
-        self.assertIn("the duration of 1 of 1 tasks is unknown: 1 min each is assumed. Set 'duration: 10m' in the job file, "
+        self.assertIn("the duration of 1 of 1 tasks is unknown: 1m each is assumed. Set 'duration: 10m' in the job file, "
                       "or run it once: durations of 1 s or more are learned\n", text)
 
     TEACHES = ("--set", "scheduler.interval=100ms", "--set", "period.trained-least=1ms")

@@ -137,7 +137,7 @@ class AskedSlurm(SlurmTest):
         self.keep_opening_gate(yard)
         errors = self.end_of(yard, expect=0)[1]
         self.assertIn("trainyard: slurm: requests nodes: --nodes=2 --ntasks-per-node=4 --time=30\n", errors)
-        self.assertRegex(errors, "trainyard: slurm: allocation 1 has node1, node2, for (30:00|2\d:\d\d)\n")
+        self.assertRegex(errors, "trainyard: slurm: allocation 1 has node1, node2, for (30m|2\dm(\d+s)?)\n")
         self.assertEqual(set(self.machines_of_tasks()), {"node1", "node2"})
         self.until_queue_is_empty()
         self.until_no_agents()

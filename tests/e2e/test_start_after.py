@@ -5,7 +5,7 @@ from contextlib import closing
 
 from yard import YardTest, json, os, signal
 
-WHY = "starts 50:00 after the run began ('start-after')"
+WHY = "starts 50m after the run began ('start-after')"
 
 
 class StartAfter(YardTest):

@@ -250,7 +250,7 @@ class Notify(NotifyTest):
         idle, end = (post["json"] for post in server.posts)
         self.assertEqual(idle["event"], "nothing-runs")
         self.assertGreaterEqual(idle["seconds"], 3600)
-        self.assertIn("nothing has run for 2:00", idle["text"])
+        self.assertIn("nothing has run for 2h", idle["text"])
         self.assertTrue(idle["reason"])
         self.assertEqual((end["outcome"], end["tasks"]["stopped"]), ("interrupted", 1))
 

@@ -61,7 +61,7 @@ groups:
         self.job_with("until test -e go; do sleep 0.01; done")
         yard = self.start("run", "job.yaml", "--set", "scheduler.try-first-time=600")
         self.until("the others to say whom they wait for", lambda: any(
-            reason.startswith("waits for t30, which runs first ('try-first'): ") and reason.endswith(" of 10:00")
+            reason.startswith("waits for t30, which runs first ('try-first'): ") and reason.endswith(" of 10m")
             for reason in self.reasons()))
         self.assertEqual(self.words(), {"t10": "WAITING", "t30": "RUNNING", "t20": "WAITING", "a": "WAITING"})
         yard.kill()
