@@ -55,7 +55,9 @@ struct CallError {
   };
   Kind kind = Kind::Threw;
   int child = 0;
-  std::string message;          ///< "std::runtime_error: boom", "was killed by signal 9"
+  /// "std::runtime_error: boom", "was killed by signal 9". What an exception was thrown because of
+  /// (std::nested_exception) follows, one a line.
+  std::string message;
   std::string stderr_end = {};  ///< Of a process that died: the last lines that it printed there.
 
   /// "child 2: threw: std::runtime_error: boom", and what it printed last.

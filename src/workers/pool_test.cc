@@ -38,6 +38,7 @@ namespace trainyard::workers {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 using Kind = CallError::Kind;
@@ -116,6 +117,15 @@ TEST_P(PoolOfBothKinds, TellsWhatAMethodThrewAndGoesOnWithTheState) {
   EXPECT_EQ(error_of(failed), error(Kind::Threw, "std::runtime_error: boom"));
   EXPECT_EQ(failed.error().text(), "child 1: threw: std::runtime_error: boom");
   EXPECT_EQ(value_of(pool.call<&Env::sum>(1)), 6);
+}
+
+TEST_P(PoolOfBothKinds, TellsWhatAnExceptionWasThrownBecauseOf) {
+  Envs pool = started({.count = 1, .in = GetParam()});
+  const auto failed = pool.call<&Env::fail_because>(0, "no batch", "row 7").get(kLong);
+  const auto [kind, message] = error_of(failed);
+  EXPECT_EQ(kind, Kind::Threw);
+  EXPECT_THAT(message,
+              EndsWith("std::runtime_error>: no batch\nbecause of std::out_of_range: row 7"));
 }
 
 TEST_P(PoolOfBothKinds, TellsWhatCannotBeCarriedAndGoesOn) {

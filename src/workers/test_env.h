@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <span>
@@ -100,6 +101,13 @@ class Env {
     ++sum_;
     throw std::runtime_error(why);
   }
+  int fail_because(const std::string& why, const std::string& cause) {
+    try {
+      throw std::out_of_range(cause);
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error(why));
+    }
+  }
   int pass(const std::string& gate, int result) {
     Gate::pass(gate);
     return result;
@@ -148,9 +156,10 @@ class Env {
 
 inline int sum_and(Env& env, int more) { return env.sum() + more; }
 
-using Envs = Pool<Env, &Env::add, &Env::sum, &Env::index, &Env::clear, &Env::change, &Env::echo,
-                  &Env::text, &Env::fail, &Env::pass, &Env::unsendable, &Env::take, &Env::no_text,
-                  &Env::not_a_number, &Env::twice, &Env::kept_at, &Env::both, &Env::many, &Env::die,
-                  &Env::exit_with, &Env::pid, &Env::ignore_terminate, &Env::mark_at_end, &sum_and>;
+using Envs =
+    Pool<Env, &Env::add, &Env::sum, &Env::index, &Env::clear, &Env::change, &Env::echo, &Env::text,
+         &Env::fail, &Env::fail_because, &Env::pass, &Env::unsendable, &Env::take, &Env::no_text,
+         &Env::not_a_number, &Env::twice, &Env::kept_at, &Env::both, &Env::many, &Env::die,
+         &Env::exit_with, &Env::pid, &Env::ignore_terminate, &Env::mark_at_end, &sum_and>;
 
 }  // namespace trainyard::workers
