@@ -58,6 +58,7 @@ struct QueueLimits {
 
 /// How servers of NATS are spoken to, beside what their addresses say.
 struct NatsOptions {
+  /// Either a token or a user.
   std::string token = {};
   std::string user = {};
   std::string password = {};
@@ -83,7 +84,7 @@ struct ParallelOptions {
   std::vector<int> ports = {};
   /// Of all of them, beside those of a pipeline.
   std::vector<std::string> labels = {};
-  /// Of each, in their order; none: it has every role. Shorter: the rest have none.
+  /// Of each, in their order, all different; none: it has every role. Shorter: the rest have none.
   std::vector<std::vector<Role>> roles = {};
   QueueLimits queue = {};
   /// A worker that fails begins again, the others go on: after `retry_delay`, then twice that, and

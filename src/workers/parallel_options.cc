@@ -120,6 +120,11 @@ Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options) {
   if (options.nats.nkey.empty() != options.nats.nkey_seed_file.empty()) {
     return std::unexpected(wrong("an nkey is given with the file that has its seed"));
   }
+  if (!options.nats.token.empty() && !options.nats.user.empty()) {
+    return std::unexpected(
+        wrong("token (TRAINYARD_NATS_TOKEN) and user (TRAINYARD_NATS_USER) are both set, and a "
+              "server takes one of them: unset the other"));
+  }
   if (options.nats.lost_after.count() < 1) {
     return std::unexpected(wrong("lost_after is at least 1 ms"));
   }
@@ -191,7 +196,13 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
     }
     WorkerPlan one{.node = node, .port = port, .roles = {}};
     if (i < options.roles.size()) {
-      for (const Role role : options.roles[i]) one.roles.emplace_back(role.name);
+      for (const Role role : options.roles[i]) {
+        if (std::ranges::find(one.roles, role.name) != one.roles.end()) {
+          return std::unexpected(
+              wrong(fmt::format("roles of worker {}: duplicate role '{}'", node, role.name)));
+        }
+        one.roles.emplace_back(role.name);
+      }
     }
     plan.push_back(std::move(one));
   }

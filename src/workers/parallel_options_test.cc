@@ -30,6 +30,23 @@ TEST(ParallelOptions, GiveEachWorkerAPortOfItsOwn) {
   EXPECT_EQ(wrong({.workers = 2, .ports = {6'000}}), "");
 }
 
+TEST(ParallelOptions, GiveAWorkerEachRoleOnce) {
+  const Role a{"a"};
+  const Role b{"b"};
+  EXPECT_EQ(wrong({.workers = 2, .node_ids = {4}, .roles = {{a, b}, {b, a, b}}}),
+            "roles of worker 5: duplicate role 'b'");
+  EXPECT_EQ(wrong({.workers = 2, .roles = {{a, b}, {a, b}}}), "");
+}
+
+TEST(ParallelOptions, RefuseATokenBesideAUser) {
+  EXPECT_EQ(
+      wrong(attached("nats://a", {.token = "t", .user = "u", .password = "p"})),
+      "token (TRAINYARD_NATS_TOKEN) and user (TRAINYARD_NATS_USER) are both set, and a server "
+      "takes one of them: unset the other");
+  EXPECT_EQ(wrong(attached("nats://a", {.token = "t"})), "");
+  EXPECT_EQ(wrong(attached("nats://a", {.user = "u", .password = "p"})), "");
+}
+
 TEST(ParallelOptions, RefuseCertificatesWhereThereIsNoTls) {
   const std::string why =
       "ca_file (--nats-ca) and host_name (--nats-host) are for tls:// and have no effect on "

@@ -195,6 +195,7 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
                             (("-n", "3", "--roles", "a,,b", "--", "true"), "a role without a name"),
                             (("-n", "3", "--roles", "learner", "--", "true"), "--roles: must have 3 entries, one for each worker, not 1 (as in learner,collector,collector)"),
                             (("-n", "1", "--roles", "a b", "--", "true"), "--roles: 'a b' is not a valid name"),
+                            (("-n", "1", "--roles", "a+a", "--", "true"), "roles of worker 0: duplicate role 'a'"),
                             (("-n", "1", "--label", "standalone", "--", "true"), "--label: 'standalone' is reserved: "),
                             (("-n", "2", "--ports", "1,x", "--", "true"), "--ports: 'x' is not a number"),
                             (("-n", "2", "--rolez", "a,b", "--", "true"), "unknown option '--rolez' (did you mean '--roles'?)"),
