@@ -30,15 +30,18 @@ constexpr std::array<std::string_view, 32> kSignals{
     "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
     "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
-// The limit and its key follow, once they are known.
-constexpr std::string_view kOverLimit = "used more memory than its limit";
-constexpr std::string_view kOverGpuLimit = "used more of its GPU than its limit";
-
 Ending failed(model::Failure failure, std::string message, int exit_code = 0) {
   return {.verdict = model::Verdict::Failed,
           .failure = failure,
           .exit_code = exit_code,
           .message = std::move(message)};
+}
+
+/// judge_attempt() adds the message, as it knows the limits.
+Ending over(ExceededLimit limit) {
+  Ending ending = failed(model::Failure::OutOfMemory, {});
+  ending.exceeded = limit;
+  return ending;
 }
 
 Ending judge_own(const model::End& end) {
@@ -49,7 +52,7 @@ Ending judge_own(const model::End& end) {
         return failed(model::Failure::Exit, fmt::format("exited with code {}", it.code), it.code);
       },
       [](const model::KilledBy& it) {
-        if (it.over_limit) return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
+        if (it.over_limit) return over(ExceededLimit::Memory);
         if (it.out_of_memory) {
           return failed(model::Failure::OutOfMemory, "killed by the kernel: out of memory");
         }
@@ -80,13 +83,16 @@ std::string timeout_text(const TimeLimitReached& reached) {
   return text;
 }
 
-/// " of 200 MB (memory-limit: hard); it used at least 489 MB". A peak within the limit is left out:
-/// the last sample was taken before the attempt exceeded it.
-std::string limit_text(Bytes limit, std::string_view key, Bytes peak) {
-  std::string text;
+/// "used more memory than its limit of 200 MB (memory-limit: hard); it used at least 489 MB". A peak
+/// within the limit is left out: the last sample was taken before the attempt exceeded it.
+std::string over_limit_text(ExceededLimit exceeded, const KnownOfAttempt& known, Bytes peak) {
+  const bool gpu = exceeded == ExceededLimit::GpuMemory;
+  const Bytes limit = gpu ? known.gpu_memory_limit : known.memory_limit;
+  std::string text =
+      gpu ? "used more of its GPU than its limit" : "used more memory than its limit";
   if (limit > Bytes{}) text += " of " + to_text(limit);
-  text += fmt::format(" ({}: hard)", key);
-  if (peak > limit) text += "; it used at least " + to_text(peak, limit);
+  text += fmt::format(" ({}: hard)", gpu ? "gpu-memory-limit" : "memory-limit");
+  if (!gpu && peak > limit) text += "; it used at least " + to_text(peak, limit);
   return text;
 }
 
@@ -101,31 +107,17 @@ std::string still_running(const std::vector<int>& finished, int count) {
                      running.size() == 1 ? "was" : "were");
 }
 
-}  // namespace
-
-std::string signal_name(int signal) {
-  const auto index = static_cast<std::size_t>(signal);
-  if (signal > 0 && index < kSignals.size()) return std::string(kSignals.at(index));
-  return fmt::format("signal {}", signal);
-}
-
-bool was_over_limit(const model::End& end, StopCause cause) {
-  const auto* const killed = std::get_if<model::KilledBy>(&end);
-  const bool by_kernel = killed != nullptr && killed->over_limit;
-  return cause == StopCause::MemoryLimit || cause == StopCause::GpuLimit ||
-         (cause == StopCause::None && by_kernel);
-}
-
-Ending judge(const model::End& end, StopCause cause, const TimeLimitReached& time_limit) {
+/// An attempt that was told to end has ended for that cause, whatever it made of it.
+Ending judge(const model::End& end, const KnownOfAttempt& known) {
   // What never was, and what nobody saw, did not end because it was told to.
   const bool seen_to_end = !std::holds_alternative<model::NotStarted>(end) &&
                            !std::holds_alternative<model::Vanished>(end);
   if (!seen_to_end) return judge_own(end);
-  switch (cause) {
+  switch (known.cause) {
     case StopCause::None:
       return judge_own(end);
     case StopCause::TimeLimit:
-      return failed(model::Failure::Timeout, timeout_text(time_limit));
+      return failed(model::Failure::Timeout, timeout_text(known.time_limit));
     case StopCause::KillAsked:
       return failed(model::Failure::Killed, "killed on request");
     case StopCause::FailFast:
@@ -139,9 +131,9 @@ Ending judge(const model::End& end, StopCause cause, const TimeLimitReached& tim
     case StopCause::OutOfMemory:
       return failed(model::Failure::OutOfMemory, "out of memory");
     case StopCause::MemoryLimit:
-      return failed(model::Failure::OutOfMemory, std::string(kOverLimit));
+      return over(ExceededLimit::Memory);
     case StopCause::GpuLimit:
-      return failed(model::Failure::OutOfMemory, std::string(kOverGpuLimit));
+      return over(ExceededLimit::GpuMemory);
     case StopCause::Preempted:
       return failed(model::Failure::OutOfMemory, "preempted: the machine ran short of memory");
     case StopCause::Crowds:
@@ -162,23 +154,55 @@ Ending judge(const model::End& end, StopCause cause, const TimeLimitReached& tim
   return judge_own(end);
 }
 
+/// What a two-phase task reported itself counts.
+Ending judge_two_phase(const model::End& end, const KnownOfAttempt& known) {
+  const StopCause cause = known.cause;
+  const std::optional<LastWord>& word = known.word;
+  // What was trained is done: that it had to be ended afterwards does not undo it.
+  if (word && word->said == model::Said::Trained) {
+    const bool lost = std::holds_alternative<model::Vanished>(end);
+    return cause == StopCause::None || lost ? judge_own(end) : Ending{};
+  }
+  if (cause != StopCause::None && cause != StopCause::Leaving) {
+    return judge(end, known);
+  }
+  if (!word) {
+    Ending ending = judge_own(end);
+    if (ending.verdict != model::Verdict::Finished || known.its_end_tells) return ending;
+    return failed(model::Failure::Exit, "exited without reporting 'trained'");
+  }
+  if (word->said == model::Said::OutOfMemory) {
+    Ending own = judge_own(end);
+    const bool over_limit = cause == StopCause::None && own.exceeded != ExceededLimit::None;
+    return over_limit ? own : failed(model::Failure::OutOfMemory, word->message);
+  }
+  const auto* const exit = std::get_if<model::ExitedWith>(&end);
+  return failed(model::Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
+}
+
+/// Puts the last output in the place of "exited with code 1", and behind the signal that killed the
+/// program. What went wrong in another way says so itself.
 void add_last_words(Ending& ending, const std::string& words) {
   if (words.empty()) return;
   if (ending.failure == model::Failure::Exit && ending.exit_code != 0) ending.message = words;
   if (ending.failure == model::Failure::Killed) ending.message += ": " + words;
 }
 
+}  // namespace
+
+std::string signal_name(int signal) {
+  const auto index = static_cast<std::size_t>(signal);
+  if (signal > 0 && index < kSignals.size()) return std::string(kSignals.at(index));
+  return fmt::format("signal {}", signal);
+}
+
 JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttempt& known) {
-  JudgedAttempt judged{.ending = known.two_phase
-                                     ? judge_two_phase(event.end, known.cause, known.time_limit,
-                                                       known.word, known.its_end_tells)
-                                     : judge(event.end, known.cause, known.time_limit)};
+  JudgedAttempt judged{.ending = known.two_phase ? judge_two_phase(event.end, known)
+                                                 : judge(event.end, known)};
   Ending& ending = judged.ending;
-  const Bytes peak = std::max(event.usage.memory_peak, known.memory_peak);
-  if (ending.message == kOverLimit) {
-    ending.message += limit_text(known.memory_limit, "memory-limit", peak);
-  } else if (ending.message == kOverGpuLimit) {
-    ending.message += limit_text(known.gpu_memory_limit, "gpu-memory-limit", {});
+  if (ending.exceeded != ExceededLimit::None) {
+    const Bytes peak = std::max(event.usage.memory_peak, known.memory_peak);
+    ending.message = over_limit_text(ending.exceeded, known, peak);
   }
   if (known.cause != StopCause::None) return judged;
   const bool by_itself =
@@ -206,35 +230,12 @@ RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int c
   }
   if (!ranks.failed) return words;
   // The kernel ends all that share a limit at once: the first that is seen is not to blame.
-  const bool over_limit = ending.message.starts_with(kOverLimit);
-  if (!over_limit) words.before = fmt::format("rank {}: ", *ranks.failed);
+  if (ending.exceeded != ExceededLimit::Memory)
+    words.before = fmt::format("rank {}: ", *ranks.failed);
   if (!ranks.finished.empty()) {
     words.after += fmt::format("; {} had exited before with code 0", named(ranks.finished, count));
   }
   return words;
-}
-
-Ending judge_two_phase(const model::End& end, StopCause cause, const TimeLimitReached& time_limit,
-                       const std::optional<LastWord>& word, bool its_end_tells) {
-  // What was trained is done: that it had to be ended afterwards does not undo it.
-  if (word && word->said == model::Said::Trained) {
-    const bool lost = std::holds_alternative<model::Vanished>(end);
-    return cause == StopCause::None || lost ? judge_own(end) : Ending{};
-  }
-  if (cause != StopCause::None && cause != StopCause::Leaving) {
-    return judge(end, cause, time_limit);
-  }
-  if (!word) {
-    Ending ending = judge_own(end);
-    if (ending.verdict != model::Verdict::Finished || its_end_tells) return ending;
-    return failed(model::Failure::Exit, "exited without reporting 'trained'");
-  }
-  if (word->said == model::Said::OutOfMemory) {
-    return was_over_limit(end, cause) ? judge_own(end)
-                                      : failed(model::Failure::OutOfMemory, word->message);
-  }
-  const auto* const exit = std::get_if<model::ExitedWith>(&end);
-  return failed(model::Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
 }
 
 }  // namespace trainyard::schedule

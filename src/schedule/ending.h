@@ -58,12 +58,16 @@ constexpr bool is_skipped_with_its_group(std::string_view message) {
   return message == kFailedFast || message.starts_with(kTrialFailed);
 }
 
+/// The hard limit that an attempt exceeded: it is not retried.
+enum class ExceededLimit : std::uint8_t { None, Memory, GpuMemory };
+
 struct Ending {
   model::Verdict verdict = model::Verdict::Finished;  ///< Before retries are thought of.
   model::Failure failure = model::Failure::None;
   int exit_code = 0;
   Stage stage = Stage::Train;  ///< In which it failed.
   std::string message;
+  ExceededLimit exceeded = ExceededLimit::None;
 };
 
 /// The time limit of an attempt, and what became of it there.
@@ -72,22 +76,6 @@ struct TimeLimitReached {
   /// It got KILL, so long after TERM. Nothing: it got none for that.
   std::optional<Duration> killed_after = std::nullopt;
 };
-
-/// An attempt that was told to end has ended for that cause, whatever it made of it.
-Ending judge(const model::End& end, StopCause cause, const TimeLimitReached& time_limit);
-
-/// Whether it was ended because it needed more memory than it may have, and for nothing else:
-/// trying again is of no use.
-bool was_over_limit(const model::End& end, StopCause cause);
-
-/// The same for a two-phase task: what it said itself counts, and one that has trained has done
-/// what it was for. `its_end_tells` is what one has said that has trained when it ends well.
-Ending judge_two_phase(const model::End& end, StopCause cause, const TimeLimitReached& time_limit,
-                       const std::optional<LastWord>& word, bool its_end_tells);
-
-/// Puts what the program said last in the place of "exited with code 1", and behind the signal
-/// that killed it. What went wrong in another way says so itself.
-void add_last_words(Ending& ending, const std::string& words);
 
 /// What is known of an attempt beside how its process ended.
 struct KnownOfAttempt {

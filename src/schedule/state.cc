@@ -212,7 +212,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   if (died_of_warning(running, event.end)) running.cause = StopCause::TimeLimit;
   Ending ending = ending_of(running, event);
   running.needed = needed_by(event.usage, running.needed.gpu_memory, ending.message);
-  const Setback setback = setback_of(running, ending, was_over_limit(event.end, running.cause));
+  const Setback setback = setback_of(running, ending);
   const bool out_of_memory = setback == Setback::OutOfMemory || setback == Setback::Preempted ||
                              setback == Setback::Crowded;
   // It died before it could say that it loads.

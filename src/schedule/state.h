@@ -293,8 +293,7 @@ struct Scheduler::State {
   void conclude(model::TaskIndex task, Status status, Ending ending, model::Decision& out);
   void conclude_waiting(model::TaskIndex task, model::Verdict verdict, const std::string& message,
                         model::Decision& out, model::Failure failure = model::Failure::Killed);
-  [[nodiscard]] Setback setback_of(const Running& running, const Ending& ending,
-                                   bool over_limit) const;
+  [[nodiscard]] Setback setback_of(const Running& running, const Ending& ending) const;
   [[nodiscard]] Setback setback_of_memory(const Running& running) const;
   [[nodiscard]] std::string crowding_text(const Running& running) const;
   void tell_of_last_try(const Running& running, model::Decision& out) const;

@@ -26,14 +26,12 @@
 
 namespace trainyard::schedule {
 
-Setback Scheduler::State::setback_of(const Running& running, const Ending& ending,
-                                     bool over_limit) const {
+Setback Scheduler::State::setback_of(const Running& running, const Ending& ending) const {
   // One that has trained is not trained again because its end went wrong.
   const bool trained = tasks[running.key.task].status == Status::Finished;
-  // One that had said what is wrong was ended at its limit afterwards: that is not why it failed.
   const bool at_limit = running.cause == StopCause::MemoryLimit ||
                         running.cause == StopCause::GpuLimit ||
-                        (over_limit && ending.failure == model::Failure::OutOfMemory);
+                        ending.exceeded != ExceededLimit::None;
   if (trained || at_limit || running.for_good || ending.verdict != model::Verdict::Failed) {
     return Setback::Final;
   }
