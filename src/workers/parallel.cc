@@ -45,7 +45,7 @@ int be_a_worker(const std::function<void(Worker&)>& work) {
     return EXIT_SUCCESS;
   } catch (...) {
     const pipeline::Trouble trouble = pipeline::trouble_of(std::current_exception());
-    WorkerState::of(*worker).finish({.outcome = "failed", .why = trouble.message});
+    WorkerState::of(*worker).finish(Outcome::Failed, trouble.message);
     return EXIT_FAILURE;
   }
 }

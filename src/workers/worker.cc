@@ -143,9 +143,7 @@ void WorkerState::connect(PipelineBase& loop, Follow follow) {
         if (const auto alive = weak.lock()) alive->run_begins(loop);
       },
       [weak](const RunResult& result) {
-        const auto alive = weak.lock();
-        if (!alive) return;
-        alive->finish({.outcome = std::string(to_text(result.outcome)), .why = result.why});
+        if (const auto alive = weak.lock()) alive->finish(result.outcome, result.why);
       });
 }
 
@@ -158,18 +156,17 @@ void WorkerState::bus_gone(const detail::BusState& bus) {
   connected_.erase(rest.begin(), rest.end());
 }
 
-void WorkerState::finish(const wire::FinishWord& word) {
+void WorkerState::finish(Outcome outcome, const std::string& why) {
   if (!channel) return;
-  if (word.outcome == to_text(Outcome::Failed) && !failed_.exchange(true)) {
-    channel->begin_to_fail();
-  }
-  const std::string why = valid_utf8(word.why);
-  channel->report(wire::FinishWord{.outcome = word.outcome,
-                                   .why = std::string(utf8_prefix(why, wire::kFinishWhyBytesMax))});
+  if (outcome == Outcome::Failed && !failed_.exchange(true)) channel->begin_to_fail();
+  const std::string text = valid_utf8(why);
+  channel->report(
+      wire::FinishWord{.outcome = std::string(to_text(outcome)),
+                       .why = std::string(utf8_prefix(text, wire::kFinishWhyBytesMax))});
   const Result<void> said = channel->flush();
   if (said) return;
   std::cerr << fmt::format("trainyard: worker {} has {}: {}\n  the run was not told: {}\n",
-                           place.node, word.outcome, why, said.error().message)
+                           place.node, to_text(outcome), text, said.error().message)
             << std::flush;
 }
 

@@ -49,7 +49,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   Result<void> meet(const wire::WorkerRequest& request, Timeout within,
                     const std::stop_token& stop);
   /// Printed, where this worker has failed and cannot say so: those it waits for read nothing.
-  void finish(const wire::FinishWord& word);
+  void finish(Outcome outcome, const std::string& why);
   /// Who may still send to this one as that role. Before anything is known of the others nobody is
   /// named, and something may come.
   [[nodiscard]] Senders senders(Role role);
