@@ -8,6 +8,7 @@
 #include <ios>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -136,6 +137,19 @@ class ReportsOfARun : public ::testing::Test {
     return std::move(*reader);
   }
 
+  /// The output 30 s after the run began. `only` selects tasks; nothing: the run as a whole.
+  std::string status_of(std::optional<std::set<model::TaskIndex>> only) {
+    journal::JournalReader source = reader();
+    std::string text;
+    Sink sink = [&text](std::string_view part) { text += part; };
+    const StatusRequest request{.run_directory = "runs/mnist",
+                                .yard_lives = true,
+                                .now_unix_ms = 1'741'100'030'000,
+                                .only = std::move(only)};
+    EXPECT_TRUE(write_status(source, request, {}, sink).has_value());
+    return text;
+  }
+
   [[nodiscard]] std::string file(const std::string& name) const {
     std::ifstream in(directory_ + "/" + name, std::ios::binary);
     EXPECT_TRUE(in.is_open()) << name;
@@ -183,13 +197,7 @@ TEST_F(ReportsOfARun, StayAsTheyWereWhenTheyCannotBeWritten) {
 }
 
 TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
-  journal::JournalReader source = reader();
-  std::string text;
-  Sink sink = [&text](std::string_view part) { text += part; };
-  const StatusRequest request{
-      .run_directory = "runs/mnist", .yard_lives = true, .now_unix_ms = 1'741'100'030'000};
-  ASSERT_TRUE(write_status(source, request, {}, sink).has_value());
-  EXPECT_EQ(text,
+  EXPECT_EQ(status_of(std::nullopt),
             "mnist: running for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "memory: 120 MB used by tasks, 2 GB free now\n"
@@ -209,15 +217,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
 }
 
 TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
-  journal::JournalReader source = reader();
-  std::string text;
-  Sink sink = [&text](std::string_view part) { text += part; };
-  const StatusRequest request{.run_directory = "runs/mnist",
-                              .yard_lives = true,
-                              .now_unix_ms = 1'741'100'030'000,
-                              .only = std::set{model::TaskIndex{1}}};
-  ASSERT_TRUE(write_status(source, request, {}, sink).has_value());
-  EXPECT_EQ(text,
+  EXPECT_EQ(status_of(std::set{model::TaskIndex{1}}),
             "mnist: running for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "\n"
@@ -230,15 +230,7 @@ TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
 }
 
 TEST_F(ReportsOfARun, SayInTheRowOfASelectedTaskWhyItWaits) {
-  journal::JournalReader source = reader();
-  std::string text;
-  Sink sink = [&text](std::string_view part) { text += part; };
-  const StatusRequest request{.run_directory = "runs/mnist",
-                              .yard_lives = true,
-                              .now_unix_ms = 1'741'100'030'000,
-                              .only = std::set{model::TaskIndex{3}}};
-  ASSERT_TRUE(write_status(source, request, {}, sink).has_value());
-  EXPECT_EQ(text,
+  EXPECT_EQ(status_of(std::set{model::TaskIndex{3}}),
             "mnist: running for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "\n"
@@ -249,18 +241,10 @@ TEST_F(ReportsOfARun, SayInTheRowOfASelectedTaskWhyItWaits) {
 }
 
 TEST_F(ReportsOfARun, NameTheBestOfTheSelectedTasksAsSuch) {
-  journal::JournalReader source = reader();
-  std::string text;
-  Sink sink = [&text](std::string_view part) { text += part; };
-  const auto shown = [&](std::set<model::TaskIndex> only) {
-    text.clear();
-    const StatusRequest request{.run_directory = "runs/mnist", .only = std::move(only)};
-    EXPECT_TRUE(write_status(source, request, {}, sink).has_value());
-    return text;
-  };
-  EXPECT_THAT(shown({{0}, {1}}), HasSubstr("\nbest of these: lr=0 test_acc 96.4 %\n"));
-  EXPECT_THAT(shown({{0}, {1}, {2}}), HasSubstr("\nbest: lr=0 test_acc 96.4 %\n"));
-  EXPECT_THAT(shown({{0}}), Not(HasSubstr("best")));
+  using Tasks = std::set<model::TaskIndex>;
+  EXPECT_THAT(status_of(Tasks{{0}, {1}}), HasSubstr("\nbest of these: lr=0 test_acc 96.4 %\n"));
+  EXPECT_THAT(status_of(Tasks{{0}, {1}, {2}}), HasSubstr("\nbest: lr=0 test_acc 96.4 %\n"));
+  EXPECT_THAT(status_of(Tasks{{0}}), Not(HasSubstr("best")));
 }
 
 TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
