@@ -314,16 +314,23 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
             1);
 }
 
+TestJob train_and_report() {
+  return {{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
+}
+
+/// Task 1 of 'train' fails; the task of 'report' finishes all the same.
+std::unique_ptr<Journal> run_past_a_failure(const JournalDirectory& directory, const TestJob& job) {
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
+                       failed(at(3), key(1), 1)));
+  must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
+  return journal;
+}
+
 TEST(Resume, NamesWhatHadFinishedBeforeATaskThatARetryRunsAgain) {
   const JournalDirectory directory;
-  const TestJob job{{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
-  {
-    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
-    must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
-                         failed(at(3), key(1), 1)));
-    must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
-    must(journal->close(at(6), "ended"));
-  }
+  const TestJob job = train_and_report();
+  must(run_past_a_failure(directory, job)->close(at(6), "ended"));
   const auto changes_with = [&](std::set<std::uint32_t> retried) {
     return must(Journal::resume(directory.journal(), {job.batch()}, {.host = "again"},
                                 {.unfinished = Unfinished::Stay, .retried = std::move(retried)}))
@@ -338,14 +345,8 @@ TEST(Resume, NamesWhatHadFinishedBeforeATaskThatARetryRunsAgain) {
 
 TEST(Resume, CountsAsStoppedWhatARetryRunsAgainBehindAnUnfinishedTask) {
   const JournalDirectory directory;
-  const TestJob job{{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
-  {
-    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
-    must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
-                         failed(at(3), key(1), 1)));
-    must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
-    must(journal->close(at(6), "ended"));
-  }
+  const TestJob job = train_and_report();
+  must(run_past_a_failure(directory, job)->close(at(6), "ended"));
   Journal::Resumed resumed =
       must(Journal::resume(directory.journal(), {job.batch()}, {.host = "again"},
                            {.edited = Edited::RunAgain,
@@ -369,11 +370,8 @@ TEST(Resume, CountsAsStoppedWhatARetryRunsAgainBehindAnUnfinishedTask) {
 
 TEST(Resume, LeavesOutOfDateWhatHadFinishedBeforeATaskThatARetryRanAgain) {
   const JournalDirectory directory;
-  const TestJob job{{.name = "train", .ids = {"0", "1"}}, {.name = "report", .ids = {"all"}}};
-  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
-  must(journal->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
-                       failed(at(3), key(1), 1)));
-  must(journal->commit(granted(at(4), {key(2)}) + finished(at(5), key(2), "{}")));
+  const TestJob job = train_and_report();
+  const std::unique_ptr<Journal> journal = run_past_a_failure(directory, job);
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const auto out_of_date = [&reader] {
     must(reader.refresh());
