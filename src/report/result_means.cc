@@ -20,7 +20,6 @@
 #include "base/result.h"
 #include "base/score.h"
 #include "model/status.h"
-#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"
 #include "report/terminal_text.h"
@@ -104,7 +103,6 @@ class MissingResults {
 
   void add(const Row& row, const std::string& name, Notes& notes) {
     const std::string& word = row[status_].text;
-    const std::string& warning = row[status_].warning;
     const auto standing = table_.standings.find(word);
     const model::Verdict verdict =
         standing == table_.standings.end() ? model::Verdict::None : standing->second.verdict;
@@ -114,9 +112,8 @@ class MissingResults {
       case model::Verdict::NotNeeded:
         return;  // The column of the status says it all.
       case model::Verdict::Finished:
-        // A number that is NaN is a warning, too, and has a note of its own.
-        if (!warning.empty() && !ReplacedNumbers().look_at(warning)) {
-          notes.add(fmt::format("{}: result lost: {}", name, warning));
+        if (row[status_].lost) {
+          notes.add(fmt::format("{}: result lost: {}", name, row[status_].warning));
           return;
         }
         if (!table_.has_no_results) break;

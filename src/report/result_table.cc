@@ -91,6 +91,7 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
             .took = time_of_attempts(row),
             .code = std::move(row.code),
             .warning = std::move(warning),
+            .lost = row.result.empty() && !row.warning.empty(),
             .fields = read_fields(row.result)};
   fields_.look_at(added.fields);
   standings_.emplace(added.status, row.standing);
@@ -178,8 +179,12 @@ ResultTable ResultRows::table() && {
           std::ranges::find(row.matrix, key, &std::pair<std::string, std::string>::first);
       cells.push_back(value == row.matrix.end() ? ResultCell{} : key_cell(value->second));
     }
-    cells.push_back(
-        {.text = row.status, .number = {}, .deviation = {}, .count = 1, .warning = row.warning});
+    cells.push_back({.text = row.status,
+                     .number = {},
+                     .deviation = {},
+                     .count = 1,
+                     .warning = row.warning,
+                     .lost = row.lost});
     cells.emplace_back();
     if (row.took) {
       cells.back() = {.text = to_text(*row.took),

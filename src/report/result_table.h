@@ -37,6 +37,7 @@ struct ResultCell {
   std::optional<double> deviation;
   int count = 0;             ///< So many tasks had it.
   std::string warning = {};  ///< Of a status: what was wrong with the result of its task.
+  bool lost = false;         ///< The result was not kept.
 
   friend bool operator==(const ResultCell&, const ResultCell&) = default;
 };
@@ -105,6 +106,7 @@ class ResultRows {
     std::optional<Duration> took;
     std::string code;
     std::string warning;
+    bool lost = false;
     Fields fields;
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;

@@ -268,6 +268,14 @@ TEST(ResultTable, NamesTheFileOfAResultThatWasLost) {
   EXPECT_THAT(alone.notes, ElementsAre(note));
 }
 
+TEST(ResultTable, NamesNoResultAsLostThatIsKeptWithoutItsNumbers) {
+  journal::TaskRow diverged = trained("1", "1", R"({"acc": null, "loss": null})");
+  diverged.warning = "result.1.json: 'acc' was NaN: kept as null (and 1 more)";
+  ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), diverged});
+  note_missing(table);
+  EXPECT_THAT(table.notes, ElementsAre("lr=1,seed=1: no result, FINISHED"));
+}
+
 TEST(ResultTable, SaysWhichFieldsAreListsOrObjects) {
   ResultRows rows;
   rows.add("runs/sweep", trained("1", "0", R"({"val": {"acc": 0.7}, "curve": [1, 2]})"));
