@@ -195,7 +195,7 @@ class EventBus {
   std::size_t off(std::string_view pattern);
 
   /// Returns how many listeners it was told to, or put into the queue of. Does not throw: what goes
-  /// wrong, also when it is copied for a queue, is told to on_error. But a listener of a worker
+  /// wrong, also when it is copied for a queue, is passed to on_error. But a listener of a worker
   /// that fails is ended by an exception, where its event would wait for one that reads nothing.
   template <class P>
   std::size_t emit(const Event<P>& event, const std::type_identity_t<P>& payload) {
@@ -258,11 +258,11 @@ class EventBus {
 
   /// At most `events_max` wait in it, with the one that is being told, or what makes it a power of
   /// two; whoever emits one more waits until there is room. A listener
-  /// that does so in the queue's own thread would wait for itself: its event is told to on_error.
+  /// that does so in the queue's own thread would wait for itself: its event is passed to on_error.
   EventQueue& make_queue(std::size_t events_max = 8'192);
 
   /// No more events from now on; those that wait in queues are delivered, for at most so long. What
-  /// is left then is told to on_error and counted. In a listener it does not wait for that
+  /// is left then is passed to on_error and counted. In a listener it does not wait for that
   /// listener's own queue. Again: no effect.
   std::size_t stop(Timeout drain_at_most = std::chrono::seconds(5));
 

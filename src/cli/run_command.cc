@@ -356,8 +356,8 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   std::optional<journal::Journal::Preview>& found = *ahead;
   if (!found) return std::nullopt;
   journal::Journal::Preview preview = *std::move(found);
-  const std::vector<std::string> told_first = run::told_of_ends(preview.ends);
-  preview.changes.insert(preview.changes.begin(), told_first.begin(), told_first.end());
+  const std::vector<std::string> ends = run::lines_about_ends(preview.ends);
+  preview.changes.insert(preview.changes.begin(), ends.begin(), ends.end());
   std::vector<std::string> notes = notes_on_resume(
       options, preview.finished, count_tasks(preview.plans), std::move(preview.changes));
   std::size_t submissions = 0;

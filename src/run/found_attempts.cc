@@ -32,8 +32,8 @@ Result<void> keep_attempts(RemoteMachines* machines, const std::set<model::Attem
   return machines->keep(go_on);
 }
 
-std::vector<std::string> told_of_found(const RemoteMachines* machines,
-                                       const std::set<model::AttemptKey>& go_on) {
+std::vector<std::string> lines_about_found(const RemoteMachines* machines,
+                                           const std::set<model::AttemptKey>& go_on) {
   if (machines == nullptr) return {};
   int running = 0;
   int ended = 0;
@@ -44,17 +44,17 @@ std::vector<std::string> told_of_found(const RemoteMachines* machines,
     ended += goes_on && run.ended ? 1 : 0;
     others += !goes_on && !run.ended ? 1 : 0;
   }
-  std::vector<std::string> told;
-  const auto tell = [&told](int count, std::string_view of_one, std::string_view of_several) {
-    if (count == 1) told.push_back(fmt::format("1 task {}", of_one));
-    if (count > 1) told.push_back(fmt::format("{} tasks {}", count, of_several));
+  std::vector<std::string> lines;
+  const auto tell = [&lines](int count, std::string_view of_one, std::string_view of_several) {
+    if (count == 1) lines.push_back(fmt::format("1 task {}", of_one));
+    if (count > 1) lines.push_back(fmt::format("{} tasks {}", count, of_several));
   };
   tell(running, "kept running without trainyard, and continues",
        "kept running without trainyard, and continue");
   tell(others, "that kept running is stopped, and starts over",
        "that kept running are stopped, and start over");
-  std::ranges::move(told_of_ends({.own = ended}), std::back_inserter(told));
-  return told;
+  std::ranges::move(lines_about_ends({.own = ended}), std::back_inserter(lines));
+  return lines;
 }
 
 }  // namespace trainyard::run

@@ -23,7 +23,7 @@ Result<void> keep_attempts(RemoteMachines* machines, const std::set<model::Attem
 
 /// For people, before that: "2 tasks kept running without trainyard, and continue", and what became
 /// of the others. `machines` may be null: nothing.
-std::vector<std::string> told_of_found(const RemoteMachines* machines,
-                                       const std::set<model::AttemptKey>& go_on);
+std::vector<std::string> lines_about_found(const RemoteMachines* machines,
+                                           const std::set<model::AttemptKey>& go_on);
 
 }  // namespace trainyard::run

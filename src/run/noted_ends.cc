@@ -122,22 +122,22 @@ void remove_noted_ends(const std::string& run_directory) {
   std::filesystem::remove(ends_path(run_directory), ignored);
 }
 
-std::vector<std::string> told_of_ends(const journal::EarlierEndCounts& counts) {
-  std::vector<std::string> told;
+std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& counts) {
+  std::vector<std::string> lines;
   if (counts.own == 1) {
-    told.emplace_back("1 task ended after trainyard had died; its outcome is recorded");
+    lines.emplace_back("1 task ended after trainyard had died; its outcome is recorded");
   } else if (counts.own > 1) {
-    told.push_back(fmt::format(
+    lines.push_back(fmt::format(
         "{} tasks ended after trainyard had died; their outcomes are recorded", counts.own));
   }
   if (counts.stopped == 1) {
-    told.emplace_back("1 task was running when trainyard died, and was stopped: it runs again");
+    lines.emplace_back("1 task was running when trainyard died, and was stopped: it runs again");
   } else if (counts.stopped > 1) {
-    told.push_back(
+    lines.push_back(
         fmt::format("{} tasks were running when trainyard died, and were stopped: they run again",
                     counts.stopped));
   }
-  return told;
+  return lines;
 }
 
 }  // namespace trainyard::run

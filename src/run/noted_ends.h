@@ -24,6 +24,6 @@ void remove_noted_ends(const std::string& run_directory);
 
 /// Up to two lines for the user, as in "2 tasks ended after trainyard had died; their outcomes are
 /// recorded" and "2 tasks were running when trainyard died, and were stopped: they run again".
-std::vector<std::string> told_of_ends(const journal::EarlierEndCounts& counts);
+std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& counts);
 
 }  // namespace trainyard::run

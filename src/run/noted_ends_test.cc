@@ -248,13 +248,13 @@ TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
 }
 
 TEST_F(NotedEndsTest, AreToldApartFromTasksThatRunAgain) {
-  EXPECT_THAT(told_of_ends({}), IsEmpty());
+  EXPECT_THAT(lines_about_ends({}), IsEmpty());
   EXPECT_THAT(
-      told_of_ends({.own = 1, .stopped = 1}),
+      lines_about_ends({.own = 1, .stopped = 1}),
       ElementsAre("1 task ended after trainyard had died; its outcome is recorded",
                   "1 task was running when trainyard died, and was stopped: it runs again"));
   EXPECT_THAT(
-      told_of_ends({.own = 2, .stopped = 3}),
+      lines_about_ends({.own = 2, .stopped = 3}),
       ElementsAre("2 tasks ended after trainyard had died; their outcomes are recorded",
                   "3 tasks were running when trainyard died, and were stopped: they run again"));
 }

@@ -218,14 +218,14 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
   Result<journal::Journal::Resumed> resumed = journal::Journal::resume(
       journal_path(options_.directory), batches, execution, with_found, noted.ends);
   if (!resumed) return std::unexpected(std::move(resumed.error()));
-  std::vector<std::string> told = told_of_found(remotes_.get(), resumed->goes_on);
+  std::vector<std::string> found = lines_about_found(remotes_.get(), resumed->goes_on);
   if (Result<void> kept = keep_attempts(remotes_.get(), resumed->goes_on); !kept) {
     return std::unexpected(std::move(kept.error()));
   }
   remove_noted_ends(options_.directory);
-  const std::vector<std::string> told_first = told_of_ends(resumed->ends);
-  resumed->changes.insert(resumed->changes.begin(), told_first.begin(), told_first.end());
-  std::ranges::move(told, std::back_inserter(resumed->changes));
+  const std::vector<std::string> ends = lines_about_ends(resumed->ends);
+  resumed->changes.insert(resumed->changes.begin(), ends.begin(), ends.end());
+  std::ranges::move(found, std::back_inserter(resumed->changes));
   journal_ = std::move(resumed->journal);
   at_ = resumed->at;
   for (std::size_t i = 0; i < batches.size(); ++i) {
