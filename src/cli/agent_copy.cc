@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view kCache = "\"${XDG_CACHE_HOME:-$HOME/.cache}\"/trainyard";
 
-/// Of a file that is read once a run: some hundredths of a second.
+/// Fingerprint of a file. Reads the whole file in some hundredths of a second; called once a run.
 Result<std::string> print_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   Fingerprint print;

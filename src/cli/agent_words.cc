@@ -101,8 +101,8 @@ ExitCode serve(const std::string& path, const AgentService& service, sys::Depart
   return ExitCode::Success;
 }
 
-/// What is between its standard input and output and the agent: when the stream is cut this ends,
-/// and the agent lasts.
+/// Connects standard input and output with the agent. When the stream is cut this process exits and
+/// the agent keeps running.
 ExitCode pump_to(const sys::Descriptor& socket) {
   // What a shell has greeted with may not have ended its line.
   if (const ExitCode said = answer("\n"); said != ExitCode::Success) return said;

@@ -49,7 +49,7 @@ model::Capacity memory_and_cpus() {
   return hardware::read_capacity({.own = {}, .raises_limits = false}).capacity;
 }
 
-/// What other machines have is asked when the job begins.
+/// The job may run on other machines: what these have is asked when the run begins.
 bool is_for_other_machines(const std::string& text, const job::LoadOptions& load) {
   const auto configuration = job::Job::configuration_of(text, load);
   return configuration && !runs_only_here(*configuration);

@@ -71,7 +71,7 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   return run;
 }
 
-/// What the words ask for, before anything is deleted.
+/// The options as parsed, before anything is deleted.
 struct Asked {
   std::optional<Duration> older;
   run::CleanOptions options;

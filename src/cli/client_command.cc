@@ -123,8 +123,8 @@ bool is_no_number_of_json(std::string_view value) {
          (status == std::errc{} && !std::isfinite(number));
 }
 
-/// What is said as one value: JSON counts as such, any other as text. As in a result file that has
-/// it, a number that JSON does not have becomes null, and that is told.
+/// A value that is JSON as such, any other as text. A number that JSON does not have becomes null,
+/// as in a result file, and a line on standard error says so.
 nlohmann::json value_of(std::string_view name, const std::string& value) {
   nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_discarded()) return parsed;

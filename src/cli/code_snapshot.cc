@@ -51,8 +51,8 @@ class CopyProgress {
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kPause;
 };
 
-/// What was made for a run that does not begin: its directory, and the one above it, where nothing
-/// else lies in them.
+/// Removes the directory of a run that does not begin, and the one above it, where nothing else is
+/// in them.
 void forget_directory(const std::string& run_directory) {
   std::error_code ignored;
   for (const std::string& path :

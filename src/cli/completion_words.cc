@@ -43,7 +43,7 @@ class CursorPlace {
 
   void read(const std::string& word);
 
-  /// What may stand there and begins with `word`.
+  /// Completions that begin with `word`.
   Offers offers(const std::string& word);
 
  private:

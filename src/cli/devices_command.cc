@@ -31,7 +31,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// What the run has promised that is named, or else the one at work, if one is.
+/// Adds the reservations of the named run; without a name those of the active run, if there is one.
 Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   const Result<std::string> run = find_run(named);
   const bool lives = run && sys::RunLock::holder(*run).has_value();

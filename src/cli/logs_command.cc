@@ -238,7 +238,7 @@ class Follower {
   Streams streams_;
 };
 
-/// What is wrong with asking for these logs of this task; empty when nothing is.
+/// Why these logs of this task cannot be shown; empty when they can.
 std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   if (attempt <= task.attempt && (task.attempt > 0 || options.follow)) return {};

@@ -46,7 +46,7 @@ constexpr Bytes kDiskLeast = mb(100);
 /// From here on the times of what is written there mislead people. Nothing else hangs on it.
 constexpr Duration kClockApart{2'000};
 
-/// Of a path that may not be there yet: itself, or the lowest directory above it that is.
+/// The path itself where it exists, or the lowest directory above it that does.
 std::string what_is_there(const std::string& path) {
   std::filesystem::path there = path;
   std::error_code wrong;
@@ -67,7 +67,7 @@ MachineCheck directory_check(const MachineQuestion& question, const wire::AgentS
   return {.name = "directory", .says = question.look.directory};
 }
 
-/// What waits for others may be made by them: that it is not there yet is no mistake.
+/// A program that another task may make is a warning where it does not exist yet.
 MachineCheck programs_check(const MachineQuestion& question, const wire::AgentSeen& seen) {
   MachineCheck check{.name = "programs"};
   std::vector<std::string> names;

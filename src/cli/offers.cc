@@ -35,9 +35,9 @@
 namespace trainyard::cli {
 namespace {
 
-/// Of the numbers of runs the last so many.
+/// Number of runs that are offered, the newest ones.
 constexpr std::size_t kRunsMax = 20;
-/// From so many tasks of a run its columns are known.
+/// Number of tasks that are read to find the columns of a run.
 constexpr std::int64_t kRowsForColumns = 100;
 
 /// Where the path of a word leads: its beginning may stand for somebody's home.
@@ -51,7 +51,7 @@ bool has_journal(const std::string& directory) {
   return std::filesystem::exists(run::journal_path(directory), ignored);
 }
 
-/// What makes the values of one word.
+/// Makes the completions of one word.
 class OfferMaker {
  public:
   explicit OfferMaker(const Typed& typed) : typed_(typed) {}

@@ -253,7 +253,7 @@ std::string table_of(const json& run) {
   return text;
 }
 
-/// What was typed and is for a run alone, each with all its names: "'-n,--workers'".
+/// The given options that only a run takes, each with all its names: "'-n,--workers'".
 std::vector<std::string> options_of_a_run(const CLI::App& parallel) {
   std::vector<std::string> names;
   for (const CLI::Option* const option : parallel.get_options()) {

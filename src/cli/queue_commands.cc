@@ -56,7 +56,7 @@ std::string how_many(std::size_t count, std::string_view what) {
   return report::counted(static_cast<std::int64_t>(count), what);
 }
 
-/// What stays, for whoever takes it down.
+/// The output of `down`: how many submissions stay in the queue.
 std::string what_stays(const run::QueueFiles& files) {
   const std::size_t waiting =
       files.numbers(QueuePlace::Waiting).size() + files.numbers(QueuePlace::Begun).size();

@@ -108,7 +108,7 @@ void QueueServer::serve() {
   loop_.unwatch(words_.get());
 }
 
-/// What an earlier one has begun: at work, ended meanwhile, or to go on.
+/// Takes over the runs that an earlier queue began: watches, ends or resumes them.
 void QueueServer::take_up() {
   for (const std::uint32_t number : files_.numbers(SpoolPlace::Begun)) {
     const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
@@ -286,7 +286,7 @@ void QueueServer::see_end(std::uint32_t number) {
   look();
 }
 
-/// What comes of a run whose yard is gone.
+/// Decides what becomes of a run whose yard is gone.
 void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   const auto end_of_child = run.is_child ? sys::end_of_program(run.pid) : std::nullopt;
   const RunOutcome outcome = outcome_of(run.run_directory).value_or(RunOutcome{});
@@ -353,7 +353,7 @@ void QueueServer::write_ends() {
   if (!unwritten_ends_.empty()) look_often();
 }
 
-/// Of those that it did not begin itself and cannot watch.
+/// Polls the runs that this process did not start and cannot watch.
 void QueueServer::look_at_unwatched() {
   std::vector<std::uint32_t> gone;
   for (const auto& [number, run] : at_work_) {

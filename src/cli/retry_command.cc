@@ -57,7 +57,7 @@ namespace {
 constexpr Duration kAnsweredSoon{60'000};
 constexpr std::size_t kShownMax = 20;
 
-/// What is to be tried again, and with what. Without tasks `submissions` are put back alone.
+/// The tasks to retry, and with what. Without tasks, `submissions` alone are put back.
 struct Wanted {
   std::string run;
   bool lives = false;
@@ -171,7 +171,7 @@ void drop_gpu_memory_without_gpu(wire::Retry& with, const std::vector<journal::T
   if (std::cmp_equal(count, tasks.size())) with.gpu_memory_bytes = 0;
 }
 
-/// What a run that has ended would resume with.
+/// The options and the job with which a run that has ended would resume.
 struct EndedRun {
   RunOptions options;
   job::Job job;
@@ -217,7 +217,7 @@ Result<void> check_amounts(const Wanted& wanted) {
   return std::unexpected(Error{std::move(text)});
 }
 
-/// Of a run that has ended: the rows of the tasks that its job file says otherwise now.
+/// Row numbers of the tasks of an ended run that have changed in its job file.
 Result<std::set<std::uint32_t>> changed_since(const std::string& run) {
   Result<EndedRun> ended = read_ended(run);
   if (!ended) return std::unexpected(std::move(ended.error()));
@@ -252,7 +252,7 @@ bool may_be_tried(const journal::TaskRow& task) {
          task.standing.verdict != model::Verdict::Finished;
 }
 
-/// Of a task that was asked for by its name.
+/// Why a task that was selected by its name cannot be retried.
 Error cannot_be_tried(const journal::TaskRow& task) {
   const std::string word = model::word_for(task.standing);
   if (task.standing.verdict == model::Verdict::Finished) {
@@ -373,7 +373,7 @@ std::string_view why_again(const journal::TaskRow& task, const Wanted& wanted) {
   return task.out_of_date ? ", and out of date" : ", and needs one of these";
 }
 
-/// What will be tried, first of all.
+/// Lists the tasks that will be retried; printed before anything is done.
 std::string shown(const Wanted& wanted) {
   if (wanted.tasks.empty()) return {};
   std::string text = fmt::format("{} of '{}'{}:\n", count_of(wanted.tasks.size()),

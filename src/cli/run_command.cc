@@ -90,7 +90,7 @@ std::string configuration_file(const std::string& said) {
   return said.empty() && !std::filesystem::exists(path, ignored) ? std::string() : path;
 }
 
-/// What of an execution the yard itself does not know (run::YardRun::execution).
+/// Adds to an execution what the yard itself does not know (run::YardRun::execution).
 journal::Execution describe(const RunOptions& options, const job::Job& job,
                             journal::Execution execution) {
   std::vector<std::string> settings = options.settings;
@@ -112,7 +112,7 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   return execution;
 }
 
-/// What a resumed run tells first.
+/// The lines that a resumed run prints first.
 std::vector<std::string> notes_on_resume(const RunOptions& options, int finished, std::size_t tasks,
                                          std::vector<std::string> changes) {
   std::string kept = "resumed: no task had finished";
@@ -293,13 +293,13 @@ std::optional<ExitCode> Session::begin() {
   return std::nullopt;
 }
 
-/// Of a run that goes on without its terminal, before anything of it is written down.
+/// Opens the log where the run continues without its terminal; called before the run is recorded.
 Result<sys::Descriptor> Session::open_log() const {
   if (!departure_) return sys::Descriptor();
   return sys::open_log(run::run_log_path(directory()), sys::IfThere::Append);
 }
 
-/// It has begun: whoever typed it is told its number, and what is printed from now on is kept.
+/// Reports the number of the run to the terminal; later output goes to the log.
 void Session::leave(const sys::Descriptor& log) {
   if (!departure_) return;
   const std::optional<std::uint32_t> number = yard_.number();
@@ -348,8 +348,8 @@ std::string Session::how_to_go_on() const {
                      text::shell_word(seen_from_here(directory())));
 }
 
-/// What going on with a run would do; nothing where it was killed before it had begun, so that all
-/// of it is still to be done.
+/// Preview of resuming a run; nothing where the run was killed before it began, as all of it is still
+/// to be done.
 Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, JobTasks& tasks) {
   Result<std::optional<journal::Journal::Preview>> ahead = look_ahead(options, tasks);
   if (!ahead) return std::unexpected(std::move(ahead.error()));
