@@ -106,9 +106,10 @@ Result<ExitCode> verdict_of(journal::JournalReader& reader,
     if (!task) return std::unexpected(task.error());
     const std::optional<journal::TaskRow>& row = *task;
     const model::Verdict verdict = row ? row->standing.verdict : model::Verdict::None;
-    const bool is_well =
-        verdict == model::Verdict::Finished || verdict == model::Verdict::NotNeeded;
-    if (!is_well) return ExitCode::TaskFailed;
+    // Unlike schedule::is_well(): a retry that left its task NOT_SELECTED did not run it.
+    if (verdict != model::Verdict::Finished && verdict != model::Verdict::NotNeeded) {
+      return ExitCode::TaskFailed;
+    }
   }
   if (!retries.empty()) return ExitCode::Success;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
