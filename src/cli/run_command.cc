@@ -348,7 +348,7 @@ std::string Session::how_to_go_on() const {
                      text::shell_word(seen_from_here(directory())));
 }
 
-/// Preview of resuming a run; nothing where the run was killed before it began, as all of it is still
+/// Preview of resuming a run. Nothing where the run was killed before it began: all of it is still
 /// to be done.
 Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, JobTasks& tasks) {
   Result<std::optional<journal::Journal::Preview>> ahead = look_ahead(options, tasks);

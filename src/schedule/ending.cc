@@ -83,8 +83,9 @@ std::string timeout_text(const TimeLimitReached& reached) {
   return text;
 }
 
-/// "used more memory than its limit of 200 MB (memory-limit: hard); it used at least 489 MB". A peak
-/// within the limit is left out: the last sample was taken before the attempt exceeded it.
+/// "used more memory than its limit of 200 MB (memory-limit: hard); it used at least 489 MB". The
+/// peak is left out where it is within the limit: the last sample was taken before the attempt
+/// exceeded it.
 std::string over_limit_text(ExceededLimit exceeded, const KnownOfAttempt& known, Bytes peak) {
   const bool gpu = exceeded == ExceededLimit::GpuMemory;
   const Bytes limit = gpu ? known.gpu_memory_limit : known.memory_limit;
