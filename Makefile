@@ -5,8 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 SEEDS ?= 20000
 GROUP ?= all
-# Also what is not committed yet, and not what is deleted.
-SOURCES = git ls-files -z --cached --others --exclude-standard '*.h' '*.cc' | sort -zu | comm -z -23 - <(git ls-files -z --deleted | sort -zu)
+# Also what is not committed yet, and not what is deleted. Git lists no file in a copy that a repository around it ignores.
+SOURCES = git ls-files -z --cached --others --exclude-standard '*.h' '*.cc' | sort -zu | comm -z -23 - <(git ls-files -z --deleted | sort -zu) \
+  | { grep -az '' || { echo "git lists no .h or .cc file here: format a clone" >&2; exit 1; }; }
 
 demo:         ; scripts/setup build && scripts/demo                          # the main job, on real data
 test:         ; scripts/setup test && cmake --workflow --preset dev && tools/run_tests.py build/dev  # as CI does
@@ -18,8 +19,8 @@ lint:         ; scripts/setup check && cmake --workflow --preset tidy        # c
 lint-changed: ; scripts/setup check && tools/lint_changed.py               # over what changed of late
 layers:       ; /usr/bin/python3 tools/layers.py                                      # who may include whom
 prose:        ; /usr/bin/python3 tools/prose.py build/dev/src/cli/trainyard           # how README and --help are worded
-fmt:          ; scripts/setup format && $(SOURCES) | xargs -0 clang-format-19 -i
-fmt-check:    ; scripts/setup format && $(SOURCES) | xargs -0 -n 100 -P 2 clang-format-19 --dry-run --Werror
+fmt:          ; scripts/setup format && $(SOURCES) | xargs -0r clang-format-19 -i
+fmt-check:    ; scripts/setup format && $(SOURCES) | xargs -0r -n 100 -P 2 clang-format-19 --dry-run --Werror
 sim:          ; scripts/setup build && TRAINYARD_SIM_SEEDS=$(SEEDS) TRAINYARD_SIM_SEED=$(SEED) scripts/sim
 shell:        ; TRAINYARD_SHELL_CASES=$(SEEDS) TRAINYARD_SHELL_SEED=$(SEED) scripts/shell  # values in commands
 bench:        ; scripts/setup bench && scripts/bench $(GROUP)                # beside the peers

@@ -12,6 +12,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
+from terminal import Terminal  # noqa: E402
 from yard import wait_until  # noqa: E402
 
 
@@ -113,6 +114,28 @@ class Check(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done)
                 self.assertEqual(sorted((self.place / "formatted").read_text().splitlines()), ["src/new one.cc", "src/new.h", "src/tracked.h"])
                 (self.place / "formatted").unlink()
+
+    def test_does_not_take_an_empty_list_of_files_for_good_format(self):
+        self.write("scripts/setup", "")
+        self.write("bin/clang-format-19", "touch formatted")
+        subprocess.run(["git", "init"], cwd=self.place, check=True, capture_output=True)
+        for verb in ("fmt", "fmt-check"):
+            with self.subTest(verb):
+                done = self.run_command("make", verb, PATH=f"{self.place}/bin:{os.environ['PATH']}")
+                self.assertNotEqual(done.returncode, 0, done)
+                self.assertIn("git lists no .h or .cc file here: format a clone\n", done.stderr)
+                self.assertFalse((self.place / "formatted").exists())
+
+    def test_refuses_a_terminal_that_stops_what_writes_in_the_background(self):
+        for setting, shown in (("tostop", "{}: the terminal stops background commands that write to it: run 'stty -tostop' first"),
+                               ("-tostop", "== layers")):
+            for script in ("check", "ci"):
+                with self.subTest(setting, script=script):
+                    self.write("scripts/setup", "")
+                    terminal = Terminal(["sh", "-c", f"stty {setting}; STEP=layers scripts/{script} </dev/null; echo code $?"], self.place, dict(os.environ))
+                    self.addCleanup(terminal.close)
+                    terminal.until_shown(shown.format(script))
+                    terminal.until_shown(f"code {2 if setting == 'tostop' else ''}")
 
 
 if __name__ == "__main__":
