@@ -27,6 +27,7 @@ TOPICS = ("task-options",)  # Arguments of `trainyard help`. A program may have 
 SENTENCE_WORDS_MAX = 28
 CELL_WORDS_MAX = 15
 HELP_CHARACTERS_MAX = 60
+PATIENCE_S = 60  # For a help, which comes in milliseconds.
 RUN_HELP_LINES_MAX = 50
 
 # (page or "help", part of the sentence, with ` for code): the reason. One that matches no finding is a finding.
@@ -145,19 +146,28 @@ def help_texts(place, output):
     return [Text(place, number, kind, text.strip()) for number, kind, text in texts if text.strip()]
 
 
+def output_of(*command):
+    """The output of a command; None where it fails."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=PATIENCE_S)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        sys.exit(f"prose: '{' '.join(command)}': {error}")
+    return None if done.returncode else done.stdout
+
+
 def helps(program, words=(), whole=None):
     """The command and the output of every help of the program."""
-    help_ = subprocess.run([program, *words, "--help"], capture_output=True, text=True)
-    if help_.returncode or help_.stdout == whole:
+    output = output_of(program, *words, "--help")
+    if output is None or output == whole:
         return
-    yield " ".join(("trainyard", *words, "--help")), help_.stdout
-    for text in help_texts("", help_.stdout):
+    yield " ".join(("trainyard", *words, "--help")), output
+    for text in help_texts("", output):
         if text.kind.startswith("command"):
-            yield from helps(program, (*words, text.kind.split()[1]), whole or help_.stdout)
+            yield from helps(program, (*words, text.kind.split()[1]), whole or output)
     for topic in () if words else TOPICS:
-        page = subprocess.run([program, "help", topic], capture_output=True, text=True)
-        if not page.returncode:
-            yield f"trainyard help {topic}", page.stdout
+        page = output_of(program, "help", topic)
+        if page is not None:
+            yield f"trainyard help {topic}", page
 
 
 def plain(text):
@@ -217,8 +227,15 @@ def findings(texts, exceptions):
     return [*found.values(), *(f"{source}:1: {part} : an exception that matches nothing: delete it" for source, part in unused)]
 
 
+def content_of(path):
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        sys.exit(f"prose: {path} cannot be read: {error}")
+
+
 def main(arguments, root=pathlib.Path(__file__).resolve().parent.parent, exceptions=EXCEPTIONS):
-    texts = [text for page in PAGES for text in page_texts(page, (root / page).read_text())]
+    texts = [text for page in PAGES for text in page_texts(page, content_of(root / page))]
     if arguments and not pathlib.Path(arguments[0]).is_file():
         sys.exit(f"prose: {arguments[0]}: not found: build it first")
     shown = dict(helps(str(pathlib.Path(arguments[0]).resolve()))) if arguments else {}

@@ -237,6 +237,26 @@ class Program(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "--help' fails"):
             self.outcome(self.program)
 
+    def test_a_program_that_hangs_or_cannot_run_or_prints_no_utf_8_is_an_error(self):
+        self.addCleanup(setattr, prose, "PATIENCE_S", prose.PATIENCE_S)
+        for script, patience_s, mode, why in (("exec sleep 1000", 0.1, 0o755, "Command .* timed out after 0.1 seconds$"),
+                                              ("", 60, 0o644, ".*Permission denied"),
+                                              ("printf '\\351'", 60, 0o755, "'utf-8' codec can't decode byte 0xe9 ")):
+            with self.subTest(script):
+                prose.PATIENCE_S = patience_s
+                self.program.write_text(f"#!/bin/sh\n{script}\n")
+                self.program.chmod(mode)
+                with self.assertRaisesRegex(SystemExit, rf"^prose: '.*/trainyard --help': {why}"):
+                    prose.main([str(self.program)], self.root, {})
+
+    def test_a_page_that_cannot_be_read_is_an_error(self):
+        (self.root / "README.md").write_bytes(b"caf\xe9\n")
+        with self.assertRaisesRegex(SystemExit, "^prose: .*/README.md cannot be read: 'utf-8' codec can't decode byte 0xe9 "):
+            self.outcome()
+        (self.root / "README.md").unlink()
+        with self.assertRaisesRegex(SystemExit, "^prose: .*/README.md cannot be read: .*No such file or directory"):
+            self.outcome()
+
 
 if __name__ == "__main__":
     unittest.main()
