@@ -77,7 +77,8 @@ PYTHON_CLOCK = {"sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_coun
 PYTHON_WAIT = re.compile(
     r"time\.time\(|(?:\w+\.)?(?:Event|Condition)\(\)\.wait\(|select\.select\((?:\[\]|\(\)), (?:\[\]|\(\)), (?:\[\]|\(\)),|"
     r"select\.e?poll\(\)\.poll\(|(?:\w+\.)?sigtimedwait\(|(?:\w+\.)?Queue\(\)\.get\(|"
-    r"(?:(?:subprocess\.)?(?:run|call|check_call|check_output)|os\.system)\(\[?['\"](?:/\w+)*/?sleep\b")
+    r"(?:(?:subprocess\.)?(?:run|call|check_call|check_output)|os\.system)\((?:args=)?\[?['\"](?:/\w+)*/?sleep\b|"
+    r"(?:subprocess\.)?Popen\((?:args=)?\[?['\"](?:/\w+)*/?sleep\b.*\)\.(?:wait|communicate)\(")
 TEST_CASE = re.compile(r"^(?:(?:TYPED_)?TEST(?:_F|_P)?|RC_GTEST_\w+)\(|^    def test_", re.MULTILINE)
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
 
@@ -203,9 +204,9 @@ def sleeps(path):
         return
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "time" or isinstance(node, ast.Import) and any(
-                    name.name == "time" and name.asname for name in node.names):
-                yield f"{path}:{node.lineno}: time is imported as a whole and under its name, so that its calls can be seen"
+            if isinstance(node, ast.ImportFrom) and (node.module == "time" or PYTHON_CLOCK & {name.name for name in node.names}) or (
+                    isinstance(node, ast.Import) and any(name.name == "time" and name.asname for name in node.names)):
+                yield f"{path}:{node.lineno}: a module that waits is imported as a whole and time under its name, so that calls can be seen"
             if (isinstance(node, ast.Attribute) and node.attr in PYTHON_CLOCK or
                     isinstance(node, ast.Call) and PYTHON_WAIT.match(ast.unparse(node))):
                 yield f"{path}:{node.lineno}: a test waits for what happens, not for {ast.unparse(node)}"

@@ -94,11 +94,13 @@ class Sleeps(Layers):
                      "select.select([], [], [], 1)", "nap = time.sleep", "yard.time.sleep(1)", "await asyncio.sleep(1)",
                      "time.monotonic_ns()", "time.perf_counter()", "time.time()", "select.select((), (), (), 1)", "select.poll().poll(1)",
                      "subprocess.run(['sleep', '1'])", "subprocess.check_call(['/bin/sleep', '1'])", "os.system('sleep 1')",
-                     "subprocess.run('sleep 1', shell=True)", "queue.Queue().get(timeout=1)", "signal.sigtimedwait([], 1)", "Condition().wait(1)"):
+                     "subprocess.run('sleep 1', shell=True)", "queue.Queue().get(timeout=1)", "signal.sigtimedwait([], 1)", "Condition().wait(1)",
+                     "subprocess.run(args=['sleep', '1'])", "subprocess.Popen(['sleep', '1']).wait()", "Popen(args='sleep 1', shell=True).communicate()"):
             with self.subTest(line):
                 self.assertRegex("".join(self.faults("test_a.py", line)), r"^a test waits for what happens, not for .*$")
-        for line in ("from time import sleep", "import time as t", "import os, time as t"):
+        for line in ("from time import sleep", "import time as t", "import os, time as t", "from asyncio import gather, sleep as nap"):
             self.assertEqual(len(self.faults("test_a.py", line)), 1, line)
+        self.assertEqual(self.faults("test_a.py", "from asyncio import gather"), [])
 
     def test_finds_no_sleep_in_what_waits_for_somebody_in_python_or_is_the_text_of_a_task(self):
         self.assertEqual(self.faults("test_a.py", "done.wait(1); select.select([pipe], [], [], 1); script = 'time.sleep(1)'"), [])
