@@ -7,7 +7,8 @@ it passes, and is to be examined. More than 25 failures are no accident: they en
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
 left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something; that
-of a test that passed fails the run.
+of a test that passed fails the run. A process that has neither the environment of its test nor a program of the build
+directory is not found.
 The last line of the output is "N passed, N failed". After a failure, make adds a line of its own to the standard error of
 `make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
 """
@@ -271,6 +272,30 @@ def kill_marked(build, before):
     return found
 
 
+@contextlib.contextmanager
+def killed_with_this_process(build):
+    """Kills what tests have started also where SIGKILL ends this process, which can then do nothing: a child does."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.setsid()  # What kills this process may kill its group.
+            for number in ENDING:
+                signal.signal(number, signal.SIG_IGN)
+            os.close(writing)
+            os.read(reading, 1)  # Until no process has the other end.
+            kill_marked(build, ())
+        finally:
+            os._exit(0)
+    os.close(reading)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(writing)
+
+
 def wait_until_none_is_left(build, before):
     deadline = time.monotonic() + LEFT_BEHIND_PATIENCE_S
     while (found := left_behind(build, before)) and time.monotonic() < deadline:
@@ -296,6 +321,11 @@ def run_all(build, given, before, outcomes, skips, flaky, killed):
         outcomes.update(others)
 
 
+def refuse(why):
+    print(f"run_tests: {why}\n0 passed, 0 failed")
+    return 1
+
+
 def at_least_one(text):
     if int(text) < 1:
         raise ValueError(text)
@@ -310,9 +340,9 @@ def main(words=None):
     options.add_argument("--timeout", type=at_least_one, default=120, help="seconds for a test that names no time of its own (default: %(default)s)")
     given = options.parse_args(words)
     build = given.build.resolve()
-    if not build.is_dir():
-        sys.exit(f"run_tests: there is no directory {given.build}")
     sys.stdout.reconfigure(errors="backslashreplace")
+    if not build.is_dir():
+        return refuse(f"there is no directory {given.build}")
     clean_environment()
 
     def end(received, _):
@@ -327,10 +357,11 @@ def main(words=None):
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            sys.exit(f"run_tests: another run of the tests uses {given.build}")
+            return refuse(f"another run of the tests uses {given.build}")
         before = left_behind(build, ()).keys()
         try:
-            return run_and_report(build, given, before)
+            with killed_with_this_process(build):
+                return run_and_report(build, given, before)
         except (SystemExit, OSError):  # Tests start processes in sessions of their own, which no signal to ctest reaches.
             kill_marked(build, before)
             raise

@@ -301,18 +301,31 @@ class A(unittest.TestCase):
     def test_is_alone_in_its_directory(self):
         with open(self.build / ".run_tests.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self.assertEqual(self.outcome()[0], f"run_tests: another run of the tests uses {self.build}")
+            self.assertEqual(self.outcome(), (1, [f"run_tests: another run of the tests uses {self.build}", "0 passed, 0 failed"]))
 
-    def test_leaves_no_test_running_when_it_is_told_to_end(self):
+    def test_says_as_the_last_line_that_none_has_passed_where_there_is_no_build(self):
+        output = io.TextIOWrapper(io.BytesIO(), write_through=True)
+        with contextlib.redirect_stdout(output):
+            self.assertEqual(run_tests.main([f"{self.build}/none"]), 1)
+        self.assertEqual(output.buffer.getvalue().decode(), f"run_tests: there is no directory {self.build}/none\n0 passed, 0 failed\n")
+
+    def test_leaves_no_test_running_when_a_signal_ends_it_or_kills_it(self):
         pid = self.build / "pid"
         self.add("unit/waits", f"setsid sleep 1000 > /dev/null 2>&1 & echo $$ $! > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
         (self.build / "CTestTestfile.cmake").write_text(self.tests)
-        run = subprocess.Popen([run_tests.__file__, self.build], stdout=subprocess.DEVNULL)
-        wait_until("the test", pid.exists)
-        run.terminate()
-        self.assertEqual(run.wait(60), 143)
-        for each in pid.read_text().split():
-            wait_until("its end", lambda: not pathlib.Path(f"/proc/{each}").exists())
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)):
+            with self.subTest(number):
+                run = subprocess.Popen([run_tests.__file__, self.build], stdout=subprocess.DEVNULL)
+                wait_until("the test", pid.exists)
+                ctest = pathlib.Path(f"/proc/{pid.read_text().split()[0]}/stat").read_text().rpartition(")")[2].split()[1]
+                run.send_signal(number)
+                self.assertEqual(run.wait(60), code)
+                for each in (*pid.read_text().split(), ctest):
+                    wait_until("its end", lambda: not pathlib.Path(f"/proc/{each}").exists())
+                # The next run can begin as soon as nothing is left.
+                with open(self.build / ".run_tests.lock") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                pid.unlink()
 
     def test_fails_where_a_process_of_the_build_is_left_and_names_it(self):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
