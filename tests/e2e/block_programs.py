@@ -1,10 +1,17 @@
 """What stands around the C++ of the pages, so that it is a program: tests/e2e/test_blocks.py."""
+import os
 import shutil
 
 from pages import DOCS
 
 # What is linked holds the debug information of the whole library, which the usual linker takes long for.
 QUICK_LINKER = ["-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold"] if shutil.which("mold") else []
+
+
+def with_cache_in(directory):
+    """The environment in which ccache knows what it compiled in another such directory."""
+    return {**os.environ, "CCACHE_BASEDIR": str(directory)}
+
 
 LIBRARY, PIPELINE, RANKS, WORKERS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "ranks", "workers"))
 # What a reader has, and the pages do not: it stands behind the headers that a block names.

@@ -4,7 +4,7 @@ import re
 
 # Variables of the machine, of compilers, and of the build's own tests (CMakeLists.txt sets those for each test).
 KEPT = re.compile(r"PATH|HOME|USER|LOGNAME|CC|CXX|CCACHE_\w+|CPATH|C(?:PLUS)?_INCLUDE_PATH|(?:LD_)?LIBRARY_PATH|PKG_CONFIG_PATH|"
-                  r"CMAKE_PREFIX_PATH|PYTHONDONTWRITEBYTECODE|RUN_TESTS(?:_NAME)?|"
+                  r"CMAKE_PREFIX_PATH|CMAKE_CXX_COMPILER_LAUNCHER|PYTHONDONTWRITEBYTECODE|RUN_TESTS(?:_NAME)?|"
                   r"TRAINYARD(?:_(?:BUILD|FAKE_NVML_DIR|PARALLEL_TOOL|SANITIZED|SHIPPED))?")
 # Git reads no settings of a user or of the machine.
 SET = {"LANG": "C.UTF-8", "TERM": "xterm", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}

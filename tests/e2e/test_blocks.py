@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 import unittest
 
-from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, QUICK_LINKER, RANKS, WORKERS
+from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, QUICK_LINKER, RANKS, WORKERS, with_cache_in
 from pages import DOCS, TRIED, TRIED_ELSEWHERE, blocks, pages
 from servers import WebServer
 from yard import CLIENT, PATIENCE_S, YardTest, json, os, pathlib, subprocess
@@ -403,7 +403,7 @@ class Programs(BlockTest):
                        f"-DCMAKE_PREFIX_PATH={cls.place / 'prefix'}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER],
                       ["--build", cls.place / "build", "-j2"]):
             # A compiler beside other tests may take as long as it does.
-            done = subprocess.run(["cmake", *words], capture_output=True, text=True)
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True, env=with_cache_in(cls.place))
             assert done.returncode == 0, done.stdout + done.stderr
 
     @staticmethod

@@ -1,7 +1,7 @@
 """The library as a stranger meets it: installed, found by CMake, and used by a program of its own."""
 import pathlib
 
-from block_programs import QUICK_LINKER
+from block_programs import QUICK_LINKER, with_cache_in
 from yard import PATIENCE_S, YardTest, json, os, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
@@ -16,7 +16,7 @@ class Library(YardTest):
                        f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER],
                       ["--build", build]):
             # A compiler beside other tests may take as long as it does.
-            done = subprocess.run(["cmake", *words], capture_output=True, text=True)
+            done = subprocess.run(["cmake", *words], capture_output=True, text=True, env=with_cache_in(self.directory))
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.write("trainyard.yaml", "utilization-limit:\n  cpu: 100%\n")
         done = subprocess.run([build / "folds"], cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE_S,
