@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import unittest
 
+from block_programs import QUICK_LINKER
 from yard import PATIENCE_S, os, own_mounts, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
@@ -98,7 +99,7 @@ class Package(unittest.TestCase):
         (self.directory / "main.cc").write_text(program)
         (self.directory / "CMakeLists.txt").write_text(CMAKE.format(find=find, target=target))
         return self.without(libraries, "cmake", "-G", "Ninja", "-S", self.directory, "-B", self.directory / "build",
-                            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}")
+                            f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER)
 
     def output_of(self, libraries, find, target, program):
         """What the program prints that was built and runs where the libraries are not."""
