@@ -143,7 +143,8 @@ class KeeperAttempts {
   /// as signal() sends it, with this grace.
   void signal_everything(int signal, Duration grace, pid_t spared);
   /// Sends TERM to the other processes of attempts where those that handle it have exited, or half
-  /// of the grace has passed.
+  /// of the grace has passed. A process that got it between fork and exec is one of the others: the
+  /// program that it executes does not know of the signal.
   void end_helpers(Clock::time_point now);
   /// When that has something to do next.
   [[nodiscard]] std::optional<Clock::time_point> helpers_end_at() const;

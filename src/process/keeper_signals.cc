@@ -38,6 +38,14 @@ constexpr Duration kEndByThemselves{500};
 /// A process in many groups has a long status.
 constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
 
+/// Whether a process that got a signal is still the one that knows of it. One that had only forked
+/// then, and has executed a program since, is not: a new program has no handlers, and the child of
+/// a shell has those of the shell until it executes its program.
+bool knows_signal(const sys::ProcessStat& then, const sys::ProcessStat& now) {
+  return now.pid == then.pid && now.start_ticks == then.start_ticks &&
+         now.has_only_forked == then.has_only_forked;
+}
+
 }  // namespace
 
 void KeeperAttempts::kill_those_over_their_grace(Clock::time_point now) {
@@ -164,7 +172,7 @@ void KeeperAttempts::end_helpers(Clock::time_point now) {
   receivers_read_at_ = now + kReceiversReadEvery;
   const auto runs = [this](const sys::ProcessStat& process) {
     const auto found = scan_.read(process.pid);
-    return found && found->start_ticks == process.start_ticks && found->state != 'Z';
+    return found && found->state != 'Z' && knows_signal(process, *found);
   };
   for (auto& [number, receivers] : receivers_) {
     if (receivers.have_exited || std::ranges::any_of(receivers.processes, runs)) continue;
@@ -188,9 +196,9 @@ void KeeperAttempts::end_helpers(Clock::time_point now) {
     const auto receivers = due.find(static_cast<Number>(trees[i]));
     if (receivers == due.end()) continue;
     // Not twice: many programs take a second TERM as "at once".
-    const bool has_it =
-        std::ranges::find(receivers->second.processes, processes[i].pid, &sys::ProcessStat::pid) !=
-        receivers->second.processes.end();
+    const bool has_it = std::ranges::any_of(
+        receivers->second.processes,
+        [&](const sys::ProcessStat& then) { return knows_signal(then, processes[i]); });
     if (!has_it) ::kill(static_cast<pid_t>(processes[i].pid), SIGTERM);
   }
 }

@@ -78,6 +78,22 @@ for _ in (0, 1):
     os.wait()
 )";
 
+/// Its child handles TERM, and executes a program then that does not know of it.
+constexpr const char* kForkedChild = R"(
+import os, signal
+
+def heard(number, frame):
+    os.execv("/bin/sleep", ["sleep", "1000"])
+
+if os.fork() == 0:
+    signal.signal(signal.SIGTERM, heard)
+    with open("ready", "w") as file:
+        file.write("%d\n" % os.getpid())
+    while True:
+        signal.pause()
+os.wait()
+)";
+
 /// Longer than any test: what comes after half of it would come too late.
 constexpr Duration kLongGrace{1'000'000};
 
@@ -154,6 +170,15 @@ TEST(KeeperSignals, ReachTheOthersWhenHalfOfTheGraceHasPassed) {
   yard.wait_for_pid("ready");
   yard.keeper.signal(TestYard::key(0), SIGTERM, Duration(200));
   EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{5}));
+}
+
+TEST(KeeperSignals, ReachTheProgramThatAProcessExecutesAfterItGotThem) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), python(yard, kForkedChild, {}));
+  yard.wait_for_start();
+  yard.wait_for_pid("ready");
+  yard.keeper.signal(TestYard::key(0), SIGTERM, kLongGrace);
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::KilledBy{.signal = SIGTERM}));
 }
 
 TEST(KeeperSignals, ThatNoProcessHandlesAreNotSentAndNotedUnlessTheyAreTerm) {
