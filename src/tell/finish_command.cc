@@ -1,5 +1,7 @@
 #include "tell/finish_command.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,8 @@
 #include "base/time.h"
 #include "sys/stoppable_command.h"
 #include "tell/notice.h"
+#include "text/bash_command.h"
+#include "text/shell_reader.h"
 
 namespace trainyard::tell {
 
@@ -37,8 +41,14 @@ std::vector<std::string> with_a_bound_of_its_own(const FinishCommand& command) {
   const auto seconds = [](Duration time) {
     return fmt::format("{:.3f}", static_cast<double>(time.count()) / 1000);
   };
-  return {"timeout", "-k", seconds(command.grace), seconds(command.most + kLater),
-          "/bin/sh", "-c", command.command};
+  text::ShellReader reader;
+  reader.read(command.command);
+  static_cast<void>(reader.at_end());  // It has no values that could stand in a wrong place.
+  std::vector<std::string> words{"timeout", "-k", seconds(command.grace),
+                                 seconds(command.most + kLater)};
+  std::ranges::move(text::bash_command(command.command, reader.traits()),
+                    std::back_inserter(words));
+  return words;
 }
 
 }  // namespace

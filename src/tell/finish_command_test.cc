@@ -48,6 +48,17 @@ TEST(FinishCommand, RunsInItsDirectoryAndLeavesItsOutputInItsLog) {
   EXPECT_EQ(sys::content_of(place / "log"), place.path() + "\nfailed\ne\n");
 }
 
+TEST(FinishCommand, RunsInBashAsTheTextOfATaskDoes) {
+  const sys::TemporaryDirectory place;
+  const auto trouble = [&](const std::string& command) {
+    return run_finish_command({.command = command, .directory = place.path(), .log = place / "log"},
+                              {});
+  };
+  EXPECT_EQ(trouble("ended=(a b); [[ ${#ended[@]} == 2 ]]"), std::nullopt);
+  EXPECT_EQ(trouble("exit 3 | cat"), "on-finish: exited with code 3");
+  EXPECT_EQ(trouble("exit 141 | cat"), std::nullopt) << "as SIGPIPE leaves it";
+}
+
 TEST(FinishCommand, SaysWhatIsWrongWithIt) {
   const sys::TemporaryDirectory place;
   const auto trouble = [&](const std::string& command, const std::string& log,
