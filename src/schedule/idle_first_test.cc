@@ -144,6 +144,16 @@ TEST(IdleFirst, SpreadsNoFurtherThanItsShareWhileAnotherUserHasAProcessHere) {
   EXPECT_THAT(started_on(three_come(yard)), ElementsAre(2, 1, 0, 0));
 }
 
+TEST(IdleFirst, LeavesAnotherUserAShareAlsoWhereNobodyIsAvoided) {
+  model::Policy policy = kIdleFirst;
+  policy.gpu_avoids_others = false;
+  Yard yard = idle_first_yard(PlanBuilder(), policy);
+  model::GpusSampled reading = reading_of_four();
+  reading.gpus[3] = {.used = gb(2), .other_user = kMona};
+  static_cast<void>(yard.on(at(1), reading));
+  EXPECT_THAT(started_on(three_come(yard)), ElementsAre(2, 1, 0, 0));
+}
+
 TEST(IdleFirst, TakesNoNoticeOfAnotherUserWithoutGpus) {
   Yard yard = idle_first_yard(PlanBuilder());
   static_cast<void>(yard.on(
