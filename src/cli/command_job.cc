@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <set>
 #include <string>
@@ -28,6 +30,8 @@ namespace {
 
 constexpr std::string_view kLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+constexpr const char* kDirectoryKey = "    working-directory: ";
 
 /// A text that YAML reads as it is.
 std::string quoted_yaml(std::string_view text) {
@@ -152,9 +156,8 @@ Result<Lines> keys_lines(const CommandWords& words, const std::string& directory
     if (info.key == job::TaskKey::WorkingDirectory) {
       const std::string where =
           said.empty() ? directory : sys::absolute_path(said.back(), directory);
-      lines.push_back({.text = fmt::format("    working-directory: {}",
-                                           quoted_yaml(without_placeholders(where))),
-                       .name = option});
+      lines.push_back(
+          {.text = kDirectoryKey + quoted_yaml(without_placeholders(where)), .name = option});
     } else if (info.key == job::TaskKey::Environment && !said.empty()) {
       Result<Lines> variables = variables_lines(said);
       if (!variables) return variables;
@@ -236,6 +239,24 @@ std::string without_placeholders(const std::string& text) {
     i = end;
   }
   return plain;
+}
+
+std::optional<std::string> with_directory_now(
+    const std::string& text, const std::function<std::string(const std::string&)>& now) {
+  const std::string key = kDirectoryKey;
+  const std::size_t line = text.find("\n" + key);
+  if (line == std::string::npos) return std::nullopt;
+  const std::size_t begin = line + 1 + key.size();
+  const std::size_t length = text.find('\n', begin) - begin;
+  const auto written = nlohmann::json::parse(text.substr(begin, length), nullptr, false);
+  if (!written.is_string()) return std::nullopt;
+  const auto was = written.get<std::string>();
+  if (was.contains('{')) return std::nullopt;
+  const std::string is = now(was);
+  if (is == was) return std::nullopt;
+  std::string changed = text;
+  changed.replace(begin, length, quoted_yaml(without_placeholders(is)));
+  return changed;
 }
 
 Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory) {

@@ -1,6 +1,7 @@
 // Job files that are made of a command line.
 #include "cli/command_job.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,18 @@ TEST(CommandJob, RefusesAValueOfAMatrixThatACommaWouldCut) {
             "bracket; use a job file for such values");
   EXPECT_THAT(job_of_matrix("layers=[64],[128]"), HasSubstr(R"(layers: ["[64]", "[128]"])"));
   EXPECT_THAT(job_of_matrix("mark=("), HasSubstr(R"(mark: ["("])"));
+}
+
+TEST(CommandJob, HasAnotherDirectoryWhereThatHasMoved) {
+  const auto to_copy = [](const std::string& was) { return was == "/work" ? "/a {b}" : was; };
+  const std::string text = job_of_command({.command = {"true"}}, "/work").value().text;
+  const auto moved = with_directory_now(text, to_copy);
+  EXPECT_EQ(moved, job_of_command({.command = {"true"}}, "/a {b}").value().text);
+  EXPECT_EQ(
+      with_directory_now(job_of_command({.command = {"true"}}, "/else").value().text, to_copy),
+      std::nullopt);
+  EXPECT_EQ(with_directory_now("groups: [{tasks: [{command: x}]}]\n", to_copy), std::nullopt);
+  EXPECT_EQ(with_directory_now("x:\n    working-directory: data\n", to_copy), std::nullopt);
 }
 
 TEST(CommandJob, RefusesACommandWithoutAProgram) {

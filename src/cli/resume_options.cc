@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "cli/checked_job.h"
+#include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
@@ -44,9 +45,9 @@ Error no_run(const std::string& run_directory) {
                   run_directory, run_directory)};
 }
 
-/// Nothing for a run that was killed before it had begun.
-Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& run_directory,
-                                                            bool may_write) {
+/// Empty for a run that was killed before it had begun.
+Result<std::vector<journal::ExecutionRow>> executions_in(const std::string& run_directory,
+                                                         bool may_write) {
   const std::string journal = run::journal_path(run_directory);
   if (may_write) {
     const Result<void> up_to_date = journal::bring_up_to_date(journal);
@@ -57,13 +58,10 @@ Result<std::optional<journal::ExecutionRow>> last_execution(const std::string& r
   if (!exists(journal)) {
     return std::unexpected(why_not_begun(run_directory).value_or(no_run(run_directory)));
   }
-  if (!*begun) return std::nullopt;
+  if (!*begun) return {};
   Result<journal::JournalReader> reader = journal::JournalReader::open(journal);
   if (!reader) return std::unexpected(std::move(reader.error()));
-  Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
-  if (!executions) return std::unexpected(std::move(executions.error()));
-  if (executions->empty()) return std::nullopt;
-  return std::move(executions->back());
+  return reader->executions();
 }
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
@@ -131,6 +129,26 @@ Result<void> take_over_kept_files(RunOptions& options, const std::string& run_di
   return {};
 }
 
+/// The job file of a command is in its run directory, and names the directory in which it was typed.
+void take_over_directory(RunOptions& options, const journal::ExecutionRow& first,
+                         const std::string& run_directory) {
+  const std::string kept = run::kept_job_path(run::real_directory(run_directory));
+  if (!options.job_text.empty() || run::real_directory(options.job_file) != kept) return;
+  const Result<std::string> text = text::read_text_file(kept);
+  if (!text) return;
+  const run::RunMove move{.was = first.run_directory, .is = run::real_directory(run_directory)};
+  const auto now = [&](const std::string& was) {
+    std::string is = run::directory_after_move(was, move);
+    // One beside the run that was not copied is still that of the original.
+    if (is == was || !exists(is)) return was;
+    options.moved_files.push_back(
+        fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
+                    move.was, is));
+    return is;
+  };
+  if (auto moved = with_directory_now(*text, now)) options.job_text = std::move(*moved);
+}
+
 /// The old settings first, so that a new one for the same key goes over its old one.
 void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   std::erase_if(old, [&options](std::string_view setting) {
@@ -181,22 +199,23 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     options.run_directory.clear();
   }
   const std::string run_directory = sys::absolute_path(options.resume, *here);
-  Result<std::optional<journal::ExecutionRow>> found =
-      last_execution(run_directory, !options.dry_run);
-  if (!found) return std::unexpected(std::move(found.error()));
-  const std::optional<journal::ExecutionRow>& last = *found;
-  if (!last) {
+  const Result<std::vector<journal::ExecutionRow>> executions =
+      executions_in(run_directory, !options.dry_run);
+  if (!executions) return std::unexpected(executions.error());
+  if (executions->empty()) {
     if (options.job_file.empty()) return std::unexpected(no_run(run_directory));
     return options;
   }
-  const run::RunMove move{.was = last->run_directory, .is = run::real_directory(run_directory)};
-  if (Result<void> files = take_over_files(options, *last, *here, move); !files) {
+  const journal::ExecutionRow& last = executions->back();
+  const run::RunMove move{.was = last.run_directory, .is = run::real_directory(run_directory)};
+  if (Result<void> files = take_over_files(options, last, *here, move); !files) {
     return std::unexpected(std::move(files.error()));
   }
   if (Result<void> files = take_over_kept_files(options, run_directory); !files) {
     return std::unexpected(std::move(files.error()));
   }
-  take_over_settings(options, last->settings);
+  take_over_directory(options, executions->front(), run_directory);
+  take_over_settings(options, last.settings);
   return options;
 }
 

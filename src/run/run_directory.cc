@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,11 @@ namespace fs = std::filesystem;
 /// What is submitted to a run has its directories below this one, each below its number, so that
 /// two never share one.
 constexpr std::string_view kSubmissions = "submissions";
+
+bool has_moved(const RunMove& move) {
+  std::error_code error;
+  return !move.was.empty() && move.was != move.is && !fs::equivalent(move.was, move.is, error);
+}
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.front() != '0' &&
@@ -45,15 +51,28 @@ std::string real_directory(const std::string& wanted) {
 }
 
 std::string path_after_move(const std::string& path, const RunMove& move) {
-  std::error_code error;
-  const bool is_there =
-      move.was.empty() || move.was == move.is || fs::equivalent(move.was, move.is, error);
-  if (is_there || path.empty()) return path;
+  if (!has_moved(move) || path.empty()) return path;
   const fs::path file(path);
   const fs::path directory = real_directory(file.parent_path().string());
   return (fs::path(move.is) / directory.lexically_relative(move.was) / file.filename())
       .lexically_normal()
       .string();
+}
+
+std::string directory_after_move(const std::string& path, const RunMove& move) {
+  if (!has_moved(move) || path.empty()) return path;
+  const fs::path directory = real_directory(path);
+  const fs::path was = move.was;
+  const auto [below, run_below] = std::ranges::mismatch(directory, was);
+  // The two have nothing but the root in common.
+  if (std::distance(was.begin(), run_below) < 2) return path;
+  fs::path common = move.is;
+  for (auto part = was.end(); part != run_below;) {
+    if (common.filename() != *--part) return path;
+    common = common.parent_path();
+  }
+  for (auto part = below; part != directory.end(); ++part) common /= *part;
+  return common.string();
 }
 
 std::string free_run_directory(const std::string& first) {

@@ -40,6 +40,10 @@ struct RunMove {
 /// itself where the run has not moved. Follows links in the directory of `path`; the file need not
 /// exist.
 std::string path_after_move(const std::string& path, const RunMove& move);
+/// The present path of a directory in which tasks worked while the run directory was `move.was`.
+/// The directory has moved as well if the run directory is at the same place below it now, or below
+/// the last directory that had both. It is `path` itself where only the run directory has moved.
+std::string directory_after_move(const std::string& path, const RunMove& move);
 
 /// The first of `first`, `first`-2, `first`-3, ... that is not there, is empty, or cannot be looked
 /// at. Somebody else may take it as well: the lock decides.

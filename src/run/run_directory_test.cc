@@ -53,6 +53,27 @@ TEST(RunDirectory, HasItsFilesAtTheSamePlaceAfterItsProjectHasMoved) {
   EXPECT_EQ(path_after_move("/a/m.yaml", {.was = "/a/runs/m", .is = "/a/runs/m"}), "/a/m.yaml");
 }
 
+TEST(RunDirectory, WasBelowADirectoryThatHasMovedWithIt) {
+  const RunMove copied{.was = "/nowhere/orig/runs/m", .is = "/nowhere/copy/runs/m"};
+  EXPECT_EQ(directory_after_move("/nowhere/orig", copied), "/nowhere/copy");
+  EXPECT_EQ(directory_after_move("/nowhere/orig/sub", copied), "/nowhere/copy/sub");
+  EXPECT_EQ(directory_after_move("/nowhere/orig/runs/m/x", copied), "/nowhere/copy/runs/m/x");
+  EXPECT_EQ(directory_after_move("/nowhere/data", copied), "/nowhere/data");
+  EXPECT_EQ(directory_after_move("/data", copied), "/data");
+  EXPECT_EQ(directory_after_move("/", copied), "/");
+  // The run directory alone has moved: in its project, and out of it.
+  EXPECT_EQ(
+      directory_after_move("/nowhere/orig", {.was = copied.was, .is = "/nowhere/orig/runs/n"}),
+      "/nowhere/orig");
+  EXPECT_EQ(directory_after_move("/nowhere/orig", {.was = copied.was, .is = "/else/m"}),
+            "/nowhere/orig");
+  EXPECT_EQ(directory_after_move("/data", {.was = copied.was, .is = "/disk/nowhere/orig/runs/m"}),
+            "/data");
+  EXPECT_EQ(directory_after_move("", copied), "");
+  EXPECT_EQ(directory_after_move("/a", {.was = "", .is = "/b/runs/m"}), "/a");
+  EXPECT_EQ(directory_after_move("/a", {.was = "/a/runs/m", .is = "/a/runs/m"}), "/a");
+}
+
 TEST(RunDirectory, HasNotMovedWhereAnotherPathLeadsToIt) {
   const std::string place = sys::make_private_directory("trainyard-test-").value();
   std::filesystem::create_directories(place + "/orig/runs/m");

@@ -170,6 +170,26 @@ groups:
         self.assertIn(f"was copied or moved here from '{there}/runs/m', and its job file", done.stderr)
         self.assertIn(f"such as '{there}/m.yaml', with 'trainyard run --resume lone <job file>'", done.stderr)
 
+    def test_of_a_command_in_a_copied_project_runs_in_the_copy(self):
+        original, copy = self.directory / "original", self.directory / "copy"
+        self.write("original/train.sh", "echo original >> ran; exit 1")
+        self.trainyard("run", "--name", "m", "--", "sh", "train.sh", expect=1, cwd=original)
+        shutil.copytree(original, copy)
+        lone = original / "runs/lone"
+        shutil.copytree(original / "runs/m", lone)
+        self.write("copy/train.sh", "echo copy >> ran; exit 1")
+        (copy / "ran").unlink()
+        moved = (f"the run was copied or moved here from '{original.resolve()}/runs/m': "
+                 f"its working directory is '{copy.resolve()}' now\n")
+        for times in (1, 2):
+            done = self.trainyard("retry", "runs/m", expect=1, cwd=copy)
+            self.assertIn(moved, done.stderr)
+            self.assertEqual(self.text("copy/ran"), "copy\n" * times)
+        self.assertEqual(self.text("original/ran"), "original\n")
+        # A run directory that was copied alone is still one of its project.
+        self.assertNotIn("working directory", self.trainyard("retry", "runs/lone", expect=1, cwd=original).stderr)
+        self.assertEqual(self.text("original/ran"), "original\n" * 2)
+
     def test_a_yard_killed_at_its_writes_loses_no_finished_task(self):
         """At a good dozen of them; the unit tests of the journal cut its writes off at many more."""
         strace = shutil.which("strace")
