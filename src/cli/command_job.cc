@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <ranges>
@@ -22,6 +21,7 @@
 #include "job/task_keys.h"
 #include "sys/files.h"
 #include "text/file_name.h"
+#include "text/placeholder.h"
 #include "text/shell_quote.h"
 #include "text/text_file.h"
 
@@ -241,22 +241,16 @@ std::string without_placeholders(const std::string& text) {
   return plain;
 }
 
-std::optional<std::string> with_directory_now(
-    const std::string& text, const std::function<std::string(const std::string&)>& now) {
-  const std::string key = kDirectoryKey;
-  const std::size_t line = text.find("\n" + key);
+std::optional<std::string> directory_of_command(const std::string& text) {
+  const std::string key = fmt::format("\n{}", kDirectoryKey);
+  const std::size_t line = text.find(key);
   if (line == std::string::npos) return std::nullopt;
-  const std::size_t begin = line + 1 + key.size();
-  const std::size_t length = text.find('\n', begin) - begin;
-  const auto written = nlohmann::json::parse(text.substr(begin, length), nullptr, false);
+  const std::size_t begin = line + key.size();
+  const auto written = nlohmann::json::parse(text.substr(begin, text.find('\n', begin) - begin),
+                                             nullptr, /*allow_exceptions=*/false);
   if (!written.is_string()) return std::nullopt;
-  const auto was = written.get<std::string>();
-  if (was.contains('{')) return std::nullopt;
-  const std::string is = now(was);
-  if (is == was) return std::nullopt;
-  std::string changed = text;
-  changed.replace(begin, length, quoted_yaml(without_placeholders(is)));
-  return changed;
+  // Braces are doubled there.
+  return text::Template::read(written.get<std::string>(), {.names = {}}).text.fill({});
 }
 
 Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory) {

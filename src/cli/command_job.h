@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,11 +39,8 @@ struct CommandJob {
 /// checked where the text is read.
 Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory);
 
-/// The text of such a job file with another directory for its tasks: `now` returns the present one
-/// of a directory, which is absolute. Nothing where that is the same, and where the text is of
-/// another kind or its directory has braces.
-std::optional<std::string> with_directory_now(
-    const std::string& text, const std::function<std::string(const std::string&)>& now);
+/// The directory of the tasks of such a job file; nothing where the text is of another kind.
+std::optional<std::string> directory_of_command(const std::string& text);
 
 /// Text of which nothing is a placeholder for a job file, whatever it is.
 std::string without_placeholders(const std::string& text);

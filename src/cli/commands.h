@@ -10,6 +10,7 @@
 
 #include "cli/command_job.h"
 #include "cli/exit_code.h"
+#include "job/job.h"
 #include "job/job_files.h"
 #include "model/ids.h"
 #include "wire/control.h"
@@ -41,7 +42,8 @@ struct RunOptions {
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
   /// For people: which files a run that was copied or moved takes in place of the original's.
   std::vector<std::string> moved_files;
-  std::vector<std::string> line_names;  ///< As CommandJob has them.
+  std::optional<job::MovedDirectory> moved_directory;  ///< As job::LoadOptions has it.
+  std::vector<std::string> line_names;                 ///< As CommandJob has them.
   bool dry_run = false;
   bool json = false;
   /// Where there are any: of the tasks of the run only these are run, and the others stay as they

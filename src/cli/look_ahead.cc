@@ -40,6 +40,7 @@ Result<job::LoadOptions> load_options_of(const RunOptions& options) {
   if (load) load->starts_with = "run";
   if (load) load->files = options.job_files;
   if (load) load->line_names = options.line_names;
+  if (load) load->moved_directory = options.moved_directory;
   if (!load || !options.next) return load;
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
   if (!job) return std::unexpected(job.error());

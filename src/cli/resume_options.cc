@@ -132,21 +132,19 @@ Result<void> take_over_kept_files(RunOptions& options, const std::string& run_di
 /// The job file of a command is in its run directory, and names the directory in which it was typed.
 void take_over_directory(RunOptions& options, const journal::ExecutionRow& first,
                          const std::string& run_directory) {
-  const std::string kept = run::kept_job_path(run::real_directory(run_directory));
-  if (!options.job_text.empty() || run::real_directory(options.job_file) != kept) return;
+  const std::string real = run::real_directory(run_directory);
+  const std::string kept = run::kept_job_path(real);
+  if (run::real_directory(options.job_file) != kept) return;
   const Result<std::string> text = text::read_text_file(kept);
-  if (!text) return;
-  const run::RunMove move{.was = first.run_directory, .is = run::real_directory(run_directory)};
-  const auto now = [&](const std::string& was) {
-    std::string is = run::directory_after_move(was, move);
-    // One beside the run that was not copied is still that of the original.
-    if (is == was || !exists(is)) return was;
-    options.moved_files.push_back(
-        fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
-                    move.was, is));
-    return is;
-  };
-  if (auto moved = with_directory_now(*text, now)) options.job_text = std::move(*moved);
+  const auto was = text ? directory_of_command(*text) : std::nullopt;
+  if (!was) return;
+  std::string is = run::directory_after_move(*was, {.was = first.run_directory, .is = real});
+  // One that was not copied with the run is still that of the original.
+  if (is == *was || !exists(is)) return;
+  options.moved_files.push_back(
+      fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
+                  first.run_directory, is));
+  options.moved_directory = {.was = *was, .is = std::move(is)};
 }
 
 /// The old settings first, so that a new one for the same key goes over its old one.

@@ -215,6 +215,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->name = state->spec.name;
   state->paths = {
       .file = path, .directory = directory, .run_directory = run::real_directory(runs_in)};
+  state->moved_directory = options.moved_directory;
   state->environment = what_matters(options.environment);
   for (const std::string& variable : options.environment) {
     state->variable_names.insert(variable.substr(0, variable.find('=')));

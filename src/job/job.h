@@ -57,6 +57,12 @@ struct JobNotify {
   std::vector<text::WebAddress> addresses;
 };
 
+/// A directory in which tasks run that has another place now than the job file says.
+struct MovedDirectory {
+  std::string was;  ///< Absolute.
+  std::string is;
+};
+
 struct LoadOptions {
   std::string job_file;
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
@@ -97,6 +103,9 @@ struct LoadOptions {
   std::vector<std::string> line_names = {};
   /// "run" or "submit", which can start a program that is given as the job file; else empty.
   std::string starts_with = {};
+  /// The directory of a command whose run was copied or moved with it. What tasks are compared by
+  /// is as the file says: they are the same tasks.
+  std::optional<MovedDirectory> moved_directory = {};
 };
 
 /// The JSON object that a task of the run has left, by its group as people call it and its id;

@@ -237,7 +237,10 @@ std::string Job::State::place_of(const std::string& directory) const {
 std::string Job::State::working_directory_of(const Bound& bound) const {
   const Text* const directory = said(*bound.group, *bound.task, TaskKey::WorkingDirectory);
   if (directory == nullptr) return place_of(paths.directory);
-  return place_of(text::absolute_path(paths.directory, directory->text.fill(bound.bindings)));
+  const std::string place =
+      text::absolute_path(paths.directory, directory->text.fill(bound.bindings));
+  if (moved_directory && place == moved_directory->was) return place_of(moved_directory->is);
+  return place_of(place);
 }
 
 void Job::work_in(run::CodeCopy copy) { state_->code_copy = std::move(copy); }

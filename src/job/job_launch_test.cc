@@ -191,6 +191,19 @@ TEST(Launch, RunsWhereItIsTold) {
             "/job/x");
 }
 
+TEST(Launch, RunsInTheDirectoryOfACommandThatHasMoved) {
+  const std::string text = "groups: [{working-directory: /orig, tasks: [{id: t, command: x}]}]";
+  LoadOptions options = in_job_directory();
+  options.moved_directory = {.was = "/orig", .is = "/copy"};
+  const Job moved = job_of(text, options);
+  EXPECT_EQ(moved.launch({.task = {0}, .attempt = 1}, {}).working_directory, "/copy");
+  EXPECT_EQ(moved.fingerprint({0}), job_of(text, in_job_directory()).fingerprint({0}))
+      << "it is the same task";
+  options.moved_directory->was = "/else";
+  EXPECT_EQ(job_of(text, options).launch({.task = {0}, .attempt = 1}, {}).working_directory,
+            "/orig");
+}
+
 TEST(Launch, HasTheNamesOfThereOnAMachineWithDirectoriesOfItsOwn) {
   const Job job = job_of(
       "groups:\n"

@@ -37,6 +37,7 @@ struct Job::State {
   std::string name;
   JobPaths paths;
   std::optional<run::CodeCopy> code_copy;
+  std::optional<MovedDirectory> moved_directory;
   settings::Configuration configuration;
   model::Capacity capacity;
   std::vector<model::NamedMachine> machines;
