@@ -129,7 +129,7 @@ Result<void> take_over_kept_files(RunOptions& options, const std::string& run_di
   return {};
 }
 
-/// The job file of a command is in its run directory, and names the directory in which it was typed.
+/// The job file of a command is in its run directory, and names the directory of its tasks.
 void take_over_directory(RunOptions& options, const journal::ExecutionRow& first,
                          const std::string& run_directory) {
   const std::string real = run::real_directory(run_directory);
