@@ -59,7 +59,7 @@ Kind kind_of(SettingKind kind) {
     case SettingKind::Machines:
       return {.good = "lab1", .wrong = "lab1;", .schema = definition("machines")};
     case SettingKind::Lease:
-      return {.good = "7", .wrong = "0.5", .schema = definition("seconds")};
+      return {.good = "7s", .wrong = "0.5", .schema = definition("seconds")};
     case SettingKind::Command:
       return {.good = "some words", .wrong = std::nullopt, .schema = {{"type", "string"}}};
     case SettingKind::Strategy:
@@ -95,7 +95,7 @@ Kind kind_of(SettingKind kind) {
               .wrong = "65536",
               .schema = {{"type", "integer"}, {"minimum", 1}, {"maximum", 65535}}};
     case SettingKind::Seconds:
-      return {.good = "7", .wrong = "-1", .schema = definition("seconds")};
+      return {.good = "7s", .wrong = "-1", .schema = definition("seconds")};
     case SettingKind::Text:
     case SettingKind::Secret:
       return {.good = "some text", .wrong = std::nullopt, .schema = {{"type", "string"}}};

@@ -196,16 +196,16 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
                     "A task's own\nmax-per-gpu overrides it."},
     {.key = "scheduler.settle-time",
      .kind = SettingKind::Seconds,
-     .fallback = "30",
+     .fallback = "30s",
      .description =
-         "Maximum delay, in seconds, between two tasks that start on a GPU with little free "
-         "memory: the second\none waits until the first has allocated its memory. 0: no delay."},
+         "Maximum delay between two tasks that start on a GPU with little free memory: the second\n"
+         "one waits until the first has allocated its memory. 0s: no delay."},
     {.key = "scheduler.interval",
      .kind = SettingKind::Seconds,
-     .fallback = "60",
+     .fallback = "60s",
      .description =
-         "Sample the machine at least this often, in seconds. trainyard samples it every second "
-         "anyway; use a\nvalue below 1 for more. Decisions follow events at once."},
+         "Sample the machine at least this often. trainyard samples it every second anyway; use a\n"
+         "value below 1s for more. Decisions follow events at once."},
     {.key = "scheduler.load-nretry",
      .kind = SettingKind::Tries,
      .fallback = "3",
@@ -218,10 +218,10 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
                     "retries; 1: no retry."},
     {.key = "scheduler.try-first-time",
      .kind = SettingKind::Seconds,
-     .fallback = "120",
-     .description = "How long, in seconds, the task that runs first (try-first: 1) must run before "
-                    "the others of its\ngroup start. They start earlier if it finishes or reports "
-                    "its progress."},
+     .fallback = "120s",
+     .description =
+         "How long the task that runs first (try-first: 1) must run before the others of its\n"
+         "group start. They start earlier if it finishes or reports its progress."},
     {.key = "smtp.enable",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -261,8 +261,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description = "Receivers of the mail, separated by commas."},
     {.key = "smtp.min-interval",
      .kind = SettingKind::Seconds,
-     .fallback = "3600",
-     .description = "Minimum number of seconds between two mails. Earlier reports are added to the "
+     .fallback = "1h",
+     .description = "Minimum time between two mails. Earlier reports are added to the "
                     "next mail; the rest is\nsent when the run ends."},
     {.key = "smtp.max-numbers",
      .kind = SettingKind::Count,

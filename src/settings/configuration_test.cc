@@ -105,11 +105,11 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "scheduler.max-waiting: 0   # default\n"
             "scheduler.max-process: 0   # default\n"
             "scheduler.max-per-gpu: 0   # default\n"
-            "scheduler.settle-time: 30   # default\n"
-            "scheduler.interval: 60   # default\n"
+            "scheduler.settle-time: 30s   # default\n"
+            "scheduler.interval: 60s   # default\n"
             "scheduler.load-nretry: 3   # default\n"
             "scheduler.train-nretry: 3   # default\n"
-            "scheduler.try-first-time: 120   # default\n"
+            "scheduler.try-first-time: 120s   # default\n"
             "smtp.enable: false   # default\n"
             "smtp.server-host: \"\"   # default\n"
             "smtp.server-port: 25   # default\n"
@@ -118,7 +118,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "smtp.user: \"\"   # default\n"
             "smtp.password: \"\"   # default\n"
             "smtp.receiver: \"\"   # default\n"
-            "smtp.min-interval: 3600   # default\n"
+            "smtp.min-interval: 1h   # default\n"
             "smtp.max-numbers: 10   # default\n");
 }
 
@@ -274,11 +274,21 @@ TEST_F(Configurations, AreShownAsYamlThatReadsBack) {
   }
 }
 
+TEST_F(Configurations, ShowATimeWithItsUnit) {
+  ConfigurationSources sources = here();
+  sources.settings = {"scheduler.interval=0.5", "scheduler.settle-time=2m", "agent.lease=90"};
+  const auto configuration = load_configuration(sources);
+  ASSERT_TRUE(configuration.has_value());
+  EXPECT_EQ(configuration->text(Setting::SchedulerInterval), "0.5s");
+  EXPECT_EQ(configuration->text(Setting::SchedulerSettleTime), "2m");
+  EXPECT_EQ(configuration->text(Setting::AgentLease), "90s");
+}
+
 TEST_F(Configurations, AreShownAsJson) {
   const auto configuration = load_configuration(here());
   const auto json = nlohmann::json::parse(show_json(*configuration));
   EXPECT_EQ(json.size(), kSettingCount);
-  EXPECT_EQ(json["scheduler.interval"]["value"], "60");
+  EXPECT_EQ(json["scheduler.interval"]["value"], "60s");
   EXPECT_EQ(json["scheduler.interval"]["from"], "default");
 }
 

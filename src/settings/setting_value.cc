@@ -73,6 +73,12 @@ Result<std::string> parse_strategy(std::string_view text) {
       text)});
 }
 
+/// A bare number gets its unit: "60s".
+Result<std::string> seconds_as_written(const Result<Duration>& value, std::string_view text) {
+  if (value && number_in(text)) return fmt::format("{}s", text);
+  return kept_as_written(value, text);
+}
+
 /// One of these, in small letters: "must be auto, none, starttls or tls, not 'x'".
 Result<std::string> parse_word(std::string_view text,
                                std::initializer_list<std::string_view> words) {
@@ -299,7 +305,7 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
     case SettingKind::Machines:
       return machines_text(text);
     case SettingKind::Lease:
-      return kept_as_written(parse_lease(text), text);
+      return seconds_as_written(parse_lease(text), text);
     case SettingKind::Command:
       return parse_command(text);
     case SettingKind::Share:
@@ -324,7 +330,7 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
       }
       return kept_as_written(parse_count(text), text);
     case SettingKind::Seconds:
-      return kept_as_written(parse_seconds(text), text);
+      return seconds_as_written(parse_seconds(text), text);
     case SettingKind::Size:
       return kept_as_written(parse_bytes(text), text);
     case SettingKind::SizeOrAuto:
