@@ -74,8 +74,10 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
           "sweep.yaml:4:18: group 'train': task 1: unknown key 'name' (did you mean 'id'?)",
           "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group and applies to "
           "all its tasks",
-          "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to the group; with 'needs: "
-          "[{group: train, match: matrix}]' each task waits for the one with its matrix values",
+          "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to a group: put this task into "
+          "a "
+          "group of its own after the group that it needs ('match: matrix' pairs tasks with the "
+          "same matrix values)",
           "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
           "group",
           "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
