@@ -52,8 +52,10 @@ class GroupDigest {
   [[nodiscard]] std::optional<Best> best() const;
   /// The scores among which best() does not choose; empty where there is a best task or no score.
   [[nodiscard]] std::vector<std::string> rival_scores() const { return best_.rivals(); }
-  /// The number of scalar fields for which result_columns() has no room.
-  [[nodiscard]] std::size_t fields_left_out() const { return columns_.beyond(kResultColumnsMax); }
+  /// The names of the scalar fields for which result_columns() has no room.
+  [[nodiscard]] std::vector<std::string> fields_left_out() const {
+    return columns_.beyond(kResultColumnsMax);
+  }
   /// The fields that are lists or objects, and so no columns.
   [[nodiscard]] const std::vector<std::string>& nested_fields() const { return columns_.nested(); }
   /// The one that did better than that before its command was edited; nothing where none did.

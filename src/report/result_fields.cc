@@ -190,6 +190,17 @@ FieldColumn FieldColumns::column_of(const Seen& seen) {
   return {.key = seen.key, .numeric = numeric, .percent = percent, .decimals = decimals};
 }
 
+std::vector<std::string> FieldColumns::beyond(std::size_t at_most) const {
+  const std::vector<FieldColumn> shown = first(at_most);
+  std::vector<std::string> names;
+  for (const Seen& seen : seen_) {
+    if (std::ranges::find(shown, seen.key, &FieldColumn::key) == shown.end()) {
+      names.push_back(seen.key);
+    }
+  }
+  return names;
+}
+
 std::vector<FieldColumn> FieldColumns::first(std::size_t at_most) const {
   std::vector<FieldColumn> columns;
   columns.reserve(seen_.size());

@@ -2,7 +2,6 @@
 // is the score. Pure: JSON text in, text out.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -57,10 +56,8 @@ class FieldColumns {
   /// The first fields that came up; of too many, those that look like scores before the others.
   [[nodiscard]] std::vector<FieldColumn> first(std::size_t at_most) const;
 
-  /// The number of scalar fields that `first(at_most)` does not contain.
-  [[nodiscard]] std::size_t beyond(std::size_t at_most) const {
-    return seen_.size() - std::min(seen_.size(), at_most);
-  }
+  /// The names of the scalar fields that `first(at_most)` does not contain.
+  [[nodiscard]] std::vector<std::string> beyond(std::size_t at_most) const;
   /// The first kKeysMax fields that were a list or an object in some result.
   [[nodiscard]] const std::vector<std::string>& nested() const { return nested_; }
 

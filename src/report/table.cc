@@ -174,6 +174,7 @@ void TaskTable::drop_column(std::size_t column) {
 void TaskTable::drop_result(std::size_t place) {
   drop_column(columns_.size() - results_.size() + place);
   results_.erase(results_.begin() + static_cast<std::ptrdiff_t>(place));
+  leaves_results_out_ = true;
 }
 
 std::string TaskTable::heading() const {
@@ -266,6 +267,25 @@ std::string page_of(const GroupDigest& digest, const std::string& run_directory)
       fmt::format("{}/reports/{}.html", run_directory, run::report_name(digest.group().name)));
 }
 
+/// "6 columns left out (loss, epochs, f1, lr, ...): 'trainyard results runs/x' shows all results".
+/// `results` is the command.
+std::string left_out_text(const GroupDigest& digest, const TaskTable& table,
+                          const std::string& results) {
+  constexpr std::size_t kNamedMax = 4;
+  std::vector<std::string> names = table.left_out();
+  const std::vector<std::string> fields = digest.fields_left_out();
+  for (const std::string& field : fields) names.push_back(plain(field));
+  if (names.empty()) return {};
+  const std::size_t named = std::min(names.size(), kNamedMax);
+  std::string text = fmt::format(
+      "{} left out ({}{})", counted(static_cast<std::int64_t>(names.size()), "column"),
+      fmt::join(std::span(names).first(named), ", "), names.size() > named ? ", ..." : "");
+  if (table.leaves_results_out() || !fields.empty()) {
+    text += fmt::format(": '{}' shows all results", results);
+  }
+  return text + "\n";
+}
+
 std::string warnings_text(const GroupDigest& digest, const std::string& run_directory) {
   std::string text;
   for (const std::string& line : digest.replaced_numbers().lines()) text += line + "\n";
@@ -292,24 +312,19 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
     text += fmt::format("and {} more: trainyard status {} --all, or {}\n", with_commas(more),
                         plain(text::shell_word(run_directory)), page_of(digest, run_directory));
   }
-  if (!table.left_out().empty()) {
-    text += fmt::format("columns left out: {}\n", fmt::join(table.left_out(), ", "));
-  }
   const std::string results =
       fmt::format("trainyard results {}", plain(text::shell_word(run_directory)));
-  if (const std::size_t more = digest.fields_left_out(); more > 0) {
-    text += fmt::format("{} of results left out: '{}' shows all\n",
-                        counted(static_cast<std::int64_t>(more), "column"), results);
-  }
+  text += left_out_text(digest, table, results);
   if (const std::string nested = nested_text(digest.nested_fields()); !nested.empty()) {
     text += plain(nested) + "\n";
   }
   text += warnings_text(digest, run_directory);
   if (digest.edited() > 0) {
     text += fmt::format(
-        "{} finished before the job file was edited: 'trainyard run <job file> --resume "
-        "--rerun-changed' runs {} again\n",
-        counted(digest.edited(), "task"), digest.edited() == 1 ? "it" : "them");
+        "{} finished before the job file was edited: 'trainyard run --resume {} --rerun-changed' "
+        "runs {} again\n",
+        counted(digest.edited(), "task"), plain(text::shell_word(run_directory)),
+        digest.edited() == 1 ? "it" : "them");
   }
   if (digest.out_of_date() > 0) {
     text +=

@@ -111,6 +111,9 @@ TEST(Table, TakesNoResultOfAnEditedCommandForTheBestWithoutSayingSo) {
   const std::string only = table_of(alone, {with_an_edited_one(R"({"acc":0.9})").front()});
   EXPECT_THAT(only, Not(HasSubstr("best:")));
   EXPECT_THAT(only, HasSubstr("before its command was edited: a acc 90.0 %\n"));
+  EXPECT_THAT(table_of(alone, {with_an_edited_one("").front()}, {.run_directory = "runs/x"}),
+              HasSubstr("1 task finished before the job file was edited: 'trainyard run --resume "
+                        "runs/x --rerun-changed' runs it again\n"));
 }
 
 TEST(Table, SaysThatAPeakWasThatOfTheLargestProcessAlone) {
@@ -238,14 +241,14 @@ TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
   const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
   const std::string text = table_of(
       group, {finished_row("a", Duration{1000}, R"({"epochs":3,"test_acc":0.5,"steps":7})")},
-      {.width = 64});
+      {.width = 64, .run_directory = "runs/x"});
   EXPECT_EQ(text,
             "g: 1 task, 1 finished in 1.0 s\n"
             "\n"
             "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY  epochs  test_acc\n"
             "a     FINISHED  1.0 s         1       300 MB       3    50.0 %\n"
             "\n"
-            "columns left out: steps\n"
+            "1 column left out (steps): 'trainyard results runs/x' shows all results\n"
             "best: a test_acc 50.0 %\n");
 }
 
@@ -256,12 +259,13 @@ TEST(Table, ShortensNamesBeforeItLosesHowATaskStands) {
   rows[0].matrix = {{"n", "日本"}};
   rows[1].matrix = {{"n", "a very long value indeed that will not fit in any narrow terminal"}};
   for (journal::TaskRow& row : rows) row.id = "n=" + row.matrix[0].second;
-  EXPECT_THAT(table_of(group, rows, {.width = 40}),
+  EXPECT_THAT(table_of(group, rows, {.width = 40, .run_directory = "runs/x"}),
               HasSubstr("\nn             STATUS     TIME  ATTEMPTS\n"
                         "日本          FINISHED  1.0 s         1\n"
                         "a very long…  FINISHED  2.0 s         1\n"
                         "\n"
-                        "columns left out: PEAK MEMORY, acc\n"));
+                        "2 columns left out (PEAK MEMORY, acc): 'trainyard results runs/x' shows "
+                        "all results\n"));
 }
 
 TEST(Table, LosesColumnsOfTheMatrixBeforeItLosesHowATaskStands) {
@@ -269,11 +273,24 @@ TEST(Table, LosesColumnsOfTheMatrixBeforeItLosesHowATaskStands) {
   journal::TaskRow row =
       finished_row("depth=6,width=64,heads=8,seed=1", Duration{1000}, R"({"acc":0.5})");
   row.matrix = {{"depth", "6"}, {"width", "64"}, {"heads", "8"}, {"seed", "1"}};
-  EXPECT_THAT(table_of(group, {row}, {.width = 40}),
+  EXPECT_THAT(table_of(group, {row}, {.width = 40, .run_directory = "runs/x"}),
               HasSubstr("\ndep…  wid…  STATUS     TIME  ATTEMPTS\n"
                         "   6    64  FINISHED  1.0 s         1\n"
                         "\n"
-                        "columns left out: heads, seed, PEAK MEMORY, acc\n"));
+                        "4 columns left out (heads, seed, PEAK MEMORY, acc): 'trainyard results "
+                        "runs/x' shows all results\n"));
+  row.result = "";
+  EXPECT_THAT(table_of(group, {row}, {.width = 40}),
+              HasSubstr("\n3 columns left out (heads, seed, PEAK MEMORY)\n"));
+}
+
+TEST(Table, CountsAllColumnsThatAreLeftOutInOneLine) {
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  const std::string result = R"({"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"acc":0.5})";
+  EXPECT_THAT(table_of(group, {finished_row("t", Duration{1000}, result)},
+                       {.width = 60, .run_directory = "runs/x"}),
+              HasSubstr("\n\n6 columns left out (c, d, e, f, ...): 'trainyard "
+                        "results runs/x' shows all results\nbest: "));
 }
 
 TEST(Table, LetsNoControlCharacterThrough) {
@@ -342,7 +359,7 @@ TEST(Table, NamesTheFieldsOfResultsThatAreNoColumns) {
             "TASK  STATUS     TIME  ATTEMPTS  PEAK MEMORY  a  b  c  d  e  f\n"
             "t     FINISHED  1.0 s         1       300 MB  1  2  3  4  5  6\n"
             "\n"
-            "2 columns of results left out: 'trainyard results runs/x' shows all\n"
+            "2 columns left out (g, h): 'trainyard results runs/x' shows all results\n"
             "lists and objects left out: val, curve\n");
 }
 
