@@ -253,21 +253,25 @@ bool may_be_tried(const journal::TaskRow& task) {
 }
 
 /// Why a task that was selected by its name cannot be retried.
-Error cannot_be_tried(const journal::TaskRow& task) {
-  const std::string word = model::word_for(task.standing);
-  if (task.standing.verdict == model::Verdict::Finished) {
-    return Error{fmt::format(
-        "{} has finished: only tasks that have not finished are retried; 'trainyard run <job-file> "
-        "--new --only {}' runs it again, in another run",
-        shown_name(task), text::shell_word(shown_name(task)))};
+Error cannot_be_tried(journal::JournalReader& reader, const journal::TaskRow& task) {
+  const std::string name = shown_name(task);
+  if (task.standing.verdict != model::Verdict::Finished) {
+    return Error{fmt::format("{} is {}: only tasks that have ended are retried", name,
+                             model::word_for(task.standing))};
   }
-  return Error{
-      fmt::format("{} is {}: only tasks that have ended are retried", shown_name(task), word)};
+  std::string text = name + " has finished: only tasks that have not finished are retried";
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (executions && !executions->empty() && !executions->back().is_of_program()) {
+    text += fmt::format("; 'trainyard run {} --new --only {}' runs it again, in another run",
+                        text::shell_word(seen_from_here(executions->back().job_file)),
+                        text::shell_word(name));
+  }
+  return Error{std::move(text)};
 }
 
-Result<void> keep_unfinished(Wanted& wanted) {
+Result<void> keep_unfinished(journal::JournalReader& reader, Wanted& wanted) {
   if (wanted.tasks.size() == 1 && !may_be_tried(wanted.tasks.front())) {
-    return std::unexpected(cannot_be_tried(wanted.tasks.front()));
+    return std::unexpected(cannot_be_tried(reader, wanted.tasks.front()));
   }
   std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
   if (!wanted.tasks.empty()) return {};
@@ -338,7 +342,8 @@ Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun
   }
   wanted.tasks = std::move(*tasks);
   if (!wanted.tasks.empty()) {
-    const Result<void> kept = options.changed ? keep_changed(wanted) : keep_unfinished(wanted);
+    const Result<void> kept =
+        options.changed ? keep_changed(wanted) : keep_unfinished(*reader, wanted);
     if (!kept) return std::unexpected(kept.error());
   }
   wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());

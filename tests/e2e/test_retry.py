@@ -103,7 +103,7 @@ class Retry(YardTest):
         self.assertIn("eval/all would only be skipped again: it needs group 'train'; name that as well, or retry", refused)
         self.assertIn("other/waits is RUNNING: only tasks that have ended are retried",
                       self.retry("other/waits", expect=2).stderr)
-        self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard run <job-file> "
+        self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard run job.yaml "
                       "--new --only train/lr=3' runs it again, in another run\n", self.retry("lr=3", expect=2).stderr)
         self.assertIn("to run tasks of a run that has started, use 'trainyard retry job.yaml lr=3 eval'\n",
                       self.trainyard("run", "job.yaml", "--resume", "--only", "lr=3", "--only", "eval", expect=2).stderr)
