@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "base/score.h"
 #include "model/status.h"
+#include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 #include "report/result_table.h"
 #include "report/terminal_text.h"
@@ -116,6 +117,8 @@ class MissingResults {
           notes.add(fmt::format("{}: result lost: {}", name, row[status_].warning));
           return;
         }
+        // number_notes() counts it.
+        if (ReplacedNumbers().look_at(row[status_].warning)) return;
         if (!table_.has_no_results) break;
         if (!table_.has_nested_results) ++finished_;
         return;
@@ -382,7 +385,10 @@ void note_missing(ResultTable& table) {
   Notes notes;
   MissingResults missing(table, *status);
   for (const Row& row : table.rows) {
-    if (!has_result(row, fields)) missing.add(row, named(table, keys, texts_at(row, keys)), notes);
+    // The column of the status says why the others have none.
+    const bool finished = row[*status].text == model::to_text(model::Verdict::Finished);
+    if (!finished || has_result(row, fields)) continue;
+    missing.add(row, named(table, keys, texts_at(row, keys)), notes);
   }
   table.notes = std::move(notes).take();
   missing.finish(table.notes);

@@ -11,8 +11,8 @@
 
 namespace trainyard::report {
 
-/// Says in the notes which rows have no result, and why. Tasks that have not ended are left out,
-/// and finished ones are counted where no task has a result. For a table of tasks.
+/// Says in the notes which finished tasks have no result; they are counted where no task has one.
+/// For a table of tasks, whose status column says why the others have none.
 void note_missing(ResultTable& table);
 
 /// One row for all that differ in these keys alone, with the means of what is a number. Who has no

@@ -58,7 +58,7 @@ ResultTable sweep() {
                      lost_cell("0.01", "1")});
 }
 
-TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
+TEST(ResultTable, HasARowForEachTaskWhoseStatusSaysWhyItHasNoResult) {
   ResultTable table = sweep();
   note_missing(table);
   EXPECT_EQ(result_table_text(table),
@@ -66,8 +66,7 @@ TEST(ResultTable, HasARowForEachTaskAndNamesThoseWithoutResult) {
             "1e-3     0  FINISHED       2.0 s  90.0 %       4  small\n"
             "1e-3     1  FINISHED       2.0 s  80.0 %       5  small\n"
             "0.01     0  FINISHED       2.0 s  50.0 %       4  small\n"
-            "0.01     1  OUT_OF_MEMORY  2.0 s       -       -  -\n"
-            "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
+            "0.01     1  OUT_OF_MEMORY  2.0 s       -       -  -\n");
 }
 
 TEST(ResultTable, ShowsTheTimeOfAllAttemptsWithoutTheTimeBetweenThem) {
@@ -231,8 +230,8 @@ TEST(ResultTable, IsTurnedForOneGroupAlone) {
 }
 
 TEST(ResultTable, TellsABoundedNumberOfThem) {
-  std::vector<journal::TaskRow> rows;
-  for (int seed = 0; seed < 100; ++seed) rows.push_back(lost_cell("1", fmt::format("{}", seed)));
+  std::vector<journal::TaskRow> rows{trained("1", "100", R"({"acc": 1})")};
+  for (int seed = 0; seed < 100; ++seed) rows.push_back(trained("1", fmt::format("{}", seed), ""));
   ResultTable table = results_of(rows);
   note_missing(table);
   EXPECT_EQ(table.notes.size(), ResultTable::kNotesMax);
@@ -249,6 +248,16 @@ TEST(ResultTable, SaysWhichNumbersOfItsRowsAreNaN) {
   EXPECT_THAT(number_notes(table), ElementsAre("loss is NaN in 3 results (shown as -)"));
   ASSERT_TRUE(keep_where(table, text::parse_condition("seed!=1").value()));
   EXPECT_THAT(number_notes(table), ElementsAre("loss is NaN in 2 results (shown as -)"));
+  note_missing(table);
+  EXPECT_THAT(table.notes, IsEmpty());
+}
+
+TEST(ResultTable, CountsAResultThatIsNaNWithoutNamingItsTask) {
+  journal::TaskRow diverged = trained("1", "1", R"({"acc": null})");
+  diverged.warning = "result.1.json: 'acc' was NaN: kept as null";
+  ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), diverged});
+  EXPECT_THAT(number_notes(table), ElementsAre("acc is NaN in 1 result (shown as -)"));
+  EXPECT_THAT(averaged_over(table, {"seed"})->notes, IsEmpty());
   note_missing(table);
   EXPECT_THAT(table.notes, IsEmpty());
 }
@@ -298,13 +307,12 @@ TEST(ResultTable, CountsFinishedTasksWhereNoneWroteAResult) {
       results_of({trained("1", "0", ""), trained("1", "1", ""), lost_cell("1", "2"), waiting("3")});
   const Result<ResultTable> averaged = averaged_over(table, {"seed"});
   note_missing(table);
-  const auto notes =
-      ElementsAre("lr=1,seed=2: no result, OUT_OF_MEMORY",
-                  "2 finished tasks wrote no result: write a JSON object to the file named by "
-                  "$TRAINYARD_RESULT");
-  EXPECT_THAT(table.notes, notes);
+  const char* const counted =
+      "2 finished tasks wrote no result: write a JSON object to the file named by "
+      "$TRAINYARD_RESULT";
+  EXPECT_THAT(table.notes, ElementsAre(counted));
   ASSERT_TRUE(averaged);
-  EXPECT_THAT(averaged->notes, notes);
+  EXPECT_THAT(averaged->notes, ElementsAre("lr=1,seed=2: no result, OUT_OF_MEMORY", counted));
 }
 
 TEST(ResultTable, NamesAFinishedTaskWithoutResultWhereOthersHaveOne) {
