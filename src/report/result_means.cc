@@ -15,7 +15,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/nearest.h"
 #include "base/number_text.h"
 #include "base/result.h"
 #include "base/score.h"
@@ -313,9 +315,15 @@ std::vector<std::string> values_at(const ResultTable& table, std::size_t place) 
 }
 
 Result<std::size_t> key_column(const ResultTable& table, std::string_view name) {
-  Result<std::size_t> place = table.column(name);
-  if (!place || table.columns[*place].kind == ColumnKind::Key) return place;
-  return std::unexpected(Error{fmt::format("'{}' is not a key of the matrix", name)});
+  std::vector<std::string_view> keys;
+  for (const std::size_t place : places_of(table, ColumnKind::Key)) {
+    if (table.columns[place].name == name) return place;
+    keys.emplace_back(table.columns[place].name);
+  }
+  const std::optional<std::string_view> near = nearest(name, keys);
+  return std::unexpected(Error{fmt::format("'{}' is not a key of the matrix{}", name,
+                                           near ? fmt::format(" (did you mean '{}'?)", *near)
+                                                : fmt::format("; use {}", fmt::join(keys, ", ")))});
 }
 
 /// What is enough to know a task by: run, group and id, where the ids stand in the table.
@@ -464,8 +472,14 @@ Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::strin
   const Places numbers = numbers_of(table);
   const std::optional<std::string> wanted =
       field.empty() ? obvious_field(table, numbers) : std::optional(std::string(field));
+  if (!wanted && numbers.empty()) {
+    return std::unexpected(Error{"--pivot needs a number in the results, and no task has one"});
+  }
   if (!wanted) {
-    return std::unexpected(Error{"which field? '--show <field>' says which one is shown"});
+    std::vector<std::string_view> names;
+    for (const std::size_t place : numbers) names.emplace_back(table.columns[place].name);
+    return std::unexpected(Error{fmt::format("which field? '--show {}' shows one of {}",
+                                             names.front(), fmt::join(names, ", "))});
   }
   std::vector<std::string> others;
   for (const std::size_t place : places_of(table, ColumnKind::Key)) {

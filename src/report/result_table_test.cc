@@ -388,7 +388,10 @@ TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is not a number");
   ResultTable table = sweep();
   EXPECT_EQ(sort_by(table, "-ac").error().message, "column 'ac' not found (did you mean 'acc'?)");
-  EXPECT_EQ(averaged_over(table, {"acc"}).error().message, "'acc' is not a key of the matrix");
+  EXPECT_EQ(averaged_over(table, {"acc"}).error().message,
+            "'acc' is not a key of the matrix; use lr, seed");
+  EXPECT_EQ(averaged_over(results_of({trained("1", "0", "")}), {"fold"}).error().message,
+            "'fold' is not a key of the matrix; use lr, seed");
   EXPECT_EQ(sort_by(table, "nonsense").error().message,
             "column 'nonsense' not found; use lr, seed, status, time, acc, epochs, net");
   ResultTable early = results_of({trained("0.1", "0", "")});
@@ -433,7 +436,13 @@ TEST(ResultTable, IsTurnedByTwoKeysAndAveragedOverTheOthers) {
             "shown: acc\n"
             "lr=0.01,batch=64: no such task\n");
   EXPECT_EQ(pivoted(results_of(rows), "lr", "bach", "").error().message,
-            "column 'bach' not found (did you mean 'batch'?)");
+            "'bach' is not a key of the matrix (did you mean 'batch'?)");
+  const auto why_not = [](std::string_view result) {
+    return pivoted(results_of({trained("1", "0", result)}), "lr", "seed", "").error().message;
+  };
+  EXPECT_EQ(why_not(""), "--pivot needs a number in the results, and no task has one");
+  EXPECT_EQ(why_not(R"({"acc": 1, "test_acc": 1})"),
+            "which field? '--show acc' shows one of acc, test_acc");
 }
 
 TEST(ResultTable, SetsRunsSideBySide) {
