@@ -242,8 +242,9 @@ Error several_active(const std::vector<KnownRun>& runs, IsActive is_active) {
 }
 
 Error no_run_here(const std::string& named) {
-  return Error{named.empty() ? "no run found under ./runs: name a run directory or a job file"
-                             : fmt::format("no run of '{}' found", named)};
+  return Error{named.empty()
+                   ? "no run found under ./runs: name a run number, a run directory or a job file"
+                   : fmt::format("no run of '{}' found", named)};
 }
 
 }  // namespace

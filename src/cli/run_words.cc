@@ -56,7 +56,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("job", options.job_file, "")->type_name(value_kinds::kJobFile);
   add_command_words(*run, options.words);
   const auto add_here = [](CLI::Option* option) { return option->group("This run"); };
-  add_here(run->add_option("--resume", options.resume, "Continue the job file's last run, or RUN"))
+  add_here(run->add_option("--resume", options.resume,
+                           "Run the failed and unfinished tasks of the last run, or RUN"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
   add_here(run->add_flag("--rerun-changed", options.rerun_changed,

@@ -410,7 +410,10 @@ std::string ProgressLine::line() const {
   if (promised_ > Bytes{}) {
     Bytes used;
     for (const auto& [machine, by_tasks] : used_) used += by_tasks;
-    text += fmt::format(", memory {} used, {} reserved", to_text(used), to_text(promised_));
+    text += ", memory ";
+    // Not measured yet.
+    if (used > Bytes{}) text += to_text(used) + " used, ";
+    text += to_text(promised_) + " reserved";
   }
   return text + forecast_text() + reason_text();
 }

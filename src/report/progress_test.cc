@@ -147,17 +147,16 @@ TEST(ProgressLine, SaysHowFarTasksSayThatTheyAre) {
   line.start(1000, 0);
   line.start(1100, 1);
   EXPECT_EQ(line.turn(2000, {}, model::Progressed{.key = {.task = {0}}, .fraction = 0.4}),
-            "\r0/3 done, 2 running (40 %), 1 waiting, memory 0 B used, 2 GB reserved\x1b[K");
+            "\r0/3 done, 2 running (40 %), 1 waiting, memory 2 GB reserved\x1b[K");
   line.turn(2050, {}, model::Progressed{.key = {.task = {0}, .attempt = 7}, .fraction = 0.9});
   EXPECT_EQ(line.turn(3000, {}, model::Progressed{.key = {.task = {1}}, .fraction = 0.55}),
-            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 0 B used, 2 GB reserved\x1b[K");
+            "\r0/3 done, 2 running (40 %, 55 %), 1 waiting, memory 2 GB reserved\x1b[K");
 }
 
 TEST(ProgressLine, DrawsOneLineOverAndOverInATerminal) {
   Line line({{.name = "train", .tasks = 3}}, true);
   EXPECT_EQ(line.begin(), "\r0/3 done, 3 waiting\x1b[K");
-  EXPECT_EQ(line.start(1000, 0),
-            "\r0/3 done, 1 running, 2 waiting, memory 0 B used, 1 GB reserved\x1b[K");
+  EXPECT_EQ(line.start(1000, 0), "\r0/3 done, 1 running, 2 waiting, memory 1 GB reserved\x1b[K");
   EXPECT_EQ(line.turn(2000, {}, sampled({mb(310)})),
             "\r0/3 done, 1 running, 2 waiting, memory 310 MB used, 1 GB reserved\x1b[K");
   EXPECT_EQ(line.finish_task(11'000, 0), "\r1/3 done, 2 waiting, ETA 20 s\x1b[K");
@@ -236,18 +235,18 @@ TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
   EXPECT_EQ(line.start(1000, 2), "");
   EXPECT_EQ(line.turn(9999, {}), "");
   EXPECT_EQ(line.turn(10'000, {}),
-            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
+            "[10.0 s] 1/5 done, 2 running, 2 waiting, memory 2 GB reserved\n");
   EXPECT_EQ(line.turn(65'000, {}), "");
   EXPECT_EQ(line.turn(70'000, {}),
-            "[1m10s] 1/5 done, 2 running, 2 waiting, memory 0 B used, 2 GB reserved\n");
+            "[1m10s] 1/5 done, 2 running, 2 waiting, memory 2 GB reserved\n");
   EXPECT_EQ(line.finish_task(71'000, 1),
-            "[1m11s] 2/5 done, 1 running, 2 waiting, memory 0 B used, 1 GB reserved, ETA 1m10s\n");
+            "[1m11s] 2/5 done, 1 running, 2 waiting, memory 1 GB reserved, ETA 1m10s\n");
   EXPECT_EQ(line.fail(72'000, 2),
             "train/2: FAILED OUT_OF_MEMORY after 1m11s: out of it, see runs/x/train/2/stderr.log\n"
             "[1m12s] 2/5 done, 2 waiting, 1 failed, ETA 2m20s\n");
   EXPECT_EQ(line.start(73'000, 3), "");
   EXPECT_EQ(line.finish(),
-            "[1m13s] 2/5 done, 1 running, 1 waiting, 1 failed, memory 0 B used, 1 GB reserved, ETA "
+            "[1m13s] 2/5 done, 1 running, 1 waiting, 1 failed, memory 1 GB reserved, ETA "
             "2m20s\n");
 }
 
@@ -311,8 +310,7 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
                                                       .message = "out of it, has 2 GB next"}}}),
       "\r\x1b[Ktrain/0: RETRYING after 1.0 s: out of it, has 2 GB next\n"
       "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
-  EXPECT_EQ(line.start(3000, 0, 2),
-            "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved\x1b[K");
+  EXPECT_EQ(line.start(3000, 0, 2), "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved\x1b[K");
   // What counts is how long the attempt took that did it.
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
@@ -325,12 +323,11 @@ TEST(ProgressLine, CountsATaskAsWaitingThatHasLoadedAndWaitsForADevice) {
   const auto enters = [&](std::int64_t when, Status status) {
     return line.turn(when, {.changes = {model::TaskChanged{.key = key, .status = status}}});
   };
-  EXPECT_EQ(enters(2000, Status::Waiting),
-            "\r0/2 done, 2 waiting, memory 0 B used, 1 GB reserved\x1b[K");
+  EXPECT_EQ(enters(2000, Status::Waiting), "\r0/2 done, 2 waiting, memory 1 GB reserved\x1b[K");
   EXPECT_EQ(
       line.turn(3000, {.changes = {model::TaskChanged{.key = key, .status = Status::Training}},
                        .commands = {model::GrantDevice{.key = key, .promise = {.memory = gb(2)}}}}),
-      "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 2 GB reserved\x1b[K");
+      "\r0/2 done, 1 running, 1 waiting, memory 2 GB reserved\x1b[K");
 }
 
 TEST(ProgressLine, SaysWhatWouldHelpThem) {
@@ -343,7 +340,7 @@ TEST(ProgressLine, SaysWhatWouldHelpThem) {
           .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
   line.turn(2000, waits);
   EXPECT_EQ(line.turn(6000, {}),
-            "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved, waits: max-parallel "
+            "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits: max-parallel "
             "allows 1 task of its group at once ('max-parallel: 2')\x1b[K");
 }
 
@@ -358,7 +355,7 @@ TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {
           .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
   line.turn(2500, waits);
   EXPECT_EQ(line.turn(7000, {}),
-            "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved, waits: max-parallel "
+            "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits: max-parallel "
             "allows 1 task of its group at once\x1b[K");
 }
 
@@ -403,7 +400,7 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
           model::ReasonChanged{
               .shape = {0}, .reason = {.cause = model::Cause::Memory, .needs = {.memory = gb(6)}}},
           model::HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(1), .holders = 1}}}};
-  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 0 B used, 1 GB reserved";
+  const std::string counts = "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved";
   EXPECT_EQ(line.turn(2000, waits), counts + "\x1b[K");
   EXPECT_EQ(line.turn(6000, {}),
             counts + ", waits: needs 6 GB of memory, 3 GB available, 1 task holds 1 GB\x1b[K");

@@ -223,7 +223,8 @@ std::string running_text(const StatusView& view) {
     const std::string mark = row.newer_code.empty() ? "" : fmt::format(", {}", kOtherCode);
     rows.push_back({name_of(row), model::word_for(row.standing) + mark,
                     fmt::format("{}", row.attempt), so_far ? to_text(*so_far) : "-",
-                    to_text(row.memory_now), to_text(row.memory_requested)});
+                    row.memory_now > Bytes{} ? to_text(row.memory_now) : "-",
+                    to_text(row.memory_requested)});
     if (machines) rows.back().push_back(machine_name(row.machine));
     if (gpus) add_gpu_cells(row, caps, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
@@ -421,9 +422,12 @@ std::string status_header(const StatusView& view) {
 std::string status_text(const StatusView& view) {
   std::string text = status_header(view);
   if (view.sample && view.state == RunState::Running) {
-    text +=
-        fmt::format("memory: {} used by tasks, {} free now\n",
-                    to_text(view.sample->memory_of_tasks), to_text(view.sample->memory_available));
+    text += "memory: ";
+    // Not measured yet.
+    if (view.sample->memory_of_tasks > Bytes{}) {
+      text += to_text(view.sample->memory_of_tasks) + " used by tasks, ";
+    }
+    text += to_text(view.sample->memory_available) + " free now\n";
   }
   return text + groups_text(view) + machines_text(view) + running_text(view) + retrying_text(view) +
          waiting_text(view) + learning_text(view) + shared_text(view) + failed_text(view) +

@@ -96,6 +96,15 @@ TEST(Status, ShowsALiveRun) {
             "tasks out of memory: 'trainyard retry runs/mnist :oom --memory SIZE' reserves more\n");
 }
 
+TEST(Status, ShowsNoMemoryThatIsNotMeasuredYet) {
+  StatusView view = view_of_a_live_run();
+  view.sample->memory_of_tasks = Bytes{};
+  view.running.front().memory_now = Bytes{};
+  EXPECT_THAT(status_text(view),
+              AllOf(HasSubstr("\nmemory: 3.1 GB free now\n"),
+                    HasSubstr("train/lr=0.1  RUNNING        1  2m5s       -      1 GB\n")));
+}
+
 TEST(Status, NamesTheLogOfAFailureWhileItIsThere) {
   const sys::TemporaryDirectory run;
   StatusView view = view_of_a_live_run();

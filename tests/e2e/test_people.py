@@ -168,7 +168,7 @@ class NamingARun(YardTest):
         for words in (["--resume", "exp/runs/job"], ["--resume", "exp/job.yaml"], ["exp/job.yaml", "--resume"],
                       ["--resume", "--run-dir", "exp/runs/job"]):
             self.assertIn("resumed: 1 of 1 task finished before", self.trainyard("run", *words, expect=0).stderr)
-        self.assertIn("name a run directory or a job file", self.trainyard("logs", "a", expect=2).stderr)
+        self.assertIn("name a run number, a run directory or a job file", self.trainyard("logs", "a", expect=2).stderr)
         self.assertIn("you have no active runs on this host", self.trainyard("status", expect=0).stdout)
         self.assertIn("no run found in 'nowhere': no such directory", self.trainyard("status", "nowhere", expect=2).stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", "exp/other.yaml")
