@@ -18,7 +18,7 @@ struct OtherName {
   std::string_view word;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 22> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
+constexpr std::array<OtherName, 29> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
                                                  {.word = "time", .ours = "time-limit"},
                                                  {.word = "walltime", .ours = "time-limit"},
                                                  {.word = "mem", .ours = "memory"},
@@ -38,6 +38,13 @@ constexpr std::array<OtherName, 22> kOtherNames{{{.word = "timeout", .ours = "ti
                                                  {.word = "queue", .ours = "status"},
                                                  {.word = "stop", .ours = "kill"},
                                                  {.word = "tail", .ours = "logs"},
+                                                 {.word = "show", .ours = "status"},
+                                                 {.word = "start", .ours = "run"},
+                                                 {.word = "rerun", .ours = "retry"},
+                                                 {.word = "report", .ours = "results"},
+                                                 {.word = "gpus", .ours = "devices"},
+                                                 {.word = "background", .ours = "detach"},
+                                                 {.word = "continue", .ours = "resume"},
                                                  {.word = "rm", .ours = "clean"},
                                                  {.word = "delete", .ours = "clean"}}};
 

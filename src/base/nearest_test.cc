@@ -36,6 +36,15 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("queue", kCommands), "status");
   EXPECT_EQ(nearest("stop", kCommands), "kill");
   EXPECT_EQ(nearest("rm", kCommands), "clean");
+  EXPECT_EQ(nearest("show", kCommands), "status");
+  constexpr std::array<std::string_view, 4> kOthers{"run", "retry", "results", "devices"};
+  EXPECT_EQ(nearest("start", kOthers), "run");
+  EXPECT_EQ(nearest("rerun", kOthers), "retry") << "and not run, which is nearer";
+  EXPECT_EQ(nearest("report", kOthers), "results");
+  EXPECT_EQ(nearest("gpus", kOthers), "devices");
+  constexpr std::array<std::string_view, 2> kOfRun{"--detach", "--resume"};
+  EXPECT_EQ(nearest("--background", kOfRun), "--detach");
+  EXPECT_EQ(nearest("--continue", kOfRun), "--resume");
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
 }
 

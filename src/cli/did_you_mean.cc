@@ -132,7 +132,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
           std::ranges::find(options, option) != options.end()) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
-      if (here == &app && is_option_of_run(app, word)) {
+      if (here == &app && !nearest(word, near) && is_option_of_run(app, word)) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run --{0}'?)", word, command);
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {

@@ -146,6 +146,8 @@ ExitCode kill_command(const KillOptions& options) {
   // of a run that is not named.
   const bool named = !options.words.empty() || !options.run_directory.empty();
   if (selection->is_all() && (tasks->size() > 1 || !named)) {
+    const Result<std::string> socket = socket_of_run(*reader, selection->run);
+    if (!socket) return fail(socket.error());
     return fail(
         fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run)));
   }

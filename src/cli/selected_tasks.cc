@@ -52,32 +52,6 @@ std::optional<std::string> run_here_with(const std::string& task) {
   return std::nullopt;
 }
 
-/// For "lr=0.2,seed=1" the values of the first matrix key that has no such value: "; the values of
-/// lr are 0.1, 1". Empty when there is none.
-std::string values_instead(const std::string& pattern, const std::vector<journal::TaskRow>& rows) {
-  constexpr std::size_t kShown = 8;
-  for (const auto part : std::views::split(pattern.substr(pattern.find('/') + 1), ',')) {
-    const std::string_view word(part.begin(), part.end());
-    const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) return {};
-    std::vector<std::string> values;
-    for (const journal::TaskRow& row : rows) {
-      for (const auto& [key, value] : row.matrix) {
-        if (key != word.substr(0, equals)) continue;
-        if (std::ranges::find(values, value) == values.end()) values.push_back(value);
-      }
-    }
-    if (values.empty() || std::ranges::find(values, word.substr(equals + 1)) != values.end()) {
-      continue;
-    }
-    const std::size_t more = values.size() - std::min(values.size(), kShown);
-    values.resize(values.size() - more);
-    return fmt::format("; the values of {} are {}{}", word.substr(0, equals),
-                       fmt::join(values, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
-  }
-  return {};
-}
-
 /// What somebody typed that means no task of a run, which has these tasks.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern, const std::vector<journal::TaskRow>& rows) {
@@ -107,7 +81,9 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     text += "?)";
   } else {
     text += fmt::format(" in '{}'", seen_from_here(selection.run));
-    if (const std::string values = values_instead(pattern, rows); !values.empty()) {
+    std::vector<text::TaskNames> names;
+    std::ranges::transform(rows, std::back_inserter(names), all_names_of);
+    if (const std::string values = text::values_instead(pattern, names); !values.empty()) {
       text += values;
     } else if (std::filesystem::is_directory(pattern, ignored)) {
       text += fmt::format(", and no run has started in the directory '{}'", pattern);

@@ -27,12 +27,21 @@ namespace {
 /// Of more tasks than this nobody is offered another one.
 constexpr std::size_t kComparedMax = 10'000;
 
-Error no_such_task(const std::string& pattern, const std::vector<std::string>& ids) {
+Error no_such_task(const Job& job, const std::string& pattern,
+                   const std::vector<std::string>& ids) {
+  std::string text = fmt::format("the job has no task '{}'", pattern);
+  if (ids.size() > kComparedMax) return Error{std::move(text)};
   const std::vector<std::string_view> names(ids.begin(), ids.end());
-  const std::optional<std::string_view> near =
-      ids.size() <= kComparedMax ? nearest(pattern, names) : std::nullopt;
-  return Error{fmt::format("the job has no task '{}'{}", pattern,
-                           near ? fmt::format(" (did you mean '{}'?)", *near) : std::string())};
+  if (const std::optional<std::string_view> near = nearest(pattern, names)) {
+    return Error{text + fmt::format(" (did you mean '{}'?)", *near)};
+  }
+  std::vector<std::vector<std::pair<std::string, std::string>>> keys;
+  for (std::uint32_t i = 0; i < ids.size(); ++i) keys.push_back(job.matrix_values({i}));
+  std::vector<text::TaskNames> tasks;
+  for (const auto& each : keys) {
+    tasks.push_back({.group = {}, .group_in_file = {}, .id = {}, .keys = each});
+  }
+  return Error{text + text::values_instead(pattern, tasks)};
 }
 
 /// The chosen tasks with those that they need, of groups of which none was chosen itself: all of a
@@ -88,7 +97,7 @@ Result<void> Job::choose(const std::vector<text::TaskPattern>& patterns) {
         {.group = group.shown(), .group_in_file = group.name, .id = ids.back(), .keys = keys});
   }
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
-    if (meant.tasks.empty()) return std::unexpected(no_such_task(meant.text, ids));
+    if (meant.tasks.empty()) return std::unexpected(no_such_task(*this, meant.text, ids));
   }
   const std::vector<bool> to_run = with_what_they_need(*plan, choice.chosen());
   for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,7 @@
 #include <fnmatch.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/number_text.h"
 #include "base/result.h"
@@ -118,6 +121,30 @@ std::vector<TaskChoice::Meant> TaskChoice::meant() const {
                      .by_name = !named.empty()});
   }
   return meant;
+}
+
+std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks) {
+  constexpr std::size_t kShown = 8;
+  for (const auto part : std::views::split(pattern.substr(pattern.find('/') + 1), ',')) {
+    const std::string_view word(part.begin(), part.end());
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos) return {};
+    std::vector<std::string> values;
+    for (const TaskNames& task : tasks) {
+      for (const auto& [key, value] : task.keys) {
+        if (key != word.substr(0, equals)) continue;
+        if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+      }
+    }
+    if (values.empty() || std::ranges::find(values, word.substr(equals + 1)) != values.end()) {
+      continue;
+    }
+    const std::size_t more = values.size() - std::min(values.size(), kShown);
+    values.resize(values.size() - more);
+    return fmt::format("; the values of {} are {}{}", word.substr(0, equals),
+                       fmt::join(values, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  }
+  return {};
 }
 
 std::vector<bool> TaskChoice::chosen() const {

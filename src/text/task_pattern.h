@@ -58,6 +58,10 @@ class TaskPattern {
   std::vector<Key> keys_;  ///< What it says of the matrix; none: it is not written so.
 };
 
+/// For "lr=0.2,seed=1" the values of the first matrix key that has no such value: "; the values of
+/// lr are 0.1, 1". Empty when there is none.
+std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks);
+
 /// Of many tasks those that the patterns mean: for each pattern the tasks that it names, or, where
 /// it names none, those that it covers. One whose group is called just so is meant before those
 /// whose job file calls it so.

@@ -372,6 +372,8 @@ groups:
                               (["version"], "unknown command 'version' (did you mean '--version'?)"),
                               (["-v"], "unknown option '-v' (did you mean '--version'?)"),
                               (["stat"], "unknown command 'stat' (did you mean 'status'?)"),
+                              (["gpus"], "unknown command 'gpus' (did you mean 'devices'?)"),
+                              (["run", "--background"], "unknown option '--background' (did you mean '--detach'?)"),
                               (["sweep.yaml"], "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)"),
                               (["--verison"], "unknown option '--verison' (did you mean '--version'?)"),
                               (["run", "job.yaml", "--dryrun"], "unknown option '--dryrun' (did you mean '--dry-run'?)"),

@@ -248,11 +248,14 @@ class Selection(YardTest):
         self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "NOT_SELECTED")
         self.trainyard("run", "--resume", "1", expect=1)
         self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "EXIT 3")
-        for words, told in ((["--only", "lr=0.2"], "the job has no task 'lr=0.2'"),
+        for words, told in ((["--only", "lr=0.2"], "the job has no task 'lr=0.2'; the values of lr are 1e-3, 0.1\n"),
                             (["--only", "al"], "did you mean 'all'?"), (["--only", ""], "is not a valid name or pattern of tasks"),
                             (["--only", "all", "--resume"], "use 'trainyard retry sweep.yaml all'\n")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
+        killed = self.trainyard("kill", "1", expect=2).stderr
+        self.assertIn("run 1 ('runs/sweep') has ended", killed)
+        self.assertNotIn("Add '*'", killed)
 
     def test_an_empty_word_means_nothing(self):
         self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
