@@ -73,10 +73,11 @@ class SshServer:
         host = " ".join((self.directory / "host.pub").read_text().split()[:2])
         (self.directory / "known").write_text(f"[{address}]:{self.port} {host}\n")
         (self.directory / "home").mkdir()
+        # A home of its own: shells of sessions read no settings of whoever runs the tests.
         (self.directory / "server.conf").write_text(
             f"Port {self.port}\nListenAddress {address}\nHostKey {self.directory}/host\nPidFile none\n"
             f"AuthorizedKeysFile {self.directory}/authorized\nStrictModes no\nUsePAM no\nPasswordAuthentication yes\n"
-            f"PermitRootLogin yes\nSetEnv XDG_RUNTIME_DIR={directory}/.sockets MACHINE={name}\n")
+            f"PermitRootLogin yes\nSetEnv XDG_RUNTIME_DIR={directory}/.sockets MACHINE={name} HOME={self.directory}/home\n")
         self.process = None
         self.start()
 
