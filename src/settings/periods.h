@@ -22,7 +22,6 @@ inline constexpr std::array kPolicyPeriods{
     PolicyPeriod{.key = "period.gpu-linger", .member = &model::Policy::gpu_linger_max},
     PolicyPeriod{.key = "period.gpu-steady", .member = &model::Policy::gpu_steady_after},
     PolicyPeriod{.key = "period.passed-time", .member = &model::Policy::passed_time_max},
-    PolicyPeriod{.key = "period.stop-grace", .member = &model::Policy::stop_grace},
 };
 
 /// How long an allocation is kept in which no task runs or could start.

@@ -161,14 +161,6 @@ while True:
         self.end_of(yard, expect=1)
         self.assertEqual(self.text("runs/job/g/a/stdout.log"), "ready\n14\n")
 
-    def test_a_time_limit_says_that_the_task_did_not_exit_on_term(self):
-        self.job("name: job\ngroups: [{name: g, cpus: 0, time-limit: 5s, "
-                 "tasks: [{id: a, command: [sh, -c, \"trap '' TERM; while :; do sleep 0.01; done\"]}]}]")
-        self.trainyard("run", "job.yaml", "--set", "period.stop-grace=1s", expect=1)
-        self.assertEqual(self.words(), {"g/a": "TIMEOUT"})
-        self.assertEqual([row["message"] for row in self.status()["tasks"]],
-                         ["time limit of 5 s reached; did not exit 1 s after SIGTERM, killed"])
-
     def test_tells_all_mistakes_at_once_and_runs_nothing(self):
         self.job("""name: job
 groups:
