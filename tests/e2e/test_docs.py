@@ -100,7 +100,7 @@ class Readme(YardTest):
             (task, *_), (gpu, *_) = shown["tasks"], shown["machine"]["gpus"]
             self.assertEqual(gpu["memory_to_give_bytes"] // task["gpu_memory_bytes"] if per_gpu else task["gpus"], per_gpu)
 
-    def test_its_commands_print_what_it_shows(self):
+    def test_its_commands_print_what_it_shows_and_those_after_them_do_what_they_say(self):
         (run, ran), (status, running), (results, table) = self.commands().items()
         yard = self.start_on_two_cpus(run)
         seen = []
@@ -124,10 +124,9 @@ class Readme(YardTest):
         self.assertTrue((self.directory / "runs/sweep/reports/index.html").is_file())
         self.assertEqual(set(os.listdir(self.directory / "runs/sweep/train/lr=0.1,seed=0")) - {"result.1.json"},
                          {"stdout.log", "stderr.log", "result.json", "checkpoints"})
+        self.each_command_after_the_first_run_does_what_it_says()
 
-    def test_each_command_after_the_first_run_does_what_it_says(self):
-        self.write("go", "")
-        self.assertEqual(self.shell("trainyard run sweep.yaml").returncode, 0)
+    def each_command_after_the_first_run_does_what_it_says(self):
         (after,) = blocks(ROOT / "README.md", "sh")
         logs, kill, resume, detached = [shlex.join(shlex.split(line, comments=True)) for line in after.splitlines()]
         self.assertEqual([line.split()[1] for line in (logs, kill, resume, detached)], ["logs", "kill", "run", "run"])
