@@ -40,6 +40,7 @@
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
+#include "model/resources.h"
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
@@ -188,10 +189,36 @@ Result<EndedRun> read_ended(const std::string& run) {
   return EndedRun{.options = *std::move(options), .job = *std::move(job)};
 }
 
+/// Says which tasks request more than the amount that was typed, which has no effect on them. If all
+/// of them do, nothing is requested.
+void drop_smaller_amounts(Wanted& wanted, JobTasks& tasks) {
+  for (const auto& [option, typed, requested] :
+       {std::tuple{"--memory", &wire::Retry::memory_bytes, &model::Request::memory},
+        std::tuple{"--gpu-memory", &wire::Retry::gpu_memory_bytes, &model::Request::gpu_memory}}) {
+    const Bytes amount{wanted.with.*typed};
+    if (amount == Bytes{}) continue;
+    std::string first;
+    std::size_t count = 0;
+    for (const journal::TaskRow& task : wanted.tasks) {
+      const auto index = tasks.find(task.group_name, task.id);
+      if (!index) continue;
+      const Bytes own = tasks.jobs().terms_of(*index).request.*requested;
+      if (own <= amount) continue;
+      if (++count == 1) first = fmt::format("{} ({})", shown_name(task), to_text(own));
+    }
+    if (count == 0) continue;
+    const std::string more = count == 1 ? "" : fmt::format(" and {} more", count - 1);
+    fail(fmt::format("{}: {}{} {} more than {}, and {} it", option, report::plain(first), more,
+                     count == 1 ? "requests" : "request", to_text(amount),
+                     count == 1 ? "keeps" : "keep"));
+    if (count == wanted.tasks.size()) wanted.with.*typed = 0;
+  }
+}
+
 /// Names each task that no machine could hold with these amounts. An active run knows its machines
 /// and answers by itself, and of other machines nothing is known before the run resumes. What else
 /// keeps it from resuming is told then.
-Result<void> check_amounts(const Wanted& wanted) {
+Result<void> check_amounts(Wanted& wanted) {
   if (wanted.lives || (wanted.with.memory_bytes == 0 && wanted.with.gpu_memory_bytes == 0)) {
     return {};
   }
@@ -212,7 +239,10 @@ Result<void> check_amounts(const Wanted& wanted) {
     text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : "\n",
                         report::plain(shown_name(task)), why);
   }
-  if (refused == 0) return {};
+  if (refused == 0) {
+    drop_smaller_amounts(wanted, tasks);
+    return {};
+  }
   if (refused > kShownMax) text += fmt::format("\nand {} more", refused - kShownMax);
   return std::unexpected(Error{std::move(text)});
 }
@@ -359,14 +389,15 @@ Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun
   return wanted;
 }
 
-/// " with 20 GB on each GPU, a time limit of 2h", or nothing.
+/// " with at least 20 GB on each GPU, a time limit of 2h", or nothing.
 std::string with_what(const wire::Retry& with) {
   std::string text;
   const auto add = [&text](const std::string& what) {
     text += (text.empty() ? " with " : ", ") + what;
   };
-  if (with.memory_bytes > 0) add(to_text(Bytes{with.memory_bytes}) + " of memory");
-  if (with.gpu_memory_bytes > 0) add(to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
+  if (with.memory_bytes > 0) add("at least " + to_text(Bytes{with.memory_bytes}) + " of memory");
+  if (with.gpu_memory_bytes > 0)
+    add("at least " + to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
   if (with.time_limit_ms > 0) add("a time limit of " + exact_text(Duration{with.time_limit_ms}));
   return text;
 }

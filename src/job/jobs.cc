@@ -68,9 +68,14 @@ std::string Jobs::why_never_with(model::TaskIndex task, const RetryAmounts& amou
   const Job& job = owner.entry.job;
   const model::Policy policy = job.policy();
   const auto lack = find_lack_of_retry(
-      job.plan().shape_of(owner.task).terms, amounts,
+      terms_of(task), amounts,
       {.policy = policy, .capacity = job.capacity(), .machines = job.machines()});
   return lack ? lack->why : std::string();
+}
+
+const model::Terms& Jobs::terms_of(model::TaskIndex task) const {
+  const Owner owner = owner_of(task);
+  return owner.entry.job.plan().shape_of(owner.task).terms;
 }
 
 std::string Jobs::id_of(model::TaskIndex task) const {

@@ -16,6 +16,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"
+#include "model/terms.h"
 
 namespace trainyard::job {
 
@@ -43,6 +44,8 @@ class Jobs {
   /// Why a task can never start with these amounts on any machine of the run; empty: it can.
   [[nodiscard]] std::string why_never_with(model::TaskIndex task,
                                            const RetryAmounts& amounts) const;
+
+  [[nodiscard]] const model::Terms& terms_of(model::TaskIndex task) const;
 
   /// What people call the group of a task, and its id: "train (2)/lr=1".
   [[nodiscard]] std::string name_of(model::TaskIndex task) const;

@@ -139,8 +139,11 @@ groups:
 """)
         self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.attempts(), {"g/a": ("TIMEOUT", 1)})
+        less = self.retry(":timeout", "--memory", "10MB", "--dry-run")
+        self.assertIn("--memory: g/a (20 MB) requests more than 10 MB, and keeps it\n", less.stderr)
+        self.assertIn("1 task of 'runs/job':\n", less.stdout)
         done = self.retry(":timeout", "--memory", "50MB", "--time-limit", "0.2s", expect=1)
-        self.assertIn("1 task of 'runs/job' with 50 MB of memory, a time limit of 0.2 s:\n", done.stderr)
+        self.assertIn("1 task of 'runs/job' with at least 50 MB of memory, a time limit of 0.2 s:\n", done.stderr)
         (task,) = self.status()["tasks"]
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])
