@@ -118,6 +118,7 @@ else:
     worker.barrier("all listen")
     worker.emit("ball", "b" * 100000)
     open("stuck.%d" % worker.node).close()
+    trainyard.worker._ANSWER_PATIENCE_S = 0.1  # No answer comes, however long it is waited for.
     try:
         worker.barrier("end", timeout=0.01)
         need(False, "an error")
