@@ -303,7 +303,7 @@ class AskedSlurm(SlurmTest):
         self.sweep()
         for options, why in (("--nodse=9", "slurm: unrecognized option '--nodse=9'"), ("--partition=gpu", "invalid partition specified: gpu")):
             self.assertIn(why, self.trainyard(*self.words(options=options), expect=2).stderr)
-        for options, why in (("--nodes=1 --no-shell", "salloc would hold no nodes with '--no-shell'"), ("--comment='a b'", "quotes mean nothing in them")):
+        for options, why in (("--nodes=1 --no-shell", "salloc would hold no nodes with '--no-shell'"), ("--comment='a b'", "options are split at spaces, and cannot have quotes")):
             self.assertIn(why, self.trainyard(*self.words(options=options), expect=2).stderr)
         self.assertEqual(self.queue(), [])
         self.assertIn("'--on local' does not contain it", self.trainyard(*self.words("--on", "local"), expect=2).stderr)
