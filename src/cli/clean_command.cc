@@ -22,6 +22,7 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "job/learned.h"
 #include "journal/reader.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
@@ -249,7 +250,11 @@ ExitCode clean_command(const CleanWords& words) {
   }
   CleanReport report(words, asked->options,
                      {.some_ended = some_ended, .failed = found.some_unreadable});
-  for (const OldRun& run : *runs) report.add(run, run::clean_run(run.directory, asked->options));
+  for (const OldRun& run : *runs) {
+    run::CleanOptions options = asked->options;
+    options.learned = job::learned_path(run::kept_job_path(run.directory));
+    report.add(run, run::clean_run(run.directory, options));
+  }
   return report.finish();
 }
 

@@ -34,15 +34,20 @@ TEST(CleanRun, DeletesASubmissionThatHasNotBegunAndNothingElseInItsDirectory) {
     for (const char* name : {"trainyard.submission", "trainyard.job.yaml", "trainyard.run.log"}) {
       ASSERT_TRUE(sys::write_file_atomically(run + "/" + name, "four"));
     }
+    const std::string learned = run + "/.trainyard/trainyard.job.yaml.learned.json";
+    std::filesystem::create_directory(run + "/.trainyard");
+    std::ofstream(learned) << "four";
     const std::string other = run + "/precious.txt";
     if (has_other_file) std::ofstream(other) << "mine";
-    const Result<Cleaned> would = clean_run(run, {.only_look = true});
+    const Result<Cleaned> would = clean_run(run, {.only_look = true, .learned = learned});
     ASSERT_TRUE(would.has_value()) << would.error().message;
-    EXPECT_EQ(would->bytes, Bytes{12});
+    EXPECT_EQ(would->bytes, Bytes{16});
     EXPECT_TRUE(std::filesystem::exists(run + "/trainyard.submission"));
-    const Result<Cleaned> cleaned = clean_run(run, {});
+    EXPECT_TRUE(std::filesystem::exists(learned));
+    const Result<Cleaned> cleaned = clean_run(run, {.learned = learned});
     ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
-    EXPECT_EQ(cleaned->bytes, Bytes{12});
+    EXPECT_EQ(cleaned->bytes, Bytes{16});
+    EXPECT_FALSE(std::filesystem::exists(run + "/.trainyard"));
     EXPECT_EQ(cleaned->is_gone, !has_other_file);
     EXPECT_EQ(std::filesystem::exists(other), has_other_file);
     EXPECT_FALSE(std::filesystem::exists(run + "/trainyard.submission"));

@@ -104,6 +104,12 @@ class Clean(YardTest):
             self.assertGreater(row["bytes"], 300_000)
         self.assertEqual(os.listdir(self.directory / "runs"), [])
 
+    def test_nothing_stays_of_a_run_of_a_command_that_has_learned_estimates(self):
+        self.trainyard("run", "--name", "command", "--set", "period.trained-least=0s", "--", "true", expect=0)
+        self.assertIn(".trainyard/trainyard.job.yaml.learned.json", self.files("runs/command"))
+        self.assertNotIn("other files", self.clean("runs/command").stdout)
+        self.assertEqual(os.listdir(self.directory / "runs"), [])
+
     def test_never_touches_a_run_at_work(self):
         os.mkfifo(self.directory / "gate")
         self.write("task.sh", "cat gate")
