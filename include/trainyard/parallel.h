@@ -121,7 +121,9 @@ struct ParallelOptions {
 /// A worker that failed, and did not begin again.
 struct WorkerFailure {
   int node = 0;
-  std::string what;        ///< What it threw, or how its process ended: "killed by signal 9".
+  /// What it threw, or how its process ended: "killed by signal 9". What an exception was thrown
+  /// because of (std::nested_exception) follows, one a line.
+  std::string what;
   std::string stderr_end;  ///< The last lines of what it printed to standard error.
 };
 

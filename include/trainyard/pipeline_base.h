@@ -39,6 +39,8 @@ struct StepError {
   /// comes between iterations; "learn (ended)" for what an object does at the end. Empty: the run
   /// was ended because something else has failed, as another worker.
   std::string step = {};
+  /// "std::runtime_error: boom". What it was thrown because of (std::nested_exception) follows, one
+  /// a line.
   std::string message = {};
   std::exception_ptr error;  ///< To throw again.
 };

@@ -20,9 +20,12 @@
 namespace trainyard::pipeline {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::Field;
 using testing::SizeIs;
+using testing::StartsWith;
 
 auto throwing(const char* text) {
   return [text](Loop&) { throw std::runtime_error(text); };
@@ -211,6 +214,19 @@ TEST(PipelineFailure, TellsWhatIsNoExceptionToo) {
   EXPECT_THAT(loop.run().errors,
               ElementsAre(Field(&StepError::message,
                                 "something that is no std::exception was thrown: int")));
+}
+
+TEST(PipelineFailure, TellsWhatAnErrorWasThrownBecauseOf) {
+  Pipeline<Loop> loop;
+  loop.use("learn", [](Loop&) {
+    try {
+      throw std::out_of_range("row 7");
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("no batch"));
+    }
+  });
+  EXPECT_THAT(loop.run().why, AllOf(StartsWith("step 'learn': "),
+                                    EndsWith(": no batch\nbecause of std::out_of_range: row 7")));
 }
 
 TEST(PipelineFailure, ComesAtTheNextStepAfterAListenerThrew) {

@@ -42,7 +42,7 @@ void Raised::forget_all() {
 }
 
 StepError step_error(std::string step, const std::exception_ptr& error) {
-  return {.step = std::move(step), .message = trouble_of(error).message, .error = error};
+  return {.step = std::move(step), .message = full_text_of(error), .error = error};
 }
 
 }  // namespace trainyard::pipeline

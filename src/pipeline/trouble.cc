@@ -62,4 +62,10 @@ Trouble trouble_of(const std::exception_ptr& thrown) {
   return trouble;
 }
 
+std::string full_text_of(const std::exception_ptr& thrown) {
+  std::string text = trouble_of(thrown).traceback;
+  text.pop_back();
+  return text;
+}
+
 }  // namespace trainyard::pipeline

@@ -14,5 +14,7 @@ struct Trouble {
 
 /// `thrown` may be of any type.
 Trouble trouble_of(const std::exception_ptr& thrown);
+/// The traceback as the text of an error: without the end of its last line.
+std::string full_text_of(const std::exception_ptr& thrown);
 
 }  // namespace trainyard::pipeline

@@ -44,8 +44,8 @@ int be_a_worker(const std::function<void(Worker&)>& work) {
     work(*worker);
     return EXIT_SUCCESS;
   } catch (...) {
-    const pipeline::Trouble trouble = pipeline::trouble_of(std::current_exception());
-    WorkerState::of(*worker).finish(Outcome::Failed, trouble.message);
+    WorkerState::of(*worker).finish(Outcome::Failed,
+                                    pipeline::full_text_of(std::current_exception()));
     return EXIT_FAILURE;
   }
 }
@@ -66,8 +66,9 @@ ParallelResult run_here(const ParallelOptions& options, const WorkerPlan& plan,
   try {
     work(worker.value());
   } catch (...) {
-    const pipeline::Trouble trouble = pipeline::trouble_of(std::current_exception());
-    result.failures.push_back({.node = plan.node, .what = trouble.message, .stderr_end = {}});
+    result.failures.push_back({.node = plan.node,
+                               .what = pipeline::full_text_of(std::current_exception()),
+                               .stderr_end = {}});
   }
   return result;
 }

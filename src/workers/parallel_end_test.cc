@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -34,6 +35,8 @@ namespace trainyard::workers {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -57,6 +60,40 @@ TEST(ParallelEnd, EndsAllWhenOneThrowsAndSaysWhatItPrinted) {
   EXPECT_EQ(result.failures[0].what, "std::runtime_error: boom");
   EXPECT_THAT(result.failures[0].stderr_end, HasSubstr("last words"));
   EXPECT_THAT(result.text(), HasSubstr("worker 1 failed: std::runtime_error: boom"));
+}
+
+TEST(ParallelEnd, TellsWhatAnErrorWasThrownBecauseOf) {
+  const auto fail = [] {
+    try {
+      throw std::out_of_range("row 7");
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("no batch"));
+    }
+  };
+  for (const int workers : {1, 2}) {
+    const auto result = parallel(quiet(workers), [&](Worker& worker) {
+      if (worker.node() == 0) fail();
+      need(worker.ready());
+      static_cast<void>(worker.barrier("never"));
+    });
+    ASSERT_EQ(result.failures.size(), 1U) << result.text();
+    EXPECT_THAT(result.failures[0].what,
+                EndsWith("std::runtime_error>: no batch\nbecause of std::out_of_range: row 7"));
+  }
+  const auto result = parallel(quiet(2), [&](Worker& worker) {
+    Pipeline<Train> loop(worker.pipeline());
+    worker.connect(loop);
+    loop.use("learn", [&](Train&) { fail(); });
+    if (worker.node() == 0) {
+      need(!loop.run(), "a failure");
+      std::_Exit(EXIT_FAILURE);
+    }
+    static_cast<void>(worker.barrier("never"));
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_THAT(result.failures[0].what,
+              AllOf(StartsWith("step 'learn': "),
+                    EndsWith(": no batch\nbecause of std::out_of_range: row 7")));
 }
 
 TEST(ParallelEnd, TellsTheBeginningOfALongErrorAndOfALongReason) {

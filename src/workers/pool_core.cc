@@ -100,8 +100,7 @@ detail::PoolAnswer within_limit(detail::PoolAnswer it, std::string_view what) {
 namespace detail {
 
 CallError error_of_current_exception(CallError::Kind kind, std::string_view what) {
-  std::string message = pipeline::trouble_of(std::current_exception()).traceback;
-  message.pop_back();  // The end of the last line.
+  std::string message = pipeline::full_text_of(std::current_exception());
   if (!what.empty()) message = fmt::format("{}: {}", what, message);
   return {.kind = kind, .child = 0, .message = std::move(message)};
 }
