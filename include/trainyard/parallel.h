@@ -58,7 +58,7 @@ struct QueueLimits {
 
 /// How servers of NATS are spoken to, beside what their addresses say.
 struct NatsOptions {
-  /// Either a token or a user.
+  /// Either a token or a user; neither where an address of `attach_to` has one.
   std::string token = {};
   std::string user = {};
   std::string password = {};

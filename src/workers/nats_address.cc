@@ -58,6 +58,7 @@ Result<NatsAddress> read_nats_address(std::string_view text) {
     return letter == '/' || letter == ',' || static_cast<unsigned char>(letter) <= ' ';
   });
   if (host.empty() || !is_port(port) || has_odd_letters) return std::unexpected(no_address());
+  address.has_credentials = !who.empty();
   address.name = fmt::format("{}:{}", host, port);
   address.url = fmt::format("nats://{}{}", who, address.name);
   return address;

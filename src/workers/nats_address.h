@@ -15,6 +15,7 @@ struct NatsAddress {
   std::string url;   ///< As libnats takes it, with what it has of a user or a token.
   std::string name;  ///< For people: host and port, and no secret.
   bool is_secure = false;
+  bool has_credentials = false;  ///< A token or a user.
 
   friend bool operator==(const NatsAddress&, const NatsAddress&) = default;
 };

@@ -14,7 +14,9 @@ TEST(NatsAddress, HasWhoAndWhere) {
             (NatsAddress{.url = "nats://host:4222", .name = "host:4222", .is_secure = true}));
   EXPECT_EQ(
       read_nats_address("nats://ty:p@ss@[::1]:4222/").value(),
-      (NatsAddress{.url = "nats://ty:p@ss@[::1]:4222", .name = "[::1]:4222", .is_secure = false}));
+      (NatsAddress{
+          .url = "nats://ty:p@ss@[::1]:4222", .name = "[::1]:4222", .has_credentials = true}));
+  EXPECT_TRUE(read_nats_address("nats://secret@host").value().has_credentials);
   EXPECT_EQ(read_nats_address("nats://[::1]").value().name, "[::1]:4222");
 }
 

@@ -1,5 +1,6 @@
 #include "workers/nats_bridge.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -240,10 +241,15 @@ Error NatsBridge::error_of(natsStatus status) const {
   std::string text = library_.text(status);
   if (!more.empty() && text != more) text += fmt::format(" ({})", more);
   if (status == NATS_CONNECTION_AUTH_FAILED || more.contains("Authorization")) {
-    text += options_.nats.nkey.empty()
-                ? "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD"
-                : "; the server must know the nkey (--nats-nkey), and the seed must be its own "
-                  "(--nats-seed)";
+    if (!options_.nats.nkey.empty()) {
+      text +=
+          "; the server must know the nkey (--nats-nkey), and the seed must be its own "
+          "(--nats-seed)";
+    } else if (std::ranges::any_of(options_.servers, &NatsAddress::has_credentials)) {
+      text += "; the server must know the token or the user in its address";
+    } else {
+      text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
+    }
   }
   return {fmt::format("NATS: {}: {}", name(), text)};
 }

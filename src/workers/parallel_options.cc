@@ -136,6 +136,15 @@ Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options) {
       return std::unexpected(wrong("attach_to: either all addresses are tls:// or none"));
     }
   }
+  const bool has_credentials = !options.nats.token.empty() || !options.nats.user.empty();
+  if (has_credentials && std::ranges::any_of(servers, &NatsAddress::has_credentials)) {
+    return std::unexpected(
+        wrong(fmt::format("attach_to has an address with a token or a user, and {} is set, too: a "
+                          "server takes one of them, so unset it or write the address as "
+                          "nats://host:4222",
+                          options.nats.token.empty() ? "user (TRAINYARD_NATS_USER)"
+                                                     : "token (TRAINYARD_NATS_TOKEN)")));
+  }
   const bool is_secure = servers.front().is_secure;
   if (!is_secure && !(options.nats.ca_file.empty() && options.nats.host_name.empty())) {
     return std::unexpected(

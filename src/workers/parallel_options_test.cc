@@ -47,6 +47,23 @@ TEST(ParallelOptions, RefuseATokenBesideAUser) {
   EXPECT_EQ(wrong(attached("nats://a", {.user = "u", .password = "p"})), "");
 }
 
+TEST(ParallelOptions, RefuseATokenOrAUserBesideThoseOfAnAddress) {
+  const auto why = [](const std::string& what) {
+    return "attach_to has an address with a token or a user, and " + what +
+           " is set, too: a server takes one of them, so unset it or write the address as "
+           "nats://host:4222";
+  };
+  for (const std::string server : {"nats://secret@a", "nats://u:secret@a", "tls://secret@a"}) {
+    EXPECT_EQ(wrong(attached(server, {.user = "u", .password = "p"})),
+              why("user (TRAINYARD_NATS_USER)"));
+    EXPECT_EQ(wrong(attached(server, {.token = "t"})), why("token (TRAINYARD_NATS_TOKEN)"));
+    EXPECT_EQ(wrong(attached(server, {})), "");
+  }
+  ParallelOptions second = attached("nats://a", {.token = "t"});
+  second.attach_to.emplace_back("nats://secret@b");
+  EXPECT_EQ(wrong(second), why("token (TRAINYARD_NATS_TOKEN)"));
+}
+
 TEST(ParallelOptions, RefuseCertificatesWhereThereIsNoTls) {
   const std::string why =
       "ca_file (--nats-ca) and host_name (--nats-host) are for tls:// and have no effect on "
