@@ -27,7 +27,8 @@ struct MachineEntry {
   friend bool operator==(const MachineEntry&, const MachineEntry&) = default;
 };
 
-/// It asks to be let in, or begins the run: who has begun it already says so.
+/// It asks to be let in, or begins the run: who has begun it already says so. Again, to whoever has
+/// begun the run now, when the machine that let it in is silent.
 struct MachineHello {
   MachineEntry machine;
   std::string topology;

@@ -27,6 +27,8 @@ constexpr Duration kAskEvery{200};
 constexpr Duration kHeardEvery{2'000};
 /// Number of signs of life in the time after which a silent machine is lost.
 constexpr int kShowsInTime = 8;
+/// After so many of them that did not come another machine may have begun the run anew.
+constexpr int kShowsMissed = 2;
 
 std::string seconds(Duration time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
@@ -59,7 +61,7 @@ void Machines::start() {
        .on_end = [this](const std::string& why) { broken("NATS: " + why); },
        .on_trouble = [this](const std::string& what) { options_.note("NATS: " + what); }});
   // Somebody else may have begun it: who has says so.
-  if (!options_.joins) ask();
+  if (!options_.joins) ask(0);
   tick();
 }
 
@@ -150,6 +152,15 @@ void Machines::take_hello(const Datagram& datagram) {
                   fmt::format("{} has begun it already: give this one another name, or join it",
                               options_.own.host));
   }
+  // It has joined, and asks who has begun the run now.
+  if (datagram.to == options_.own.id) return;
+  if (datagram.to != 0) {
+    options_.note(fmt::format("{} has joined an earlier run '{}', and is refused",
+                              hello->machine.host, options_.run));
+    return refuse(datagram.from,
+                  fmt::format("{} has begun it anew since this machine joined: join it again",
+                              options_.own.host));
+  }
   if (leaves_) return refuse(datagram.from, "the run is at its end");
   const bool is_new = !admission_.knows(datagram.from);
   const MachineWelcome welcome = admission_.ask(*hello);
@@ -171,13 +182,23 @@ void Machines::take_hello(const Datagram& datagram) {
 }
 
 void Machines::take_welcome(const Datagram& datagram) {
-  if ((joined_ && options_.joins) || datagram.to != options_.own.id) return;
+  if (datagram.to != options_.own.id) return;
+  const bool has_joined = joined_ && options_.joins;
+  if (has_joined) {
+    // While the machine that began the run is heard, this is a late answer to an earlier question.
+    const Machine* const hub = silent_hub(sys::EventLoop::now());
+    if (hub == nullptr || datagram.from == hub->id()) return;
+  }
   const auto welcome = read_machine_welcome(datagram.bytes);
   if (!welcome) return stray("a welcome that is none");
   if (!welcome->error.empty()) {
     return broken(fmt::format("NATS: the run '{}' cannot be {}: {}", options_.run,
-                              options_.joins ? "joined" : "begun", welcome->error));
+                              has_joined       ? "continued"
+                              : options_.joins ? "joined"
+                                               : "begun",
+                              welcome->error));
   }
+  if (has_joined) return;
   if (!options_.joins) return stray("a welcome to a run that was begun here");
   joined_ = true;
   for (const MachineEntry& each : welcome->machines) add(each);
@@ -243,10 +264,20 @@ void Machines::change(bool is_up) {
 
 // --- what goes by itself ---
 
-void Machines::ask() {
+const Machine* Machines::silent_hub(Duration now) const {
+  if (!options_.joins || leaves_) return nullptr;
+  const auto hub =
+      std::ranges::find_if(machines_, [](const auto& it) { return it.second->number() == -1; });
+  if (hub == machines_.end()) return nullptr;
+  const bool is_silent = now - hub->second->heard_at() > kShowsMissed * show_every();
+  return is_silent ? hub->second.get() : nullptr;
+}
+
+void Machines::ask(MachineId joined) {
   bridge_->send_to_hub(datagram_text(
       {.kind = Datagram::Kind::Hello,
        .from = options_.own.id,
+       .to = joined,
        .bytes = to_fields(MachineHello{
            .machine = options_.own, .topology = options_.topology, .begins = !options_.joins})}));
 }
@@ -276,8 +307,13 @@ void Machines::tick() {
       return broken(fmt::format("NATS: nobody at {} has begun the run '{}' in {}", bridge_->name(),
                                 options_.run, seconds(options_.lost_after)));
     }
-    if (!down_since_) ask();
+    if (!down_since_) ask(0);
     next = std::min(next, kAskEvery);
+  }
+  const Machine* const hub = silent_hub(now);
+  if (hub != nullptr && !down_since_ && now - asked_at_ >= show_every()) {
+    asked_at_ = now;
+    ask(hub->id());
   }
   std::vector<std::pair<int, std::string>> silent;
   for (const auto& [id, machine] : machines_) {

@@ -70,7 +70,10 @@ class Machines {
   void take_welcome(const Datagram& datagram);
   void take_piece(const Datagram& datagram);
   void stray(const std::string& what);
-  void ask();
+  /// Asks the machine that has begun the run. `joined` has begun the run of this one; 0: none yet.
+  void ask(MachineId joined);
+  /// The machine that began the run that this one has joined. Null while it is heard.
+  [[nodiscard]] const Machine* silent_hub(Duration now) const;
   void refuse(MachineId whom, const std::string& why);
   Machine& add(const MachineEntry& entry);
   void change(bool is_up);
@@ -92,6 +95,7 @@ class Machines {
   bool is_broken_ = false;
   int strays_ = 0;
   Duration began_at_;
+  Duration asked_at_{0};  ///< When it was last asked who has begun the run now.
   std::optional<Duration> down_since_;
   std::optional<sys::EventLoop::TimerId> timer_;
   Duration tick_at_{0};

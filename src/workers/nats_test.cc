@@ -242,6 +242,31 @@ TEST(Nats, EndsAllWhenTheMachineThatBeganTheRunIsGone) {
   EXPECT_THAT(second.result(), HasSubstr("has not been heard of for 0.5 s"));
 }
 
+TEST(Nats, EndsTheMachinesOfARunThatAnotherMachineHasBegunAnew) {
+  const NatsServer server;
+  const Flag there;
+  const auto work = [&](Worker& worker) {
+    need(worker.ready());
+    there.raise();
+    EventBus bus;
+    worker.connect(bus);
+    static_cast<void>(bus.wait_for("never", worker.ending()));
+  };
+  ParallelOptions options = joins(server, 1, 10);
+  options.nats.lost_after = 8s;
+  MachineProcess first(begins(server, 1, 1), work);
+  MachineProcess second(options, work);
+  ASSERT_TRUE(there.wait());
+  first.kill();
+  MachineProcess third(begins(server, 1, 1), exchange(100));
+  EXPECT_THAT(second.result(), AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
+                                     HasSubstr(" since this machine joined: join it again")));
+  MachineProcess fourth(joins(server, 1, 10), exchange(100));
+  EXPECT_EQ(third.result(), "well") << third.notes();
+  EXPECT_EQ(fourth.result(), "well") << fourth.notes();
+  EXPECT_THAT(third.notes(), HasSubstr(" has joined an earlier run 'test', and is refused"));
+}
+
 // --- who is let in ---
 
 TEST(Nats, RefusesWhoIsNotToJoinAndSaysWhy) {
