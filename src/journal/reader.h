@@ -152,6 +152,7 @@ struct TaskRow {
   /// from what is no longer there.
   bool out_of_date = false;
   std::uint32_t batch = 1;
+  model::TaskIndex in_batch;     ///< Its place in the plan of its batch.
   std::string directory;         ///< Where its files are, seen from the run directory.
   bool memory_at_least = false;  ///< memory_peak is that of its largest process alone.
   bool gpu_capped = false;       ///< It could not have more of a GPU than it had.

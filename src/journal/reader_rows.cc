@@ -85,7 +85,7 @@ const std::string_view kTaskColumns =
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
     "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0), "
     "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number), "
-    "s.cpus_milli, s.number ";
+    "s.cpus_milli, s.number, t.position ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -208,6 +208,7 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .edited = row.small(32) != 0,
           .out_of_date = known.out_of_date.contains(index(row, 0)),
           .batch = index(row, 33),
+          .in_batch = {index(row, 47)},
           .directory = std::string(row.text(34)),
           .memory_at_least = row.small(35) != 0,
           .gpu_capped = row.small(36) != 0,
