@@ -44,6 +44,7 @@
 #include "job/keep_learned.h"
 #include "job/learned.h"
 #include "journal/journal.h"
+#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
@@ -337,8 +338,12 @@ void Session::keep_what_was_learned() {
   }
   const Duration trained_least =
       tasks_.jobs().first().configuration().period(settings::kTrainedLeast, job::kTrainedLeast);
+  const auto command_of = [this](std::uint32_t batch, model::TaskIndex task) {
+    return tasks_.jobs().at(batch - 1).command_fingerprint(task);
+  };
   for (const auto& [path, of_it] : batches) {
-    const Result<void> kept = job::keep_learned(directory(), of_it, path, trained_least);
+    const Result<void> kept =
+        job::keep_learned(directory(), of_it, path, trained_least, command_of);
     if (!kept) fail(fmt::format("cannot save the learned estimates: {}", kept.error().message));
   }
 }

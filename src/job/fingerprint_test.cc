@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -102,6 +103,43 @@ TEST(Fingerprint, IsKnownAgainFromTheTimeWhenMemoryAndCpusCounted) {
     EXPECT_EQ(job.older_fingerprint(task), kThen.at(i)) << job.task_id(task);
     EXPECT_NE(job.fingerprint(task), kThen.at(i)) << job.task_id(task);
   }
+}
+
+/// Those of the tasks of a group with these keys, which are as many as its matrix has combinations.
+std::vector<std::int64_t> commands_of(std::string_view keys, std::string_view task) {
+  const Job job = job_of(fmt::format("groups:\n- {{name: g, {}, tasks: [{{{}}}]}}\n", keys, task),
+                         in_job_directory(), machine_with_cards());
+  std::vector<std::int64_t> commands;
+  for (std::uint32_t i = 0; i < job.plan().tasks.size(); ++i) {
+    commands.push_back(job.command_fingerprint({i}));
+  }
+  return commands;
+}
+
+TEST(CommandFingerprint, IsOfTheCommandBeforeTheValuesOfTheIdAreFilledIn) {
+  const auto one = commands_of("matrix: {lr: [1, 2]}", "command: 'train {lr}'");
+  ASSERT_EQ(one.size(), 2U);
+  EXPECT_EQ(one[0], one[1]);
+  EXPECT_GT(one[0], 0);
+  EXPECT_EQ(commands_of("matrix: {lr: [3]}", "command: 'train {lr}'")[0], one[0])
+      << "a sweep that goes on";
+  EXPECT_EQ(commands_of("matrix: {lr: [1]}, memory: 3GB, cpus: 2, duration: 1h",
+                        "command: 'train {lr}'")[0],
+            one[0]);
+  for (const char* const other :
+       {"command: 'train {lr} --epochs 1'", "command: [train, '{lr}']",
+        "command: 'train {lr}', env: {A: b}", "command: 'train {lr}', working-directory: sub",
+        "command: 'train {lr}', gpus: 1", "command: 'train {lr}', ranks: 2"}) {
+    EXPECT_NE(commands_of("matrix: {lr: [1]}", other)[0], one[0]) << other;
+  }
+}
+
+TEST(CommandFingerprint, HasTheValuesThatTheIdHasNot) {
+  const std::string_view task = "id: 'lr{lr}', command: 'train {lr} {epochs}'";
+  const auto smoke = commands_of("matrix: {lr: [1, 2], epochs: [1]}", task);
+  ASSERT_EQ(smoke.size(), 2U);
+  EXPECT_EQ(smoke[0], smoke[1]);
+  EXPECT_NE(commands_of("matrix: {lr: [1, 2], epochs: [90]}", task)[0], smoke[0]);
 }
 
 }  // namespace

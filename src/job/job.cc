@@ -83,6 +83,22 @@ Learned learned_of(const std::string& job_file, std::vector<std::string>& notes)
   return {};
 }
 
+void set_commands(const JobSpec& spec, Learned& learned) {
+  for (const GroupSpec& group : spec.groups) {
+    const bool broken = group.matrix_broken || group.tasks.empty();
+    if (broken || count_tasks(group) > kTasksMax || !learned.knows(group.name)) continue;
+    std::set<std::int64_t> commands;
+    text::Bindings bindings(kMatrixSlots);
+    for (std::size_t combination = 0; combination < group.matrix.size(); ++combination) {
+      bind_combination(group, combination, bindings);
+      for (const TaskSpec& task : group.tasks) {
+        commands.insert(command_fingerprint(group, task, bindings));
+      }
+    }
+    learned.set_commands(group.name, std::move(commands));
+  }
+}
+
 /// What sharing GPUs costs the tasks of each group, as Job::gpu_shares() says; notes where that is
 /// known, and adds it to the plan.
 std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const LearnedFor& here,
@@ -190,6 +206,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   if (state->configuration.flag(settings::Setting::SchedulerAutoAdjust)) {
     state->learned = learned_of(path, state->notes);
   }
+  set_commands(state->spec, state->learned);
   state->here.host = options.host;
   for (const model::Gpu& gpu : capacity.gpus) state->here.gpus.push_back(gpu.name);
   PlanBasis basis{.configuration = state->configuration,
@@ -364,6 +381,12 @@ const std::vector<int>& Job::gpu_shares() const { return state_->gpu_shares; }
 
 const LearnedFor& Job::here() const { return state_->here; }
 const Learned& Job::learned() const { return state_->learned; }
+void Job::compare_commands(Learned& learned) const { set_commands(state_->spec, learned); }
+
+std::int64_t Job::command_fingerprint(model::TaskIndex task) const {
+  const State::Bound bound = state_->bind(task);
+  return job::command_fingerprint(*bound.group, *bound.task, bound.bindings);
+}
 
 std::optional<Job::SaidValue> Job::said_value(model::TaskIndex task, TaskKey key) const {
   const State::Bound bound = state_->bind(task);
@@ -388,7 +411,8 @@ Job::LearnedNumbers Job::learned_numbers(model::TaskIndex task) const {
   const LearnedUse use = state_->learned_uses.at(state_->plan->tasks.at(task.value).shape.value);
   if (use == LearnedUse{}) return {};
   const std::string& group = state_->spec.groups.at(shape.group.value).name;
-  const ExpectedTask expected = state_->learned.expected(group, task_id(task), state_->here);
+  const ExpectedTask expected =
+      state_->learned.expected(group, task_id(task), state_->here, command_fingerprint(task));
   LearnedNumbers numbers;
   const auto take = [](auto& into, bool used, auto number, auto value) {
     if (!used) return;

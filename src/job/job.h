@@ -278,6 +278,11 @@ class Job {
   /// What it was when memory and CPUs still counted: journals of that time have it.
   [[nodiscard]] std::uint64_t older_fingerprint(model::TaskIndex task) const;
 
+  /// By which learned estimates know the command of a task (job_binding.h).
+  [[nodiscard]] std::int64_t command_fingerprint(model::TaskIndex task) const;
+  /// Calls Learned::set_commands() for each group, as was done for learned().
+  void compare_commands(Learned& learned) const;
+
  private:
   [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task, bool with_reservations) const;
   struct State;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/fingerprint.h"
 #include "job/job_spec.h"
 #include "job/needs_values.h"
 #include "job/task_environment.h"
@@ -80,6 +82,34 @@ Variables said_variables(const GroupSpec& group, const TaskSpec& task,
     }
   }
   return variables;
+}
+
+std::int64_t command_fingerprint(const GroupSpec& group, const TaskSpec& task,
+                                 text::Bindings bindings) {
+  for (std::size_t slot = 0; slot < text::kOwnPlaceholders.size(); ++slot) {
+    bindings[slot] = fmt::format("{{{}}}", text::kOwnPlaceholders.at(slot));
+  }
+  for (std::size_t key = 0; key < group.matrix.keys().size(); ++key) {
+    // A value that the id does not have may be edited, and the id stays.
+    const std::size_t slot = kMatrixSlots + key;
+    const bool in_id = !task.id || task.id->text.uses(slot);
+    if (in_id) bindings[slot] = fmt::format("{{{}}}", group.matrix.keys()[key]);
+  }
+  if (group.round) bindings[round_slot(group)] = "{round}";
+  Fingerprint print;
+  print.add(task.in_shell ? "sh" : "exec");
+  for (const text::Template& argument : task.arguments) print.add(argument.fill(bindings));
+  for (const auto& [name, value] : said_variables(group, task, bindings)) {
+    print.add(name);
+    print.add(value);
+  }
+  for (const TaskKeyInfo& info : task_keys()) {
+    if (!info.in_fingerprint) continue;
+    const Text* const text = said(group, task, info.key);
+    print.add(info.name);
+    print.add(text != nullptr ? text->text.fill(bindings) : "");
+  }
+  return static_cast<std::int64_t>(print.value() >> 1U);
 }
 
 std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {

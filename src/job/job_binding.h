@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -39,6 +40,12 @@ bool uses(const GroupSpec& group, const TaskSpec& task, std::size_t slot);
 /// which their names appear first.
 Variables said_variables(const GroupSpec& group, const TaskSpec& task,
                          const text::Bindings& bindings);
+
+/// A positive number for the command of a task and what its program sees, as the keys of
+/// Job::fingerprint(), but with placeholders instead of the values that the id has: the tasks of a
+/// sweep have the same. `bindings` are those of its combination.
+std::int64_t command_fingerprint(const GroupSpec& group, const TaskSpec& task,
+                                 text::Bindings bindings);
 
 /// The first word of what a task runs; empty where only a shell knows it.
 std::string first_word(const TaskSpec& task, const text::Bindings& bindings);

@@ -350,7 +350,7 @@ class PlanMaker {
       if (!first_time(origin.task, mistake.key)) continue;
       complain(mistake.place, group, fmt::format("{}: {}", mistake.key, mistake.message));
     }
-    const LearnedUse use = add_learned(group, made.terms);
+    const LearnedUse use = add_learned(group, origin, made.terms);
     if (use.gpu_memory && !asked.cpus) {
       made.terms.request.cpus = default_cpus(made.terms, terms_basis());
     }
@@ -365,22 +365,25 @@ class PlanMaker {
 
   /// What earlier runs have taught counts where nothing is written, and is reported where it
   /// differs.
-  LearnedUse add_learned(const GroupSpec& group, model::Terms& terms) {
+  LearnedUse add_learned(const GroupSpec& group, TaskOrigin origin, model::Terms& terms) {
     if (!basis_.learned.knows(group.name)) return {};
     const std::string id(bindings_[kTaskIdSlot].value_or(""));
     const Learned::Taken known = basis_.learned.taken(group.name, id).value_or(Learned::Taken{});
     const LearnedTask& taken = known.task;
-    if (!terms.learns_memory) {
-      compared_.see(group.name, "memory", terms.request.memory, taken.memory);
-    }
+    const std::int64_t command = command_fingerprint(group, group.tasks[origin.task], bindings_);
+    // That another command took less says nothing of what is written.
+    const auto compare = [&](const char* key, Bytes written, Bytes its) {
+      if (known.command == command || its > written) compared_.see(group.name, key, written, its);
+    };
+    if (!terms.learns_memory) compare("memory", terms.request.memory, taken.memory);
     if (terms.request.gpu_memory > Bytes{} && !terms.learns_gpu_memory) {
-      compared_.see(group.name, "gpu-memory", terms.request.gpu_memory, taken.gpu_memory);
+      compare("gpu-memory", terms.request.gpu_memory, taken.gpu_memory);
     }
     if (terms.train_expected == Duration{0} && taken.train > Duration{0} &&
         !is_alike(known.from, basis_.here)) {
       told_.see_elsewhere(group.name, known.from);
     }
-    const ExpectedTask expected = basis_.learned.expected(group.name, id, basis_.here);
+    const ExpectedTask expected = basis_.learned.expected(group.name, id, basis_.here, command);
     const Duration written = terms.train_expected;
     const LearnedUse use = use_learned(terms, expected, terms_basis());
     LearnedUse told = use;

@@ -218,6 +218,7 @@ Result<void> save_learned(const Learned& learned, const std::string& path) {
 
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path, Duration trained_least,
+                          const CommandOf& command_of,
                           const std::map<std::string, std::string>& kinds) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
@@ -247,7 +248,8 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
     sharing->correct(task, row, cost ? cost->together() : WorkTogether{});
     task.train += before;
     if (task.train_least > Duration{0}) task.train_least += before;
-    learned.add(row.group_in_file, row.id, task, from);
+    const std::int64_t command = command_of ? command_of(row.batch, row.in_batch) : 0;
+    learned.add(row.group_in_file, row.id, task, from, command);
     if (cost && !row.gpus.empty()) learned.set_sharing(row.group_in_file, *cost);
     return true;
   });

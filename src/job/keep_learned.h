@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "job/learned.h"
+#include "model/ids.h"
 
 namespace trainyard::job {
 
@@ -22,6 +24,10 @@ Result<Learned> load_learned(const std::string& path);
 /// Writes it there: whole, or not at all.
 Result<void> save_learned(const Learned& learned, const std::string& path);
 
+/// The fingerprint of the command of a task, by the number of its batch and its number there
+/// (Job::command_fingerprint()); 0: not known.
+using CommandOf = std::function<std::int64_t(std::uint32_t batch, model::TaskIndex task)>;
+
 /// Adds what the finished tasks of these batches of a run took to what is kept at `path`
 /// (learned_path()), and on which machine. Runs in which no task trained for `trained_least` leave
 /// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had
@@ -30,6 +36,7 @@ Result<void> save_learned(const Learned& learned, const std::string& path);
 /// `kinds`: of groups, where they are known (Learned::set_kind()).
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path, Duration trained_least,
+                          const CommandOf& command_of,
                           const std::map<std::string, std::string>& kinds = {});
 
 }  // namespace trainyard::job

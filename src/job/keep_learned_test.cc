@@ -1,6 +1,7 @@
 // Learned estimates from the journal of a run.
 #include "job/keep_learned.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "journal/journal.h"
 #include "journal/test_run.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "run/run_directory.h"
@@ -46,8 +48,13 @@ void write_run(const std::string& directory) {
 
 Duration learned_of(const sys::TemporaryDirectory& run) {
   const std::string path = run / ".trainyard/sweep.yaml.learned.json";
-  must(keep_learned(run.path(), {1}, path, kTrainedLeast));
-  return must(load_learned(path)).taken("train", "0").value_or(Learned::Taken{}).task.train;
+  must(keep_learned(run.path(), {1}, path, kTrainedLeast,
+                    [](std::uint32_t batch, model::TaskIndex task) {
+                      return std::int64_t{100 * batch + task.value};
+                    }));
+  const Learned::Taken taken = must(load_learned(path)).taken("train", "0").value();
+  EXPECT_EQ(taken.command, 100) << "of the first task of the first batch";
+  return taken.task.train;
 }
 
 TEST(KeepLearned, AddsUpTheAttemptsOfATaskThatContinuesFromItsCheckpoints) {

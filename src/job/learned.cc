@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,7 +131,7 @@ std::uint32_t Learned::number_of(const LearnedFrom& from) {
 }
 
 void Learned::add(std::string_view group, std::string_view id, const LearnedTask& task,
-                  const LearnedFrom& from) {
+                  const LearnedFrom& from, std::int64_t command) {
   const auto known = groups_.find(group);
   const bool there = known != groups_.end() && known->second.tasks.contains(id);
   if (!there && tasks_ == kTasksMax) return;
@@ -138,18 +139,31 @@ void Learned::add(std::string_view group, std::string_view id, const LearnedTask
   Group& of = known != groups_.end() ? known->second : groups_[std::string(group)];
   const std::uint32_t number = number_of(from);
   Known& entry = of.tasks.try_emplace(std::string(id)).first->second;
-  const bool keeps_gpu = task.gpu_memory == Bytes{} && entry.task.gpu_memory > Bytes{};
+  const bool same_command = entry.command == command;
+  const bool keeps_gpu =
+      same_command && task.gpu_memory == Bytes{} && entry.task.gpu_memory > Bytes{};
   const Bytes gpu_memory = keeps_gpu ? entry.task.gpu_memory : task.gpu_memory;
   // A time that was measured alone there before is better than a range.
-  const bool keeps_time = task.train_least > Duration{0} && entry.task.train_least == Duration{0} &&
+  const bool keeps_time = same_command && task.train_least > Duration{0} &&
+                          entry.task.train_least == Duration{0} &&
                           entry.task.train >= task.train_least && entry.task.train <= task.train &&
                           sources_[entry.from].host == from.host;
   const Duration train = keeps_time ? entry.task.train : task.train;
-  entry = {.task = task, .from = number, .gpu_from = keeps_gpu ? entry.gpu_from : number};
+  entry = {.task = task,
+           .from = number,
+           .gpu_from = keeps_gpu ? entry.gpu_from : number,
+           .command = command};
   entry.task.gpu_memory = gpu_memory;
   entry.task.train = train;
   if (keeps_time) entry.task.train_least = Duration{0};
   of.usual.reset();
+}
+
+void Learned::set_commands(std::string_view group, std::set<std::int64_t> commands) {
+  const auto known = groups_.find(group);
+  if (known == groups_.end()) return;
+  known->second.commands = std::move(commands);
+  known->second.usual.reset();
 }
 
 void Learned::set_kind(std::string_view group, std::string_view kind) {
@@ -197,17 +211,20 @@ std::size_t Learned::forget(std::string_view group, std::string_view id) {
   return 1;
 }
 
-const ExpectedTask& Learned::usual_of(Group& group, const LearnedFor& here) const {
+const Learned::Usual& Learned::usual_of(Group& group, const LearnedFor& here) const {
   std::optional<Usual>& usual = group.usual;
-  if (usual && usual->here.host == here.host && usual->here.gpus == here.gpus) {
-    return usual->expected;
-  }
+  if (usual && usual->here.host == here.host && usual->here.gpus == here.gpus) return *usual;
+  std::set<std::int64_t> measured;
+  for (const auto& [id, entry] : group.tasks) measured.insert(entry.command);
+  const auto is_of_now = [&group](std::int64_t it) { return group.commands.contains(it); };
+  const bool any_of_now = std::ranges::any_of(measured, is_of_now);
   Gathered<Bytes> memory;
   Gathered<Bytes> gpu_memory;
   Gathered<Duration> load;
   Gathered<Duration> train;
   Gathered<Duration> train_beside_others;
   for (const auto& [id, entry] : group.tasks) {
+    if (any_of_now && !is_of_now(entry.command)) continue;
     const LearnedTask& task = entry.task;
     const LearnedFrom& from = sources_[entry.from];
     memory.add(task.memory.count, from, task.memory_at_least);
@@ -217,26 +234,30 @@ const ExpectedTask& Learned::usual_of(Group& group, const LearnedFor& here) cons
     const bool alone = task.train_least == Duration{0};
     (alone ? train : train_beside_others).add(task.train.count(), from);
   }
-  return usual
-      .emplace(Usual{.here = here,
-                     .expected = {.memory = memory.percentile(),
-                                  .gpu_memory = gpu_memory.percentile(),
-                                  .load = load.average(),
-                                  .train = train.values.empty() ? train_beside_others.least()
-                                                                : train.average(),
-                                  .beside_others =
-                                      train.values.empty() && !train_beside_others.values.empty()}})
-      .expected;
+  return usual.emplace(Usual{
+      .here = here,
+      .expected = {.memory = memory.percentile(),
+                   .gpu_memory = gpu_memory.percentile(),
+                   .load = load.average(),
+                   .train = train.values.empty() ? train_beside_others.least() : train.average(),
+                   .beside_others = train.values.empty() && !train_beside_others.values.empty()},
+      .commands = std::move(measured)});
 }
 
-ExpectedTask Learned::expected(std::string_view group, std::string_view id,
-                               const LearnedFor& here) const {
+ExpectedTask Learned::expected(std::string_view group, std::string_view id, const LearnedFor& here,
+                               std::int64_t command) const {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
   Group& of = found->second;
-  const ExpectedTask& usual = usual_of(of, here);
+  const Usual& of_group = usual_of(of, here);
+  const ExpectedTask& usual = of_group.expected;
+  const bool compares = !of.commands.empty();
+  const bool other_command = compares && !of_group.commands.contains(command);
   ExpectedTask own;
-  if (const auto known = of.tasks.find(id); known != of.tasks.end()) {
+  const auto known = of.tasks.find(id);
+  const bool counts =
+      known != of.tasks.end() && (!compares || other_command || known->second.command == command);
+  if (counts) {
     const Taken taken = taken_by(known->second);
     const bool alike = is_alike(taken.from, here);
     own = {.memory = {.value = taken.task.memory,
@@ -254,11 +275,15 @@ ExpectedTask Learned::expected(std::string_view group, std::string_view id,
           .gpu_memory = with_margin(own.gpu_memory, usual.gpu_memory, coarsely),
           .load = time_expected(own.load, usual.load, coarsely),
           .train = time_expected(own.train, usual.train, coarsely),
-          .beside_others = own.beside_others || usual.beside_others};
+          .beside_others = own.beside_others || usual.beside_others,
+          .other_command = other_command};
 }
 
 Learned::Taken Learned::taken_by(const Known& known) const {
-  return {.task = known.task, .from = sources_[known.from], .gpu_from = sources_[known.gpu_from]};
+  return {.task = known.task,
+          .from = sources_[known.from],
+          .gpu_from = sources_[known.gpu_from],
+          .command = known.command};
 }
 
 std::optional<Learned::Taken> Learned::taken(std::string_view group, std::string_view id) const {

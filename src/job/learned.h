@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,6 +93,8 @@ struct ExpectedTask {
   Expected<Duration> train;
   bool beside_others =
       false;  ///< Tasks that shared GPUs alone have taught `train`: it may be less.
+  /// No task with this command was measured: the memory may raise a reservation, not lower it.
+  bool other_command = false;
 
   friend bool operator==(const ExpectedTask&, const ExpectedTask&) = default;
 };
@@ -106,9 +109,14 @@ class Learned {
   static Result<Learned> parse(std::string_view json);
   [[nodiscard]] std::string to_json() const;
 
-  /// Replaces the numbers of a task, except its GPU memory if that was not measured this time.
+  /// Replaces the numbers of a task, except its GPU memory if that was not measured this time and
+  /// the command is the same. `command`: its fingerprint (command_fingerprint()); 0: not known.
   void add(std::string_view group, std::string_view id, const LearnedTask& task,
-           const LearnedFrom& from = {});
+           const LearnedFrom& from = {}, std::int64_t command = 0);
+
+  /// The fingerprints of the commands that the tasks of a group have now. Numbers measured with
+  /// other commands then count only where none was measured with these.
+  void set_commands(std::string_view group, std::set<std::int64_t> commands);
 
   /// A group's tasks are of this kind now, as of a class: forgets what those of another kind took,
   /// which only have the name of their group in common.
@@ -134,15 +142,17 @@ class Learned {
   /// time the average of those tasks that ran on a machine like this one and of which it is known
   /// how long they take alone (of no one: the smallest). Where it took clearly more or less itself
   /// (a tenth of memory, a fourth of time), that counts instead, rounded (coarsely in a large
-  /// group), so that tasks that are alike stay alike.
+  /// group), so that tasks that are alike stay alike. After set_commands(), `command` is that of the
+  /// task, and its own numbers count if they were measured with it.
   [[nodiscard]] ExpectedTask expected(std::string_view group, std::string_view id,
-                                      const LearnedFor& here) const;
+                                      const LearnedFor& here, std::int64_t command = 0) const;
 
   /// The last measurements of a task, and where its GPU memory is known from.
   struct Taken {
     LearnedTask task;
     LearnedFrom from;
     LearnedFrom gpu_from;
+    std::int64_t command = 0;  ///< As in add().
   };
   [[nodiscard]] std::optional<Taken> taken(std::string_view group, std::string_view id) const;
 
@@ -155,19 +165,22 @@ class Learned {
     LearnedTask task;
     std::uint32_t from = 0;  ///< In sources_.
     std::uint32_t gpu_from = 0;
+    std::int64_t command = 0;
   };
   /// The numbers of the tasks of a group together, without a margin.
   struct Usual {
     LearnedFor here;
     ExpectedTask expected;
+    std::set<std::int64_t> commands;  ///< Those that were measured.
   };
   struct Group {
     std::map<std::string, Known, std::less<>> tasks;
+    std::set<std::int64_t> commands;  ///< Those of now; empty: not known, all numbers count.
     std::optional<LearnedSharing> sharing;
     std::optional<Usual> usual;
   };
   std::uint32_t number_of(const LearnedFrom& from);
-  const ExpectedTask& usual_of(Group& group, const LearnedFor& here) const;
+  const Usual& usual_of(Group& group, const LearnedFor& here) const;
   [[nodiscard]] Taken taken_by(const Known& known) const;
 
   /// Sums are made when they are first asked for.

@@ -178,14 +178,15 @@ Result<Learned> Learned::parse(std::string_view json) {
       if (!task) return broken();
       const LearnedFrom* const from = source_in(*sources, json_task, "from", sources->data());
       const LearnedFrom* const of_gpu = source_in(*sources, json_task, "gpu_from", from);
-      if (from == nullptr || of_gpu == nullptr) return broken();
+      const auto command = number(json_task, "command", std::numeric_limits<std::int64_t>::max());
+      if (from == nullptr || of_gpu == nullptr || !command) return broken();
       if (of_gpu != from) {
-        learned.add(group, id, {.gpu_memory = task->gpu_memory}, *of_gpu);
+        learned.add(group, id, {.gpu_memory = task->gpu_memory}, *of_gpu, *command);
         LearnedTask rest = *task;
         rest.gpu_memory = {};
-        learned.add(group, id, rest, *from);
+        learned.add(group, id, rest, *from, *command);
       } else {
-        learned.add(group, id, *task, *from);
+        learned.add(group, id, *task, *from, *command);
       }
     }
   }
@@ -219,6 +220,7 @@ std::string Learned::to_json() const {
     if (task.load > Duration{0}) json["load_ms"] = task.load.count();
     if (task.train > Duration{0}) json["train_ms"] = task.train.count();
     if (task.train_least > Duration{0}) json["train_least_ms"] = task.train_least.count();
+    if (taken.command != 0) json["command"] = taken.command;
     sources.put(json, "from", taken.from);
     if (taken.gpu_from != taken.from) sources.put(json, "gpu_from", taken.gpu_from);
     groups[std::string(group)][std::string(id)] = std::move(json);

@@ -45,6 +45,13 @@ void LearnedNotes::see(const std::string& group, const Kind& kind) {
   if (use.gpu_too_small) {
     of.too_much.see(kind.expected.gpu_memory.value, kind.expected.gpu_memory);
   }
+  if (use.memory_kept) {
+    of.other_memory.see(kind.expected.memory.value, kind.expected.memory);
+    of.kept.see(kind.terms.request.memory, {});
+  }
+  if (use.gpu_kept) {
+    of.other_gpu_memory.see(kind.expected.gpu_memory.value, kind.expected.gpu_memory);
+  }
 }
 
 void LearnedNotes::see_elsewhere(const std::string& group, const LearnedFrom& from) {
@@ -78,6 +85,16 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
                     "trainyard learns it again",
                     group, learned.too_much.text(), to_text(learned.too_much.from, here_)));
   }
+  const auto add_kept = [&](std::string_view key, const Range<Bytes>& other,
+                            const std::string& kept) {
+    if (!other.any) return;
+    notes.push_back(
+        fmt::format("group '{}': {} {}, as learned from {}, was measured with another command; "
+                    "reserving {}",
+                    group, key, other.text(), to_text(other.from, here_), kept));
+  };
+  add_kept("memory", learned.other_memory, learned.kept.text());
+  add_kept("gpu-memory", learned.other_gpu_memory, "a whole GPU");
   if (learned.elsewhere && !learned.duration.any) {
     notes.push_back(
         fmt::format("group '{}': durations are known only from {}, and are not used here", group,

@@ -54,7 +54,10 @@ class LearnedNotes {
     Range<Bytes> memory;
     Range<Bytes> gpu_memory;
     Range<Duration> duration;
-    Range<Bytes> too_much;  ///< Of a GPU, for those that are here.
+    Range<Bytes> too_much;      ///< Of a GPU, for those that are here.
+    Range<Bytes> other_memory;  ///< Measured with another command, and less than `kept`.
+    Range<Bytes> kept;
+    Range<Bytes> other_gpu_memory;  ///< The same of a GPU; what is reserved is a whole one.
     std::optional<LearnedFrom> elsewhere;
   };
   void tell(const std::string& group, const OfGroup& learned,

@@ -110,6 +110,43 @@ TEST(Learned, KeepsWhatWasKnownOfAGpuWhereNobodySawThatNow) {
   EXPECT_EQ(taken.gpu_from.host, "lab1");
 }
 
+TEST(Learned, KeepsWithTheNumbersOfATaskTheCommandThatTookThem) {
+  Learned learned;
+  learned.add("g", "a", {.memory = gb(1), .gpu_memory = gb(5)}, run_on("lab1"), 7);
+  learned.add("g", "a", {.memory = gb(2)}, run_on("lab2"), 7);
+  const auto again = Learned::parse(learned.to_json());
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->to_json(), learned.to_json());
+  EXPECT_EQ(again->taken("g", "a")->command, 7);
+  EXPECT_EQ(again->taken("g", "a")->gpu_from.host, "lab1");
+  learned.add("g", "a", {.memory = gb(3)}, run_on("lab2"), 8);
+  EXPECT_EQ(taken_by(learned, "g", "a"), LearnedTask{.memory = gb(3)})
+      << "what another command took of a GPU says nothing of this one";
+}
+
+TEST(Learned, OfAnotherCommandCountsWhereNothingIsKnownOfThoseOfNow) {
+  Learned learned;
+  learned.add("g", "a", took(mb(60), 1), {}, 7);
+  learned.add("g", "b", took(mb(60), 1), {}, 7);
+  learned.set_commands("g", {8});
+  for (const char* const id : {"a", "new"}) {
+    const ExpectedTask expected = learned.expected("g", id, kHere, 8);
+    EXPECT_TRUE(expected.other_command) << id;
+    EXPECT_EQ(expected.memory.value, mb(66)) << id;
+    EXPECT_EQ(expected.train.value, Duration{1'000}) << "times are forecasts alone";
+  }
+  learned.add("g", "a", took(gb(3), 9), {}, 8);
+  for (const char* const id : {"a", "b", "new"}) {
+    const ExpectedTask expected = learned.expected("g", id, kHere, 8);
+    EXPECT_FALSE(expected.other_command) << id;
+    EXPECT_EQ(expected.memory.value, mb(3'300)) << id << ": 60 MB are of another command";
+  }
+  learned.set_commands("g", {8, 9});
+  EXPECT_TRUE(learned.expected("g", "c", kHere, 9).other_command)
+      << "of a task with a command of its own, in a group of which others are known";
+  EXPECT_FALSE(learned.expected("g", "a", kHere, 8).other_command);
+}
+
 LearnedTask beside_others(int least_s, int most_s) {
   return {
       .memory = gb(1), .train = Duration{most_s * 1000}, .train_least = Duration{least_s * 1000}};
@@ -243,12 +280,18 @@ TEST(Learned, ExpectsOfATaskThatWasClearlyDifferentWhatItTookItself) {
 
 TEST(Learned, IsNotReadFromWhatSomebodyElseWrote) {
   for (const char* const text :
-       {"", "{}", "[]", R"({"version": 3, "groups": {}})", R"({"version": 0, "groups": {}})",
-        R"({"version": 1})", R"({"version": 2, "groups": {"g": {"t": {"from": 0}}}})",
+       {"",
+        "{}",
+        "[]",
+        R"({"version": 3, "groups": {}})",
+        R"({"version": 0, "groups": {}})",
+        R"({"version": 1})",
+        R"({"version": 2, "groups": {"g": {"t": {"from": 0}}}})",
         R"({"version": 2, "sources": [{}], "groups": {"g": {"t": {"from": 1}}}})",
         R"({"version": 2, "sources": [{"host": 7}], "groups": {}})",
         R"({"version": 2, "sources": {}, "groups": {}})",
         R"({"version": 2, "groups": {"g": {"t": {"memory_at_least": 1}}}})",
+        R"({"version": 2, "groups": {"g": {"t": {"command": -1}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"memory": 18446744073709551615}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"memory": -1}}}})",
         R"({"version": 1, "groups": {"g": {"t": {"train_ms": 1.5}}}})",
@@ -282,9 +325,11 @@ TEST(Learned, IsUsedWhereTheJobFileSaysNothing) {
   learned.add("g", "1", took(mb(100), 60, 5));
   learned.add("g", "2", took(gb(1), 600, 5));
   learned.add("h", "a", took(gb(1), 600));
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
   LoadOptions options{.job_file = "sweep.yaml", .current_directory = directory.path()};
+  const auto before = Job::load(options, small_machine());
+  ASSERT_TRUE(before);
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", measured_from(*before, learned).to_json());
   const auto job = Job::load(options, small_machine());
   ASSERT_TRUE(job);
   const auto shape = [&](std::uint32_t task) -> const model::Shape& {
@@ -342,12 +387,15 @@ TEST(Learned, OfAnotherMachineIsToldAndUsedWithCare) {
   learned.add("fits", "a", {.gpu_memory = gb(4), .train = Duration{60'000}}, elsewhere);
   learned.add("large", "a", {.gpu_memory = gb(40), .train = Duration{60'000}}, elsewhere);
   learned.add("known", "a", took(gb(1), 9), elsewhere);
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
   model::Capacity machine = small_machine();
   machine.gpus = {{.number = 0, .name = "NVIDIA A100", .memory = gb(8)}};
-  const auto job = Job::load(
-      {.job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab2"}, machine);
+  const LoadOptions options{
+      .job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab2"};
+  const auto before = Job::load(options, machine);
+  ASSERT_TRUE(before);
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", measured_from(*before, learned).to_json());
+  const auto job = Job::load(options, machine);
   ASSERT_TRUE(job);
   const auto terms = [&](std::uint32_t task) {
     return job->plan().shape_of(model::TaskIndex{task}).terms;
@@ -372,6 +420,56 @@ TEST(Learned, OfAnotherMachineIsToldAndUsedWithCare) {
   EXPECT_EQ(numbers.gpu_memory->from, elsewhere);
   EXPECT_FALSE(numbers.memory);
   EXPECT_FALSE(numbers.duration);
+}
+
+TEST(Learned, OfAnotherCommandRaisesAReservationAndLowersNone) {
+  const auto text = [](std::string_view command) {
+    return fmt::format(
+        "groups:\n"
+        "- {{name: small, tasks: [{{id: a, command: '{0}'}}]}}\n"
+        "- {{name: large, tasks: [{{id: a, command: '{0}'}}]}}\n"
+        "- {{name: card, gpu-memory: auto, tasks: [{{id: a, command: '{0}'}}]}}\n",
+        command);
+  };
+  const sys::TemporaryDirectory directory;
+  const LoadOptions options{
+      .job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab2"};
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .name = "NVIDIA A100", .memory = gb(8)}};
+  Learned learned;
+  const LearnedFrom smoke = run_on("lab2", "NVIDIA A100", 1'763'800'000'000);
+  learned.add("small", "a", took(mb(60), 60), smoke);
+  learned.add("large", "a", took(gb(5), 60), smoke);
+  learned.add("card", "a", {.gpu_memory = gb(2)}, smoke);
+  const Job before = job_of(text("train --epochs 1"), options, machine);
+  const auto request = [](const Job& job, std::uint32_t task) {
+    return job.plan().shape_of(model::TaskIndex{task}).terms.request;
+  };
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", measured_from(before, learned).to_json());
+  const Job same = job_of(text("train --epochs 1"), options, machine);
+  EXPECT_EQ(request(same, 0).memory, mb(66));
+  EXPECT_EQ(request(same, 2).gpu_memory, mb(2'200));
+
+  const Job other = job_of(text("train"), options, machine);
+  EXPECT_EQ(request(other, 0).memory, request(before, 0).memory);
+  EXPECT_EQ(request(other, 1).memory, mb(5'500));
+  EXPECT_EQ(request(other, 2).gpu_memory, Bytes{}) << "a whole one";
+  EXPECT_EQ(other.plan().shapes[0].terms.train_expected, Duration{60'000});
+  const std::string from = ", as learned from runs/lab2 of 2025-11-22";
+  EXPECT_THAT(
+      other.notes(),
+      ElementsAre(
+          "group 'card': gpu-memory 2.2 GB" + from +
+              ", was measured with another command; reserving a whole GPU",
+          "group 'large': memory 5.5 GB, duration 1m" + from, "group 'small': duration 1m" + from,
+          "group 'small': memory 66 MB" + from + ", was measured with another command; reserving " +
+              trainyard::to_text(request(before, 0).memory)));
+  EXPECT_FALSE(other.learned_numbers({0}).memory);
+
+  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+  EXPECT_EQ(job_of(text("train"), options, machine).plan(), other.plan())
+      << "the same where the file does not say which command";
 }
 
 TEST(Learned, IsToldOfTenGroups) {

@@ -33,6 +33,7 @@ struct OfTask {
   std::int64_t expected = 0;
   LearnedFrom from;
   bool asked = true;
+  bool other_command = false;
 };
 
 OfTask number_of(TaskKey key, const model::Terms& terms, const Learned::Taken& taken,
@@ -43,13 +44,15 @@ OfTask number_of(TaskKey key, const model::Terms& terms, const Learned::Taken& t
               .at_least = taken.task.memory_at_least,
               .reserved = terms.request.memory.count,
               .expected = expected.memory.value.count,
-              .from = expected.memory.from};
+              .from = expected.memory.from,
+              .other_command = expected.other_command};
     case TaskKey::GpuMemory:
       return {.taken = taken.task.gpu_memory.count,
               .reserved = terms.request.gpu_memory.count,
               .expected = expected.gpu_memory.value.count,
               .from = expected.gpu_memory.from,
-              .asked = terms.request.gpus > 0};
+              .asked = terms.request.gpus > 0,
+              .other_command = expected.other_command};
     default:
       return {.taken = taken.task.train.count(),
               .reserved = terms.train_expected.count(),
@@ -73,12 +76,13 @@ class Gathering {
     number_.hard = number_.hard || hard;
     number_.asked = number_.asked || task.asked;
     if (task.expected == 0) return;
+    const bool newer = task.from.started_unix_ms > number_.from.started_unix_ms;
+    if (newer || number_.from == LearnedFrom{}) number_.from = task.from;
+    number_.other_command = number_.other_command || task.other_command;
+    if (task.other_command) return;
     most_ = std::max(most_, task.expected);
     sum_ += static_cast<double>(task.expected);
     ++known_;
-    if (known_ == 1 || task.from.started_unix_ms > number_.from.started_unix_ms) {
-      number_.from = task.from;
-    }
   }
 
   [[nodiscard]] LearnedNumber take() && {
@@ -104,7 +108,8 @@ void add_task(const Job& job, model::TaskIndex task, const Learned& learned, Lea
   const model::Terms& terms = job.plan().shape_of(task).terms;
   const std::string id = job.task_id(task);
   const std::optional<Learned::Taken> taken = learned.taken(group.name, id);
-  const ExpectedTask expected = learned.expected(group.name, id, job.here());
+  const ExpectedTask expected =
+      learned.expected(group.name, id, job.here(), job.command_fingerprint(task));
   ++group.tasks;
   for (std::size_t place = 0; place < kLearnedKeys.size(); ++place) {
     const TaskKey key = kLearnedKeys.at(place);
@@ -160,7 +165,8 @@ bool LearnedGroup::cells_differ() const {
          !took_alike([](const LearnedCell& cell) { return cell.taken.task.gpu_memory.count; });
 }
 
-LearnedView view_learned(const Job& job, const Learned& learned) {
+LearnedView view_learned(const Job& job, Learned learned) {
+  job.compare_commands(learned);
   LearnedView view;
   const model::Plan& plan = job.plan();
   std::uint32_t task = 0;

@@ -31,11 +31,13 @@ struct LearnedNumber {
   bool at_least = false;            ///< One of them may have taken more than was seen.
   std::int64_t reserved_least = 0;  ///< What would be reserved, or is expected.
   std::int64_t reserved_most = 0;
-  /// What the runs say that it should be: the most of a memory, the mean of a duration.
+  /// What the runs say that it should be: the most of a memory, the mean of a duration. Of memory
+  /// only what was measured with the command of now.
   std::int64_t should_be = 0;
-  LearnedFrom from;    ///< The last of them.
-  bool hard = false;   ///< It is a limit, too.
-  bool asked = false;  ///< A number of GPUs' memory that is asked for at all.
+  LearnedFrom from;            ///< The last of them.
+  bool hard = false;           ///< It is a limit, too.
+  bool asked = false;          ///< A number of GPUs' memory that is asked for at all.
+  bool other_command = false;  ///< A memory that another command than that of now took.
 };
 
 /// A task of which something is known.
@@ -64,6 +66,6 @@ struct LearnedView {
 };
 
 /// `learned` is what is kept for the job, which was loaded with it.
-LearnedView view_learned(const Job& job, const Learned& learned);
+LearnedView view_learned(const Job& job, Learned learned);
 
 }  // namespace trainyard::job

@@ -46,11 +46,14 @@ LearnedFrom of_another_card() {
 
 /// A job with what was learned of it, on a machine with an H100.
 struct Known {
-  Known(std::string text, const Learned& learned) : text_(std::move(text)), learned_(learned) {
-    directory_.write("sweep.yaml", text_);
+  Known(std::string text, const Learned& learned)
+      : text_(std::move(text)), learned_(measured_from(job(), learned)) {
     directory_.make(".trainyard");
-    directory_.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
+    directory_.write(".trainyard/sweep.yaml.learned.json", learned_.to_json());
   }
+
+  /// Its commands become others.
+  void edit(const std::string& text) { text_ = text; }
 
   [[nodiscard]] Job job() const {
     model::Capacity machine = small_machine();
@@ -199,6 +202,20 @@ TEST(LearnedWriting, OnlyRaisesWhatIsNotSure) {
 
   const std::string limit = group_g("  memory: 8GB\n  memory-limit: hard\n");
   EXPECT_EQ(Known(limit, both(that_took(gb(2)))).writing().text, limit);
+}
+
+TEST(LearnedWriting, WritesNoMemoryThatAnotherCommandTook) {
+  Known known(group_g("  memory: 8GB\n  gpu-memory: auto\n"), both(that_took(gb(2), gb(6))));
+  const std::string edited =
+      "groups:\n- name: g\n  memory: 8GB\n  gpu-memory: auto\n"
+      "  tasks: [{id: a, command: y}, {id: b, command: y}]\n";
+  known.edit(edited);
+  EXPECT_EQ(known.writing().text, edited);
+  const LearnedView view = known.view();
+  const LearnedNumber& memory = view.groups.at(0).numbers.at(0);
+  EXPECT_TRUE(memory.other_command);
+  EXPECT_EQ(Bytes{memory.taken_most}, gb(2)) << "it is shown";
+  EXPECT_EQ(memory.from, kLast);
 }
 
 TEST(LearnedWriting, RefusesWhatItCannotSayInOnePlace) {

@@ -125,11 +125,16 @@ LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const 
   const model::Policy policy = settings::policy(basis.configuration, basis.capacity);
   model::Request& request = terms.request;
   if (terms.learns_memory && expected.memory.value > terms.memory_least) {
-    request.memory =
+    const Bytes memory =
         std::min(expected.memory.value, settings::memory_to_give(policy, basis.capacity));
-    use.memory = true;
+    use.memory_kept = expected.other_command && memory <= request.memory;
+    use.memory = !use.memory_kept;
+    if (use.memory) request.memory = memory;
   }
-  if (terms.learns_gpu_memory && expected.gpu_memory.value > request.gpu_memory) {
+  // Without an amount it has a whole GPU, which is no less than what another command took.
+  use.gpu_kept = terms.learns_gpu_memory && expected.other_command &&
+                 request.gpu_memory == Bytes{} && expected.gpu_memory.value > Bytes{};
+  if (terms.learns_gpu_memory && !use.gpu_kept && expected.gpu_memory.value > request.gpu_memory) {
     model::Terms with = terms;
     with.request.gpu_memory = expected.gpu_memory.value;
     // What is told of the GPUs is the size of the largest, whatever they are called.

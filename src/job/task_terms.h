@@ -48,12 +48,15 @@ struct LearnedUse {
   bool duration = false;
   /// More was taken of a GPU than any here has: it was learned on a larger one, and is not used.
   bool gpu_too_small = false;
+  /// Another command took less than what is reserved without any estimate: that stays.
+  bool memory_kept = false;
+  bool gpu_kept = false;
 
   friend bool operator==(const LearnedUse&, const LearnedUse&) = default;
 };
 
 /// What earlier runs have taught of a task counts where nothing is written, and instead of a
-/// written duration that is off by more than a quarter.
+/// written duration that is off by more than a quarter. The memory of another command only raises.
 LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const TermsBasis& basis);
 
 }  // namespace trainyard::job

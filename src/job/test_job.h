@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <expected>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "job/job.h"
+#include "job/learned.h"
 #include "model/resources.h"
 #include "sys/test_directory.h"
 #include "text/mistake.h"
@@ -63,16 +65,39 @@ inline Job job_of(std::string_view text, const LoadOptions& options = in_job_dir
   return std::move(*job);
 }
 
-/// A job whose earlier runs have left this in its learned file, on a small machine with these GPUs.
+/// The estimates as of runs of the commands that the job has; a task that it has no more had that
+/// of the first one of its group.
+inline Learned measured_from(const Job& job, const Learned& learned) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> commands;
+  std::map<std::string, std::int64_t> first;
+  for (std::uint32_t i = 0; i < job.plan().tasks.size(); ++i) {
+    const std::string& group = job.plan().groups[job.group_of({i}).value].name;
+    commands[{group, job.task_id({i})}] = job.command_fingerprint({i});
+    first.try_emplace(group, job.command_fingerprint({i}));
+  }
+  Learned measured = learned;
+  learned.each([&](std::string_view group, std::string_view id, const Learned::Taken& taken) {
+    const auto found = commands.find({std::string(group), std::string(id)});
+    const std::int64_t command =
+        found == commands.end() ? first[std::string(group)] : found->second;
+    measured.add(group, id, taken.task, taken.from, command);
+  });
+  return measured;
+}
+
+/// A job of whose commands earlier runs have left this in its learned file, on a small machine with
+/// these GPUs.
 inline Job taught_job(std::string_view text, std::string_view learned,
                       const std::vector<model::Gpu>& gpus) {
   const sys::TemporaryDirectory directory;
-  directory.write("sweep.yaml", std::string(text));
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", std::string(learned));
+  const LoadOptions options{.job_file = "sweep.yaml", .current_directory = directory.path()};
   model::Capacity machine = small_machine();
   machine.gpus = gpus;
-  return job_of(text, {.job_file = "sweep.yaml", .current_directory = directory.path()}, machine);
+  const Learned measured =
+      measured_from(job_of(text, options, machine), Learned::parse(learned).value());
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json", measured.to_json());
+  return job_of(text, options, machine);
 }
 
 inline std::vector<std::string> ids_of(const Job& job) {

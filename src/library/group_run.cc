@@ -263,7 +263,7 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
         configuration_.period(settings::kTrainedLeast, job::kTrainedLeast);
     const Result<void> kept =
         job::keep_learned(where_.directory(), batches, options_.learned_path, trained_least,
-                          {{group_.name(), classes_of(group_)}});
+                          nullptr, {{group_.name(), classes_of(group_)}});
     if (!kept) ears_.note("cannot save the learned estimates: " + kept.error().message);
   }
   if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);

@@ -210,12 +210,16 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
       {.memory = gb(1), .memory_at_least = true, .gpu_memory = gb(4), .train = Duration{60'000}},
       from);
   learned.add("h", "a", {.memory = gb(1)}, from);
-  directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
   model::Capacity machine = job::small_machine();
   machine.gpus = {{.number = 0, .name = "NVIDIA H100", .memory = gb(80)}};
-  const auto job = job::Job::load(
-      {.job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab1"}, machine);
+  const job::LoadOptions options{
+      .job_file = "sweep.yaml", .current_directory = directory.path(), .host = "lab1"};
+  const auto before = job::Job::load(options, machine);
+  ASSERT_TRUE(before);
+  directory.make(".trainyard");
+  directory.write(".trainyard/sweep.yaml.learned.json",
+                  job::measured_from(*before, learned).to_json());
+  const auto job = job::Job::load(options, machine);
   ASSERT_TRUE(job);
   EXPECT_THAT(dry_run_text(*job, 1),
               HasSubstr("    requests     0.25 CPUs, 1.1 GB of memory, 4.4 GB on 1 GPU\n"

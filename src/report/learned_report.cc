@@ -108,7 +108,10 @@ std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup&
     rows.push_back(
         {std::string(job::info_of(number.key).name), said_text(group, number),
          (number.at_least ? "at least " : "") + number_text(number.key, number.taken_most),
-         next_text(number), known ? plain(job::to_text(number.from, page.here)) : ""});
+         next_text(number),
+         known ? plain(job::to_text(number.from, page.here)) +
+                     (number.other_command ? ", another command" : "")
+               : ""});
   }
   text += table_text(rows, "  ");
   return group.cells_differ() ? text + cells_text(group) : text;
@@ -163,6 +166,7 @@ Json numbers_json(const job::LearnedGroup& group, job::TaskKey key) {
                        {"at_least", number.at_least},
                        {"next_at_least", number.reserved_least},
                        {"next_at_most", number.reserved_most},
+                       {"other_command", number.other_command},
                        {"from", from_json(number.from)}});
   }
   return numbers;

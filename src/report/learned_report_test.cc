@@ -159,6 +159,7 @@ TEST(LearnedReport, HasAllOfItForPrograms) {
                   {"at_least", true},
                   {"next_at_least", 2'000'000'000},
                   {"next_at_most", 3'300'000'000},
+                  {"other_command", false},
                   {"from", from}}));
   EXPECT_TRUE(group["numbers"]["memory_bytes"][1]["taken_at_most"].is_null());
   EXPECT_TRUE(group["numbers"]["gpu_memory_bytes"][0]["written"].is_null());

@@ -187,6 +187,26 @@ groups:
         self.assertEqual(self.text("job.yaml"), now)
         self.trainyard("run", "job.yaml", "--new", "--dry-run", expect=0)
 
+    def test_an_edited_command_reserves_no_less_than_one_that_was_never_measured(self):
+        def would():
+            done = self.trainyard("run", "job.yaml", "--new", "--dry-run", "--json", expect=0)
+            said = json.loads(done.stdout)
+            return said["tasks"][-1]["memory_bytes"], "\n".join(said["notes"])
+
+        # Without CPUs a task reserves no memory by default.
+        job = self.JOB.replace("{id: u, cpus: 0,", "{id: u, cpus: 0.1,")
+        self.job(job)
+        default, _ = would()
+        self.run_once()
+        measured, notes = would()
+        self.assertLess(measured, default)
+        self.assertNotIn("another command", notes)
+        self.job(job.replace("0.1, command: sh small.sh", "0.1, command: sh small.sh real"))
+        edited, notes = would()
+        self.assertEqual(edited, default)
+        self.assertRegex(notes, r"group 'unsaid': memory .*, as learned from runs/job of .*, was measured with another command; reserving ")
+        self.assertRegex(self.learned("job.yaml").stdout, r"runs/job of \d{4}-\d\d-\d\d, another command\n")
+
     def test_forgets_all_or_a_group_or_a_task(self):
         self.run_once()
 
