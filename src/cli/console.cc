@@ -31,8 +31,12 @@ std::string seen_from_here(const std::string& path) {
 }
 
 ExitCode fail(std::string_view message, ExitCode code) {
-  sys::write_standard_error(fmt::format("trainyard: {}\n", message));
+  note(message);
   return code;
+}
+
+void note(std::string_view message) {
+  sys::write_standard_error(fmt::format("trainyard: {}\n", message));
 }
 
 void warn(std::string_view message) {

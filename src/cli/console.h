@@ -33,6 +33,9 @@ std::string seen_from_here(const std::string& path);
 ExitCode fail(std::string_view message, ExitCode code = ExitCode::Usage);
 ExitCode fail(const Error& error, ExitCode code = ExitCode::Usage);
 
+/// Prints "trainyard: <message>" on standard error.
+void note(std::string_view message);
+
 /// "trainyard: warning: <message>" on standard error.
 void warn(std::string_view message);
 

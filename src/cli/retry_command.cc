@@ -10,15 +10,11 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "base/bytes.h"
-#include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -30,6 +26,7 @@
 #include "cli/look_ahead.h"
 #include "cli/queue_return.h"
 #include "cli/queued_runs.h"
+#include "cli/retry_amounts.h"
 #include "cli/retry_needs.h"
 #include "cli/run_machines.h"
 #include "cli/run_outcome.h"
@@ -40,7 +37,6 @@
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
-#include "model/resources.h"
 #include "model/status.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
@@ -64,45 +60,10 @@ struct Wanted {
   bool lives = false;
   std::string socket;  ///< Of one that lives.
   std::vector<journal::TaskRow> tasks;
-  wire::Retry with;              ///< Without a name.
+  RequestedAmounts amounts;
   bool changed = false;          ///< They were, since they ended; some have finished.
   QueueReturn submissions = {};  ///< Skipped because of the run.
 };
-
-std::string not_more_than_zero(const std::string& option, const std::string& typed) {
-  return fmt::format("{}: '{}' must be more than 0", option, typed);
-}
-
-/// The amounts that were typed. The error has a line for each that is wrong.
-Result<wire::Retry> read_amounts(const RetryOptions& options) {
-  wire::Retry with;
-  std::vector<std::string> mistakes;
-  for (const auto& [option, text, member] :
-       {std::tuple{"--memory", &options.memory, &wire::Retry::memory_bytes},
-        std::tuple{"--gpu-memory", &options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
-    if (text->empty()) continue;
-    const Result<Bytes> amount = parse_bytes(*text);
-    if (!amount) {
-      mistakes.push_back(Error(amount.error()).in(option).message);
-    } else if (*amount == Bytes{}) {
-      mistakes.push_back(not_more_than_zero(option, *text));
-    } else {
-      with.*member = amount->count;
-    }
-  }
-  if (!options.time_limit.empty()) {
-    const Result<Duration> limit = parse_duration(options.time_limit);
-    if (!limit) {
-      mistakes.push_back(Error(limit.error()).in("--time-limit").message);
-    } else if (*limit <= Duration{0}) {
-      mistakes.push_back(not_more_than_zero("--time-limit", options.time_limit));
-    } else {
-      with.time_limit_ms = limit->count();
-    }
-  }
-  if (mistakes.empty()) return with;
-  return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, "\n"))});
-}
 
 std::string count_of(std::size_t tasks) {
   return report::counted(static_cast<std::int64_t>(tasks), "task");
@@ -155,23 +116,6 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
                            left == 1 ? "it" : "them")};
 }
 
-bool has_no_gpu(const journal::TaskRow& task) {
-  return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
-}
-
-/// Names the first task that uses no GPU, and says how many more do not. If none of the tasks uses
-/// one, no GPU memory is requested.
-void drop_gpu_memory_without_gpu(wire::Retry& with, const std::vector<journal::TaskRow>& tasks) {
-  if (with.gpu_memory_bytes == 0) return;
-  const auto found = std::ranges::find_if(tasks, has_no_gpu);
-  if (found == tasks.end()) return;
-  const auto count = std::ranges::count_if(tasks, has_no_gpu);
-  const std::string verbs = count == 1 ? " uses no GPU, and is"
-                                       : fmt::format(" and {} more use no GPU, and are", count - 1);
-  fail(fmt::format("--gpu-memory: {}{} retried without one", shown_name(*found), verbs));
-  if (std::cmp_equal(count, tasks.size())) with.gpu_memory_bytes = 0;
-}
-
 /// The options and the job with which a run that has ended would resume.
 struct EndedRun {
   RunOptions options;
@@ -189,62 +133,17 @@ Result<EndedRun> read_ended(const std::string& run) {
   return EndedRun{.options = *std::move(options), .job = *std::move(job)};
 }
 
-/// Says which tasks request more than the amount that was typed, which has no effect on them. If all
-/// of them do, nothing is requested.
-void drop_smaller_amounts(Wanted& wanted, JobTasks& tasks) {
-  for (const auto& [option, typed, requested] :
-       {std::tuple{"--memory", &wire::Retry::memory_bytes, &model::Request::memory},
-        std::tuple{"--gpu-memory", &wire::Retry::gpu_memory_bytes, &model::Request::gpu_memory}}) {
-    const Bytes amount{wanted.with.*typed};
-    if (amount == Bytes{}) continue;
-    std::string first;
-    std::size_t count = 0;
-    for (const journal::TaskRow& task : wanted.tasks) {
-      const auto index = tasks.find(task.group_name, task.id);
-      if (!index) continue;
-      const Bytes own = tasks.jobs().terms_of(*index).request.*requested;
-      if (own <= amount) continue;
-      if (++count == 1) first = fmt::format("{} ({})", shown_name(task), to_text(own));
-    }
-    if (count == 0) continue;
-    const std::string more = count == 1 ? "" : fmt::format(" and {} more", count - 1);
-    fail(fmt::format("{}: {}{} {} more than {}, and {} it", option, report::plain(first), more,
-                     count == 1 ? "requests" : "request", to_text(amount),
-                     count == 1 ? "keeps" : "keep"));
-    if (count == wanted.tasks.size()) wanted.with.*typed = 0;
-  }
-}
-
-/// Names each task that no machine could hold with these amounts. An active run knows its machines
-/// and answers by itself, and of other machines nothing is known before the run resumes. What else
-/// keeps it from resuming is told then.
-Result<void> check_amounts(Wanted& wanted) {
-  if (wanted.lives || (wanted.with.memory_bytes == 0 && wanted.with.gpu_memory_bytes == 0)) {
-    return {};
-  }
+/// The amounts as far as the tasks can have them. An active run knows its machines and answers by
+/// itself, and nothing is known about other machines before the run resumes. What else keeps a run
+/// from resuming is reported when it resumes.
+Result<RequestedAmounts> fitted_amounts(const Wanted& wanted) {
+  const wire::Retry& with = wanted.amounts.with;
+  if (wanted.lives || (with.memory_bytes == 0 && with.gpu_memory_bytes == 0)) return wanted.amounts;
   Result<EndedRun> ended = read_ended(wanted.run);
-  if (!ended || !runs_only_here(ended->job.configuration())) return {};
+  if (!ended || !runs_only_here(ended->job.configuration())) return wanted.amounts;
   JobTasks tasks(std::move(ended->job));
-  if (!add_submitted(tasks, wanted.run)) return {};
-  std::string text;
-  std::size_t refused = 0;
-  for (const journal::TaskRow& task : wanted.tasks) {
-    const auto index = tasks.find(task.group_name, task.id);
-    if (!index) continue;
-    const std::string why =
-        tasks.why_never_with({.task = *index,
-                              .memory = Bytes{wanted.with.memory_bytes},
-                              .gpu_memory = Bytes{wanted.with.gpu_memory_bytes}});
-    if (why.empty() || ++refused > kShownMax) continue;
-    text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : "\n",
-                        report::plain(shown_name(task)), why);
-  }
-  if (refused == 0) {
-    drop_smaller_amounts(wanted, tasks);
-    return {};
-  }
-  if (refused > kShownMax) text += fmt::format("\nand {} more", refused - kShownMax);
-  return std::unexpected(Error{std::move(text)});
+  if (!add_submitted(tasks, wanted.run)) return wanted.amounts;
+  return fitted(wanted.amounts, wanted.tasks, tasks.jobs());
 }
 
 /// Row numbers of the tasks of an ended run that have changed in its job file.
@@ -332,13 +231,14 @@ bool may_have_succeeded(const Wanted& wanted) {
   return outcome && outcome->code == ExitCode::Success;
 }
 
-Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun selection) {
+Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
+                       TasksOfRun selection) {
   const bool all_failed = selection.is_all() && !options.changed;
   if (all_failed) selection.states = {report::TaskState::Failed};
   Wanted wanted{.run = selection.run,
                 .socket = {},
                 .tasks = {},
-                .with = std::move(with),
+                .amounts = std::move(amounts),
                 .changed = options.changed};
   Result<journal::JournalReader> reader = open_run(wanted.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -377,29 +277,16 @@ Result<Wanted> look_up(const RetryOptions& options, wire::Retry with, TasksOfRun
     if (!kept) return std::unexpected(kept.error());
   }
   wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());
-  drop_gpu_memory_without_gpu(wanted.with, wanted.tasks);
+  wanted.amounts = without_unused_gpu_memory(std::move(wanted.amounts), wanted.tasks);
   if (options.cascade) needs->add_what_is_behind(wanted.tasks);
   if (wanted.lives) std::erase_if(wanted.tasks, is_finished);
   if (Result<void> all = needs->check(wanted.tasks); !all) {
     return std::unexpected(std::move(all.error()));
   }
-  if (Result<void> fits = check_amounts(wanted); !fits) {
-    return std::unexpected(std::move(fits.error()));
-  }
+  Result<RequestedAmounts> amounts_left = fitted_amounts(wanted);
+  if (!amounts_left) return std::unexpected(std::move(amounts_left.error()));
+  wanted.amounts = std::move(*amounts_left);
   return wanted;
-}
-
-/// " with at least 20 GB on each GPU, a time limit of 2h", or nothing.
-std::string with_what(const wire::Retry& with) {
-  std::string text;
-  const auto add = [&text](const std::string& what) {
-    text += (text.empty() ? " with " : ", ") + what;
-  };
-  if (with.memory_bytes > 0) add("at least " + to_text(Bytes{with.memory_bytes}) + " of memory");
-  if (with.gpu_memory_bytes > 0)
-    add("at least " + to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
-  if (with.time_limit_ms > 0) add("a time limit of " + exact_text(Duration{with.time_limit_ms}));
-  return text;
 }
 
 /// Why a task runs again, if that is not its failure.
@@ -413,7 +300,7 @@ std::string_view why_again(const journal::TaskRow& task, const Wanted& wanted) {
 std::string shown(const Wanted& wanted) {
   if (wanted.tasks.empty()) return {};
   std::string text = fmt::format("{} of '{}'{}:\n", count_of(wanted.tasks.size()),
-                                 seen_from_here(wanted.run), with_what(wanted.with));
+                                 seen_from_here(wanted.run), with_text(wanted.amounts.with));
   for (std::size_t i = 0; i < std::min(wanted.tasks.size(), kShownMax); ++i) {
     const journal::TaskRow& task = wanted.tasks[i];
     text += fmt::format("  {}: {} after {}{}\n", report::plain(shown_name(task)),
@@ -432,7 +319,7 @@ std::vector<wire::Retry> requests_for(const Wanted& wanted) {
   if (wanted.changed && std::ranges::all_of(wanted.tasks, is_finished)) return retries;
   retries.reserve(wanted.tasks.size());
   for (const journal::TaskRow& task : wanted.tasks) {
-    wire::Retry retry = wanted.with;
+    wire::Retry retry = wanted.amounts.with;
     retry.group = task.group_name;
     retry.id = task.id;
     retries.push_back(std::move(retry));
@@ -555,8 +442,8 @@ ExitCode ask_the_yard(const Wanted& wanted, const std::vector<SetAside>& aside) 
 }  // namespace
 
 ExitCode retry_command(const RetryOptions& options) {
-  Result<wire::Retry> with = read_amounts(options);
-  if (!with) return fail(with.error());
+  Result<RequestedAmounts> amounts = read_amounts(options);
+  if (!amounts) return fail(amounts.error());
   Result<TasksOfRun> selection = read_selection({.words = options.words,
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::Refuse});
@@ -564,8 +451,9 @@ ExitCode retry_command(const RetryOptions& options) {
   if (time_of_no_start(selection->run)) return retry_submission(options, *selection);
   // What has read the journal is gone before the run goes on: its keeper must inherit nothing of
   // it.
-  const Result<Wanted> wanted = look_up(options, *std::move(with), *std::move(selection));
+  const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
+  for (const std::string& line : wanted->amounts.notes) note(line);
   const QueueReturn& submissions = wanted->submissions;
   if (options.dry_run) return answer(shown(*wanted) + submissions.shown());
   sys::write_standard_error(shown(*wanted));

@@ -1,0 +1,145 @@
+#include "cli/retry_amounts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/bytes.h"
+#include "base/duration_text.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/selected_tasks.h"
+#include "job/jobs.h"
+#include "journal/reader.h"
+#include "model/resources.h"
+#include "report/terminal_text.h"
+#include "wire/control.h"
+
+namespace trainyard::cli {
+namespace {
+
+/// Number of tasks that an error names.
+constexpr std::size_t kRefusedNamedMax = 20;
+
+std::string not_more_than_zero(const std::string& option, const std::string& typed) {
+  return fmt::format("{}: '{}' must be more than 0", option, typed);
+}
+
+bool has_no_gpu(const journal::TaskRow& task) {
+  return task.attempt > 0 && task.gpu_memory_requested == Bytes{} && task.gpus.empty();
+}
+
+RequestedAmounts without_smaller(RequestedAmounts amounts,
+                                 const std::vector<journal::TaskRow>& tasks,
+                                 const job::Jobs& jobs) {
+  for (const auto& [option, typed, requested] :
+       {std::tuple{"--memory", &wire::Retry::memory_bytes, &model::Request::memory},
+        std::tuple{"--gpu-memory", &wire::Retry::gpu_memory_bytes, &model::Request::gpu_memory}}) {
+    const Bytes amount{amounts.with.*typed};
+    if (amount == Bytes{}) continue;
+    std::string first;
+    std::size_t count = 0;
+    for (const journal::TaskRow& task : tasks) {
+      const auto index = jobs.find(task.group_name, task.id);
+      if (!index) continue;
+      const Bytes own = jobs.terms_of(*index).request.*requested;
+      if (own <= amount) continue;
+      if (++count == 1) first = fmt::format("{} ({})", shown_name(task), to_text(own));
+    }
+    if (count == 0) continue;
+    const std::string more = count == 1 ? "" : fmt::format(" and {} more", count - 1);
+    amounts.notes.push_back(fmt::format(
+        "{}: {}{} {} more than {}, and {} it", option, report::plain(first), more,
+        count == 1 ? "requests" : "request", to_text(amount), count == 1 ? "keeps" : "keep"));
+    if (count == tasks.size()) amounts.with.*typed = 0;
+  }
+  return amounts;
+}
+
+}  // namespace
+
+Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
+  RequestedAmounts amounts;
+  wire::Retry& with = amounts.with;
+  std::vector<std::string> mistakes;
+  for (const auto& [option, text, member] :
+       {std::tuple{"--memory", &options.memory, &wire::Retry::memory_bytes},
+        std::tuple{"--gpu-memory", &options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
+    if (text->empty()) continue;
+    const Result<Bytes> amount = parse_bytes(*text);
+    if (!amount) {
+      mistakes.push_back(Error(amount.error()).in(option).message);
+    } else if (*amount == Bytes{}) {
+      mistakes.push_back(not_more_than_zero(option, *text));
+    } else {
+      with.*member = amount->count;
+    }
+  }
+  if (!options.time_limit.empty()) {
+    const Result<Duration> limit = parse_duration(options.time_limit);
+    if (!limit) {
+      mistakes.push_back(Error(limit.error()).in("--time-limit").message);
+    } else if (*limit <= Duration{0}) {
+      mistakes.push_back(not_more_than_zero("--time-limit", options.time_limit));
+    } else {
+      with.time_limit_ms = limit->count();
+    }
+  }
+  if (mistakes.empty()) return amounts;
+  return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, "\n"))});
+}
+
+RequestedAmounts without_unused_gpu_memory(RequestedAmounts amounts,
+                                           const std::vector<journal::TaskRow>& tasks) {
+  if (amounts.with.gpu_memory_bytes == 0) return amounts;
+  const auto found = std::ranges::find_if(tasks, has_no_gpu);
+  if (found == tasks.end()) return amounts;
+  const auto count = std::ranges::count_if(tasks, has_no_gpu);
+  const std::string verbs = count == 1 ? " uses no GPU, and is"
+                                       : fmt::format(" and {} more use no GPU, and are", count - 1);
+  amounts.notes.push_back(
+      fmt::format("--gpu-memory: {}{} retried without one", shown_name(*found), verbs));
+  if (std::cmp_equal(count, tasks.size())) amounts.with.gpu_memory_bytes = 0;
+  return amounts;
+}
+
+Result<RequestedAmounts> fitted(RequestedAmounts amounts,
+                                const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs) {
+  std::string text;
+  std::size_t refused = 0;
+  for (const journal::TaskRow& task : tasks) {
+    const auto index = jobs.find(task.group_name, task.id);
+    if (!index) continue;
+    const std::string why =
+        jobs.why_never_with(*index, {.memory = Bytes{amounts.with.memory_bytes},
+                                     .gpu_memory = Bytes{amounts.with.gpu_memory_bytes}});
+    if (why.empty() || ++refused > kRefusedNamedMax) continue;
+    text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : "\n",
+                        report::plain(shown_name(task)), why);
+  }
+  if (refused == 0) return without_smaller(std::move(amounts), tasks, jobs);
+  if (refused > kRefusedNamedMax) text += fmt::format("\nand {} more", refused - kRefusedNamedMax);
+  return std::unexpected(Error{std::move(text)});
+}
+
+std::string with_text(const wire::Retry& with) {
+  std::string text;
+  const auto add = [&text](const std::string& what) {
+    text += (text.empty() ? " with " : ", ") + what;
+  };
+  if (with.memory_bytes > 0) add("at least " + to_text(Bytes{with.memory_bytes}) + " of memory");
+  if (with.gpu_memory_bytes > 0)
+    add("at least " + to_text(Bytes{with.gpu_memory_bytes}) + " on each GPU");
+  if (with.time_limit_ms > 0) add("a time limit of " + exact_text(Duration{with.time_limit_ms}));
+  return text;
+}
+
+}  // namespace trainyard::cli
