@@ -174,7 +174,6 @@ void TaskTable::drop_column(std::size_t column) {
 void TaskTable::drop_result(std::size_t place) {
   drop_column(columns_.size() - results_.size() + place);
   results_.erase(results_.begin() + static_cast<std::ptrdiff_t>(place));
-  leaves_results_out_ = true;
 }
 
 std::string TaskTable::heading() const {
@@ -280,7 +279,7 @@ std::string left_out_text(const GroupDigest& digest, const TaskTable& table,
   std::string text = fmt::format(
       "{} left out ({}{})", counted(static_cast<std::int64_t>(names.size()), "column"),
       fmt::join(std::span(names).first(named), ", "), names.size() > named ? ", ..." : "");
-  if (table.leaves_results_out() || !fields.empty()) {
+  if (table.result_columns() < digest.result_columns().size() || !fields.empty()) {
     text += fmt::format(": '{}' shows all results", results);
   }
   return text + "\n";

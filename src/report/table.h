@@ -46,8 +46,8 @@ class TaskTable {
 
   /// The columns for which there was no room: of the matrix, what tasks took, and of results.
   [[nodiscard]] const std::vector<std::string>& left_out() const { return left_out_; }
-  /// Whether any of them is of results.
-  [[nodiscard]] bool leaves_results_out() const { return leaves_results_out_; }
+  /// Number of columns of results that are shown.
+  [[nodiscard]] std::size_t result_columns() const { return results_.size(); }
 
  private:
   struct Column {
@@ -77,7 +77,6 @@ class TaskTable {
   bool caps_ = false;  ///< and one for what tasks were kept to.
   bool first_ = true;
   std::vector<std::string> left_out_;
-  bool leaves_results_out_ = false;
 };
 
 /// Which rows of a group are shown: all of a small one, some of a big one. Tasks that were not
