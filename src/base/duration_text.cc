@@ -194,10 +194,12 @@ Result<Duration> parse_delay(std::string_view text) {
 }
 
 std::string to_text(Duration duration) {
-  const std::int64_t milliseconds = duration.count();
-  if (milliseconds < kMinuteMs) {
-    return fmt::format("{:.1f} s", static_cast<double>(milliseconds) / kSecond);
+  constexpr std::int64_t kHalfTenthMs = 50;
+  if (duration.count() < kMinuteMs - kHalfTenthMs) {
+    return fmt::format("{:.1f} s", static_cast<double>(duration.count()) / kSecond);
   }
+  // A time that rounds to 60.0 s is a minute.
+  const std::int64_t milliseconds = std::max(duration.count(), kMinuteMs);
   const std::int64_t precision = milliseconds >= kDayMs    ? kHourMs
                                  : milliseconds >= kHourMs ? kMinuteMs
                                                            : kSecondMs;

@@ -117,6 +117,9 @@ TEST(DurationText, IsWrittenExactlyAndReadBack) {
 TEST(DurationText, IsToldToPeopleShortly) {
   EXPECT_EQ(to_text(Duration{412}), "0.4 s");
   EXPECT_EQ(to_text(Duration{12'300}), "12.3 s");
+  EXPECT_EQ(to_text(Duration{59'949}), "59.9 s");
+  EXPECT_EQ(to_text(Duration{59'950}), "1m");
+  EXPECT_EQ(to_text(Duration{60'000}), "1m");
   EXPECT_EQ(to_text(Duration{245'000}), "4m5s");
   EXPECT_EQ(to_text(Duration{7'509'000}), "2h5m");
   EXPECT_EQ(to_text(Duration{240'999}), "4m");
