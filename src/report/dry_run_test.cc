@@ -258,7 +258,7 @@ TEST(DryRun, IsJsonForPrograms) {
   EXPECT_EQ(json["name"], "sweep");
   EXPECT_EQ(json["task_count"], 3);
   EXPECT_EQ(json["machine"]["memory_to_give_bytes"], gb(18).count);
-  EXPECT_EQ(json["configuration"]["scheduler.interval"]["value"], "60s");
+  EXPECT_EQ(json["configuration"]["scheduler.interval"]["value"], "1m");
   EXPECT_EQ(
       json["groups"][1],
       nlohmann::json::parse(

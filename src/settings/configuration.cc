@@ -90,7 +90,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
                     "venv/bin/activate}]. The first machine with room is assigned the task."},
     {.key = "agent.lease",
      .kind = SettingKind::Lease,
-     .fallback = "60s",
+     .fallback = "1m",
      .description =
          "How long tasks on another machine keep running without a connection to the run. "
          "Then they are\nkilled there and retried elsewhere."},
@@ -202,7 +202,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
          "one waits until the first has allocated its memory. 0s: no delay."},
     {.key = "scheduler.interval",
      .kind = SettingKind::Seconds,
-     .fallback = "60s",
+     .fallback = "1m",
      .description =
          "Sample the machine at least this often. trainyard samples it every second anyway; use a\n"
          "value below 1s for more. Decisions follow events at once."},
@@ -218,7 +218,7 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
                     "retries; 1: no retry."},
     {.key = "scheduler.try-first-time",
      .kind = SettingKind::Seconds,
-     .fallback = "120s",
+     .fallback = "2m",
      .description =
          "How long the task that runs first (try-first: 1) must run before the others of its\n"
          "group start. They start earlier if it finishes or reports its progress."},

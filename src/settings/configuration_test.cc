@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/duration_text.h"
 #include "base/time.h"
 #include "model/gpu_limits.h"
 #include "model/plan.h"
@@ -84,7 +85,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "limits.log: 10GB   # default\n"
             "journal.record: usual   # default\n"
             "machines: local   # default\n"
-            "agent.lease: 60s   # default\n"
+            "agent.lease: 1m   # default\n"
             "agent.ssh: ssh   # default\n"
             "agent.program: trainyard   # default\n"
             "agent.copy: false   # default\n"
@@ -106,10 +107,10 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "scheduler.max-process: 0   # default\n"
             "scheduler.max-per-gpu: 0   # default\n"
             "scheduler.settle-time: 30s   # default\n"
-            "scheduler.interval: 60s   # default\n"
+            "scheduler.interval: 1m   # default\n"
             "scheduler.load-nretry: 3   # default\n"
             "scheduler.train-nretry: 3   # default\n"
-            "scheduler.try-first-time: 120s   # default\n"
+            "scheduler.try-first-time: 2m   # default\n"
             "smtp.enable: false   # default\n"
             "smtp.server-host: \"\"   # default\n"
             "smtp.server-port: 25   # default\n"
@@ -274,6 +275,15 @@ TEST_F(Configurations, AreShownAsYamlThatReadsBack) {
   }
 }
 
+TEST_F(Configurations, WriteTheirDefaultTimesAsTimesAreShown) {
+  for (const SettingInfo& info : settings()) {
+    if (info.kind != SettingKind::Seconds && info.kind != SettingKind::Lease) continue;
+    std::string shown = exact_text(parse_duration(info.fallback).value());
+    std::erase(shown, ' ');
+    EXPECT_EQ(info.fallback, shown) << info.key;
+  }
+}
+
 TEST_F(Configurations, ShowATimeWithItsUnit) {
   ConfigurationSources sources = here();
   sources.settings = {"scheduler.interval=0.5", "scheduler.settle-time=2m", "agent.lease=90"};
@@ -288,7 +298,7 @@ TEST_F(Configurations, AreShownAsJson) {
   const auto configuration = load_configuration(here());
   const auto json = nlohmann::json::parse(show_json(*configuration));
   EXPECT_EQ(json.size(), kSettingCount);
-  EXPECT_EQ(json["scheduler.interval"]["value"], "60s");
+  EXPECT_EQ(json["scheduler.interval"]["value"], "1m");
   EXPECT_EQ(json["scheduler.interval"]["from"], "default");
 }
 
