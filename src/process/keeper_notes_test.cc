@@ -22,8 +22,11 @@
 #include "model/launch.h"
 #include "process/end_notes.h"
 #include "process/keeper.h"
+#include "process/keeper_attempts.h"
+#include "process/keeper_spawn.h"
 #include "process/test_yard.h"
 #include "sys/files.h"
+#include "sys/pidfd.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 
@@ -44,8 +47,7 @@ constexpr const char* kStays =
 /// A yard in a process of its own, which is killed; and what its keeper has noted.
 class Noted : public ::testing::Test {
  protected:
-  /// `live` starts tasks and waits until they are as they should be; then the yard is killed, and
-  /// its keeper goes on should `live` have stopped it.
+  /// `live` starts tasks and waits until they are as they should be; then the yard is killed.
   void kill_when(const std::function<void(TestYard&)>& live) {
     const pid_t yard_process = ::fork();
     if (yard_process == 0) {
@@ -63,7 +65,6 @@ class Noted : public ::testing::Test {
     const std::int64_t keeper = pid_in(place_ / "keeper");
     ::kill(yard_process, SIGKILL);
     ASSERT_EQ(::waitpid(yard_process, nullptr, 0), yard_process);
-    ::kill(static_cast<pid_t>(keeper), SIGCONT);
     ASSERT_TRUE(sys::eventually([&] { return !is_alive(keeper); }));
   }
 
@@ -112,17 +113,29 @@ TEST_F(Noted, HasWhatEndsWhenTheYardIsGone) {
   for (const auto& [number, note] : noted) EXPECT_TRUE(note.told_to_end) << number;
 }
 
-TEST_F(Noted, SaysOfOneThatHadHardlyBegunThatItWasTold) {
-  kill_when([](TestYard& yard) {
-    // It hears of the task and of the end of the yard at once.
-    ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP);
-    yard.keeper.start(TestYard::key(1), numbered(yard.launch({"sleep", "1000"}, 1), 1));
-    yard.loop.run_once(Duration{0});
-  });
-  const auto noted = notes();
-  ASSERT_EQ(noted.size(), 1U);
-  EXPECT_EQ(noted.at(1).ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
-  EXPECT_TRUE(noted.at(1).told_to_end);
+TEST(KeeperAttempts, CountsAKilledStartAsToldToEnd) {
+  // A process may exit before anything else is asked of it.
+  const sys::TemporaryDirectory place;
+  Spawner spawner;
+  KeeperAttempts attempts({.grace = sys::kLongEnough,
+                           .late_after = sys::kLongEnough,
+                           .oom_count_age = sys::kLongEnough});
+  const KeeperAttempts::Number number = attempts.next_number();
+  attempts.add(TestYard::key(1), spawner
+                                     .start({.arguments = {"sleep", "1000"},
+                                             .working_directory = place.path(),
+                                             .task_directory = place / "task",
+                                             .stdout_path = place / "task/stdout.log",
+                                             .stderr_path = place / "task/stderr.log"})
+                                     .value());
+  attempts.end_those_on_their_way();
+  ASSERT_TRUE(sys::wait_until_ended(*attempts.process_of(number), sys::kLongEnough));
+  const auto now = KeeperAttempts::Clock::now();
+  attempts.leader_ended(number, {.now = now, .happened = now});
+  const auto over = attempts.clear_up(false, now + sys::kLongEnough);
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_EQ(over.front().ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
+  EXPECT_TRUE(over.front().told_to_end);
 }
 
 TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {
