@@ -59,8 +59,8 @@ std::string answer_to(std::string_view question, std::set<model::Code>& told) {
   return std::move(answer).take();
 }
 
-/// What it does from its beginning to its end, which comes when nobody has the other end of its
-/// socket: it is not killed, as the git that it waits for would go on.
+/// The whole life of the process. It exits when the other end of its socket is closed, and is not
+/// killed, because the git that it waits for would go on.
 [[noreturn]] void become_code_asker(int socket) {
   if (!sys::become_alone({.socket = socket, .name = "trainyard-code", .ends_with_parent = false})) {
     ::_exit(0);
@@ -107,7 +107,8 @@ void CodeAsker::ask(const std::vector<std::string>& directories) {
   sys::Packing question;
   question.add(static_cast<std::uint32_t>(directories.size()));
   for (const std::string& directory : directories) question.add(directory);
-  // It reads, as it has answered all before; where it has died the socket says so.
+  // The process reads, since it has answered everything before. If it has died, the socket reports
+  // that.
   static_cast<void>(sys::send_packed(socket_.get(), std::move(question).take()));
 }
 

@@ -41,7 +41,8 @@ bool may_make_groups_in(const std::string& path) {
          may_write(path + "/cgroup.subtree_control");
 }
 
-/// Whether it is one of systemd's, which takes it for its own unless it was told otherwise.
+/// True if systemd manages the group. systemd takes a group for its own unless it was told
+/// otherwise.
 bool is_kept_by_systemd(const std::string& path) {
   const std::string unit = std::filesystem::path(path).extension().string();
   if (unit != ".scope" && unit != ".service" && unit != ".slice") return false;
@@ -57,7 +58,7 @@ std::string why_not_in(const std::string& path) {
   if (!names_memory(path + "/cgroup.controllers")) {
     return fmt::format("the control group '{}' does not control memory", path);
   }
-  // Of the kernel's own root nobody can be moved away.
+  // No process can be moved out of the kernel's root group.
   if (!std::filesystem::exists(path + "/cgroup.type")) {
     return "there is no control group below that of the machine";
   }

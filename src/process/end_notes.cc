@@ -144,7 +144,7 @@ void add_end_note(const std::string& path, std::string_view record) {
   while (!rest.empty()) {
     const ssize_t put = ::write(file.get(), rest.data(), rest.size());
     if (put <= 0) {
-      // What comes after a part of a record would not be read.
+      // A record after an incomplete one would not be read.
       static_cast<void>(::ftruncate(file.get(), about.st_size));
       return;
     }

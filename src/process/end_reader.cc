@@ -50,7 +50,7 @@ void write_at_end(const std::string& path, std::string_view text) {
       ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat about{};
   if (!file.is_open() || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return;
-  // What the task said itself is kept in any case.
+  // The text that the task wrote itself is kept in any case.
   static_cast<void>(sys::write_text(file.get(), text));
 }
 
@@ -161,7 +161,7 @@ EndReader::Answer unpack(std::string_view piece) {
   return answer;
 }
 
-/// What the process does from its beginning to its end.
+/// The whole life of the process.
 void answer_questions(int socket) {
   sys::PackedReader questions(kPieceMax);
   for (;;) {
@@ -183,7 +183,7 @@ void answer_questions(int socket) {
   }
 }
 
-/// It has nothing of what the keeper has but its socket, and ends with the keeper.
+/// The process keeps only its socket of what the keeper has open, and ends with the keeper.
 // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
 [[noreturn]] void become_reader(int socket, pid_t keeper) {
   constexpr int kSocket = 3;
@@ -247,7 +247,7 @@ void EndReader::ask_next() {
     piece.add(question.told_path);
     piece.add(question.note);
     piece.add(question.note_path);
-    // Whether it is still there is seen by its socket.
+    // The socket reports whether the process is still there.
     static_cast<void>(sys::send_packed(socket_.get(), std::move(piece).take()));
     busy_ = true;
     until_ = Clock::now() + answer_max_;
@@ -299,7 +299,7 @@ void EndReader::look_at_the_clock(Clock::time_point now) {
   reap();
   if (busy_ && now >= until_) about();
   if (busy_ && now >= until_) {
-    // Those behind it may lie on a disk that answers.
+    // The files of later questions may be on a disk that responds.
     leave();
     const Duration waited = std::exchange(answer_max_, kNextAnswerMax);
     give_up_first(fmt::format("its disk has not answered for {}", to_text(waited)));

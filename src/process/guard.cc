@@ -63,7 +63,7 @@ class Guard {
  public:
   Guard(const GuardOptions& options, const KeeperBody& body, sys::Descriptor words, pid_t yard)
       : options_(options), body_(body), words_(std::move(words)) {
-    // It may have died before it is watched, and its number be another's.
+    // The yard may have died before it is watched, and its number may belong to another process.
     sys::Descriptor ended = sys::open_pidfd(yard);
     if (::getppid() != yard) ended.close();
     yard_.watch(std::move(ended));
@@ -134,7 +134,7 @@ int Guard::fork_keeper(std::optional<int> died) {
 /// Nobody asks the keeper for anything any more.
 bool Guard::should_end() const { return !words_.is_open() || yard_.yard_has_ended(); }
 
-/// Whether it has to wake by itself.
+/// True if the guard has to wake by itself.
 bool Guard::looks() const { return some_left_ || patience_.is_silent() || should_end(); }
 
 void Guard::hear() {
@@ -195,7 +195,7 @@ int Guard::wait_for_its_end() {
     std::array<pollfd, 3> ends{{{.fd = keeper_ended_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = words_.get(), .events = POLLIN, .revents = 0},
                                 {.fd = yard_.yard(), .events = POLLIN, .revents = 0}}};
-    // What is known wakes nobody any more.
+    // A known end must not wake the guard again.
     if (yard_.yard_has_ended()) ends[2].fd = -1;
     int timeout = -1;
     if (looks()) {
@@ -285,7 +285,7 @@ void Guard::run() {
     hear();
     if (WIFEXITED(*died) && WEXITSTATUS(*died) == EXIT_SUCCESS) break;
     count_what_died();
-    // What the yard hears of next is that this is over, too.
+    // The next news for the yard is that the end of the tasks is over, too.
     end_what_is_left(kRemainsMax);
     const bool too_many = ended_in_a_row_ > options_.replacements_max;
     if (too_many || no_more_ || should_end()) {

@@ -45,7 +45,8 @@
 namespace trainyard::process {
 namespace {
 
-/// What the keeper may need beside the grace, to see the end of what it killed.
+/// The time that the keeper may need in addition to the grace, to see the end of the processes that
+/// it killed.
 constexpr Duration kKeeperLast{5000};
 
 #if defined(__SANITIZE_THREAD__)
@@ -86,7 +87,7 @@ void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
   const int held = options.held < 0 ? -1 : kHeldPlace;
   socket = keep_only(std::move(socket), {.streams = options.keeps_streams, .held = held});
   sys::Descriptor behind = sys::open_pidfd(guard);
-  // It may have died before it was watched.
+  // The guard may have died before it was watched.
   if (::getppid() != guard) behind.close();
   KeeperProcess(std::move(socket), std::move(behind), std::move(options)).run();
 }

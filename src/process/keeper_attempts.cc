@@ -188,7 +188,7 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number,
         std::max(attempt.began, first_look ? leader.born : std::max(leader.born, happened));
     if (leader.signal) ::kill(-leader.pid, *leader.signal);
   } else {
-    // It has told why, and may still be using the stack that it was given.
+    // The process has reported why, and may still be using the stack that it was given.
     leader.not_started = outcome->error().message;
   }
   if (attempt.on_their_way > 0 || !attempt.runs) return std::nullopt;
@@ -350,11 +350,11 @@ void KeeperAttempts::look_around() {
 }
 
 void KeeperAttempts::adopt(pid_t pid) {
-  // It is waited for by whoever has set it aside, and may not lead its session yet.
+  // The code that set the session aside waits for this process, which may not lead its session yet.
   if (set_aside_.contains(pid)) return;
   const std::optional<sys::ProcessStat> process = scan_.read(pid);
   if (process && set_aside_.contains(static_cast<pid_t>(process->session))) {
-    // What one of those left behind.
+    // A process left behind by one that was set aside.
     static_cast<void>(::waitpid(pid, nullptr, WNOHANG));
     return;
   }
@@ -468,7 +468,7 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
     }
   }
   clearing_ = std::move(left);
-  // What hides whose it is may be nobody's now.
+  // A process whose owner is unknown may belong to no attempt now.
   find_owners();
   if (clearing_.empty() || !looked) return told;
   signal_trees(

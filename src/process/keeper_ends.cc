@@ -22,7 +22,7 @@ void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
   reader_of_ends_.ask(std::move(over.files),
                       [this, ended = std::move(over.ended),
                        seen_at = over.seen_at](EndReader::Answer answer) mutable {
-                        // Whoever has written it lived then.
+                        // The process that wrote the file was alive then.
                         const Duration wrote = answer.written_at.value_or(Duration{0});
                         if (ended.at) ended.at = std::max(*ended.at, std::min(wrote, seen_at));
                         ended.left = std::move(answer.left);

@@ -1,4 +1,4 @@
-// What the yard hears: of its keeper, and of the guard when that one has died.
+// The news for the yard: from its keeper, and from the guard if the keeper has died.
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -72,8 +72,8 @@ bool Keeper::State::read_what_is_there(std::vector<KeeperNews>& news) {
         if (!whole) break;
         if (take_message(std::move(*whole))) continue;
       }
-      // What it has sent makes no sense, and nor would what comes: another one is to take its
-      // place.
+      // The message is not valid, and the next ones would not be either: another keeper is to take
+      // its place.
       sys::send_signal(ended, SIGKILL);
       return false;
     }
@@ -125,7 +125,7 @@ void Keeper::State::hear_guard() {
   while (!gone) {
     std::optional<FromGuard> word = guard.hear();
     if (!word) break;
-    // What the one before has said last comes first.
+    // The last news of the previous keeper comes first.
     if (!dead) static_cast<void>(read_what_is_there(news));
     has_died(news);
     if (word->keeper) {

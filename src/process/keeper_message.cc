@@ -130,7 +130,7 @@ class Reader {
     return {.task = {task}, .attempt = number<std::uint32_t>()};
   }
   void refuse() { bad_ = true; }
-  /// Whether the fields made up the body, all of it.
+  /// True if the fields made up the whole body.
   [[nodiscard]] bool well() const { return !bad_ && rest_.empty(); }
 
  private:

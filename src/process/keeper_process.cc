@@ -51,7 +51,7 @@ constexpr Duration kFirstLook{2};
 constexpr std::size_t kUnheardMax = std::size_t{4} << 20U;
 /// How soon what is being killed is looked at again.
 constexpr Duration kLookAtRemains{200};
-// What an event is about: an attempt by its number (from 1), or one of these.
+// The subject of an event: an attempt by its number (from 1), or one of these.
 constexpr std::uint64_t kSocketEvent = 0;
 constexpr std::uint64_t kChildEvent = ~std::uint64_t{0};
 constexpr std::uint64_t kGuardEvent = ~std::uint64_t{1};
@@ -195,7 +195,8 @@ void KeeperProcess::wait_for_events() {
   }
 }
 
-/// Whoever should have answered by now has had no time to be heard while we were away.
+/// Extends all deadlines by the time in which the keeper did not run: no answer could be received
+/// meanwhile.
 void KeeperProcess::has_woken(const KeeperPresence::Wait& wait) {
   const Clock::duration away = presence_.wakes(wait);
   if (away == Clock::duration{0}) return;
@@ -228,12 +229,12 @@ bool KeeperProcess::finished() const {
 // --- what the yard says -------------------------------------------------------------------------
 
 void KeeperProcess::read_socket() {
-  // What has come is dealt with first, so that we never hold more than one read and one message.
+  // Messages are handled before more is read, so that at most one read and one message are held.
   if (yard_gone_ || more_messages_) return;
   std::array<char, 65536> buffer;  // NOLINT(*-member-init): written by recv, and large.
   const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  // What came half, and then no more, was never asked for.
+  // A message that came only in part was never a request.
   if (got <= 0) return yard_has_gone();
   reader_.add({buffer.data(), static_cast<std::size_t>(got)});
   more_messages_ = true;
@@ -391,7 +392,7 @@ void KeeperProcess::watch_start(KeeperAttempts::Number number) {
   newborn_.push_back({.number = number, .look_at = Clock::now() + kFirstLook});
 }
 
-/// Those that are still on their way are watched from now on.
+/// Watches the processes that are still on their way.
 void KeeperProcess::look_at_the_newborn(Clock::time_point now) {
   while (!newborn_.empty() && now >= newborn_.front().look_at) {
     const KeeperAttempts::Number number = newborn_.front().number;
@@ -429,7 +430,8 @@ void KeeperProcess::carry_out_signals() {
   attempts_.signal(std::exchange(signals_, {}));
 }
 
-/// What has not begun has nothing to save.
+/// Signals a task that has not started. It has nothing to save, so TERM and KILL remove it. False if
+/// no such task waits.
 bool KeeperProcess::signal_one_that_waits(const SignalMessage& message) {
   const auto found = std::ranges::find(waiting_, message.key, &StartMessage::key);
   if (found == waiting_.end()) return false;

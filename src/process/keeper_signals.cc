@@ -32,15 +32,15 @@ namespace {
 
 /// How often the keeper reads whether those that got TERM first have exited.
 constexpr Duration kReceiversReadEvery{100};
-/// What was waiting for those, as a shell with "exit $?" behind a program, ends by itself
-/// meanwhile.
+/// Processes that waited for these, such as a shell with "exit $?" behind a program, exit by
+/// themselves meanwhile.
 constexpr Duration kEndByThemselves{500};
 /// A process in many groups has a long status.
 constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
 
-/// Whether a process that got a signal is still the one that knows of it. One that had only forked
-/// then, and has executed a program since, is not: a new program has no handlers, and the child of
-/// a shell has those of the shell until it executes its program.
+/// True if a process that got a signal still knows of it. One that had only forked then, and has
+/// executed a program since, does not: a new program has no handlers, and the child of a shell has
+/// those of the shell until it executes its program.
 bool knows_signal(const sys::ProcessStat& then, const sys::ProcessStat& now) {
   return now.pid == then.pid && now.start_ticks == then.start_ticks &&
          now.has_only_forked == then.has_only_forked;
@@ -241,7 +241,8 @@ void KeeperAttempts::signal_all_processes(const Signals& signals) {
 }
 
 void KeeperAttempts::is_told_to_end(Attempt& attempt, int signal) const {
-  // What has ended by now, and was not heard of yet, was not told to.
+  // A process that has exited by now, and whose exit was not received yet, did not exit because it
+  // was told to.
   const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
     return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
   });

@@ -166,7 +166,7 @@ void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& st
   ::dup2(status.get(), kStatus);
   ::close_range(kStatus + 1, ~0U, 0);
   make_files_or_end(launch, kStatus);
-  // That is how it says that it has begun.
+  // The closed descriptor reports that the program has begun.
   ::close(kStatus);
   ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
   // NOLINTBEGIN(concurrency-mt-unsafe): a fresh fork has one thread.
@@ -195,7 +195,7 @@ Result<Spawned> Spawner::fork(model::Launch launch,
     become_task(launch, tell);
     // The keeper may have died before it was watched.
     if (::getppid() != keeper) ::_exit(EXIT_FAILURE);
-    // What is thrown must not unwind into what the program was doing when the keeper was forked.
+    // An exception must not unwind into the code that was running when the keeper was forked.
     const int code = [&]() noexcept { return body(launch); }();
     std::fflush(nullptr);
     ::_exit(code);

@@ -36,7 +36,7 @@ int below_ephemeral(int last) {
 
 bool is_free(int port) {
   const sys::Descriptor probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // What a group before has left in TIME_WAIT is no obstacle to who binds it next.
+  // Connections of an earlier group in TIME_WAIT must not prevent the next bind.
   const int yes = 1;
   ::setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};

@@ -60,7 +60,7 @@ Result<sys::Descriptor> file_with(std::string_view text) {
   return file;
 }
 
-/// What the task is to become, as become_task() in preload_server.py reads it.
+/// The program that the task becomes, as become_task() in preload_server.py reads it.
 std::string text_of(const model::Launch& launch, const std::vector<char*>& environment) {
   std::string text;
   for (const std::string* const path :
@@ -150,7 +150,7 @@ std::optional<Result<Spawned>> PreloadServer::hear() {
   const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (got == 0) {
-    // It is about to end, and its exit code should tell why.
+    // The server is about to exit, and its exit code should tell why.
     if (!sys::wait_until_ended(pidfd_, kEndMax)) kill();
     return std::nullopt;
   }

@@ -103,7 +103,7 @@ void Preloads::start(Server& server) {
       options_.watch(server.process->pidfd(), event)) {
     return;
   }
-  // What is not watched cannot be waited for.
+  // A process that is not watched cannot be waited for.
   options_.session(server.process->pid(), false);
   server.process->abandon();
   server.process.reset();

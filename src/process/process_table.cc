@@ -127,8 +127,8 @@ struct TreeProcess {
   std::int64_t forked_from = 0;
 };
 
-/// Whether a process and its parent have one address space: a child of vfork() until it executes a
-/// program. False where the kernel does not tell.
+/// True if a process and its parent have one address space, as a child of vfork() has until it
+/// executes a program. False if the kernel does not tell.
 bool shares_all_memory(const TreeProcess& process) {
   constexpr int kAddressSpace = 1;  // KCMP_VM
   return process.forked_from != 0 &&
@@ -159,7 +159,7 @@ void add_children(std::vector<TreeProcess>& to, const sys::ProcessScan& scan, st
 }  // namespace
 
 struct ProcessTable::State {
-  /// What was used up to the last reading.
+  /// CPU time used up to the last reading.
   struct Used {
     CpuTicks machine;
     std::int64_t ours = 0;
@@ -174,7 +174,7 @@ struct ProcessTable::State {
   sys::ProcessScan scan;
   std::optional<Used> last;
 
-  /// What a process that shares memory has for itself.
+  /// The private memory of a process that shares memory.
   struct Own {
     Bytes memory;
     std::chrono::steady_clock::time_point good_until;
@@ -212,7 +212,7 @@ double ProcessTable::State::used_by_others(const Used& now) {
   const std::optional<Used> before = std::exchange(last, now);
   if (!before) return 0;
   const std::int64_t all = now.machine.all - before->machine.all;
-  // What we used falls when something of ours was waited for by nobody: that is lost, not negative.
+  // Our CPU time falls if no process waited for one of ours: that time is lost, not negative.
   const std::int64_t ours = std::max<std::int64_t>(now.ours - before->ours, 0);
   const std::int64_t others = now.machine.busy - before->machine.busy - ours;
   if (all <= 0) return 0;
@@ -249,7 +249,8 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
   for (std::size_t i = 0; i < processes.size(); ++i) {
     const sys::ProcessStat& process = processes[i];
     const std::int64_t ticks = process.cpu_ticks + process.children_ticks;
-    // What an ended process used goes to whoever waited for it, so that this sum only grows.
+    // The CPU time of an exited process is added to the one that waited for it, so this sum only
+    // grows.
     if (of_us[i] != sys::kNoTree || trees[i] != sys::kNoTree) used.ours += ticks;
     if (trees[i] == sys::kNoTree) continue;
     TreeUsage& tree = reading.trees[static_cast<std::size_t>(trees[i])];
@@ -264,7 +265,8 @@ MachineReading ProcessTable::read(std::span<const std::int64_t> roots,
     add_memory(tree, state_->scan,
                {.pid = process.pid, .forked_from = process.has_only_forked ? process.parent : 0});
   }
-  // What several of them have mapped is there once: whoever has most has all of it, or nearly so.
+  // Memory that several processes have mapped exists once: the one with the most has all of it, or
+  // nearly so.
   for (TreeUsage& tree : reading.trees) tree.memory += tree.shared;
   state_->forget_unseen();
   reading.cpu_used_by_others = state_->used_by_others(used);

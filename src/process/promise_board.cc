@@ -34,7 +34,7 @@
 namespace trainyard::process {
 namespace {
 
-/// Of a file that is being made: nobody looks at it before it is locked.
+/// Suffix of a file that is being made: no other run reads it before it is locked.
 constexpr std::string_view kBeingMade = ".new";
 /// The line that seals a text, and the text.
 constexpr std::size_t kFileBytesMax = wire::kPromiseBytesMax + 256;
@@ -43,7 +43,7 @@ struct flock whole_file(short kind) {
   return {.l_type = kind, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0};
 }
 
-/// Whether somebody holds the lock. Takes none, and so is in nobody's way.
+/// True if a process holds the lock. Does not take it, so no other process has to wait.
 bool is_locked(const sys::Descriptor& file) {
   struct flock lock = whole_file(F_RDLCK);
   return ::fcntl(file.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
@@ -172,8 +172,8 @@ void PromiseBoard::make_again() {
                   path, file.error().message));
 }
 
-/// What yards of ours have left that are gone with all their tasks. A file has its name only once
-/// it is locked, so that one that is not is nobody's.
+/// Removes the files of our yards that are gone with all their tasks. A file gets its name only
+/// once it is locked, so an unlocked one belongs to no process.
 void PromiseBoard::remove_what_is_left() const {
   std::size_t looked = 0;
   for (const std::string& name : sys::names_in(directory_)) {
@@ -200,7 +200,7 @@ void PromiseBoard::write(const model::Promises& promises) {
                                     {.iov_base = text.data(), .iov_len = text.size()}}};
   const ssize_t written = ::pwritev(file_.get(), parts.data(), static_cast<int>(parts.size()), 0);
   const int error = errno;
-  // What is read of others after this must be younger than this is to them.
+  // Reads of other files after this must be newer than our own write is to them.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool failed = std::cmp_not_equal(written, seal.size() + text.size());
   if (failed && !std::exchange(write_failed_, true)) {
@@ -253,7 +253,7 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& name,
     break;
   }
   note_once(known, name, why);
-  // Who has written nonsense over its promises has them still.
+  // A run whose file is not readable still has its reservations.
   return known.last;
 }
 

@@ -137,7 +137,7 @@ long open_log(const char* path, bool adds) {
   return file;
 }
 
-/// What went wrong, or 0.
+/// Returns the error, or 0.
 int put_log_at(const char* path, bool adds, int standard) {
   if (path == nullptr) return 0;
   const long file = open_log(path, adds);

@@ -34,7 +34,7 @@ bool is_program(const std::string& path) {
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-/// What would make a file that is there run: nothing to add when it is executable.
+/// Suggests what would make an existing file run. Empty if it is executable.
 std::string hint_for(const std::string& name, const std::string& file) {
   if (::access(file.c_str(), X_OK) == 0) return "";
   const std::string extension = std::filesystem::path(name).extension().string();

@@ -52,7 +52,7 @@ Sweeper::Swept unpack_swept(std::uint32_t number, std::string_view packet) {
   return swept;
 }
 
-/// What the process does from its beginning to its end.
+/// The whole life of the process.
 void sweep_directories(const Sweeper::Options& options) {
   std::string packet(kPacketMax, '\0');
   while (true) {
@@ -82,7 +82,7 @@ bool Sweeper::start() {
   if (pid < 0) return false;
   if (pid == 0) {
     const bool alone = sys::become_alone({.socket = ends->second.get(), .name = "trainyard-sweep"});
-    // It could have lost its parent before it was to end with it.
+    // The process may have lost its parent before it was set to end with it.
     if (alone && ::getppid() == yard) sweep_directories(options_);
     ::_exit(0);
   }
@@ -143,7 +143,7 @@ std::vector<Sweeper::Swept> Sweeper::wait(Duration most) {
   return hear();
 }
 
-/// It may take its time to end, as long as its disk does: nobody waits for it.
+/// Does not wait for the process, which may take as long to exit as its disk does.
 void Sweeper::leave() {
   socket_.close();
   const auto pid = static_cast<pid_t>(std::exchange(pid_, 0));

@@ -73,7 +73,7 @@ Result<std::string> ask_path(const Words& words, const std::string& directory) {
   return error ? path : real.string();
 }
 
-/// What ends with a zero each.
+/// The pieces of a text, each of which ends with a zero byte.
 Words pieces_of(std::string_view text) {
   Words pieces;
   while (!text.empty()) {
@@ -156,7 +156,7 @@ void refresh_index(const std::string& root, const std::vector<std::string>& unch
               std::back_inserter(words));
     static_cast<void>(ask_git(words, root));
   }
-  // It says by its exit code that something is changed.
+  // Git reports by its exit code that something has changed.
   static_cast<void>(ask_git({"update-index", "-q", "--refresh"}, root));
 }
 

@@ -27,7 +27,7 @@ HeldPromise all_of(std::span<const Neighbour> neighbours, Counted counted) {
   return sum;
 }
 
-/// Whether others have come to hold so much more that there was not so much left.
+/// True if other runs now hold so much more that the amount is not available any more.
 template <class Amount>
 bool is_taken(Amount then, Amount now, Amount left) {
   return now > then && now - then > left;

@@ -149,7 +149,8 @@ Ending judge(const model::End& end, const KnownOfAttempt& known) {
       return failed(model::Failure::Lost,
                     "preempted: its GPU was drained ('trainyard drain --now')");
     case StopCause::Leaving:
-      // It had said its last word before: that it stayed is not what becomes of it.
+      // The task had reported its outcome before, and its process was killed because it stayed: the
+      // report counts.
       return judge_own(end);
   }
   return judge_own(end);
@@ -159,7 +160,7 @@ Ending judge(const model::End& end, const KnownOfAttempt& known) {
 Ending judge_two_phase(const model::End& end, const KnownOfAttempt& known) {
   const StopCause cause = known.cause;
   const std::optional<LastWord>& word = known.word;
-  // What was trained is done: that it had to be ended afterwards does not undo it.
+  // A task that has trained is done, even if its process had to be killed afterwards.
   if (word && word->said == model::Said::Trained) {
     const bool lost = std::holds_alternative<model::Vanished>(end);
     return cause == StopCause::None || lost ? judge_own(end) : Ending{};

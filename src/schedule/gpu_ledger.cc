@@ -135,7 +135,7 @@ void GpuLedger::change(model::TaskIndex task, Bytes each) {
   const auto found = holdings_.find(task);
   check(found != holdings_.end(), "only a promise that was made is changed");
   found->second.each = each;
-  // It takes its memory anew when it trains again.
+  // The task allocates its memory again when it trains again.
   found->second.settled = false;
   for (const model::GpuIndex gpu : found->second.gpus) update(gpu);
 }
@@ -147,7 +147,7 @@ void GpuLedger::release(model::TaskIndex task, Instant at) {
   const GpuSet gpus = found->second.gpus;
   holdings_.erase(found);
   for (const Share& share : shares) {
-    // What it had of a GPU of its own nobody has promised, and perhaps nobody has seen.
+    // The memory of a dedicated GPU has no reservation and perhaps no sample.
     const Bytes memory = share.whole ? cards_[share.gpu.value].total : share.memory;
     lingering_.push_back(
         {.gpu = share.gpu, .memory = memory, .seen = share.memory, .until = at + linger_max_});
@@ -341,7 +341,7 @@ void GpuLedger::update(model::GpuIndex gpu) {
   outstanding += neighbours.unused;
   // Where nobody says who has what, what is in use is taken to be ours, or a neighbour's, first.
   if (!card.known) outstanding = std::max(Bytes{}, promised + neighbours.memory - card.used);
-  // What they say together the first of them says.
+  // The first of the tasks reports the memory for all of them.
   constexpr int kTasksMax = 1'000;
   for (int i = 0; i < std::min(neighbours.tasks, kTasksMax); ++i) {
     now.sharers.add(i == 0 ? neighbours.sharing : model::GpuSharing{});

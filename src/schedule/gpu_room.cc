@@ -49,7 +49,7 @@ GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capac
         capacity.gpus, [&gpu](const model::Gpu& other) { return other.pci < gpu.pci; });
     cards_.push_back(
         {.most = most,
-         // Of a small card half is something, too.
+         // Half of a small GPU counts, too.
          .least = std::max(Bytes{1}, std::min(policy.gpu_memory_least, Bytes{most.count / 2})),
          .total = gpu.memory,
          .speed = gpu.speed,
@@ -84,7 +84,7 @@ std::size_t GpuChooser::count_for(const model::Request& request) const {
 bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Request& request) const {
   if (!room.present || room.avoided || room.whole) return false;
   if (request.gpus > 1 && card.slice) return false;
-  // It need not be empty: a display server on it, say, is no reason to leave it idle.
+  // A GPU that is not empty is used, too: a display server on it is no reason to leave it idle.
   if (model::wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
   return request.gpu_memory <= room.free && room.sharers.admit(request.sharing, utilization_max_);
 }
@@ -137,8 +137,7 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
   const auto wanted = static_cast<std::size_t>(request.gpus);
   if (fitting.size() < wanted) return std::nullopt;
   const bool whole = model::wants_whole_gpus(request);
-  // Of two that are alike the first on the bus comes first, or the last where the order is
-  // reversed.
+  // Of two equal GPUs the first on the bus comes first, or the last if the order is reversed.
   std::ranges::sort(fitting, [&](model::GpuIndex a, model::GpuIndex b) {
     if (before(room, a, b, whole) || before(room, b, a, whole)) return before(room, a, b, whole);
     return std::pair(cards_[a.value].place, a) < std::pair(cards_[b.value].place, b);

@@ -205,7 +205,7 @@ void Play::time_anew(const std::vector<CardShares::Timed>& timed) {
   }
 }
 
-/// It ends at another time now.
+/// True if the task of this entry now ends at another time.
 bool Play::is_past(const Happening& it) const {
   if (!shares_ || it.kind != Kind::Trained || cards_of_[it.task].empty()) return false;
   return shares_->end_of(it.task) != it.at;
@@ -239,7 +239,7 @@ bool Play::train_loaded() {
   return began > 0;
 }
 
-/// What a task takes of all there is, as a share.
+/// The share of all resources that a task takes.
 struct Share {
   double memory = 0;
   double gpus = 0;

@@ -158,7 +158,7 @@ double NeighbourBook::holding_of(const model::Promises& its, bool on_gpus) const
   return size;
 }
 
-/// Of a neighbour, or our own where it is none.
+/// The share of a neighbour; without one, our own.
 double NeighbourBook::share_of(const model::Neighbour* who, bool on_gpus) const {
   // Whoever holds or wants some of it, by user; we ourselves are about to.
   std::map<std::uint32_t, int> runs;

@@ -23,7 +23,8 @@ bool is_held_by(const OuterTask& outer, const model::Gpu& gpu) {
       outer.gpus, [&gpu](const std::string& label) { return model::is_called(gpu, label); });
 }
 
-/// Whether the request fits next to the outer task. The GPUs that this has for itself are left out.
+/// True if the request fits next to the outer task. The GPUs that are dedicated to that task are
+/// left out.
 bool fits_beside(model::Request request, const model::Policy& policy,
                  const model::Capacity& capacity, const OuterTask& outer) {
   model::Capacity left = capacity;

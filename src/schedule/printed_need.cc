@@ -15,7 +15,7 @@
 namespace trainyard::schedule {
 namespace {
 
-/// What a process has on a card that its framework's allocator does not count: the context of the
+/// Memory of a process on a GPU that its framework's allocator does not count: the context of the
 /// driver and the kernels, 0.3 to 0.8 GB.
 constexpr Bytes kUncounted = mib(512);
 
@@ -88,8 +88,8 @@ std::optional<double> bytes_of_type(std::string_view text) {
   return found == kTypes.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// What TensorFlow's exception says of the tensor that had no room: "shape[32768,24576] and type
-/// float".
+/// The part of TensorFlow's exception about the tensor that had no room: "shape[32768,24576] and
+/// type float".
 std::optional<Bytes> tensor_in(std::string_view text) {
   constexpr std::string_view kShape = "OOM when allocating tensor with shape[";
   constexpr std::string_view kType = "] and type ";
@@ -135,7 +135,7 @@ std::optional<Bytes> wish_in(std::string_view text) {
   return tensor_in(text);
 }
 
-/// What the process had then, as far as that is printed.
+/// The memory that the process had then, as far as that is printed.
 std::optional<Bytes> had_in(std::string_view text) {
   // All of it, as the driver counts it.
   if (const auto all = size_after(text, "this process has")) return all;

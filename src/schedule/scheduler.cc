@@ -145,7 +145,7 @@ model::Decision Scheduler::on(const model::Event& event) {
         state_->attempt_found(event.at, it, out);
         look = !it.more_follow;
       },
-      // It is for the journal alone.
+      // This event is for the journal alone.
       [&](const model::CodeFound&) { look = lived; }, [&](const model::TimePassed&) {});
   // Whatever the event was, it brings the time. What is due by now is done before anything starts:
   // it may give back room.
@@ -162,7 +162,7 @@ model::Decision Scheduler::on(const model::Event& event) {
   if (look) {
     do {
       state_->start_what_fits(event.at, out);
-      // Who finds nothing left to run on may be what others wait for.
+      // A task that finds nothing left to run on may be one that others wait for.
     } while (state_->settle_needs(event.at, out));
   }
   state_->tell_of_trials(out);

@@ -62,7 +62,7 @@ void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model:
 void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
                                model::Decision& out) {
   const auto found = running_.find(event.key.task);
-  // What an older attempt says is dropped.
+  // Events of an older attempt are dropped.
   if (found == running_.end() || found->second.key != event.key || found->second.seen) return;
   Running& running = found->second;
   running.seen = true;
@@ -100,15 +100,15 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   set_deadline(found->second, std::nullopt);
   leave_room(found->second, out);
   set_ahead(found->second, false);
-  // It leaves all books before it is judged, so that its next try waits like any other task and may
-  // get the very room that this one gave back.
+  // The task leaves all books before it is judged, so that its retry waits like any other task and
+  // can get the room that this attempt released.
   Running running = std::move(found->second);
   running_.erase(found);
   // Nor is what it took without ending well a need of others that begin in this very turn.
   tell_taken(running, {});
   MachineBook& book = book_of(running);
   book.ledger.release(task);
-  // What ended unseen, as where its keeper died, was measured all the same.
+  // An attempt that ended unseen, because its keeper died, was measured all the same.
   running.needed.gpu_memory = std::max(running.needed.gpu_memory, book.gpus.peak_of(task));
   running.lost_gpu = book.gpus.lost_gpu_of(task, at);
   book.gpus.release(task, at);
@@ -125,20 +125,21 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
 
 namespace {
 
-/// What it was seen to take, or of a GPU what it said that it needs.
+/// The memory that a task was seen to take; of a GPU, what its message says that it needs.
 Peak needed_by(const model::Usage& usage, Bytes of_gpu, std::string_view message) {
   const Bytes peak = std::max(usage.gpu_memory_peak, of_gpu);
   return {.memory = usage.memory_peak, .gpu_memory = std::max(peak, printed_need(message, peak))};
 }
 
-/// What ends well between its signal and TERM, and says what came of it, was done before its
-/// machine was taken away.
+/// True if the task succeeded between its signal and TERM, and wrote its result: it was done before
+/// its machine was taken away.
 bool was_done_in_time(const Running& running, const model::AttemptEnded& event) {
   return running.cause == StopCause::TimeOver && !running.terminated &&
          event.end == model::End(model::ExitedWith{0}) && !event.result.empty();
 }
 
-/// What ended by itself, as a program does whose GPU is gone. Out of memory is that.
+/// True if the task exited by itself, as a program does whose GPU is gone. Out of memory counts,
+/// too.
 bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional<LastWord>& word) {
   const bool left_alone = cause == StopCause::None || cause == StopCause::Leaving;
   const bool trained = word && word->said == model::Said::Trained;
@@ -174,12 +175,12 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
                                  book_of(running).names_of({*running.lost_gpu}), ending.message)};
 }
 
-/// Of one that has finished, and had ended then.
+/// Learns from a task that has finished and exited.
 void Scheduler::State::learn_from(const Running& running, const model::Usage& usage,
                                   Instant ended) {
   const model::TaskIndex task = running.key.task;
   const model::GroupIndex group = group_of(task);
-  // What one had that could not have more is not what it needs.
+  // The memory of a task that was capped is not what it needs.
   const Bytes of_gpu = usage.gpu_capped ? Bytes{} : usage.gpu_memory_peak;
   estimates_.finished(
       tasks[task].shape,
@@ -192,8 +193,8 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
   }
 }
 
-/// What had ended before it was told to did not end for that: the news of it was on its way, or its
-/// files were.
+/// An attempt that ended before it was told to did not end for that: its news or its files were
+/// still on their way.
 void Scheduler::State::forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
   if (was_done_in_time(running, event)) running.cause = StopCause::None;
   const bool from_outside =
@@ -215,13 +216,13 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   const Setback setback = setback_of(running, ending);
   const bool out_of_memory = setback == Setback::OutOfMemory || setback == Setback::Preempted ||
                              setback == Setback::Crowded;
-  // It died before it could say that it loads.
+  // The task died before it could report that it loads.
   if (ending.failure == model::Failure::OutOfMemory && tasks[task].status == Status::Available) {
     begin_loading(task, out);
   }
-  // Of two phases the ranks have said themselves which one it was.
+  // The ranks of a two-phase task have reported themselves which of them failed.
   model::RanksAtEnd ranks = event.ranks;
-  // That is of the machine's memory.
+  // The largest rank is known only for the machine's memory.
   if (running.lack != Lack::HostMemory) ranks.largest.reset();
   RankWords words = rank_words(ranks, ending, shape.terms.ranks);
   if (running.word) words.before.clear();
@@ -450,7 +451,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
   grown_gpu_.erase(task);
   reached_memory_.erase(task);
   count_for_those_who_need(task, ending.verdict);
-  // Who had it kept from starting wants that of a run that goes on, too.
+  // A user who holds a stopped task wants it held in a resumed run, too.
   const bool over = ending.verdict != model::Verdict::Stopped;
   if (over && on_hold_.erase(task) > 0) tell_what_is_said(task, out);
 }

@@ -49,7 +49,7 @@ model::Request Scheduler::State::request_on(const WaitingRoom::Lane& lane,
                                       : request;
 }
 
-/// What is written fits somewhere, or waits for a machine on which it does.
+/// The written request fits somewhere, or waits for a machine on which it does.
 bool Scheduler::State::asks_too_much(const WaitingRoom::Lane& lane,
                                      const model::Request& it) const {
   const model::Terms& terms = shapes_[lane.shape.value].terms;
@@ -75,7 +75,7 @@ model::Request Scheduler::State::whole_on(model::TaskIndex task, const model::Re
   return is_nowhere(whole) ? as_far_as_there_is(whole, task, book) : whole;
 }
 
-/// It trains where it has loaded.
+/// The request for the device on which a loaded task trains: the one on which it has loaded.
 model::Request Scheduler::State::device_of(const WaitingRoom::Lane& loaded) const {
   const model::Request device = within_gpus(loaded.request, loaded.shape);
   const MachineBook& book = machines_[loaded.machine.value];
@@ -97,7 +97,7 @@ bool Scheduler::State::is_nowhere(const model::Request& whole) const {
       machines_, [&](const MachineBook& book) { return !book.is_gone && could_have(whole, book); });
 }
 
-/// What is written is asked for in any case.
+/// Lowers a request to what there is, but never below what the job file requests.
 model::Request Scheduler::State::as_far_as_there_is(model::Request request, model::TaskIndex task,
                                                     const MachineBook& book) const {
   const model::Request& written = shape_of(task).terms.request;
@@ -111,8 +111,8 @@ model::Request Scheduler::State::as_far_as_there_is(model::Request request, mode
   return request;
 }
 
-/// What one of two phases will lack there when it has loaded, even with the machine to itself: it
-/// trains where it has loaded.
+/// The cause for which a two-phase task could not train on this machine even alone. It trains where
+/// it has loaded.
 model::Cause Scheduler::State::lack_for_good(model::TaskIndex task, const model::Request& request,
                                              const MachineBook& book) const {
   if (!shape_of(task).terms.two_phase) return model::Cause::None;

@@ -67,8 +67,8 @@ void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model
   tell_who_is_blocked(start, out);
 }
 
-/// What the executions before had come to: the memory that tasks ask for since theirs ran out, how
-/// often that has happened, and what those took that have finished. And what earlier runs measured.
+/// Restores the state of earlier executions: the memory that tasks request since they ran out, how
+/// often they did, and what finished tasks took. Restores the measurements of earlier runs, too.
 void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStart& start) {
   for (const model::Reached& before : plan.reached) {
     const model::TaskIndex task{start.task + before.task.value};

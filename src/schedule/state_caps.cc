@@ -19,7 +19,7 @@
 
 namespace trainyard::schedule {
 
-/// Of those that begin in this pass, when all that begin in it, or are about to, have been entered.
+/// Caps the tasks that begin in this pass, once all of them have been entered.
 void Scheduler::State::cap(std::size_t first_command, model::Decision& out) {
   for (std::size_t i = first_command; i < out.commands.size(); ++i) {
     const auto tell = [this](model::AttemptKey key, Bytes& most) {
@@ -52,8 +52,7 @@ Bytes Scheduler::State::cap_of(const Running& running) const {
   return alone ? Bytes{} : promise + std::max(Bytes{}, *left);
 }
 
-/// Whether one that was told to take no more had, or wanted, about as much: what it lacked then was
-/// what it was kept from.
+/// True if a capped task had, or wanted, about as much as its cap: the cap is what it ran into.
 bool Scheduler::State::is_near_its_cap(const Running& running, Bytes peak) {
   return running.is_capped && model::is_near_cap(peak, running.gpu_memory_max);
 }

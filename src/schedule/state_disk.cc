@@ -27,7 +27,7 @@ model::Cause Scheduler::State::lack_of_disk(Bytes asked, const MachineBook& book
   return book.disk_waits ? model::Cause::Reserved : model::Cause::None;
 }
 
-/// Those that ask for more than the whole disk has, on whichever machine.
+/// Skips the tasks that request more than the whole disk of any machine has.
 void Scheduler::State::give_up_on_disk(Instant at, model::Decision& out) {
   if (interrupts_ > 0) return;
   Bytes total;

@@ -25,12 +25,12 @@ bool Scheduler::State::can_go_on(const model::AttemptFound& found) const {
          !machines_.at(found.site.machine.value).is_gone;
 }
 
-/// What it was promised it has, whatever would be promised now.
+/// The attempt keeps its reservation, whatever would be reserved now.
 void Scheduler::State::attempt_found(Instant at, const model::AttemptFound& event,
                                      model::Decision& out) {
   const model::TaskIndex task = event.key.task;
   if (!can_go_on(event)) {
-    // What its group needs may have begun anew. The next attempt is another one.
+    // The tasks that its group needs may have started over. The next attempt has another number.
     if (is_next(event.key)) tasks.begin_attempt(task);
     out.commands.emplace_back(model::StopAttempt{.key = event.key, .kill = true});
     return;
@@ -38,7 +38,7 @@ void Scheduler::State::attempt_found(Instant at, const model::AttemptFound& even
   // Another one of its group has been tried before.
   if (is_held(task)) end_trial(group_of(task), out);
   if (!take_out(task)) leave_aside(task);
-  // What its next try asks for is counted from what it was promised.
+  // The request of the retry is computed from the reservation.
   reached_memory_.erase(task);
   Running& running = begin_attempt(
       task, {.asked = event.promise, .given = event.promise, .site = event.site}, at, out);

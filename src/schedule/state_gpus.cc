@@ -30,7 +30,7 @@
 #include "schedule/waiting_room.h"
 
 namespace trainyard::schedule {
-/// What a task asks of GPUs, and of nothing else.
+/// The part of a request that is about GPUs.
 model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
   const model::Request& asked = shape_of(task).terms.request;
   model::Request request{.gpus = asked.gpus,
@@ -51,7 +51,7 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
 /// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
 model::Request Scheduler::State::within_gpus(model::Request request,
                                              model::ShapeIndex shape) const {
-  // What was learned of others says nothing of one that is to have all that there is.
+  // Estimates from other tasks do not apply to a task that is to have everything.
   if (request.gpus == 0 || request.largest) return request;
   request.sharing = priced(request.sharing, shape);
   request.gpu_memory = learned_gpu_memory(request.gpu_memory, shape);
@@ -99,12 +99,12 @@ model::Cause Scheduler::State::choose_gpus(const model::Request& request, const 
   return book.choose_gpus(request, idle_max, at, policy_.gpu_linger_max, gpus);
 }
 
-/// Whether a task waits that asks for a whole GPU of this machine. One whose group runs as many as
-/// it may does not count: no GPU would be of use to it.
+/// True if a task waits for a whole GPU of this machine. A task whose group runs as many as it may
+/// does not count: no GPU would be of use to it.
 bool Scheduler::State::waits_for_whole_gpu(const MachineBook& book) const {
   const auto waits = [&](const WaitingRoom& room, std::uint32_t index) {
     const WaitingRoom::Lane& lane = room.lane(index);
-    // What was learned of its kind may be less than a whole one.
+    // The estimate of its kind may be less than a whole GPU.
     return !lane.tasks.empty() && book.is_where(lane.request.where) &&
            model::wants_whole_gpus(within_gpus(lane.request, lane.shape));
   };
@@ -178,7 +178,7 @@ std::vector<GpuRoom> Scheduler::State::left_of(const MachineBook& book, Instant 
   std::vector<GpuRoom> left = book.chooser.empty(room);
   for (std::size_t index = 0; index < room.size(); ++index) {
     const auto since = book.gpus.gone_since({static_cast<std::uint32_t>(index)});
-    // It may come back, or stay.
+    // The GPU may come back, or stay away.
     if (!since || at - *since < policy_.gpu_gone_max) left[index].present = true;
     if (is_unknown(book.capacity.gpus[index])) left[index].free = kUnknownGpuMemory;
     gone = gone || !left[index].present;

@@ -24,7 +24,7 @@ void Scheduler::State::learn_from_running(const MachineBook& book) {
     Running& running = running_.at(task);
     running.memory_peak = std::max(running.memory_peak, book.ledger.memory_measured_of(task));
     const Bytes of_gpu = book.gpus.peak_of(task);
-    // What one has that is kept from more is not what it needs, here as where it has ended.
+    // The memory of a capped task is not what it needs, also while it runs.
     const bool capped = is_near_its_cap(running, of_gpu);
     tell_taken(running, {.memory = running.memory_peak, .gpu_memory = capped ? Bytes{} : of_gpu});
   }
@@ -60,7 +60,7 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   // Of a hard limit nobody else's taking says anything.
   const bool hard = of.terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
   if (whole || hard || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
-  // Who wrote too little for one task of a group did so for the others as a rule.
+  // A request that was too small for one task of a group is usually too small for the others.
   const Bytes by_ratio = estimates_.gpu_memory_by_ratio(of.group, of.terms.request.gpu_memory);
   // A number that may grow is one that is learned, and has a margin like others.
   const Bytes taken = of.terms.gpu_memory_least > Bytes{} ? estimates_.needed(shape).gpu_memory

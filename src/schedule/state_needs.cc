@@ -28,7 +28,7 @@
 
 namespace trainyard::schedule {
 
-/// Of one without a verdict, whose group may run.
+/// The fate of a task without a verdict whose group may run.
 Scheduler::State::Fate Scheduler::State::fate_of(model::TaskIndex task) const {
   const model::RunIf condition = shape_of(task).terms.run_if;
   const TaskNeeds::Counts needs = needs_.of(task);
@@ -131,7 +131,7 @@ void Scheduler::State::count_for_those_who_need(model::TaskIndex task, model::Ve
 
 bool Scheduler::State::settle_needs(Instant at, model::Decision& out) {
   bool some_wait = false;
-  // Who is skipped here may be needed itself, so that the list grows while it is gone through.
+  // Other tasks may need a task that is skipped here, so the list grows during the loop.
   // NOLINTNEXTLINE(modernize-loop-convert): it would not be valid any more.
   for (std::size_t i = 0; i < concluded_.size(); ++i) {
     for (const model::TaskNeed& need : needs_.needed_by(concluded_[i])) {
@@ -144,7 +144,8 @@ bool Scheduler::State::settle_needs(Instant at, model::Decision& out) {
   return some_wait;
 }
 
-/// What it needs has changed. Returns whether it waits for room now.
+/// Decides again after a change of the tasks that this one needs. Returns true if it now waits for
+/// room.
 bool Scheduler::State::look_again_at(model::TaskIndex task, model::Decision& out) {
   const model::GroupIndex group = group_of(task);
   if (tasks[task].verdict != model::Verdict::None) return false;
@@ -153,7 +154,7 @@ bool Scheduler::State::look_again_at(model::TaskIndex task, model::Decision& out
   const auto of_shape = aside_.find(shape);
   const bool aside = of_shape != aside_.end() && of_shape->second.contains(task);
   if (is_not_to_run(task)) {
-    // Who has begun to wait had all that it needs then.
+    // A task that runs or waits had all that it needs when it began to, and goes on.
     const bool went_on = running_.contains(task) || delayed_.holds(task) || waiting_.holds(task);
     if (went_on) return false;
     leave_aside(task);

@@ -88,8 +88,8 @@ void Scheduler::State::take_back_grant(Running& running, Instant at, model::Deci
   settle_reason(tasks[task].shape, out);
 }
 
-/// Of one for which there is room: why it does not start all the same. The GPUs that it gets may be
-/// others after that.
+/// The reason why a task does not start although there is room. It may be assigned other GPUs
+/// later.
 model::Cause Scheduler::State::lack_of_turn(const model::Request& request, MachineBook& book,
                                             GpuSet& gpus, Instant at) {
   if (book.gpus_max && !gpus.empty()) {

@@ -30,7 +30,7 @@ constexpr std::size_t kPlayedMax = 200'000;
 /// has to wait for it. Before a run begins to start tasks there is nothing that would.
 constexpr std::size_t kPlayedInATurn = 5'000;
 
-/// What a two-phase task takes of the memory of the host and of all GPUs that it sees, in
+/// The share of the memory of the host and of all GPUs it sees that a two-phase task takes, in
 /// millionths.
 std::int64_t share_of(const model::Request& request, const model::Capacity& capacity) {
   Bytes gpus;

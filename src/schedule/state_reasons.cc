@@ -124,7 +124,8 @@ void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason
   reason.per_gpu_measured = request.sharing.max_per_gpu != lane.request.sharing.max_per_gpu;
   if (!model::wants_whole_gpus(request) || request.largest) return;
   reason.own_until_known = shapes_[lane.shape.value].terms.learns_gpu_memory;
-  // What one that runs has grows with every reading: of that nobody need be told each time.
+  // The memory of a running task grows with every reading, and small changes are not worth a
+  // message.
   constexpr std::int64_t kWorthTelling = 10;
   const Bytes seen = estimates_.seen(lane.shape).gpu_memory;
   const Bytes told = reasons_[lane.shape.value].gpu_memory_seen;

@@ -60,11 +60,11 @@ bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
   return !failing_fast_.contains(group);
 }
 
-/// What it asks for is written down, so that a run that is resumed goes on with it.
+/// The request is written to the journal, so that a resumed run uses it.
 void Scheduler::State::ask_for(const model::RetryAsked& event, model::Decision& out) {
   const model::Terms& terms = shape_of(event.task).terms;
   if (event.time_limit > Duration{0}) time_limits_[event.task] = event.time_limit;
-  // Whoever has whole GPUs has more already.
+  // A task with whole GPUs has more already.
   const bool whole = model::wants_whole_gpus(terms.request) && !terms.learns_gpu_memory;
   const bool of_gpu =
       event.gpu_memory > terms.request.gpu_memory && terms.request.gpus > 0 && !whole;

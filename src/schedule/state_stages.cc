@@ -29,8 +29,8 @@ namespace trainyard::schedule {
 void Scheduler::State::reported(Instant at, const model::StageReported& event,
                                 model::Decision& out) {
   const auto found = running_.find(event.key.task);
-  // What an older attempt says is dropped, and so is all that comes after the last word, or after
-  // it was told to end.
+  // Reports of an older attempt are dropped, and so are all reports after the last one, or after
+  // the task was told to end.
   if (found == running_.end() || found->second.key != event.key) return;
   Running& running = found->second;
   if (!shape_of(event.key.task).terms.two_phase || running.word ||
@@ -87,7 +87,7 @@ void Scheduler::State::wait_for_device(Running& running, Instant at, model::Deci
 
 void Scheduler::State::enter_room(Running& running, Instant at) {
   const model::TaskIndex task = running.key.task;
-  // That nothing is free is not its fault: the time limit stands still until it trains.
+  // The task is not to blame when no device is free: its time limit stops until it trains.
   if (running.deadline) running.time_left = *running.deadline - at;
   set_deadline(running, std::nullopt);
   running.waits = true;
@@ -120,7 +120,7 @@ void Scheduler::State::train(std::uint32_t lane, const model::Site& site, Instan
     running.promise.listed_only = request.listed_only;
     running.promise.sharing = request.sharing;
   }
-  // It takes its memory now, also where it had it before.
+  // The task allocates its memory now, even if it had it before.
   in_pass(book).occupy(running.promise, running.site.gpus, at, policy_.gpu_settle_max);
   running.waits = false;
   passed_.erase(task);
@@ -204,7 +204,7 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
 }
 
 void Scheduler::State::say_last(Running& running, LastWord word, Instant at, model::Decision& out) {
-  // It may fail while it waits for its device.
+  // The task may fail while it waits for its device.
   leave_room(running, out);
   running.word = std::move(word);
   set_deadline(running, at + policy_.stop_grace);

@@ -104,10 +104,10 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
 /// On the first machine where nothing holds it back. What it waits for on the others those behind
 /// it wait for, too.
 Place Scheduler::State::place_for(const WaitingRoom::Lane& lane, const Round& round) {
-  // What is learned of it is looked up on all machines: once for all of them.
+  // The estimates of a task are looked up once for all machines.
   Looked looked{.asked = request_of(lane)};
   looked.is_too_much = asks_too_much(lane, looked.asked);
-  // Of one of two phases more is remembered of a machine than whether it has room.
+  // For a two-phase task, more is remembered about a machine than whether it has room.
   const bool is_room_enough = !looked.is_too_much && !shapes_[lane.shape.value].terms.two_phase &&
                               groups_.has_room(lane.group);
   if (is_room_enough) {
@@ -127,7 +127,7 @@ Place Scheduler::State::place_for(const WaitingRoom::Lane& lane, const Round& ro
   return looked.furthest;
 }
 
-/// Whether it can be started there.
+/// True if the task can start on that machine.
 bool Scheduler::State::look_at(const WaitingRoom::Lane& lane, const Round& round, Looked& looked,
                                MachineBook& book) {
   const model::Request request = looked.is_too_much
@@ -230,7 +230,7 @@ std::optional<Kept> Scheduler::State::room_to_keep(const Blocked& blocked, Insta
   for (const MachineBook& book : machines_) {
     model::Request request = blocked.request;
     if (blocked.machine) {
-      // It has loaded there, and only waits to train: a keeper that is silent does not hold it up.
+      // The task has loaded there and only waits to train: a silent keeper does not delay that.
       if (*blocked.machine != book.index) continue;
     } else {
       if (!book.may_start() || !book.is_where(request.where)) continue;
@@ -252,8 +252,8 @@ std::optional<Kept> Scheduler::State::room_to_keep(const Blocked& blocked, Insta
 void Scheduler::State::take_room_in(Round& round, const Candidate& started,
                                     model::MachineIndex machine) {
   if (!round.oldest) return;
-  // What is kept is reckoned once a round: reckoned anew it would count on those that were started
-  // beside it, and let more and more pass.
+  // The kept room is computed once a round. Computed again it would count on the tasks that started
+  // in between, and let more and more pass.
   if (round.kept && round.kept->machine == machine) {
     take_beside(round.kept->vacancy, started, machines_[machine.value].chooser);
   }
@@ -265,7 +265,7 @@ bool Scheduler::State::waits_in_a_room(model::ShapeIndex shape) const {
   return waiting_.waiting_in(shape) + loaded_.waiting_in(shape) > 0;
 }
 
-/// What one that is started will have taken in the end, and how long it takes.
+/// The resources that a started task will have taken in the end, and how long it takes.
 Candidate Scheduler::State::candidate_of(const WaitingRoom::Lane& lane, const MachineBook& book,
                                          const GpuSet& gpus) const {
   const model::Shape& shape = shapes_[lane.shape.value];
@@ -316,7 +316,7 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane,
   return disk == model::Cause::None ? lack : disk;
 }
 
-/// Whether it would take the room that is kept for the oldest.
+/// True if the task would take the room that is kept for the oldest.
 bool Scheduler::State::would_take_kept_room(const Round& round, const Candidate& candidate,
                                             const MachineBook& book) const {
   return round.kept && round.kept->machine == book.index &&
@@ -358,7 +358,7 @@ void Scheduler::State::start(std::uint32_t lane, const model::Site& site, Instan
   settle_reason(tasks[task].shape, out);
 }
 
-/// Of a task that waits no more.
+/// Starts an attempt of a task that is not in a lane any more.
 Scheduler::State::Running& Scheduler::State::begin_attempt(model::TaskIndex task,
                                                            const Beginning& begins, Instant at,
                                                            model::Decision& out) {

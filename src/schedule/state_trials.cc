@@ -24,7 +24,8 @@
 
 namespace trainyard::schedule {
 
-/// Those that wait for the one that is tried first; before it was chosen, all that are to be run.
+/// The tasks that wait for the one that runs first. Before that one is chosen, all tasks that are
+/// to run.
 std::vector<model::TaskIndex> Scheduler::State::held_of(model::GroupIndex group) const {
   const auto trial = trials_.find(group);
   std::vector<model::TaskIndex> held;
@@ -61,7 +62,7 @@ bool asks_for_less(const model::Request& one, const model::Request& other) {
   return size(one) < size(other);
 }
 
-/// What it will have in the end, with what it had come to ask for before a restart.
+/// The request for all phases, with the amounts that earlier attempts raised.
 model::Request Scheduler::State::whole_request_of(model::TaskIndex task) const {
   model::Request request = gpu_request_of(task);
   const auto reached = reached_memory_.find(task);
@@ -85,11 +86,11 @@ void Scheduler::State::begin_trial(model::GroupIndex group, model::Decision& out
 
 void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out) {
   if (stands_aside(task)) return stand_aside(task, out);
-  // What it needs has just failed: settle_needs() ends it in this turn.
+  // A task that this one needs has just failed: settle_needs() ends it in this turn.
   if (is_not_to_run(task)) return;
   const auto reached = reached_memory_.extract(task);
   const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
-  // Who waits for another try has waited for that before.
+  // start-after delays the first attempt alone.
   const bool first = tasks[task].status != Status::Interrupt;
   if (first && shape_of(task).terms.start_after > Duration{0}) {
     const model::ShapeIndex shape = tasks[task].shape;
@@ -125,7 +126,7 @@ void Scheduler::State::end_trial(model::GroupIndex group, model::Decision& out) 
   }
 }
 
-/// It has ended badly. Where that says nothing of the others, the next one is tried.
+/// Handles a failure of the first task. If it says nothing about the others, the next one is tried.
 void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
                                   model::Decision& out) {
   const model::TaskIndex task = running.key.task;
@@ -193,7 +194,7 @@ void Scheduler::State::progressed(Instant at, const model::Progressed& event,
                                   model::Decision& out) {
   const auto running = running_.find(event.key.task);
   if (running == running_.end() || running->second.key != event.key) return;
-  // Who reports how far it is has what it needs of its GPUs.
+  // A task that reports its progress has what it needs of its GPUs.
   if (running->second.training_since) {
     book_of(running->second).gpus.settle(event.key.task);
     if (event.fraction) paces_.progressed(event.key.task, *event.fraction, at);
@@ -218,7 +219,7 @@ void Scheduler::State::tell_of_trial(model::GroupIndex group, const Trial& trial
                                      model::Decision& out) {
   for (const model::TaskIndex task : held_of(group)) {
     const model::ShapeIndex shape = tasks[task].shape;
-    // What the task lacks itself that is tried first is what people have to know.
+    // Users have to know what the first task itself is short of.
     if (waits_in_a_room(shape)) continue;
     set_reason(shape,
                {.cause = model::Cause::TriedFirst,

@@ -1,4 +1,5 @@
-// Whether and with what a task is tried again: the part of the scheduler's state about another try.
+// Retries: the part of the scheduler's state that decides whether a task is retried, and with what
+// request.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -57,7 +58,7 @@ Setback Scheduler::State::setback_of_memory(const Running& running) const {
                        !is_near_its_cap(running, running.needed.gpu_memory) &&
                        tasks[running.key.task].tries.crowded < kFaultlessTriesMax;
   if (crowded) return Setback::Crowded;
-  // It had all that it may have at most: trying again is of no use.
+  // The task had all that it may have: a retry would fail, too.
   const bool at_limit = running.lack == Lack::GpuMemory && has_hard_gpu_limit(running.key.task);
   return at_limit ? Setback::Final : Setback::OutOfMemory;
 }
@@ -121,8 +122,8 @@ std::string Scheduler::State::tries_text(const Running& running) const {
                      memory_tries_max(running.stage, terms, policy_) - 1, last);
 }
 
-/// What is behind the message of an attempt that failed at once, with the words of the attempt
-/// before it: where a task continues from a checkpoint, that may be the cause.
+/// The explanation for an attempt that failed at once, with the message of the attempt before it:
+/// if the task continues from a checkpoint, that may be the cause.
 std::string Scheduler::State::same_failure_text(const Running& running, Setback setback,
                                                 const std::string& message, Instant ended) {
   constexpr Duration kAtOnce{1'000};
@@ -169,7 +170,7 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
                                                      const AnotherTry& next) {
   const Bytes memory = running.promise.memory;
   if (running.cause == StopCause::Preempted) {
-    // It did not fail, and asks for more only where it took more.
+    // The task did not fail, and requests more only if it took more.
     const Bytes most = memory_most(running.promise.where);
     const Bytes taken = std::max(memory, std::min(running.memory_peak, most));
     return {taken, "retried with " + to_text(taken)};
@@ -194,7 +195,7 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
   return {more, "retried with " + to_text(more)};
 }
 
-/// What a run that is resumed has to know of the task.
+/// Reports what a resumed run has to know about the task.
 void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
                                     model::Decision& out) const {
   const auto grown = grown_gpu_.find(task);

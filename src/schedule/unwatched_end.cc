@@ -17,7 +17,7 @@
 namespace trainyard::schedule {
 namespace {
 
-/// What is not its own doing is told in the words of the one who goes on.
+/// The message about an attempt that was stopped because its yard had died.
 std::string how_it_ended(const model::End& end) {
   const std::string how = match(
       end, [](const model::ExitedWith& it) { return fmt::format("exit code {}", it.code); },
@@ -27,7 +27,7 @@ std::string how_it_ended(const model::End& end) {
       "trainyard died while the task ran; the task was then stopped, and ended with {}", how);
 }
 
-/// What it had said last of itself, as far as its status shows that.
+/// The last report of a task, as far as its status shows that.
 std::optional<LastWord> word_of(const UnwatchedAttempt& known) {
   if (known.status == Status::Finished) {
     return LastWord{.said = model::Said::Trained, .message = {}};
