@@ -86,7 +86,7 @@ void append(std::string& data, const model::GroupChanged& change, const RowNumbe
   data.push_back('}');
 }
 
-/// What of it says something.
+/// Appends the fields of a reason that have a value.
 void append(std::string& data, const model::Reason& reason, const RowNumbers& numbers) {
   append_named(data, "cause", model::to_text(reason.cause));
   append_machine(data, reason.machine);
@@ -215,7 +215,8 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
   return done;
 }
 
-/// What could be promised is a reading, with a table of its own. It comes last.
+/// Returns the changes without the one about available resources. That is a reading with a table of
+/// its own, and comes last.
 std::span<const model::Change> changes_to_tell(const model::Decision& decision) {
   std::span<const model::Change> told = decision.changes;
   while (!told.empty() && std::holds_alternative<model::HeadroomSeen>(told.back())) {

@@ -42,7 +42,7 @@ namespace {
 constexpr int kLogPagesQuiet = 2'000;
 constexpr int kLogPagesMax = 16'000;
 
-/// Whether nothing but a look at the machine happened.
+/// True if the turn has only a sample of the machine.
 bool is_quiet(const model::Turn& turn) {
   const model::What& what = turn.events[0].what;
   const bool look = std::holds_alternative<model::Sampled>(what) ||
@@ -51,12 +51,12 @@ bool is_quiet(const model::Turn& turn) {
   return turn.events.size() == 1 && look && turn.decisions[0].commands.empty();
 }
 
-/// What a task takes of the disk while it is written down, in the log and in the tables; three
-/// hundred bytes in each are usual.
+/// Disk space for writing a task, in the log and in the tables; three hundred bytes in each are
+/// usual.
 constexpr Bytes kTaskOnDisk{1'024};
 
-/// What was written of a batch before its disk was full would go on filling it, for a database
-/// does not shrink, and tasks that run would have no room for their results.
+/// A batch of which a part was written before the disk was full would keep it full, because a
+/// database does not shrink, and running tasks would have no room for their results.
 Result<void> check_room(const Database& database, const model::Plan& plan) {
   const Bytes needed{kTaskOnDisk.count * static_cast<std::int64_t>(plan.tasks.size())};
   const std::optional<Bytes> there = database.free_on_disk();

@@ -62,7 +62,7 @@ Error no_run(const std::string& path, const std::string& why) {
   return Error{fmt::format("no run found in '{}': {}", directory_of(path), why)};
 }
 
-/// What the open file is.
+/// Identifies the open file.
 Result<Found> identify(Database& database, const std::string& path) {
   // Before the name of the format: a yard that begins commits both at once, perhaps between the
   // two.

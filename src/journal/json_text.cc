@@ -56,7 +56,7 @@ class FlatTexts final : public nlohmann::json_sax<nlohmann::json> {
   bool in_ = false;
 };
 
-/// What was read before the end or the damage.
+/// Returns what was read before the end or the damage.
 FlatTexts read_flat(std::string_view json, bool object) {
   FlatTexts flat(object);
   static_cast<void>(nlohmann::json::sax_parse(valid_utf8(json), &flat));

@@ -35,8 +35,8 @@ namespace {
 constexpr std::int64_t kComparedMax = 5'000;
 constexpr std::size_t kNearMax = 3;
 
-/// Of `tasks t` those of a group that are in its job file still: with the batch, by which there is
-/// an index, as the rounds of a run are thousands of groups.
+/// A condition for the `tasks t` of a group that are still in its job file. It names the batch,
+/// which has an index, because the rounds of a run are thousands of groups.
 std::string of_group(model::GroupIndex group) {
   return fmt::format(
       "t.batch = (SELECT batch FROM groups WHERE number = {0}) AND t.group_number = {0} "
@@ -88,7 +88,7 @@ struct JournalReader::State {
   /// A view can be held only where a reader blocks nobody: beside a write-ahead log. Elsewhere each
   /// call sees its own moment.
   bool holds_view = false;
-  /// Of the view, once somebody has asked for tasks.
+  /// Names of the view, read with the first request for tasks.
   std::optional<Known> names;
 
   Result<const Known*> known();

@@ -165,7 +165,7 @@ Result<Known> read_known(Database& database) {
 
 TaskRow read_task(const Statement& row, const Known& known) {
   KnownCodes::One code = known.codes.find(row.integer(42));
-  // What went wrong in a try that another one has made good is not why it is as it is.
+  // The failure of an attempt does not explain a task that finished in a later one.
   const bool finished = row.integer(5) == std::to_underlying(model::Verdict::Finished);
   return {.index = {index(row, 0)},
           .group = {index(row, 1)},

@@ -317,7 +317,7 @@ void TakingOver::compare_tasks() {
     begins_anew_[task] = old.finished() ? changed_[task] && may_run_again(old)
                                         : all || options_.retried.contains(old.number);
   }
-  // Of batches that are not given nobody knows what they need.
+  // The needs of batches that are not given are unknown.
   if (options_.others == OtherBatches::Stay) {
     stale_.assign(plan_.tasks.size(), false);
     return;
@@ -379,7 +379,7 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
   for (const Past::Taken& taken : std::exchange(taken_before_, {})) {
     plan->taken.push_back(taken.what);
   }
-  // What the run has measured itself counts before what earlier ones have.
+  // The run's own measurements come before those of earlier runs.
   for (const auto& [shape, measured] : std::exchange(sharing_before_, {})) {
     std::erase_if(plan->sharing, [&shape](const auto& it) { return it.shape == shape; });
     plan->sharing.push_back(measured);
@@ -389,7 +389,7 @@ Result<void> TakingOver::write_tasks_of(std::size_t batch) {
   return {};
 }
 
-/// What the executions before had come to counts as long as it is the same task.
+/// The state of earlier executions counts as long as the task is the same.
 Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, model::Plan& plan) {
   if (const auto said = past_->said_of(known.row, task)) plan.said.push_back(*said);
   if (known.changed) return past_->forget(known.row);

@@ -21,7 +21,7 @@
 namespace trainyard::journal {
 namespace {
 
-/// What to do where the file cannot be used.
+/// The advice when the file cannot be used.
 constexpr const char* kInPlaceOfDamage =
     "'trainyard run <job file> --new' begins another run, and what this one has left stays in its "
     "directory";
@@ -248,7 +248,7 @@ void Database::count_log_pages() {
 }
 
 void Database::empty_log() {
-  // What fails here, or has to wait for a reader, is done the next time.
+  // A checkpoint that fails, or has to wait for a reader, is done the next time.
   sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
 }
 

@@ -33,7 +33,7 @@ class StaleTasks {
     while (pass()) continue;
   }
 
-  /// Those that begin anew, and those that are behind them.
+  /// The tasks that start over, and those behind them.
   [[nodiscard]] const std::vector<bool>& moved() const { return moved_; }
 
  private:
@@ -46,7 +46,7 @@ class StaleTasks {
     return std::max(last_runs_[task].started, last_runs_[task].ended);
   }
 
-  /// Whether a task was under way before this.
+  /// True if a task ran before this time.
   [[nodiscard]] bool is_older(std::size_t task, std::optional<Instant> last) const {
     const std::optional<Instant>& started = last_runs_[task].started;
     return last && started && *started < *last;

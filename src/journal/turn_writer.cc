@@ -92,7 +92,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .event = prepare("INSERT INTO events (execution, at_ms, kind, task, attempt, data) "
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
       .batch_put = prepare("UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1"),
-      // That of the host on which the yard runs; other machines have keepers of their own.
+      // The keeper of the host on which the yard runs; other machines have keepers of their own.
       .keeper_pid = prepare("UPDATE executions SET keeper_pid = ?2 WHERE number = ?1 AND host = "
                             "coalesce((SELECT name FROM machines WHERE execution = ?1 AND number "
                             "= ?3), host)"),
@@ -151,7 +151,7 @@ Result<void> TurnWriter::write(const model::Turn& turn) {
   for (std::size_t i = 0; i < turn.events.size(); ++i) {
     const model::Event& event = turn.events[i];
     const model::Decision& decision = turn.decisions[i];
-    // What is decided may name the GPUs of a machine that joins with the event.
+    // The decision may name the GPUs of a machine that joins with the event.
     Result<void> done = apply(event);
     if (done) done = write_events(event, decision);
     for (const model::Change& change : decision.changes) {
@@ -293,8 +293,8 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
     ended_now_.push_back(task.value);
   }
   if (before == nullptr && change.verdict != model::Verdict::None) {
-    // It has not begun in this execution: its verdict is all there is. There may be very many of
-    // these at once.
+    // The task has not started in this execution: its verdict is all there is. There may be very
+    // many such tasks at once.
     return write_ended(task.value, {.status = change.status,
                                     .verdict = change.verdict,
                                     .stage = change.stage,
@@ -311,7 +311,7 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   row.times.enter(change.status, change.status == Status::Loading ? row.started : at);
   row.verdict = change.verdict;
   row.stage = change.stage;
-  // What became of an attempt that is over stays, while the next one is only granted.
+  // The outcome of an attempt stays while the next one is only granted.
   if (change.status == Status::Available && row.ended) return {};
   row.failure = change.failure;
   row.exit_code = change.exit_code;
@@ -352,7 +352,7 @@ const TurnWriter::Task* TurnWriter::find(model::TaskIndex task) const {
 
 TurnWriter::Task* TurnWriter::touch_running(model::AttemptKey key) {
   const Task* known = find(key.task);
-  // What an attempt says that another one came after is in the events, and nowhere else.
+  // A report of an attempt that was followed by another is in the events only.
   if (known == nullptr || known->attempt != key.attempt) return nullptr;
   return &touched_.try_emplace(key.task.value, *known).first->second;
 }

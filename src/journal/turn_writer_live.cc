@@ -111,7 +111,7 @@ Result<void> TurnWriter::begin_anew(model::TaskIndex task) {
     row.verdict = model::Verdict::None;
     if (row.attempt > 0) touched_.insert_or_assign(task.value, std::move(row));
   };
-  // It may have ended, and somebody have asked for it, in the same turn.
+  // The task may have ended, and been asked for, in the same turn.
   if (const auto now = touched_.find(task.value); now != touched_.end()) {
     anew(now->second, now->second.verdict);
     return {};
@@ -130,7 +130,7 @@ Result<void> TurnWriter::begin_anew(model::TaskIndex task) {
   return statements_.ended_delete.run(number);
 }
 
-/// Of those that have ended, or that another attempt came after, the row stands in another table.
+/// The row of an attempt that has ended, or that another one followed, is in another table.
 Result<void> TurnWriter::apply(Instant at, const model::CodeFound& found) {
   const Result<std::uint32_t> code =
       found.code ? codes_.put(at, *found.code, found.diff) : std::uint32_t{0};

@@ -20,7 +20,7 @@ Result<void> TurnWriter::apply(Instant at, const model::MachineJoined& joined) {
   gpus[joined.machine.value] = labels_of(joined.capacity.gpus);
   samples_.join(joined);
   const Result<void> put = machines_.join(at, joined);
-  // It may come back with fewer GPUs than could be promised of it.
+  // The machine may come back with fewer available GPUs.
   return put ? waiting_.leave(joined.machine) : put;
 }
 
@@ -42,14 +42,14 @@ Result<void> TurnWriter::apply(Instant at, const model::Sampled& sample) {
   return samples_.add(at, sample);
 }
 
-/// Of an attempt on several GPUs what it has on that where it has most.
+/// An attempt on several GPUs has its memory on the GPU where it has most.
 Result<void> TurnWriter::apply(const model::GpusSampled& sample) {
   for (const model::GpuFound& it : sample.found) {
     const Result<void> put = machines_.find(sample.machine, it);
     if (!put) return put;
   }
   for (const auto& [task, row] : live_) {
-    // Those of other machines are seen when these are looked at.
+    // Attempts of other machines are updated with the samples of these.
     if (row.gpu_memory_now == Bytes{} || row.machine != sample.machine.value) continue;
     const bool seen = std::ranges::any_of(
         sample.uses, [task](const model::GpuUse& use) { return use.key.task.value == task; });

@@ -50,7 +50,7 @@ Result<Names> columns_of(Database& database, std::string_view table) {
                   fmt::format("SELECT '\"' || name || '\"' FROM pragma_table_info('{}')", table));
 }
 
-/// What a table of before had not, of those that must have something.
+/// The columns that an older table had not, and that must have a value.
 std::string_view more_columns(std::string_view table) {
   if (table == "groups") return ", batch, directory, called";
   if (table == "tasks") return ", batch";
@@ -76,7 +76,7 @@ Result<void> take_rows(Database& database, const std::string& table) {
     if (std::ranges::find(*now, column) == now->end()) continue;
     columns += (columns.empty() ? "" : ", ") + column;
   }
-  // What has the column already has what stands in it.
+  // A table that has the column already has its values, too.
   const bool has_more = columns.contains("\"batch\"");
   return database.run(fmt::format("INSERT INTO {0} ({1}{2}) SELECT {1}{3} FROM old_{0}", table,
                                   columns, has_more ? "" : more_columns(table),

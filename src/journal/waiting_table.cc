@@ -36,7 +36,7 @@ const char* const kReasonColumns =
 
 namespace {
 
-/// Those that are worth naming: so many in any case.
+/// The first neighbours, of which a bounded number is worth naming.
 std::string neighbours_kept(const model::Headroom& room) {
   constexpr std::size_t kKept = 32;
   const std::span<const model::Neighbour> all = room.neighbours;

@@ -47,7 +47,7 @@
 namespace trainyard::run {
 namespace {
 
-/// What a yard that hears of it late, or never, does not miss: the next reading says it anew.
+/// True for an event that a yard does not miss if it is late or lost: the next reading repeats it.
 bool is_reading(const model::What& what) {
   return std::holds_alternative<model::Sampled>(what) ||
          std::holds_alternative<model::GpusSampled>(what) ||
@@ -55,15 +55,15 @@ bool is_reading(const model::What& what) {
          std::holds_alternative<model::NeighboursSeen>(what);
 }
 
-/// What is between the agent and itself: as what it joins the yard knows, and for the end of its
-/// keeper it has the ends of all attempts.
+/// True for an event that concerns the agent alone. The yard knows the machine as one that joins,
+/// and for the end of its keeper the agent has the ends of all attempts.
 bool is_for_nobody(const model::What& what) {
   return std::holds_alternative<model::MachineJoined>(what) ||
          std::holds_alternative<model::TimePassed>(what) ||
          std::holds_alternative<model::InterruptAsked>(what);
 }
 
-/// Whether the directory of the run is the same here as where its yard is.
+/// An error if the directory of the run is not the same here as on the host of the yard.
 Result<void> see_directory(const wire::AgentBegin& begin) {
   const Result<std::string> token = sys::read_file(begin.proof, kib(1));
   if (token && *token == begin.token) return {};
@@ -120,7 +120,7 @@ AgentServer::~AgentServer() {
   if (kill_timer_) loop_.cancel(*kill_timer_);
 }
 
-/// Whoever comes next takes the place of whoever was there: that stream is dead, or about to be.
+/// A new connection replaces the one before: that stream is dead, or about to be.
 void AgentServer::accept() {
   sys::Descriptor socket = link::accept_from(listener_);
   if (!socket.is_open()) return;
@@ -132,7 +132,7 @@ void AgentServer::accept() {
                                .on_end = [this](const std::string&) { stream_.reset(); }});
 }
 
-/// What makes no sense ends the stream: what comes after it would not either.
+/// A line that is not valid ends the stream: the lines after it would not be valid either.
 void AgentServer::hear(std::string_view line) {
   Result<wire::YardSays> said = wire::yard_says(line);
   if (!said) return refuse(said.error().message);
@@ -247,7 +247,7 @@ Result<void> AgentServer::begin(const wire::AgentBegin& begin) {
   return {};
 }
 
-/// Of the yard that follows on one that has died, which knows the key of this agent.
+/// Answers a yard that follows on one that has died, and that knows the key of this agent.
 Result<void> AgentServer::go_on(const wire::AgentBegin& begin) {
   const bool is_same = begin.run_directory == run_directory_ && mark_of_agent(begin.key) == mark_ &&
                        begin.work_directory.empty() == own_directory_.empty();
@@ -288,7 +288,7 @@ void AgentServer::say_what_runs() {
   say(std::move(ready));
 }
 
-/// What it tells of an attempt, before that is said.
+/// Notes an event of an attempt before it is sent.
 void AgentServer::note_run(const model::What& what) {
   if (const auto* const started = std::get_if<model::AttemptStarted>(&what)) {
     const auto run = runs_.find(started->key);
@@ -361,7 +361,8 @@ void AgentServer::run_until(Duration moment) {
   keeper_.let_run_until(moment);
 }
 
-/// What it is told until when tasks may run was counted from what this clock has shown before.
+/// The time until which tasks may run was counted from a reading of this clock that was sent
+/// before.
 void AgentServer::take(const wire::AgentHeard& heard) {
   unheard_.heard(heard.up_to);
   forget_heard_runs();
@@ -405,7 +406,7 @@ void AgentServer::tell(model::Event event) {
   if (was_to_end) say_what_runs();
 }
 
-/// What the keeper has ended because nobody was heard has not vanished for nobody knows what.
+/// An attempt that the keeper killed because the lease was over gets that as its cause.
 void AgentServer::tell_of_the_lease(model::What& what) const {
   auto* const ended = std::get_if<model::AttemptEnded>(&what);
   if (ended == nullptr || sys::boot_clock() <= runs_until_) return;

@@ -29,7 +29,7 @@ namespace {
 
 constexpr Duration kLookEach{100};
 constexpr Duration kLookForUseEach{1'000};
-/// Of older ones nobody waits to hear that they are over: their leases have ended long ago.
+/// The leases of older allocations have ended long ago, so nothing waits for their end.
 constexpr std::size_t kPastMax = 16;
 
 }  // namespace
@@ -115,7 +115,7 @@ void AllocatedMachines::ended(Place& place, const std::string& why) {
   if (run_) plan_to_ask(place);
 }
 
-/// What was refused before the run began is asked for again, too.
+/// Allocations that were refused before the run began are requested again, too.
 void AllocatedMachines::go_on(Run run, std::function<void(const std::string&)> note) {
   options_.note = std::move(note);
   run_ = std::move(run);
@@ -142,7 +142,7 @@ void AllocatedMachines::wait_to_ask(Place& place) {
   });
 }
 
-/// Those that are asked for already come to those that wait.
+/// Allocations that are already requested are for the tasks that wait.
 bool AllocatedMachines::is_one_more_wanted() const {
   const auto asked = std::ranges::count_if(
       places_, [](const Place& place) { return place.allocation && !place.allocation->nodes(); });

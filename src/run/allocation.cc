@@ -116,7 +116,7 @@ void Allocation::end(const std::string& why) {
   stream_.reset();
   std::string said = why;
   if (program_) {
-    // It closes what it has open a moment before it has ended.
+    // The program closes its descriptors a moment before it has exited.
     if (!program_->exit_code(kEndingMax)) {
       program_->terminate();
       static_cast<void>(program_->exit_code(kGiveBackMax));

@@ -22,7 +22,7 @@
 namespace trainyard::run {
 namespace {
 
-/// What the task left for us, if anything. A bad result is a warning, not a failure.
+/// Reads the result that the task left, if any. A bad result is a warning, not a failure.
 void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
   ended.warning = left.trouble;
   if (!left.result) return;
@@ -32,8 +32,8 @@ void read_result(const process::LeftBehind& left, model::AttemptEnded& ended) {
   ended.warning = fmt::format("{}: {}", result_name(ended.key.attempt), parsed.warning);
 }
 
-/// What ended badly may have said that it ran out of memory, or that what it shares its GPU through
-/// is gone.
+/// Reads the output of a failed attempt: it may say that it ran out of memory, or that the service
+/// through which it shares its GPU is gone.
 void read_errors(const process::LeftBehind& left, const EndedWhere& where,
                  model::AttemptEnded& ended) {
   const std::string& errors = left.errors;

@@ -28,12 +28,13 @@ bool is_a_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// Whether a run was started or submitted there: these files stay when its journal is gone.
+/// True if a run was started or submitted there: these files stay when its journal is gone.
 bool has_marks_of_a_run(const std::string& run_directory) {
   return is_a_file(run_directory + "/lock") || is_a_file(kept_job_path(run_directory));
 }
 
-/// Whether a task has left its output in it, or in a directory below that is not of another run.
+/// True if a task has left its output in the directory, or below it in a directory that belongs to
+/// no other run.
 bool holds_a_task(const std::string& run_directory) {
   std::error_code error;
   int left = kEntriesMax;
@@ -41,7 +42,7 @@ bool holds_a_task(const std::string& run_directory) {
        !error && entry != end && left > 0; entry.increment(error), --left) {
     if (entry.depth() > 0 && entry->path().filename() == log_name("stdout", 1)) return true;
     std::error_code ignored;
-    // What is in a copy of somebody's code no task of this run has left.
+    // Files in the copy of the code are not the output of a task of this run.
     const bool is_code = entry.depth() == 0 && entry->path().filename() == kCodeCopy;
     if (is_code ||
         (entry->is_directory(ignored) && is_there(journal_path(entry->path().string())))) {

@@ -29,7 +29,7 @@
 namespace trainyard::run {
 namespace {
 
-/// Whether what the journal says leads to a place in the run directory and not out of it.
+/// True if a path from the journal leads to a place in the run directory and not out of it.
 bool stays_inside(const std::filesystem::path& path) {
   if (path.empty() || path.is_absolute()) return false;
   return std::ranges::none_of(path, [](const std::filesystem::path& part) { return part == ".."; });
@@ -118,7 +118,8 @@ void Cleaner::clean_task(const std::string& directory) {
   }
 }
 
-/// What is in a directory, and itself where nothing of that is kept. False where there is none.
+/// Removes the content of a directory, and the directory if nothing of it is kept. False if there
+/// is none.
 bool Cleaner::clean_directory(const std::string& directory,
                               std::function<bool(std::string_view)> kept) {
   const std::filesystem::path path = inside(directory);
@@ -136,7 +137,7 @@ bool Cleaner::clean_directory(const std::string& directory,
   return true;
 }
 
-/// Those of groups, the innermost first.
+/// Removes the empty directories of groups, the innermost first.
 void Cleaner::remove_empty_directories() {
   for (const std::string& each : std::views::reverse(above_)) remove_empty(inside(each));
 }

@@ -55,7 +55,7 @@ bool is_made_by_python(const std::string& path) {
   return stdfs::path(path).filename() == "__pycache__" || path.ends_with(".pyc");
 }
 
-/// What belongs to the whole copying: of the repositories in a work tree, too.
+/// The state of the whole copy, which the repositories in a work tree share.
 struct CopyContext {
   const CodeCopying& copying;
   std::string run_directory;  ///< Without links on the way.
@@ -167,7 +167,7 @@ Result<void> TreeCopier::make_parent(const std::string& name) {
   return made;
 }
 
-/// Whether no directory on the way to it is a link: what git knows below one is gone.
+/// True if no directory of the path is a link: a file that git knows below a link is gone.
 bool TreeCopier::has_real_parent(const std::string& name) {
   const std::string parent = parent_of(name);
   if (parent.empty()) return true;
@@ -250,8 +250,7 @@ Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {
   return TreeCopier(context_, *std::move(tree), target(name)).copy(depth + 1);
 }
 
-/// Whether this copy would lie in it, or a copy of another run does: whoever follows links would
-/// never come to an end.
+/// True if the path contains this copy or the copy of another run: following links would never end.
 bool TreeCopier::holds_copies(const std::string& path) const {
   std::error_code error;
   const std::string real = real_directory(path);

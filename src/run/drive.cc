@@ -28,7 +28,7 @@ namespace {
 /// How often an uncommitted turn is offered again when nothing else happens.
 constexpr Duration kOfferAgain{1000};
 
-/// What was decided and not carried out yet, because it is not written down yet.
+/// Commands that wait for the journal commit.
 class Pending {
  public:
   void add(const model::Decision& decision) {
@@ -40,8 +40,9 @@ class Pending {
     commands_.clear();
   }
 
-  /// What runs can be told to end before that is written down: it leaves nothing behind that the
-  /// journal does not know. What has not been started stays here, with all that concerns it.
+  /// Carries out the commands that stop running attempts. They need no commit: a stop leaves
+  /// nothing behind that the journal does not know. Commands for attempts that have not started
+  /// stay.
   void carry_out_stops(Machine& machine) {
     std::vector<model::AttemptKey> not_started;
     const auto has_started = [&not_started](model::AttemptKey key) {
@@ -57,9 +58,9 @@ class Pending {
           },
           [&](const model::SignalAttempt& it) { return has_started(it.key); },
           [&](const model::StopAttempt& it) { return has_started(it.key); },
-          // What it trains it would have to train again.
+          // The task would have to train the same again.
           [](const model::GrantDevice&) { return false; },
-          // Who asked is told what is certain: that it is written down.
+          // An answer reports only what is certain: that the decision is written.
           [](const model::Answer&) { return false; });
       if (acts) {
         machine.carry_out(command);
@@ -70,8 +71,7 @@ class Pending {
     commands_ = std::move(kept);
   }
 
-  /// What was to begin on a machine that is gone does not. Returns which attempts are never started
-  /// therefore.
+  /// Drops the starts on a machine that is gone. Returns the attempts that therefore never start.
   std::vector<model::AttemptKey> forget_what_begins_on(model::MachineIndex machine) {
     std::vector<model::AttemptKey> not_started;
     std::erase_if(commands_, [&](const model::Command& command) {
@@ -161,7 +161,7 @@ class OpenTurn {
     return written;
   }
 
-  /// What was decided is done, and seen; another turn begins.
+  /// Carries out the decision and shows it; then another turn begins.
   void act(Machine& machine, std::vector<Observer>& observers) {
     pending_.carry_out_all(machine);
     for (Observer& observer : observers) observer(turn_);
@@ -173,12 +173,12 @@ class OpenTurn {
 
   [[nodiscard]] Instant offered_again_at() const { return now() + kOfferAgain; }
 
-  /// It could not be written for too long, or somebody asks for the end meanwhile.
+  /// True if the journal could not be written for too long, or the user asks for the end meanwhile.
   [[nodiscard]] bool is_given_up() const {
     return (since_ && now() - *since_ >= unwritten_.patience) || asks_for_the_end();
   }
 
-  /// What runs would go on without anybody who writes down what becomes of it.
+  /// Ends all running attempts: without a journal nothing would record their outcomes.
   void end_all(schedule::Scheduler& scheduler, Machine& machine) {
     if (!asks_for_the_end()) {
       pending_.add(scheduler.on({.at = now(), .what = model::InterruptAsked{}}));

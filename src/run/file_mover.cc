@@ -28,7 +28,7 @@ namespace trainyard::run {
 namespace {
 
 constexpr Duration kPauseMax{10'000};
-/// What it says is read so often while it is at work.
+/// Interval at which the output of the running program is read.
 constexpr Duration kDrainEvery{1'000};
 /// rsync prints a line of its own behind the cause.
 constexpr std::string_view kOwnLine = "rsync error: ";
@@ -41,11 +41,11 @@ constexpr int kSomeVanished = 24;  ///< While it looked at them: temporary files
 constexpr int kNotFound = 127;
 constexpr int kOfSsh = 255;  ///< What led there could not, or was cut.
 
-/// Those of earlier attempts may be on other machines, and those here may be parts.
+/// The files of earlier attempts may be on other machines, and those here may be incomplete.
 constexpr std::array<std::string_view, 6> kOfAttempts{
     "stdout.log", "stdout.*.log", "stderr.log", "stderr.*.log", "result.json", "result.*.json"};
 
-/// Whether a program that moves files by ssh has ended so because it could not be reached.
+/// True if a program that moves files by ssh exited because it could not reach the host.
 bool is_out_of_reach(int exit_code) {
   // The others are rsync's own: socket, stream, and its two timeouts.
   constexpr std::array<int, 5> kCodes{kOfSsh, 10, 12, 30, 35};
@@ -60,7 +60,7 @@ std::string why_it_moved_nothing(std::string_view errors, int exit_code) {
   };
   while (!errors.empty()) {
     const std::string_view line = errors.substr(0, errors.find('\n'));
-    // What is said first is the cause, what follows its consequences.
+    // The first message is the cause; its consequences follow.
     if (is_cause(line)) return std::string(line);
     errors.remove_prefix(std::min(line.size() + 1, errors.size()));
   }
@@ -135,7 +135,8 @@ void FileMover::stop_timer() {
   timer_.reset();
 }
 
-/// What goes the same way goes together, as long as nothing of another way stands between.
+/// Files for the same direction are moved together, unless files for another direction are between
+/// them.
 void FileMover::begin() {
   if (!moving_.empty() || waiting_.empty()) return;
   std::size_t directories = 0;
@@ -210,7 +211,7 @@ void FileMover::go() {
   watch();
 }
 
-/// What nobody reads would hold it up one day. The last of it is kept.
+/// Output that is not read would block the program some day. The last of it is kept.
 void FileMover::watch() {
   timer_ = loop_.after(kDrainEvery, [this] {
     if (program_) static_cast<void>(program_->last_errors());
@@ -222,7 +223,8 @@ void FileMover::end() {
   stop_timer();
   stream_.reset();
   if (!program_) return;
-  // It closes what it has open a moment before it has ended. One that does not end then is killed.
+  // The program closes its descriptors a moment before it has exited. A program that does not exit
+  // then is killed.
   const int code = program_->exit_code(kDrainEvery).value_or(kOfSsh);
   const std::string errors = program_->last_errors();
   program_.reset();
@@ -233,7 +235,8 @@ void FileMover::end() {
   wait_for_another_try(why);
 }
 
-/// Of what comes nothing may be lost: only what can be had in part is left at some time.
+/// Files that come back must not be lost: after some time only those are given up that can be had
+/// in part.
 bool FileMover::is_worth_another_try(int exit_code) const {
   if (is_out_of_reach(exit_code)) return true;
   const bool must_come = moving_.front().way == Way::Here && exit_code != kSomeCannotBe;
@@ -249,7 +252,7 @@ void FileMover::wait_for_another_try(const std::string& why) {
   pause_ = std::min(pause_ * 2, kPauseMax);
 }
 
-/// Those that are not to blame are moved.
+/// Moves each file alone, so that one bad file does not keep back the others.
 void FileMover::move_each_alone() {
   for (Move& move : std::views::reverse(moving_)) {
     move.alone = true;
@@ -259,7 +262,7 @@ void FileMover::move_each_alone() {
   begin();
 }
 
-/// Who is told may add more, or forget all.
+/// The listener may add more files, or forget all.
 void FileMover::tell(const Result<void>& done) {
   for (Move& move : std::exchange(moving_, {})) move.done(done);
   begin();

@@ -26,7 +26,7 @@ bool is_allocation(std::string_view word) {
   return !word.empty() && word.size() <= kNumberMax && std::ranges::all_of(word, is_digit);
 }
 
-/// It becomes a word of a command.
+/// True for a valid name of a node. The name becomes a word of a command.
 bool is_node(std::string_view word) {
   const auto may_be_there = [](char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||

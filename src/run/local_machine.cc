@@ -213,7 +213,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
   keeper_.start(command.key, launch);
 }
 
-/// It sees all GPUs that tasks may have, and gets the places of its own among them.
+/// A loaded task sees all GPUs that tasks may have, and gets the places of its own among them.
 void LocalMachine::grant(const model::GrantDevice& command) {
   const auto running = running_.find(command.key.task);
   if (running == running_.end() || running->second.key != command.key) return;

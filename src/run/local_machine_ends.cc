@@ -38,7 +38,7 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   conclude(std::move(running_.extract(found).mapped()), std::move(ended));
 }
 
-/// What it has said and nobody has read yet is heard as long as it is known here.
+/// Reads the messages of the task that are still unread, while the attempt is known here.
 void LocalMachine::hear_last_words(model::AttemptKey key) {
   if (tasks_) tasks_->forget(key);
 }
@@ -62,10 +62,10 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   }
   fresh_.remove(ended.key.task);
   attempt.printed.finish();
-  // What it wrote since the last look.
+  // Checks the logs once more, for the output since the last check.
   log_bounds_.look(attempt.logs, options_.on_note);
   tell_progress(attempt);
-  // What it said last is what it came to, where it left nothing else.
+  // The last metrics of the task are its result if it left no other.
   if (ended.result.empty() && ended.warning.empty()) {
     ended.result = attempt.printed.last().values_with(attempt.values);
   }
@@ -74,8 +74,8 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   tell(std::move(ended));
 }
 
-/// What it had started is being ended, and is told of when that is done. What is started from now
-/// on waits for the next one.
+/// The processes of the dead keeper are being killed, and their end is reported when that is done.
+/// New attempts wait for the next keeper.
 void LocalMachine::lose_keeper() {
   keeper_silent_ = true;
   for (auto& [task, attempt] : running_) attempt.lost = true;

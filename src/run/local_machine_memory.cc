@@ -95,8 +95,8 @@ void LocalMachine::look_at_fresh(Instant at) {
   }
 }
 
-/// Of a fork nothing is known beside the samples, as it has what it shares in it. Of a GPU nobody
-/// but the samples knows.
+/// Only the samples are known for a fork, because its own figure includes what it shares. The GPU
+/// memory is known from samples alone.
 void LocalMachine::add_peak(const Attempt& attempt, const process::ProcessEnded& news,
                             model::Usage& usage) {
   usage.gpu_memory_peak = attempt.gpu_memory_peak;

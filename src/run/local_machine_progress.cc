@@ -33,7 +33,8 @@ void LocalMachine::introduce(model::AttemptKey key, model::Launch& launch) {
   launch.environment.push_back(fmt::format("TRAINYARD_PHASES={}", launch.two_phase ? 2 : 1));
 }
 
-/// Of several ranks what the first one prints. Many programs log to standard error.
+/// The metrics that a task prints; with several ranks, those of the first one. Many programs log to
+/// standard error.
 PrintedMetrics LocalMachine::printed_by(model::TaskIndex task, const model::Launch& launch) {
   return {streams_of(launch), options_.pattern_of ? options_.pattern_of(task) : LinePattern()};
 }

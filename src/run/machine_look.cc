@@ -82,7 +82,7 @@ std::vector<std::string> with_environment(const std::vector<std::string>& enviro
   return words;
 }
 
-/// Whether the shell knows it without a file: `exit`, or what its environment defines.
+/// True if the shell knows the program without a file: `exit`, or a function of its environment.
 bool is_of_shell(const wire::SoughtProgram& sought) {
   const Result<sys::HelperOutput> asked = sys::run_helper(
       {.arguments = with_environment(sought.environment,
@@ -119,7 +119,7 @@ Result<std::string> file_of(const wire::SoughtProgram& sought) {
       launch, places, {.step = process::StartStep::Program, .error = is_there ? EACCES : ENOENT}));
 }
 
-/// Of the modules those that a Python would not find.
+/// Finds the modules that a Python would not find.
 void look_for_modules(const wire::SoughtProgram& sought, const std::string& python,
                       wire::FoundProgram& found) {
   std::vector<std::string> command{python, "-c", kFindModules, sought.import_directory};

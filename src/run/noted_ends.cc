@@ -30,7 +30,7 @@
 namespace trainyard::run {
 namespace {
 
-/// What is known of an attempt when it is decided what became of it.
+/// The facts about an attempt from which its outcome is decided.
 struct Known {
   const journal::TaskRow& row;
   const process::EndNote& note;

@@ -20,7 +20,7 @@
 namespace trainyard::run {
 namespace {
 
-/// What one of the two commands that promise something says.
+/// The content of either of the two commands that reserve something.
 struct Promised {
   model::AttemptKey key;
   const model::Request* promise = nullptr;
@@ -175,7 +175,7 @@ void OwnPromises::see(const model::Event& event, const model::Decision& decided,
   if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what)) {
     const auto found = attempts_.find(ended->key.task);
     if (found != attempts_.end() && found->second.key == ended->key) {
-      // Who has just had something waits from now on.
+      // A run that has just got something waits from now on.
       std::int64_t& waits = since(found->second.gpus.empty() ? Kind::OfHost : Kind::OfGpus);
       if (waits != 0) waits = unix_s;
       attempts_.erase(found);

@@ -108,7 +108,7 @@ Result<void> read_limit(std::string_view value, sys::ProcessLimits::Resource& in
   return read_number("limit", value.substr(std::min(space + 1, value.size())), into.hard);
 }
 
-/// What is not known is of a later release, and left out.
+/// An unknown name is from a later release, and ignored.
 Result<void> read_line(std::string_view name, std::string_view value, Submission& into) {
   if (name == "number") return read_number(name, value, into.number);
   if (name == "umask") return read_number(name, value, into.umask);
@@ -160,7 +160,7 @@ Result<Record> record_from(std::string_view text) {
   return record;
 }
 
-/// What a submission keeps when it has ended.
+/// The fields that a submission keeps after its end.
 void add_lasting(const Submission& submission, Lines& lines) {
   lines.add("job", submission.job_file);
   lines.add("config", submission.config_file);
@@ -267,7 +267,7 @@ Result<void> QueueFiles::make(const std::string& elsewhere) const {
     }
     std::filesystem::create_directory_symlink(place, directory_, error);
   } else {
-    // What is kept elsewhere may have gone with a reboot.
+    // A directory elsewhere may be gone after a reboot.
     const std::string place =
         is_link ? std::filesystem::read_symlink(directory_, error).string() : directory_;
     if (Result<void> made = sys::make_own_directory(place); !made) return made;
@@ -407,7 +407,7 @@ Result<void> QueueFiles::end(const EndedSubmission& ended) const {
 bool QueueFiles::cancel(std::uint32_t number) const {
   const Result<Submission> submission = read(Place::Waiting, number);
   std::error_code error;
-  // Whoever renames it first has it.
+  // The process that renames the file first owns it.
   std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Ended, number), error);
   if (error) return false;
   // Its environment goes.

@@ -28,11 +28,11 @@
 namespace trainyard::run {
 namespace {
 
-/// What a shell may print before the agent speaks.
+/// Maximum of what a shell may print before the agent speaks.
 constexpr std::size_t kGreetingMax = std::size_t{256} << 10;
 /// How long one try to reach it may take.
 constexpr Duration kReachMax{30'000};
-/// It answers each pulse.
+/// The agent answers each pulse.
 constexpr int kPulsesOfASilence = 3;
 constexpr Duration kAgainMax{15'000};
 
@@ -117,16 +117,16 @@ void RemoteMachine::take(wire::AgentHello hello) {
   }
   const bool knew_one = greeted_;
   const bool is_same = knew_one && hello_.instance == hello.instance;
-  // What it had is told to be lost: it has nothing more to say of it.
+  // The attempts of this agent have been reported as lost, so it has nothing more to report.
   if (is_same && phase_ == Phase::Lost) return turn_away("it is told to begin anew");
-  // What runs on the one before is not seen from there: its lease is what ends it.
+  // The previous agent's attempts cannot be seen from the new place: its lease ends them.
   const bool is_elsewhere = joined_ && hello.place != hello_.place;
   if (is_elsewhere) {
     note("another machine answers, or it was rebooted: tasks that ran there keep their lease");
     return turn_away("another machine answers");
   }
   clock_ = hello.clock;
-  // It reads it when it speaks, and what it says comes at once.
+  // The agent reads its clock when it sends, and the message arrives at once.
   clock_ahead_ = Duration{hello.unix_ms - sys::unix_milliseconds()};
   agents_time_ = sys::EventLoop::now() - hello.at.since_start;
   if (is_same) lease_heard_ = sys::EventLoop::now();
@@ -255,7 +255,7 @@ void RemoteMachine::look_whether_to_join() {
   join(std::exchange(next_, nullptr)(), std::move(ears_));
 }
 
-/// What the agent before has left is ended by the one that is led to now.
+/// The agent that is started now ends what the previous one left.
 void RemoteMachine::lead_by(Options options) {
   options_ = std::move(options);
   reach_after_ = options_.again_after;
@@ -324,10 +324,10 @@ void RemoteMachine::say_what_is_waited_for() const {
                    trainyard::to_text(most)));
 }
 
-/// What the program that leads there has said is nearer to the cause than that its stream closed.
+/// The output of the program that connects is nearer to the cause than the closed stream.
 std::string RemoteMachine::why_it_ended(const std::string& why) {
   if (!program_) return why;
-  // It closes what it has open a moment before it has ended.
+  // The program closes its descriptors a moment before it has exited.
   constexpr Duration kEnding{100};
   const int code = program_->exit_code(kEnding).value_or(0);
   const std::string errors = program_->last_errors();
@@ -354,7 +354,8 @@ void RemoteMachine::fail(std::string why) {
     failure_ = std::move(why);
     return;
   }
-  // What ran there has its lease, whatever the one says that has begun in its place.
+  // Attempts on that machine keep their lease, whatever the agent reports that has started in its
+  // place.
   if (!std::exchange(refused_, true)) note(fmt::format("cannot be used: {}", why));
   if (phase_ == Phase::Open) phase_ = Phase::Cut;
   fall_silent(why);
@@ -412,7 +413,7 @@ void RemoteMachine::pulse() {
     lose(fmt::format("it has not responded for {}", trainyard::to_text(now - lease_heard_)));
   }
   if (stream_ && spoken_) tell_until_when();
-  // What nobody reads would hold it up one day. The last of it is kept.
+  // Output that is not read would block the program some day. The last of it is kept.
   if (program_) static_cast<void>(program_->last_errors());
   const bool unheard = now - heard_at_ > (spoken_ ? silence_max() : kReachMax);
   if (stream_ && (unheard || stream_->unsent() > kUnsentMax)) {

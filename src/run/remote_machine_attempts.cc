@@ -72,7 +72,7 @@ void RemoteMachine::carry_out(const model::Command& command) {
   if (waits != not_started_.end()) {
     return end_before_start(stop->key, "it was stopped before its files were there");
   }
-  // Of one that has ended, and whose files come: nobody waits for them any more.
+  // A killed attempt that has ended does not wait for its files any more.
   if (files_ && stop != nullptr && stop->kill) files_->give_up(stop->key);
   say(wire::AgentCommand{.command = command});
 }
@@ -85,7 +85,7 @@ void RemoteMachine::tell(model::What what) {
   ears_.tell(std::move(what));
 }
 
-/// Whoever waits for its end finds what it has written.
+/// Reports the end when the files are here: they must be there for whatever waits for the end.
 void RemoteMachine::tell_when_files_are_here(model::AttemptEnded ended) {
   files_->make_own(ended);
   const model::AttemptKey key = ended.key;
@@ -110,7 +110,8 @@ bool RemoteMachine::is_of_attempt(const model::What& what) {
          std::holds_alternative<model::AttemptEnded>(what);
 }
 
-/// Of what was said to an earlier yard: answers were for that alone, and readings come anew.
+/// True for a message that is valid for the next yard, too. Answers are for the yard that asked,
+/// and readings are repeated.
 bool RemoteMachine::outlasts_its_yard(const decltype(wire::AgentSays::what)& what) {
   const auto* const tells = std::get_if<wire::AgentTells>(&what);
   const bool is_event =
@@ -254,9 +255,9 @@ void RemoteMachine::take(const wire::AgentLog& log) {
 
 void RemoteMachine::bring_the_rest() {
   if (!files_ || !in_run_) return;
-  // What ran there has run elsewhere since, or will.
+  // The attempts of that machine have been retried elsewhere, or will be.
   if (!is_ready()) return tell_what_is_left("it is not reached");
-  // Who was not waited for is not waited for now.
+  // Files that were given up before are not waited for now.
   if (!left_.empty()) return tell_what_is_left(left_);
   brings_ = true;
   files_->bring_the_rest([this](const Result<void>& brought) {

@@ -21,8 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is submitted to a run has its directories below this one, each below its number, so that
-/// two never share one.
+/// Directory of submissions to a run, each below its number, so that two never share one.
 constexpr std::string_view kSubmissions = "submissions";
 
 bool has_moved(const RunMove& move) {

@@ -22,7 +22,7 @@
 namespace trainyard::run {
 namespace {
 
-/// What it is worth to decide for anew.
+/// Removes the amounts of a reservation whose change is not worth a new decision.
 void keep_what_matters(model::HeldPromise& held) {
   held.unused = {};
   for (model::CardPromise& card : held.cards) card.unused = {};

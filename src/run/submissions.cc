@@ -101,7 +101,7 @@ void Submissions::go_on() {
 }
 
 void Submissions::give_up(const Error& error) {
-  // It counts for nothing, whether its rows can be taken away now or only with the next one.
+  // The batch has no effect, whether its rows can be removed now or only with the next one.
   if (const Result<void> removed = journal_.give_up_batch(); !removed) {
     tasks_.note(fmt::format("journal: an incomplete submission stays in it for now: {}",
                             removed.error().message));

@@ -146,7 +146,7 @@ void UnsharedFiles::give_up(model::AttemptKey key) {
   if (waits.empty()) return;
   directories_.erase(key);
   known_.erase(key.task);
-  // What hangs is for nobody then.
+  // A transfer that hangs then is of use to no attempt.
   if (coming_.empty()) mover_->forget_pulls();
   waits.mapped()(std::unexpected(Error{"it was not waited for"}));
 }

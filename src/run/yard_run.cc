@@ -73,7 +73,7 @@ bool has_a_hard_limit(const model::Plan& plan) {
                              [](const model::Shape& it) { return it.terms.memory_hard; });
 }
 
-/// Whether tasks are kept to a part of a GPU.
+/// True if tasks are limited to a part of a GPU.
 bool has_a_gpu_limit(const model::Plan& plan) {
   return std::ranges::any_of(plan.shapes, [](const model::Shape& it) {
     return it.terms.request.gpus > 0 && it.terms.gpu_memory_limit != model::GpuMemoryLimit::None;
@@ -110,7 +110,7 @@ Result<void> clear_up(const std::string& run_directory, const std::vector<std::s
   Result<std::vector<journal::ExecutionRow>> executions =
       reader ? reader->executions() : std::unexpected(reader.error());
   const bool begun = executions && !executions->empty();
-  // It ends what runs as it should end, and notes how that was.
+  // The keeper ends the running tasks properly, and notes their ends.
   if (begun && executions->back().host == sys::host_name()) {
     process::wait_for_keeper(executions->back().keeper_pid, kKeeperPatience);
   }
@@ -397,13 +397,13 @@ Ending YardRun::run() {
       .interrupted = interrupted_, .signal = signal_, .keeper_gone = machine_->keeper_gone()};
   if (!driven) ending.gave_up = std::move(driven.error());
   ending.files_left = bring_files_back();
-  // What is left of the tasks is ended before anything is said about them.
+  // The remaining processes of the tasks are killed before their outcome is reported.
   take_apart();
   if (ending.keeper_gone) end_leftovers();
   Result<void> closed = journal_->close(at_, how(ending, tasks_));
   journal_.reset();
-  // What the journal has to say is said. Where it could not be written, the keeper may have noted
-  // what it lacks.
+  // The outcome from the journal has been reported. If the journal could not be written, the keeper
+  // may have noted what is missing.
   if (closed && !ending.gave_up) remove_noted_ends(options_.directory);
   if (!closed) ending.not_closed = std::move(closed.error());
   return ending;
@@ -438,7 +438,7 @@ void YardRun::take_apart() {
   if (options_.ends_on_signals) loop_.forget_signals({SIGINT, SIGTERM});
 }
 
-/// What the guard has left, when it was killed with the keeper.
+/// Ends the processes that the guard left when it was killed with the keeper.
 void YardRun::end_leftovers() {
   const Result<int> ended =
       process::end_processes_with(mark_of(options_.directory), kLeftoverGrace);
