@@ -71,7 +71,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
       "reported a number, and 'time' over all of them. Missing combinations of the matrix are\n"
       "listed below the table.\n"
       "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
-      "case. 'time' is the sum over all attempts; the table at the end of a run shows the last.\n"
+      "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
 }
 

@@ -87,6 +87,11 @@ std::optional<Duration> duration_of(const journal::TaskRow& row, std::optional<I
   return std::max(*until - *row.started, Duration{0});
 }
 
+std::optional<Duration> time_of_attempts(const journal::TaskRow& row, std::optional<Instant> now) {
+  if (!row.first_started || (!row.ended && !now)) return std::nullopt;
+  return row.earlier_attempts + duration_of(row, now).value_or(Duration{0});
+}
+
 std::string result_warning(const journal::TaskRow& row, std::string_view run_directory) {
   // Other warnings are about files on another machine.
   if (!row.warning.starts_with("result.")) return row.warning;

@@ -108,6 +108,11 @@ class GroupDigest {
 std::optional<Duration> duration_of(const journal::TaskRow& row,
                                     std::optional<Instant> now = std::nullopt);
 
+/// What all attempts of a task took, the last one until `now` while it runs, without the time
+/// between them; nothing for a task that never started, and without `now` for one that runs.
+std::optional<Duration> time_of_attempts(const journal::TaskRow& row,
+                                         std::optional<Instant> now = std::nullopt);
+
 /// What a person reads for a task: word_for(), with FAILED before it where it is a failure, and
 /// ", edited" after it where the job file says something else since, ", out of date" where what it
 /// needs ran again since, ", other code" where other code was started since.

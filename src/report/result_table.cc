@@ -44,12 +44,6 @@ std::string name_of_key(const std::string& key) {
   return std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
 }
 
-/// What all attempts of a task took, without the time between them; nothing before the last end.
-std::optional<Duration> time_of_attempts(const journal::TaskRow& row) {
-  if (!row.first_started || !row.ended) return std::nullopt;
-  return row.earlier_attempts + duration_of(row).value_or(Duration{0});
-}
-
 }  // namespace
 
 ResultCell key_cell(std::string_view text) {

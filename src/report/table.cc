@@ -97,7 +97,7 @@ TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
   for (const std::string& key : matrix_keys_) cells.push_back(matrix_value(row, key));
   if (cells.empty()) cells.push_back(row.id);
   cells.push_back(standing_text(row));
-  const std::optional<Duration> took = duration_of(row, options_.now);
+  const std::optional<Duration> took = time_of_attempts(row, options_.now);
   cells.push_back(took ? to_text(*took) : "-");
   cells.push_back(attempts_text(row));
   cells.push_back(memory_peak_text(row));

@@ -63,17 +63,18 @@ TEST(Table, ShowsNoTimeOfAGroupThatHasNotEnded) {
   EXPECT_THAT(text, HasSubstr("g: 2 tasks, 1 finished, 1 running\n"));
 }
 
-TEST(Table, CountsFromTheFirstAttemptOfAGroupAndATaskFromItsLast) {
+TEST(Table, CountsFromTheFirstAttemptOfAGroupAndAllAttemptsOfATask) {
   journal::TaskRow lost = failed_row("a", model::Failure::Lost, "its GPUs failed twice");
   lost.attempt = 2;
   lost.first_started = Instant{Duration{75}};
   lost.started = Instant{Duration{11'131}};
   lost.ended = Instant{Duration{16'103}};
+  lost.earlier_attempts = Duration{7'000};
   EXPECT_EQ(table_of({.name = "train", .tasks = 1, .failed = 1}, {lost}),
             "train: 1 task, 1 failed in 16.0 s\n"
             "\n"
-            "TASK  STATUS        TIME  ATTEMPTS  PEAK MEMORY\n"
-            "a     FAILED LOST  5.0 s         2       300 MB  its GPUs failed twice\n");
+            "TASK  STATUS         TIME  ATTEMPTS  PEAK MEMORY\n"
+            "a     FAILED LOST  12.0 s         2       300 MB  its GPUs failed twice\n");
 }
 
 TEST(Table, NamesTheMachinesOfTasksWhereThereAreSeveral) {
