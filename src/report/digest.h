@@ -56,6 +56,8 @@ class GroupDigest {
   [[nodiscard]] std::vector<std::string> fields_left_out() const {
     return columns_.beyond(kResultColumnsMax);
   }
+  /// The first few fields that are text where a number was to be expected.
+  [[nodiscard]] std::vector<TextField> text_fields() const { return columns_.texts(); }
   /// The fields that are lists or objects, and so no columns.
   [[nodiscard]] const std::vector<std::string>& nested_fields() const { return columns_.nested(); }
   /// The one that did better than that before its command was edited; nothing where none did.

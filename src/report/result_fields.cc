@@ -18,6 +18,8 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "report/terminal_text.h"
+
 namespace trainyard::report {
 namespace {
 
@@ -173,8 +175,12 @@ void FieldColumns::look_at(const Fields& fields) {
     seen->any = true;
     if (!is_number(field)) {
       seen->numbers_only = false;
+      if (field.kind != FieldKind::Text) continue;
+      constexpr int kTextColumnsMax = 20;
+      if (seen->texts++ == 0) seen->first_text = cut(plain(field.text), kTextColumnsMax);
       continue;
     }
+    seen->any_number = true;
     const double size = std::abs(field.number);
     if (size > 0) seen->smallest = seen->smallest > 0 ? std::min(seen->smallest, size) : size;
     seen->largest = std::max(seen->largest, size);
@@ -214,6 +220,23 @@ std::vector<FieldColumn> FieldColumns::first(std::size_t at_most) const {
   }
   chosen.resize(at_most);
   return chosen;
+}
+
+std::vector<TextField> FieldColumns::texts() const {
+  constexpr std::size_t kNamedMax = 5;
+  std::vector<TextField> texts;
+  for (const Seen& seen : seen_) {
+    const bool number_expected = seen.any_number || score_direction(seen.key).has_value();
+    if (seen.texts == 0 || !number_expected || texts.size() == kNamedMax) continue;
+    texts.push_back({.key = seen.key,
+                     .text = fmt::format("{} is text in {}, such as '{}'", plain(seen.key),
+                                         counted(seen.texts, "result"), seen.first_text)});
+  }
+  return texts;
+}
+
+std::string text_field_note(const TextField& field) {
+  return field.text + ": only numbers count for averages and the best task";
 }
 
 std::string nested_text(const std::vector<std::string>& fields) {

@@ -40,6 +40,18 @@ struct FieldColumn {
   friend bool operator==(const FieldColumn&, const FieldColumn&) = default;
 };
 
+/// A field that is text in some results although others have a number, or although its name is that
+/// of a score.
+struct TextField {
+  std::string key;
+  std::string text;  ///< "acc is text in 2 results, such as 'n/a'"
+
+  friend bool operator==(const TextField&, const TextField&) = default;
+};
+
+/// A line for people about such a field, without its end.
+std::string text_field_note(const TextField& field);
+
 /// "-" for nothing and for null.
 std::string show_field(const FieldColumn& column, const Field* field);
 
@@ -61,6 +73,9 @@ class FieldColumns {
   /// The first kKeysMax fields that were a list or an object in some result.
   [[nodiscard]] const std::vector<std::string>& nested() const { return nested_; }
 
+  /// The first few fields that are text where a number was to be expected.
+  [[nodiscard]] std::vector<TextField> texts() const;
+
   /// Whether results had anything beside what `first(at_most)` shows.
   [[nodiscard]] bool more_than(std::size_t at_most) const {
     return !nested_.empty() || seen_.size() > at_most;
@@ -75,6 +90,9 @@ class FieldColumns {
     double largest = 0;
     bool within_one = true;  ///< From 0 to 1.
     bool any = false;        ///< Other than null.
+    bool any_number = false;
+    int texts = 0;           ///< How many results have it as text.
+    std::string first_text;  ///< The first of them, for people.
   };
   static FieldColumn column_of(const Seen& seen);
   std::vector<Seen> seen_;

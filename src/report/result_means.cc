@@ -428,6 +428,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   forget_results_of_unfinished(table, of.status);
   of.fields = numbers_of(table);
   ResultTable averaged;
+  averaged.text_fields = table.text_fields;
   averaged.has_no_results = table.has_no_results;
   averaged.has_nested_results = table.has_nested_results;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
@@ -473,7 +474,9 @@ Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::strin
   const std::optional<std::string> wanted =
       field.empty() ? obvious_field(table, numbers) : std::optional(std::string(field));
   if (!wanted && numbers.empty()) {
-    return std::unexpected(Error{"--pivot needs a number in the results, and no task has one"});
+    return std::unexpected(
+        Error{fmt::format("--pivot needs a number in the results, and no task has one{}",
+                          table.text_fields.empty() ? "" : ": " + table.text_fields.front().text)});
   }
   if (!wanted) {
     std::vector<std::string_view> names;

@@ -59,6 +59,11 @@ bool comes_before(const ResultCell& a, const ResultCell& b) {
 Result<std::size_t> ResultTable::column(std::string_view name) const {
   const auto found = std::ranges::find(columns, name, &ResultColumn::name);
   if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
+  // Averages have no column for a field without numbers.
+  if (const auto text = std::ranges::find(text_fields, name, &TextField::key);
+      text != text_fields.end()) {
+    return std::unexpected(Error{fmt::format("no numbers in column '{}': {}", name, text->text)});
+  }
   std::vector<std::string_view> names;
   std::ranges::transform(columns, std::back_inserter(names), &ResultColumn::name);
   const std::optional<std::string_view> near = nearest(name, names);
@@ -155,6 +160,7 @@ ResultTable ResultRows::table() && {
         std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }
+  table.text_fields = fields_.texts();
   table.has_no_results = fields.empty();
   table.has_nested_results = !fields_.nested().empty();
   table.standings = std::move(standings_);
@@ -204,7 +210,9 @@ std::vector<std::string> number_notes(const ResultTable& table) {
   for (const std::vector<ResultCell>& row : table.rows) {
     for (const ResultCell& cell : row) replaced.look_at(cell.warning);
   }
-  return replaced.lines();
+  std::vector<std::string> notes = replaced.lines();
+  std::ranges::transform(table.text_fields, std::back_inserter(notes), text_field_note);
+  return notes;
 }
 
 Result<void> sort_by(ResultTable& table, std::string_view name) {
@@ -218,6 +226,7 @@ Result<void> sort_by(ResultTable& table, std::string_view name) {
     const ResultCell& one = table.rows[a][*place];
     const ResultCell& other = table.rows[b][*place];
     if ((one.count == 0) != (other.count == 0)) return other.count == 0;
+    if (one.number.has_value() != other.number.has_value()) return one.number.has_value();
     if (down ? comes_before(other, one) : comes_before(one, other)) return true;
     if (down ? comes_before(one, other) : comes_before(other, one)) return false;
     return a < b;

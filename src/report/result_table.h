@@ -56,6 +56,8 @@ struct ResultTable {
   std::vector<std::string> notes;
   /// What the words of the status column stand for; empty where the table has no such column.
   std::map<std::string, model::Standing, std::less<>> standings;
+  /// Fields that are text where a number was to be expected, before rows were left out.
+  std::vector<TextField> text_fields;
   bool has_no_results = false;  ///< No task has reported a result: there is no column of a field.
   bool has_nested_results = false;  ///< Some task has reported a list or an object.
   bool thinned_out = false;         ///< Rows were left out: what is not there may be in the run.
@@ -119,12 +121,13 @@ class ResultRows {
   std::vector<std::string> out_of_date_;  ///< Their names: "report/all".
 };
 
-/// Which numbers of the rows are NaN or infinite: "loss is NaN in 2 results (shown as -)".
+/// Which numbers of the rows are NaN or infinite ("loss is NaN in 2 results (shown as -)"), and
+/// which fields are text where a number was to be expected.
 /// Precondition: the table is not averaged.
 std::vector<std::string> number_notes(const ResultTable& table);
 
-/// By a column, upwards; with a minus before its name downwards. Numbers come before other text,
-/// and what is not there comes last. Equal ones stay in their order.
+/// By a column, upwards; with a minus before its name downwards. In both, numbers come before other
+/// text, and what is not there comes last. Equal ones stay in their order.
 Result<void> sort_by(ResultTable& table, std::string_view name);
 
 }  // namespace trainyard::report

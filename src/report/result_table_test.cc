@@ -417,6 +417,34 @@ TEST(ResultTable, IsSortedUpwardsOrDownwardsWithWhatIsMissingLast) {
       << "equal ones stay in their order";
 }
 
+TEST(ResultTable, SaysWhichFieldIsTextWhereANumberIsNeeded) {
+  const ResultTable mixed =
+      results_of({trained("1", "0", R"({"acc": "n/a"})"), trained("1", "1", R"({"acc": 0.5})"),
+                  trained("1", "2", R"({"acc": "93%"})"), trained("1", "3", R"({"acc": 0.7})")});
+  EXPECT_THAT(
+      number_notes(mixed),
+      ElementsAre("acc is text in 2 results, such as 'n/a': only numbers count for averages "
+                  "and the best task"));
+  for (const auto& [by, order] : {std::pair("acc", "1320"), std::pair("-acc", "3102")}) {
+    ResultTable sorted = mixed;
+    ASSERT_TRUE(sort_by(sorted, by));
+    std::string seeds;
+    for (const auto& row : sorted.rows) seeds += row[1].text;
+    EXPECT_EQ(seeds, order) << by << ": numbers before text";
+  }
+  const ResultTable text = results_of(
+      {trained("1", "0", R"({"acc": "93%", "net": "a"})"), trained("1", "1", R"({"acc": "5%"})")});
+  EXPECT_EQ(number_notes(text).size(), 1U) << "'net' is no score";
+  ResultTable averaged = averaged_over(text, {"seed"}).value();
+  EXPECT_EQ(sort_by(averaged, "-acc").error().message,
+            "no numbers in column 'acc': acc is text in 2 results, such as '93%'");
+  EXPECT_EQ(pivoted(text, "lr", "seed", "acc").error().message,
+            "no numbers in column 'acc': acc is text in 2 results, such as '93%'");
+  EXPECT_EQ(pivoted(text, "lr", "seed", "").error().message,
+            "--pivot needs a number in the results, and no task has one: acc is text in 2 results, "
+            "such as '93%'");
+}
+
 TEST(ResultTable, IsTurnedByTwoKeysAndAveragedOverTheOthers) {
   std::vector<journal::TaskRow> rows;
   for (const auto& [lr, batch, acc] :

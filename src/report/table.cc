@@ -317,6 +317,7 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   if (const std::string nested = nested_text(digest.nested_fields()); !nested.empty()) {
     text += plain(nested) + "\n";
   }
+  for (const TextField& field : digest.text_fields()) text += text_field_note(field) + "\n";
   text += warnings_text(digest, run_directory);
   if (digest.edited() > 0) {
     text += fmt::format(

@@ -380,6 +380,15 @@ TEST(Table, SaysWhichScoresKeepItFromNamingTheBestTask) {
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"acc":0.5})"), "best: t acc 50.0 %\n");
 }
 
+TEST(Table, SaysWhichScoreIsTextAndSoNeverTheBest) {
+  const std::string text = table_of({.name = "g", .tasks = 2, .finished = 2},
+                                    {finished_row("a", Duration{1000}, R"({"acc":"0.93%"})"),
+                                     finished_row("b", Duration{1000}, R"({"acc":"n/a"})")});
+  EXPECT_EQ(text.substr(text.rfind("\n\n") + 2),
+            "acc is text in 2 results, such as '0.93%': only numbers count for averages and the "
+            "best task\n");
+}
+
 TEST(Table, GoesOnInTheSameColumnsFromChunkToChunk) {
   const journal::GroupRow group{.name = "g", .tasks = 2, .finished = 2};
   const journal::TaskRow row = finished_row("abc", Duration{1000}, "");
