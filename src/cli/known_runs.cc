@@ -16,6 +16,7 @@
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "sys/terminal.h"
 
 namespace trainyard::cli {
 namespace {
@@ -103,6 +104,14 @@ std::string name_of_run(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const std::string seen = seen_from_here(run_directory);
   return number ? fmt::format("run {} ('{}')", *number, seen) : fmt::format("'{}'", seen);
+}
+
+void explain_number(std::uint32_t number, const std::string& run_directory,
+                    std::string_view outcome) {
+  if (!sys::is_terminal(sys::kStandardError)) return;
+  sys::write_standard_error(
+      fmt::format("run {0} {1}: {2} (trainyard status {0}, trainyard wait {0})\n", number, outcome,
+                  seen_from_here(run_directory)));
 }
 
 }  // namespace trainyard::cli

@@ -38,4 +38,9 @@ std::optional<std::uint32_t> number_of_run(const std::string& run_directory);
 /// "run 46 ('runs/digits')", as seen from here; without a number the directory alone.
 std::string name_of_run(const std::string& run_directory);
 
+/// On a terminal, says on standard error which run a number names, what became of it ("submitted"),
+/// and what to do with it. A script reads the number alone, from standard output.
+void explain_number(std::uint32_t number, const std::string& run_directory,
+                    std::string_view outcome);
+
 }  // namespace trainyard::cli

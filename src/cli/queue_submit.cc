@@ -144,7 +144,11 @@ std::string directory_of_tasks(const CheckedJob& job) {
 }
 
 ExitCode tell_number(const run::Submission& submission, bool json) {
-  if (!json) return answer(fmt::format("{}\n", submission.number));
+  if (!json) {
+    const ExitCode code = answer(fmt::format("{}\n", submission.number));
+    explain_number(submission.number, submission.run_directory, "submitted");
+    return code;
+  }
   nlohmann::ordered_json told;
   told["run_number"] = submission.number;
   told["run_directory"] = submission.run_directory;

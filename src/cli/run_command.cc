@@ -547,19 +547,13 @@ ExitCode run_here(const RunOptions& typed, const std::optional<OuterTaskName>& o
   }
 }
 
-/// Says on a terminal which run the number names and what to do with it. A script reads the number
-/// alone, from standard output.
-void explain_number(const std::string& word) {
-  if (!sys::is_terminal(sys::kStandardError)) return;
+/// Of the run that the process in the background has named by its number.
+void explain_background_run(const std::string& word) {
   const std::optional<std::uint32_t> number = run::read_run_number(word);
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   const std::optional<std::string> directory =
       number && numbers ? numbers->directory_of(*number) : std::nullopt;
-  if (!directory) return;
-  sys::write_standard_error(
-      fmt::format("run {0} started in the background: {1} (trainyard status {0}, trainyard wait "
-                  "{0})\n",
-                  *number, seen_from_here(*directory)));
+  if (directory) explain_number(*number, *directory, "started in the background");
 }
 
 }  // namespace
@@ -594,7 +588,7 @@ ExitCode run_command(const RunOptions& said) {
   // The process that was started says what it heard of the one that goes on.
   if (heard->word.empty()) return static_cast<ExitCode>(heard->exit_code);
   const ExitCode code = answer(heard->word + "\n");
-  explain_number(heard->word);
+  explain_background_run(heard->word);
   return code;
 }
 

@@ -296,3 +296,12 @@ class Terminal(YardTest):
         self.assertEqual(self.seen_on_a_terminal("run", "-d", "job.yaml", *SETTINGS).splitlines(),
                          ["1", "run 1 started in the background: runs/job (trainyard status 1, trainyard wait 1)"])
         self.trainyard("wait", "1", expect=0)
+
+    def test_shows_what_follows_a_submission(self):
+        try:
+            self.trainyard("up", expect=0)
+            self.assertEqual(self.seen_on_a_terminal("submit", "--cpus", "0", "--memory", "1MB", "--name", "a", "--", "true").splitlines(),
+                             ["1", "run 1 submitted: runs/a (trainyard status 1, trainyard wait 1)"])
+            self.trainyard("wait", "1", expect=0)
+        finally:
+            self.trainyard("down", "--now")
