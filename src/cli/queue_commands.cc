@@ -23,6 +23,8 @@
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
+#include "journal/reader.h"
+#include "model/waiting.h"
 #include "report/terminal_text.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
@@ -80,6 +82,55 @@ class SuspendedQueue {
   bool told_ = false;
 };
 
+/// How many tasks of a run are on hold, where all other tasks that are left wait for these; else 0.
+int held_tasks_alone(const std::string& run) {
+  Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
+  if (!reader) return 0;
+  const Result<std::vector<journal::GroupRow>> groups = reader->groups();
+  const Result<std::vector<journal::WaitingReason>> waiting = reader->waiting();
+  if (!groups || !waiting) return 0;
+  int left = 0;
+  for (const journal::GroupRow& group : *groups) {
+    if (group.running > 0) return 0;
+    left += group.waiting + group.retrying;
+  }
+  int held = 0;
+  for (const journal::WaitingReason& reason : *waiting) {
+    const model::Cause cause = reason.cause;
+    const bool waits_for_others = cause == model::Cause::Group || cause == model::Cause::Needs;
+    if (cause != model::Cause::Held && !waits_for_others) return 0;
+    if (!waits_for_others) held += reason.tasks;
+    left -= reason.tasks;
+  }
+  // A task without a reason has not been considered yet.
+  return left == 0 ? held : 0;
+}
+
+/// Says once of a run that it does not end before its held tasks are released.
+class HeldRun {
+ public:
+  /// Reads the journal at most once a second.
+  void look(const std::string& run) {
+    if (told_ || sys::EventLoop::now() < next_) return;
+    next_ = sys::EventLoop::now() + kReadEvery;
+    const int held = held_tasks_alone(run);
+    if (held == 0) return;
+    told_ = true;
+    const std::optional<std::uint32_t> number = number_of_run(run);
+    const std::string word =
+        number ? fmt::format("{}", *number) : text::shell_word(seen_from_here(run));
+    sys::write_standard_error(
+        fmt::format("trainyard: {}: only held tasks are left ({}): 'trainyard release {}' starts "
+                    "them\n",
+                    name_of_run(run), held, word));
+  }
+
+ private:
+  static constexpr Duration kReadEvery{1'000};
+  Duration next_{0};
+  bool told_ = false;
+};
+
 /// A submission in the eyes of whoever waits for it.
 struct Waited {
   bool goes_on = false;     ///< It waits, or has begun and will end.
@@ -121,6 +172,7 @@ RunEnd end_by(int code) {
 
 RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  HeldRun held;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, run) : Waited{};
     if (waited.goes_on && !sys::RunLock::holder(run)) suspended.look(*files);
@@ -138,6 +190,7 @@ RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
       if (end.code != 0) fail(fmt::format("{} ended: {}", name_of_run(run), outcome->why));
       return end;
     }
+    if (outcome->stage == RunOutcome::Stage::AtWork) held.look(run);
     sys::let_pass(kWaitedEvery);
   }
 }

@@ -159,7 +159,11 @@ groups:
         self.until("all others have ended", lambda: self.words().get("train/b") == "FINISHED")
         self.assertIn("on hold until 'trainyard release'", self.trainyard("status").stdout)
         self.assertIsNone(yard.poll())
+        waits = self.start("wait", "1")
+        self.assertEqual(self.next_line(waits.stderr),
+                         "trainyard: run 1 ('runs/job'): only held tasks are left (1): 'trainyard release 1' starts them\n")
         self.assertEqual(self.trainyard("release").stdout, "train/a may start\n")
+        self.assertEqual(self.end_of(waits, expect=0), ("", ""))
         self.end_of(yard, expect=0)
         self.assertEqual(self.text("order"), "c\nb\na\n")
         self.assertEqual(self.trainyard("hold", "b", expect=2).stderr, "trainyard: run 1 ('runs/job') has ended\n")
