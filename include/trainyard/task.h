@@ -132,7 +132,8 @@ class Task {
   [[nodiscard]] Status status() const;
   /// What has become of it; None while it may still run.
   [[nodiscard]] TaskOutcome outcome() const;
-  /// Of the last attempt that ended by itself with something else than 0.
+  /// Of the last attempt that ended by itself with something else than 0; of one that crashed 128
+  /// and the number of the signal (139: SIGSEGV).
   [[nodiscard]] int exit_code() const;
   /// It had finished in an earlier execution of the program, and did not run in this one.
   [[nodiscard]] bool is_kept() const;

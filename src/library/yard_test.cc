@@ -237,7 +237,7 @@ TEST_F(YardTest, TellsWhatWentWrongInWhichStageAndTheOthersFinish) {
   EXPECT_EQ(number.failed_in(), Stage::Train);
   EXPECT_EQ(number.message(), "something that is no std::exception was thrown: int");
   EXPECT_THAT(leaves.message(), HasSubstr("exited without reporting 'trained'"));
-  EXPECT_EQ(dies.message(), "killed by signal 11 (SIGSEGV)");
+  EXPECT_EQ(dies.message(), "crashed with SIGSEGV (segmentation fault)");
   EXPECT_EQ(odd.result(), Json::object());
   EXPECT_THAT(notes,
               ElementsAre("task 'odd': result.1.json: is a list, not an object: no result kept"));

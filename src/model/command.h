@@ -76,7 +76,7 @@ struct TaskChanged {
   Failure failure = Failure::None;
   Stage stage = Stage::Train;
   int exit_code = 0;
-  std::string message;  ///< For people: "killed by signal 11 (SIGSEGV)"; empty when all is well.
+  std::string message;  ///< For people: "killed by signal 9 (SIGKILL)"; empty when all is well.
 
   friend bool operator==(const TaskChanged&, const TaskChanged&) = default;
 };

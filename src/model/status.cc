@@ -1,5 +1,6 @@
 #include "model/status.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -66,6 +67,18 @@ std::string_view to_text(Verdict verdict) {
   return kNames.at(std::to_underlying(verdict));
 }
 
+const CrashSignal* crash_signal(int number) {
+  // As on Linux for x86 and Arm.
+  static constexpr std::array<CrashSignal, 5> kSignals{
+      {{.number = 4, .name = "SIGILL", .meaning = "illegal instruction"},
+       {.number = 6, .name = "SIGABRT", .meaning = "aborted"},
+       {.number = 7, .name = "SIGBUS", .meaning = "bus error"},
+       {.number = 8, .name = "SIGFPE", .meaning = "arithmetic error"},
+       {.number = 11, .name = "SIGSEGV", .meaning = "segmentation fault"}}};
+  const auto* const found = std::ranges::find(kSignals, number, &CrashSignal::number);
+  return found == kSignals.end() ? nullptr : found;
+}
+
 bool may_follow(Status from, Status to) {
   return (kNext.at(std::to_underlying(from)) & bit(to)) != 0;
 }
@@ -80,6 +93,10 @@ std::string word_for(const Standing& standing) {
       return std::string(to_text(standing.verdict));
     case Verdict::Failed:
       if (standing.failure == Failure::Exit) return fmt::format("EXIT {}", standing.exit_code);
+      if (standing.failure == Failure::Killed) {
+        const CrashSignal* const crash = crash_signal(standing.exit_code - kSignalCode);
+        if (crash != nullptr) return std::string(crash->name);
+      }
       return std::string(to_text(standing.failure));
     case Verdict::None:
       break;

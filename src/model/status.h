@@ -37,18 +37,30 @@ enum class Verdict : std::uint8_t {
 std::string_view to_text(Failure failure);
 std::string_view to_text(Verdict verdict);
 
+/// Added to the number of a signal, it is the exit code that a shell shows for it.
+constexpr int kSignalCode = 128;
+
+/// A signal by which a program ends for its own error.
+struct CrashSignal {
+  int number = 0;
+  std::string_view name;     ///< "SIGSEGV"
+  std::string_view meaning;  ///< "segmentation fault"
+};
+/// Null for a signal by which others end a program.
+const CrashSignal* crash_signal(int number);
+
 /// Whether the picture in trainyard/status.h has an arrow from `from` to `to`.
 bool may_follow(Status from, Status to);
 
 /// The word a person reads for a task, in the progress line, the table and the report: "WAITING",
 /// "ON_HOLD", "RUNNING", "RETRYING", "FINISHED", "SKIPPED", "STOPPED", "NOT_SELECTED",
-/// "NOT_NEEDED", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "EXIT 3", "CANNOT_START", "LOST". The caller
-/// says FAILED before the latter where it is not clear.
+/// "NOT_NEEDED", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "SIGSEGV", "EXIT 3", "CANNOT_START", "LOST".
+/// The caller says FAILED before the latter where it is not clear.
 struct Standing {
   Status status = Status::Init;
   Verdict verdict = Verdict::None;
   Failure failure = Failure::None;
-  int exit_code = 0;
+  int exit_code = 0;     ///< For a crash kSignalCode and its signal, with Failure::Killed.
   bool on_hold = false;  ///< It waits until somebody releases it.
 };
 std::string word_for(const Standing& standing);

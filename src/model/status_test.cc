@@ -55,7 +55,10 @@ TEST(Status, IsToldInWordsThatAPersonKnows) {
   EXPECT_EQ(failed(Failure::OutOfMemory), "OUT_OF_MEMORY");
   EXPECT_EQ(failed(Failure::Timeout), "TIMEOUT");
   EXPECT_EQ(failed(Failure::Killed), "KILLED");
+  EXPECT_EQ(failed(Failure::Killed, kSignalCode + 11), "SIGSEGV");
+  EXPECT_EQ(failed(Failure::Killed, kSignalCode + 9), "KILLED") << "others send it";
   EXPECT_EQ(failed(Failure::Exit, 3), "EXIT 3");
+  EXPECT_EQ(failed(Failure::Exit, kSignalCode + 11), "EXIT 139");
   EXPECT_EQ(failed(Failure::CannotStart), "CANNOT_START");
   EXPECT_EQ(failed(Failure::Lost), "LOST");
   EXPECT_EQ(failed(Failure::Error), "ERROR");

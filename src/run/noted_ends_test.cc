@@ -165,7 +165,8 @@ TEST_F(NotedEndsTest, OfOneThatEndedByItselfAreItsOwn) {
   note(model::ExitedWith{1}, {.told = false, .errors = "MemoryError\n"});
   EXPECT_THAT(judged(), ElementsAre("EXCEPTION FAILED OUT_OF_MEMORY: MemoryError"));
   note(model::KilledBy{.signal = SIGSEGV}, {.told = false});
-  EXPECT_THAT(judged(), ElementsAre("EXCEPTION FAILED KILLED: killed by signal 11 (SIGSEGV)"));
+  EXPECT_THAT(judged(),
+              ElementsAre("EXCEPTION FAILED KILLED: crashed with SIGSEGV (segmentation fault)"));
 }
 
 TEST_F(NotedEndsTest, OfOneWithoutAGpuThatSpeaksOfItsServiceAreItsOwn) {

@@ -56,6 +56,11 @@ Ending judge_own(const model::End& end) {
         if (it.out_of_memory) {
           return failed(model::Failure::OutOfMemory, "killed by the kernel: out of memory");
         }
+        if (const model::CrashSignal* const crash = model::crash_signal(it.signal)) {
+          return failed(model::Failure::Killed,
+                        fmt::format("crashed with {} ({})", crash->name, crash->meaning),
+                        model::kSignalCode + it.signal);
+        }
         return failed(model::Failure::Killed,
                       fmt::format("killed by signal {} ({})", it.signal, signal_name(it.signal)));
       },

@@ -57,9 +57,10 @@ TEST(Retries, KeepTheExitCodeOfTheTryThatFailed) {
 TEST(Retries, AreForSignalsAndForWhatCannotStartToo) {
   Yard yard(tasks_with({.failures = 2}));
   static_cast<void>(yard.started(0, at(1)));
-  EXPECT_THAT(changes(yard.ended(0, at(1), model::KilledBy{.signal = 11})),
-              ElementsAre("0#1 INTERRUPT KILLED: retry 1 of 2: killed by signal 11 (SIGSEGV)",
-                          "0#2 AVAILABLE"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(1), model::KilledBy{.signal = 11})),
+      ElementsAre("0#1 INTERRUPT KILLED: retry 1 of 2: crashed with SIGSEGV (segmentation fault)",
+                  "0#2 AVAILABLE"));
   EXPECT_THAT(
       changes(yard.ended(0, at(2), model::NotStarted{.why = "no such file"}, {}, 2)),
       ElementsAre("0#2 INTERRUPT CANNOT_START: retry 2 of 2: no such file", "0#3 AVAILABLE"));

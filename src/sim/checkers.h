@@ -77,6 +77,7 @@ class Checkers final : public Watcher {
   void ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage);
   Expected judge(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
   static Expected failed(model::Failure failure, int code = 0);
+  static Expected killed(const model::End& end);
   Expected judge_stop(const SeenAttempt& attempt, const SeenTask& task) const;
   Expected judge_own(const SeenAttempt& attempt, const SeenTask& task, const model::End& end) const;
   Expected judge_word(const SeenAttempt& attempt, const SeenTask& task,

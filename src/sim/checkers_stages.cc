@@ -1,6 +1,7 @@
 // The part of the checkers that follows two-phase tasks through their stages, and knows what must
 // come of every end.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -264,6 +265,14 @@ Checkers::Expected Checkers::failed(model::Failure failure, int code) {
           .exit_code = code};
 }
 
+/// By a signal that nobody from here sent; the code of a program that crashed says which.
+Checkers::Expected Checkers::killed(const model::End& end) {
+  constexpr std::array<int, 5> kOfCrashes{4, 6, 7, 8, 11};
+  const int signal = std::get<model::KilledBy>(end).signal;
+  const bool crashed = std::ranges::find(kOfCrashes, signal) != kOfCrashes.end();
+  return failed(model::Failure::Killed, crashed ? 128 + signal : 0);
+}
+
 Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
                                    const model::End& end) const {
   if (std::holds_alternative<model::NotStarted>(end)) return failed(model::Failure::CannotStart);
@@ -279,8 +288,8 @@ Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& t
     if (const auto* const exit = std::get_if<model::ExitedWith>(&end)) {
       return exit->code == 0 ? done : failed(model::Failure::Exit, exit->code);
     }
-    return failed(std::get<model::KilledBy>(end).out_of_memory ? model::Failure::OutOfMemory
-                                                               : model::Failure::Killed);
+    return std::get<model::KilledBy>(end).out_of_memory ? failed(model::Failure::OutOfMemory)
+                                                        : killed(end);
   }
   if (told) return judge_stop(attempt, task);
   return attempt.word ? judge_word(attempt, task, end) : judge_own(attempt, task, end);
@@ -335,7 +344,7 @@ Checkers::Expected Checkers::judge_own(const SeenAttempt& attempt, const SeenTas
     if (!done) return failed(model::Failure::Exit, exit->code);
     return {.statuses = {Status::Finished, Status::Exited}, .verdict = model::Verdict::Finished};
   }
-  if (!std::get<model::KilledBy>(end).out_of_memory) return failed(model::Failure::Killed);
+  if (!std::get<model::KilledBy>(end).out_of_memory) return killed(end);
   if (std::get<model::KilledBy>(end).over_limit) return failed(model::Failure::OutOfMemory);
   return judge_out_of_memory(attempt, task);
 }
