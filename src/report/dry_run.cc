@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -148,17 +150,34 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
                        : fmt::format("group {}: {}\n", group.shown(), fmt::join(facts, ", "));
 }
 
-std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
+/// What is shown of a task.
+struct TaskLines {
+  struct Line {
+    std::string name;
+    std::string value;
+    bool own = false;  ///< Every task has another: its command, its files.
+  };
+  std::string id;
+  std::string command;
+  std::vector<Line> lines;
+  std::vector<std::string> environment;  ///< Words for a shell.
+};
+
+TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
-  std::string text = fmt::format("  task {}\n", job.task_id(key.task));
-  const auto line = [&text](std::string_view name, std::string_view value) {
-    text += fmt::format("    {:<12} {}\n", name, value);
+  TaskLines task{.id = job.task_id(key.task), .command = {}, .lines = {}, .environment = {}};
+  const auto line = [&task](std::string_view name, std::string_view value) {
+    task.lines.push_back({.name = std::string(name), .value = std::string(value)});
+  };
+  const auto own_line = [&task](std::string_view name, std::string_view value) {
+    task.lines.push_back({.name = std::string(name), .value = std::string(value), .own = true});
   };
   if (key.attempt > 1) line("attempt", fmt::format("{}", key.attempt));
   const CommandLines lines = command_lines(launch, written_command(job, key.task, launch));
-  line("command", lines.command);
-  if (!lines.runs_as.empty()) line("runs as", lines.runs_as);
+  task.command = lines.command;
+  own_line("command", lines.command);
+  if (!lines.runs_as.empty()) own_line("runs as", lines.runs_as);
   line("directory", launch.working_directory);
   line("requests", request_text(shape));
   for (const auto& [about, what] : learned.lines(key.task)) line(about, what);
@@ -198,16 +217,48 @@ std::string task_text(const job::Job& job, model::AttemptKey key, const LearnedN
   if (!launch.preload.modules.empty()) {
     line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));
   }
-  line("stdout", launch.stdout_path);
-  line("stderr", launch.stderr_path);
-  line("result", launch.result_path);
-  std::string_view name = "environment";
+  own_line("stdout", launch.stdout_path);
+  own_line("stderr", launch.stderr_path);
+  own_line("result", launch.result_path);
   for (const std::string& variable : environment_of(job, key.task, launch)) {
     const auto equals = variable.find('=');
-    line(name, variable.substr(0, equals + 1) + text::shell_word(variable.substr(equals + 1)));
+    task.environment.push_back(variable.substr(0, equals + 1) +
+                               text::shell_word(variable.substr(equals + 1)));
+  }
+  return task;
+}
+
+std::string full_text(const TaskLines& task) {
+  std::string text = fmt::format("  task {}\n", task.id);
+  const auto line = [&text](std::string_view name, std::string_view value) {
+    text += fmt::format("    {:<12} {}\n", name, value);
+  };
+  for (const TaskLines::Line& it : task.lines) line(it.name, it.value);
+  std::string_view name = "environment";
+  for (const std::string& variable : task.environment) {
+    line(name, variable);
     name = "";
   }
   return text;
+}
+
+/// Whether two tasks differ in nothing but their commands, files and environments.
+bool are_alike(const TaskLines& one, const TaskLines& other) {
+  return std::ranges::equal(one.lines, other.lines, [](const auto& a, const auto& b) {
+    return a.name == b.name && a.own == b.own && (a.own || a.value == b.value);
+  });
+}
+
+/// A line for a task that is like the one before it: its command, with the variables of the job
+/// file that are set otherwise.
+std::string short_text(const TaskLines& task, const TaskLines& like) {
+  std::string text = fmt::format("  task {}: ", task.id);
+  for (const std::string& variable : task.environment) {
+    if (variable.starts_with("TRAINYARD_")) continue;
+    const bool is_same = std::ranges::find(like.environment, variable) != like.environment.end();
+    if (!is_same) text += variable + " ";
+  }
+  return text + task.command + "\n";
 }
 
 std::string rounds_text(const job::Job::Repeat& repeat) {
@@ -236,13 +287,29 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   std::size_t groups = 0;
   const ToRun tasks = to_run(plan, tasks_max);
   const LearnedNumbers learned(job, plan);
+  std::optional<TaskLines> full;  // The last task of the group that was shown in full.
+  bool any_short = false;
   for (const model::AttemptKey key : tasks.shown) {
     if (job.group_of(key.task).value >= groups) {
       groups = job.group_of(key.task).value;
       text += "\n" + group_text(job, plan, groups);
       ++groups;
+      full.reset();
     }
-    text += task_text(job, key, learned);
+    TaskLines task = lines_of(job, key, learned);
+    if (full && are_alike(task, *full)) {
+      text += short_text(task, *full);
+      any_short = true;
+      continue;
+    }
+    text += full_text(task);
+    full = std::move(task);
+  }
+  if (any_short) {
+    text +=
+        "\ntasks in one line have the requests and options of the task above them: --json shows "
+        "each in "
+        "full\n";
   }
   const auto more = static_cast<std::int64_t>(tasks.count - tasks.shown.size());
   if (more > 0) text += fmt::format("\nand {} more\n", counted(more, "task"));

@@ -17,8 +17,8 @@ struct ResumedPlan {
   std::vector<std::string> notes;  ///< What is kept and what has changed, for people.
 };
 
-/// At most `tasks_max` tasks are written out, and none that has finished before; the rest is a
-/// count. `resumed` is for a run that is resumed. `command` is shown in the place of the job file;
+/// At most `tasks_max` tasks are shown, and none that has finished before; the rest is a count. A
+/// task that is like the one before it in all but its command, files and environment is one line. `resumed` is for a run that is resumed. `command` is shown in the place of the job file;
 /// empty: the job has a file.
 std::string dry_run_text(const job::Job& job, std::int64_t tasks_max,
                          const ResumedPlan* resumed = nullptr, const std::string& command = {});

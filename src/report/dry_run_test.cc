@@ -26,6 +26,7 @@
 namespace trainyard::report {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -96,6 +97,25 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "                 TRAINYARD_V1=1e-3\n"
             "\n"
             "and 1 task more\n");
+}
+
+TEST(DryRun, ShowsATaskThatDiffersInItsMatrixValuesAsOneLine) {
+  constexpr std::string_view kLast =
+      "\ntasks in one line have the requests and options of the task above them: --json shows each "
+      "in "
+      "full\n";
+  EXPECT_THAT(dry_run_text(job::job_of(kText), 3),
+              EndsWith("                 TRAINYARD_V1=1e-3\n"
+                       "  task lr=1e-4: NOTE='lr is 1e-4' /bin/bash -c './train --lr 1e-4'\n" +
+                       std::string(kLast)));
+  const job::Job job = job::job_of(
+      "groups: [{name: g, tasks: [{id: a, command: [x]}, {id: b, command: [y], cpus: 2}, "
+      "{id: c, command: [z], cpus: 2}]}]");
+  const std::string text = dry_run_text(job, 3);
+  EXPECT_THAT(text, HasSubstr("  task a\n    command      x\n"));
+  EXPECT_THAT(text, HasSubstr("  task b\n    command      y\n")) << "it requests more";
+  EXPECT_THAT(text, EndsWith("  task c: z\n" + std::string(kLast)));
+  EXPECT_THAT(dry_run_text(job, 2), Not(HasSubstr("--json")));
 }
 
 TEST(DryRun, ShowsACommandThatCanBePastedAndThenWhatRuns) {
