@@ -113,11 +113,17 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   return execution;
 }
 
-/// The lines that a resumed run prints first.
-std::vector<std::string> notes_on_resume(const RunOptions& options, int finished, std::size_t tasks,
+/// The lines that a resumed run prints first. `job` is the one that it was started with.
+std::vector<std::string> notes_on_resume(const RunOptions& options, const job::Job& job,
+                                         int finished, std::size_t tasks,
                                          std::vector<std::string> changes) {
   std::string kept = "resumed: no task had finished";
-  if (finished > 0) {
+  // A repeat may have rounds to come that have no tasks yet.
+  if (finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat()) {
+    kept = fmt::format("nothing to run: {} {} finished",
+                       tasks == 1 ? "the only task" : fmt::format("all {} tasks", tasks),
+                       tasks == 1 ? "has" : "have");
+  } else if (finished > 0) {
     kept = fmt::format("resumed: {} of {} task{} finished before, and will not run again", finished,
                        tasks, tasks == 1 ? "" : "s");
   }
@@ -284,7 +290,7 @@ std::optional<ExitCode> Session::begin() {
     forget_end_in_queue(directory());
     if (options_.on_resumed) options_.on_resumed();
     plan_ = resumed->plans.front();
-    notes = notes_on_resume(options_, resumed->finished, count_tasks(resumed->plans),
+    notes = notes_on_resume(options_, job(), resumed->finished, count_tasks(resumed->plans),
                             std::move(resumed->changes));
   }
   leave(*log);
@@ -363,8 +369,9 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   journal::Journal::Preview preview = *std::move(found);
   const std::vector<std::string> ends = run::lines_about_ends(preview.ends);
   preview.changes.insert(preview.changes.begin(), ends.begin(), ends.end());
-  std::vector<std::string> notes = notes_on_resume(
-      options, preview.finished, count_tasks(preview.plans), std::move(preview.changes));
+  std::vector<std::string> notes =
+      notes_on_resume(options, tasks.jobs().at(0), preview.finished, count_tasks(preview.plans),
+                      std::move(preview.changes));
   std::size_t submissions = 0;
   for (std::uint32_t i = 1; i < tasks.jobs().count(); ++i) {
     if (!tasks.jobs().at(i).repeat()) ++submissions;

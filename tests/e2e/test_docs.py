@@ -136,7 +136,7 @@ class Readme(YardTest):
         self.assertRegex(killed.stderr, r"\bended\b|\bFINISHED\b|not running")
         resumed = self.shell(resume)
         self.assertEqual(resumed.returncode, 0, resumed.stderr)
-        self.assertIn("12 of 12 tasks finished before, and will not run again", resumed.stderr)
+        self.assertIn("nothing to run: all 12 tasks have finished", resumed.stderr)
         begun = self.shell(detached)
         self.assertEqual(begun.returncode, 0, begun.stderr)
         self.trainyard("wait", begun.stdout.split()[-1], expect=0)

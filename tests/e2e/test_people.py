@@ -167,7 +167,7 @@ class NamingARun(YardTest):
                 self.trainyard("devices", *words, expect=0)
         for words in (["--resume", "exp/runs/job"], ["--resume", "exp/job.yaml"], ["exp/job.yaml", "--resume"],
                       ["--resume", "--run-dir", "exp/runs/job"]):
-            self.assertIn("resumed: 1 of 1 task finished before", self.trainyard("run", *words, expect=0).stderr)
+            self.assertIn("nothing to run: the only task has finished", self.trainyard("run", *words, expect=0).stderr)
         self.assertIn("name a run number, a run directory or a job file", self.trainyard("logs", "a", expect=2).stderr)
         self.assertIn("you have no active runs on this host", self.trainyard("status", expect=0).stdout)
         self.assertIn("no run found in 'nowhere': no such directory", self.trainyard("status", "nowhere", expect=2).stderr)
