@@ -61,9 +61,14 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   const auto found = std::ranges::find_if(
       places, [&](const std::string& place) { return is_program(seen(place)); });
   if (!name.contains('/') && found == places.end()) {
-    const bool near = is_there(seen(name));
+    // Many systems have no 'python', which job files name all the same.
+    const bool has_python3 =
+        name == "python" && std::ranges::any_of(places, [&](const std::string& place) {
+          return is_program(seen(place + "3"));
+        });
+    const std::string meant = is_there(seen(name)) ? "./" + name : has_python3 ? "python3" : "";
     return {fmt::format("{}: program not found on PATH{}", cannot,
-                        near ? fmt::format(" (did you mean './{}'?)", name) : "")};
+                        meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant))};
   }
   const std::string here = seen(found == places.end() ? name : *found);
   std::error_code ignored;

@@ -42,6 +42,12 @@ TEST_F(MachineLook, FindsAProgramWhereItsTaskWould) {
             "cannot run 'mine': program not found on PATH (did you mean './mine'?)");
   EXPECT_EQ(look_for({.name = "sh", .environment = {"PATH=/nowhere"}}).why_not,
             "cannot run 'sh': program not found on PATH");
+  const std::string path = "PATH=" + directory_.path();
+  EXPECT_EQ(look_for({.name = "python", .environment = {path}}).why_not,
+            "cannot run 'python': program not found on PATH");
+  make_program("python3", std::filesystem::perms::owner_all);
+  EXPECT_EQ(look_for({.name = "python", .environment = {path}}).why_not,
+            "cannot run 'python': program not found on PATH (did you mean 'python3'?)");
 }
 
 TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
