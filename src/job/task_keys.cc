@@ -192,7 +192,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
-     .fallback = "none",
+     .fallback = "0",
      .schema = R"({"$ref": "#/definitions/duration"})",
      .example = "1h"},
     {.key = TaskKey::Retries,

@@ -204,7 +204,7 @@ TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumb
     line("expected", exact_text(shape.terms.train_expected));
   }
   line("time limit",
-       shape.terms.time_limit.count() == 0 ? "none" : exact_text(shape.terms.time_limit));
+       shape.terms.time_limit.count() == 0 ? "none (0)" : exact_text(shape.terms.time_limit));
   if (const std::string tries = job::to_text(shape.terms.retries); !tries.empty())
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));

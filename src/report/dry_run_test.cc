@@ -55,7 +55,7 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "  task get\n"
             "    command      ./get 'a b'\n"
             "    directory    /job\n    requests     1 CPU, 1 GB of memory\n"
-            "    time limit   none\n"
+            "    time limit   none (0)\n"
             "    stdout       /job/runs/sweep/prepare/get/stdout.log\n"
             "    stderr       /job/runs/sweep/prepare/get/stderr.log\n"
             "    result       /job/runs/sweep/prepare/get/result.1.json\n"
