@@ -15,7 +15,7 @@ namespace trainyard::cli {
 
 RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   options_.command_line = command_line;
-  retry_ = app.add_subcommand("retry", "Run failed tasks again");
+  retry_ = app.add_subcommand("retry", "Run failed or named tasks again");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
                 "Tasks or run (default: failed tasks, if ./runs has one run)");
@@ -57,6 +57,8 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "\n") +
       kSelectionHelp +
       "\n"
+      "Skipped and stopped tasks are retried if they are named or by a state (46 :skipped);\n"
+      "'trainyard run --resume' runs all that have not finished.\n"
       "The tasks have all their retries again, and the memory of the job file. They continue\n"
       "from their checkpoints unless --fresh is given. An active run takes them in; a run that\n"
       "has ended is resumed in this terminal with these tasks alone. --fresh renames\n"
