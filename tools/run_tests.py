@@ -48,7 +48,7 @@ MISSING = "ctest is missing: install the package cmake"
 RAN_NOTHING = re.compile(r"^(?:Ran 0 tests in \S+\n\nOK|\[=+\] Running 0 tests from .*)$", re.MULTILINE)
 # What ctest prints as a test starts and ends.
 STARTED = re.compile(r"^ +Start +(\d+): (.*)$", re.MULTILINE)
-ENDED = re.compile(r"^ *\d+/\d+ Test +#(\d+): .*?(?:(Passed|\*\*\*Skipped|\*\*\*Not Run \(Disabled\)) +[\d.]+ sec)?$", re.MULTILINE)
+ENDED = re.compile(r"^ *\d+/\d+ Test +#(\d+): (.*?)(?:(Passed|\*\*\*Skipped|\*\*\*Not Run \(Disabled\)) +[\d.]+ sec)?$", re.MULTILINE)
 RAN_AND_SKIPPED = re.compile(r"^Ran (\d+) tests? in \S+\n\nOK \(skipped=(\d+)\)$", re.MULTILINE)
 # Why, as googletest prints it and as unittest -v does.
 WHY_SKIPPED = re.compile(r"^\S+:\d+: Skipped\n(.*)$|^.* \.\.\. skipped ['\"](.*)['\"]$", re.MULTILINE)
@@ -68,8 +68,8 @@ def labels(*names):
     return f"^({'|'.join(names)})$"
 
 
-def refuse_unrepeatable(build):
-    """Raises Broken where a test of the build could not run again, alone, by its name and within a time."""
+def names_of_tests(build):
+    """The names of the tests of the build. Raises Broken where one could not run again, alone, by its name and within a time."""
     try:
         listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], stdin=subprocess.DEVNULL, capture_output=True)
         tests = json.loads(listed.stdout)["tests"]
@@ -85,10 +85,11 @@ def refuse_unrepeatable(build):
             raise Broken(f"the test '{name}' has no limit: TIMEOUT must be at least 1 s")
         if properties.get("FIXTURES_REQUIRED"):
             raise Broken(f"the test '{name}' has FIXTURES_REQUIRED: its fixtures would run again, too")
+    return {test["name"] for test in tests}
 
 
-def run(build, selection, jobs, timeout_s, skips, within_s=None):
-    """Runs the selected tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed".
+def run(build, known, selection, jobs, timeout_s, skips, within_s=None):
+    """Runs the selected of the known tests once. Returns the outcome of each by name: "passed", "skipped", "empty" or "failed".
 
     Updates `skips`, which has by name why a test skipped something."""
     with tempfile.TemporaryDirectory() as directory:
@@ -97,10 +98,10 @@ def run(build, selection, jobs, timeout_s, skips, within_s=None):
                    "--timeout", str(timeout_s), "--output-junit", report, "--output-log", log, "--test-output-truncation", "head",
                    "--test-output-size-passed", "1000000", *selection]
         try:
-            code = call(command, dict([*os.environ.items(), MARK]), log, within_s)
+            code = call(command, dict([*os.environ.items(), MARK]), log, known, within_s)
             cases = list(xml.parse(report).getroot().iter("testcase"))
         except Broken as error:
-            error.running, error.outcomes = read_log(log)
+            error.running, error.outcomes = read_log(log, known)
             raise
         except FileNotFoundError as error:
             raise Broken(MISSING if error.filename == "ctest" else "ctest has written no report") from error
@@ -121,7 +122,7 @@ def run(build, selection, jobs, timeout_s, skips, within_s=None):
     return outcomes
 
 
-def call(command, environment, log, within_s):
+def call(command, environment, log, known, within_s):
     """The exit code of ctest. Leaves nothing of its session running when it, or this process, is told to end."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     until = time.monotonic() + (float("inf") if within_s is None else within_s)
@@ -134,7 +135,7 @@ def call(command, environment, log, within_s):
                 raise Broken(f"the output of a test fills the memory of ctest: {loudest_child_of(process.pid)}")
             if time.monotonic() > count_at:
                 count_at = time.monotonic() + COUNT_EVERY_S
-                if len(failed_in(read_log(log)[1])) > FAILURES_MAX:
+                if len(failed_in(read_log(log, known)[1])) > FAILURES_MAX:
                     raise Broken(f"more than {FAILURES_MAX} tests failed: the others did not run")
             time.sleep(0.05)
         if end.si_code != os.CLD_EXITED:  # A test may kill or stop its process group or its parent.
@@ -175,14 +176,15 @@ def words_of(pid):
     return " ".join(pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").split())[:WORDS_MAX]
 
 
-def read_log(log):
+def read_log(log, known):
     """The names of the tests that were running, and the outcomes of those that had ended.
 
-    By a log that ctest had no time to rename."""
+    By a log that ctest had no time to rename. A failed test may have run ctest itself, whose lines are then in the log, too:
+    only the tests that are `known` count, by their numbers and names."""
     text = max((path.read_text(errors="replace") for path in log.parent.glob(f"{log.name}*")), key=len, default="")
-    names = dict(STARTED.findall(text))
+    names = {number: name for number, name in STARTED.findall(text) if name in known}
     outcomes = {names.pop(number): {"Passed": "passed", "": "failed"}.get(what, "skipped")
-                for number, what in ENDED.findall(text) if number in names}
+                for number, line, what in ENDED.findall(text) if number in names and line.startswith(f"{names[number]} .")}
     return sorted(names.values()), outcomes
 
 
@@ -213,7 +215,7 @@ def by_name(names):
     return ["-R", f"^({'|'.join(escaped)})$"]
 
 
-def repeat(build, outcomes, timeout_s, before, skips, flaky, killed):
+def repeat(build, known, outcomes, timeout_s, before, skips, flaky, killed):
     """Runs what failed again, alone. Updates the outcomes, in `flaky` the number of attempts of those that passed then, and
     in `killed` the processes that would have disturbed them."""
     until = time.monotonic() + REPEATS_MAX_S
@@ -225,7 +227,7 @@ def repeat(build, outcomes, timeout_s, before, skips, flaky, killed):
         for pid, process in kill_marked(build, before).items():
             killed[pid] = process._replace(is_leak=process.test not in ("", *names))
         print(f"\n== attempt {attempt} of {ATTEMPTS}: {len(names)} failed", flush=True)
-        again = run(build, by_name(names), 1, timeout_s, skips, until - time.monotonic())
+        again = run(build, known, by_name(names), 1, timeout_s, skips, until - time.monotonic())
         if set(again) != set(names):
             raise Broken(f"{len(names)} tests were to run again, and {len(again)} did")
         outcomes.update({name: what for name, what in again.items() if what in ("passed", "failed")})
@@ -305,18 +307,18 @@ def wait_until_none_is_left(build, before):
 
 def run_all(build, given, before, outcomes, skips, flaky, killed):
     """Runs the tests into the last four, which have what is known also where this raises."""
-    refuse_unrepeatable(build)
+    known = names_of_tests(build)
     outcomes.update(dict.fromkeys(programs_without_tests(build), "empty"))
     print("== unit tests", flush=True)
-    outcomes.update(run(build, ["-LE", labels(*LABELS)], given.jobs, given.timeout, skips))
+    outcomes.update(run(build, known, ["-LE", labels(*LABELS)], given.jobs, given.timeout, skips))
     print("\n== tests that start processes", flush=True)
     selection = ["-L", labels(*LABELS)] if given.all else ["-L", labels("process", "e2e", "examples"), "-LE", labels("slow", "bench")]
-    others = run(build, selection, given.jobs, given.timeout, skips)
+    others = run(build, known, selection, given.jobs, given.timeout, skips)
     if twice := outcomes.keys() & others.keys():
         raise Broken(f"two tests are called '{min(twice)}'")
     try:
         if len(failed_in(others)) <= FAILURES_MAX:
-            repeat(build, others, given.timeout, before, skips, flaky, killed)
+            repeat(build, known, others, given.timeout, before, skips, flaky, killed)
     finally:
         outcomes.update(others)
 

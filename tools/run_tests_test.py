@@ -293,6 +293,14 @@ class A(unittest.TestCase):
                 self.assertEqual((code, lines), (1, ["skipped: process/skips", "failed: process/fails", "was running: process/kills",
                                                      "was running: process/waits", f"run_tests: signal {why} ctest", "2 passed, 1 failed"]))
 
+    def test_counts_no_test_that_another_test_has_run(self):
+        inner = "\n".join(f"      Start {n}: inner{n}\n 1/26 Test #{n}: inner{n} ..........***Failed    0.01 sec" for n in range(26))
+        # The first two have the numbers of tests that are running, the third is printed while no other test has its number.
+        self.add("process/prints", f"echo '{inner}'; exit 3", labels="process", keys="COST 2")
+        self.add("process/kills", "kill -9 $PPID; exec sleep 1000", labels="process")
+        self.assertEqual(self.outcome("--jobs", "1"), (1, ["failed: process/prints", "was running: process/kills",
+                                                           "run_tests: signal 9 (Killed) ended ctest", "2 passed, 1 failed"]))
+
     def test_names_the_test_whose_output_has_no_end(self):
         self.addCleanup(setattr, run_tests, "CTEST_MEMORY_MAX", run_tests.CTEST_MEMORY_MAX)
         run_tests.CTEST_MEMORY_MAX = 2**26
