@@ -13,16 +13,17 @@ DATA = str(pathlib.Path(EXAMPLE).parent / "mnist/data")
 
 def run(command, directory):
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=250, check=False,
-                          env={**os.environ, "PATH": "/usr/bin:/bin", "MNIST_DIR": DATA})
+                          env={**os.environ, "PATH": "/usr/bin:/bin", "MNIST_DIR": DATA, "EPOCHS": "2"})
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def in_cpp(ranks):
-    """The accuracy after each epoch, in percent."""
+    """The accuracy after one epoch, in percent."""
     with tempfile.TemporaryDirectory() as directory:
-        told = run([PROGRAM, "--ranks", str(ranks), "--epochs", "2", "--data", DATA], directory)
-    return [float(found) for found in re.findall(r"test ([0-9.]+) %", told)]
+        told = run([PROGRAM, "--ranks", str(ranks), "--epochs", "1", "--data", DATA], directory)
+    (found,) = re.findall(r"test ([0-9.]+) %", told)
+    return float(found)
 
 
 def in_python():
@@ -36,8 +37,7 @@ def in_python():
 
 one, four = in_cpp(1), in_cpp(4)
 print("C++:", one, four)
-assert len(one) == len(four) == 2 and one[-1] > 85, (one, four)
-assert all(abs(a - b) < 0.5 for a, b in zip(one, four)), (one, four)
+assert one > 85 and abs(one - four) < 0.5, (one, four)
 python = in_python()
 print("Python:", python)
 assert set(python) == {1, 4} and python[1] > 85, python
