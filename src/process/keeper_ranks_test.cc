@@ -127,9 +127,10 @@ TEST(KeeperRanks, ShowTheOutputOfTheFirstRankWhereItPrintedNoErrors) {
 
 TEST(KeeperRanks, AreKnownByTheKernelsFigureWhereNobodySampledThem) {
   TestYard yard;
-  yard.keeper.start(TestYard::key(0), ranks_of(yard, 3,
-                                               "[ $RANK = 1 ] || exit 0\n"
-                                               "x=$(head -c 300000000 /dev/zero | tr '\\0' a)"));
+  yard.keeper.start(TestYard::key(0),
+                    ranks_of(yard, 3,
+                             "[ $RANK = 1 ] || exit 0\n"
+                             "exec dd if=/dev/zero of=/dev/null bs=300000000 count=1"));
   const ProcessEnded ended = yard.wait_for_end();
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
   EXPECT_EQ(ended.ranks.largest, 1);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -261,7 +262,8 @@ TEST(PythonRank, ReturnsEmptyArraysAndEverLargerOnes) {
     ASSERT_EQ(reply.code(), ReturnCode::Ok) << round << reply.message() << reply.traceback();
     EXPECT_EQ(reply.buffer("none")->shape(), (Dimensions{0, 3}));
     EXPECT_EQ(reply.buffer("large")->count(), static_cast<std::size_t>(round + 1) * 20'000);
-    EXPECT_THAT(reply.buffer("large")->as<double>(), testing::Each(1.0));
+    const auto large = reply.buffer("large")->as<double>();
+    EXPECT_EQ(std::ranges::count(large, 1.0), std::ssize(large));
     EXPECT_THAT(reply.buffer("one")->as<double>(), testing::ElementsAre(0.0));
   }
 }
