@@ -353,11 +353,6 @@ class Following(QueueTest):
         self.open_gate()
         self.assertIn("FINISHED", self.end_of(watch, expect=0)[0])
 
-    def test_runs_that_wait_for_a_time_hold_up_nobody(self):
-        for i in range(8):
-            self.command_of("true", "--start-after", "1h", "--name", f"late{i}")
-        self.wait(self.command_of("true", "--name", "now"))
-
     def test_runs_that_look_for_room_hold_up_those_of_their_priority_alone(self):
         cpus = str(len(os.sched_getaffinity(0)))
         held = self.submit("--cpus", "0.5", "--memory", "1MB", *SETTINGS, "--name", "holds", "--", ": < gate")
