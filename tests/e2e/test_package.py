@@ -143,11 +143,11 @@ class Package(unittest.TestCase):
                              {"libyaml-cpp", "libstdc++", "libm", "libgcc_s", "libc"})
 
     def test_the_library_which_is_the_default_is_not_found_where_sqlite_or_re2_is_not(self):
-        for find in ("find_package(trainyard REQUIRED)", "find_package(trainyard REQUIRED COMPONENTS library)"):
-            for missing, named in (("sqlite3", "SQLite3"), ("re2", "libre2-dev in Debian")):
-                done = self.configure([missing], find)
-                self.assertEqual(done.returncode, 1, done.stdout)
-                self.assertIn(named, " ".join(done.stderr.split()))
+        for find, missing, named in (("find_package(trainyard REQUIRED)", "sqlite3", "SQLite3"),
+                                     ("find_package(trainyard REQUIRED COMPONENTS library)", "re2", "libre2-dev in Debian")):
+            done = self.configure([missing], find)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(named, " ".join(done.stderr.split()))
 
     def test_ranks_are_not_found_where_yaml_cpp_is_not(self):
         done = self.configure(["yaml-cpp"], "find_package(trainyard REQUIRED COMPONENTS pipeline ranks)")
