@@ -300,7 +300,7 @@ class Spoken(AgentTest):
         first = self.opened()
         self.say(first, begin)
         self.assertIn("ready", self.hear(first))
-        for size in [*range(0, len(start) - 1, 7), len(start) - 1]:
+        for size in [*range(0, len(start) - 1, 29), len(start) - 1]:
             agent = self.opened()
             agent.stdin.write(start[:size])
             agent.communicate(timeout=PATIENCE_S)
