@@ -260,6 +260,35 @@ class Fingerprint(unittest.TestCase):
         self.assertEqual(len({self.of(value) for value in values}), len(values))
         self.assertEqual(self.of(numpy.zeros((2, 3))), self.of(numpy.zeros((2, 3), order="F")))
 
+    def test_of_an_enum_has_its_name_and_its_value(self):
+        import enum
+        values = [enum.Enum("Rate", names).LOW for names in ({"LOW": 0.1}, {"LOW": 0.5}, {"LOW": object()})]
+        values.append(enum.Enum("Rate", {"SLOW": 0.1}).SLOW)
+        self.assertEqual(len({self.of(value) for value in values}), len(values))
+
+    def test_has_the_fields_in_slots_and_those_added_to_a_dataclass(self):
+        import dataclasses
+        from trainyard import fingerprint
+
+        class Slotted(trainyard.Task):
+            __slots__ = ("rate", "__depth")
+
+            def __init__(self, rate, depth=1):
+                super().__init__()
+                self.rate = rate
+                self.__depth = depth
+
+        @dataclasses.dataclass
+        class Setup:
+            rate: float = 0.1
+
+        found = {fingerprint.of_task(task, {}) for task in (Slotted(1), Slotted(2), Slotted(2, 3))}
+        self.assertEqual(len(found), 3)
+        plain, more = Setup(), Setup()
+        more.depth = 3
+        self.assertNotEqual(self.of(plain), self.of(more))
+        self.assertEqual(self.of(plain), self.of(Setup()))
+
     def test_says_nothing_of_the_order_of_keys_nor_of_what_a_yard_fills_in(self):
         from trainyard import fingerprint
         task = self.Trial({"a": 1, "b": 2}, id="x", memory="1GB")

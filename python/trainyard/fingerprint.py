@@ -32,7 +32,7 @@ def of_task(task, group_options):
     if given is not None:
         return _hash(_encoded(("given", given)))
     fields = []
-    for name, value in sorted(vars(task).items()):
+    for name, value in sorted(_attributes(task).items()):
         if name not in _OF_THE_YARD:
             try:
                 fields.append((name, _encoded(value)))
@@ -42,6 +42,19 @@ def of_task(task, group_options):
     env = {str(name): str(value) for options in (group_options, task._options)
            for name, value in (options.get("env") or {}).items()}
     return _hash(_encoded((type(task).__qualname__, fields, env)))
+
+
+def _attributes(value):
+    """The fields of an object by name, also those that its class keeps in `__slots__`."""
+    found = {}
+    for kind in reversed(type(value).__mro__):
+        slots = vars(kind).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name.startswith("__") and not name.endswith("__"):
+                name = "_%s%s" % (kind.__name__.lstrip("_"), name)  # As Python itself names private fields.
+            if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return {**found, **getattr(value, "__dict__", {})}
 
 
 def _hash(encoded):
@@ -63,7 +76,12 @@ def _encoded(value):
     name = _named(kind)
     if isinstance(value, enum.Enum):
         # Interpreters differ in the names of several flags together.
-        return _joined(name, [(repr(value.value) if isinstance(value, enum.Flag) else value.name).encode()])
+        if isinstance(value, enum.Flag):
+            return _joined(name, [repr(value.value).encode()])
+        try:
+            return _joined(name, [value.name.encode(), _encoded(value.value)])
+        except Unknown:
+            return _joined(name, [value.name.encode()])
     if kind is int:
         return _joined(name, [b"%x" % value])  # Python limits the digits of decimal text.
     if kind in _BY_THEIR_TEXT:
@@ -81,7 +99,8 @@ def _encoded(value):
     if kind in (argparse.Namespace, types.SimpleNamespace):
         return _joined(name, [_encoded(vars(value))])
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _joined(name, [_encoded((each.name, getattr(value, each.name))) for each in dataclasses.fields(value)])
+        # Also what was set on it that is no field of its class.
+        return _joined(name, [_encoded(pair) for pair in sorted(_attributes(value).items())])
     return _joined(name, _array_parts(value, name))
 
 
