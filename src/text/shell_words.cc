@@ -277,7 +277,6 @@ void ShellWords::find_command() {
     command_ = word_;
     // A comment is no command, and `done` ends those that were started in its loop.
     if (word_[0] != '#' && !is_in(command_, kGroupEnds)) in_background_ = false;
-    waits_ = waits_ || command_ == "wait";
     changes_parameters_ = changes_parameters_ || word_ == "shift";
   }
 }

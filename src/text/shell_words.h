@@ -63,8 +63,8 @@ class ShellWords {
   /// after `set -e`. The command before the pipe may then fail with SIGPIPE.
   [[nodiscard]] bool uses_status_of_cut_pipe() const { return uses_status_of_cut_pipe_; }
 
-  /// Whether the last command was started with `&`, and no command is `wait`.
-  [[nodiscard]] bool ends_in_background() const { return in_background_ && !waits_; }
+  /// Whether the last command was started with `&`. A `wait` before it has not waited for it.
+  [[nodiscard]] bool ends_in_background() const { return in_background_; }
 
   /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
   /// is read as a formula or as a name.
@@ -118,7 +118,6 @@ class ShellWords {
   bool uses_every_status_ = false;
   bool uses_status_of_cut_pipe_ = false;
   bool in_background_ = false;
-  bool waits_ = false;
 };
 
 }  // namespace trainyard::text
