@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,10 +43,20 @@ std::string same_number_text(std::string_view text, double number) {
   return fmt::format("{}", number == 0 ? 0.0 : number);
 }
 
-bool same_whole_number(std::string_view one, std::string_view other) {
-  const std::optional<std::string> digits = whole_digits(one);
-  const std::optional<std::string> others = whole_digits(other);
-  return !digits || !others || *digits == *others;
+std::strong_ordering compare_numbers(const WrittenNumber& one, const WrittenNumber& other) {
+  if (one.number < other.number) return std::strong_ordering::less;
+  if (one.number > other.number) return std::strong_ordering::greater;
+  constexpr double kEveryWholeNumberMax = 9'007'199'254'740'992;
+  if (std::abs(one.number) < kEveryWholeNumberMax) return std::strong_ordering::equal;
+  const auto digits_of = [](const WrittenNumber& written) {
+    return whole_digits(written.text).value_or(fmt::format("{:.0f}", written.number));
+  };
+  const std::string digits = digits_of(one);
+  const std::string others = digits_of(other);
+  // Both have the same sign. Without zeros in front, the longer one is the larger one.
+  const std::strong_ordering by_size =
+      digits.size() == others.size() ? digits <=> others : digits.size() <=> others.size();
+  return one.number < 0 ? 0 <=> by_size : by_size;
 }
 
 }  // namespace trainyard

@@ -1,6 +1,7 @@
 // Numbers as people write them. Pure; any thread.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +16,14 @@ std::optional<double> number_in(std::string_view text);
 /// "1e-3". A whole number that no double is, as many above 2^53, is its digits.
 std::string same_number_text(std::string_view text, double number);
 
-/// False where both texts are whole numbers in digits, and are different ones. Others may be the
-/// same number: that is for number_in() to say.
-bool same_whole_number(std::string_view one, std::string_view other);
+/// A number as it is written, and as number_in() reads that.
+struct WrittenNumber {
+  std::string_view text;
+  double number = 0;
+};
+
+/// How two numbers compare: by their digits where they are whole and one double, as many above
+/// 2^53 are. Precondition: neither is NaN or infinite.
+std::strong_ordering compare_numbers(const WrittenNumber& one, const WrittenNumber& other);
 
 }  // namespace trainyard

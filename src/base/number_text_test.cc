@@ -1,9 +1,11 @@
 // What counts as a number.
 #include "base/number_text.h"
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -38,12 +40,25 @@ TEST(NumberText, HasOneTextForOneNumber) {
   EXPECT_EQ(same_text("-9007199254740993"), "-9007199254740993");
 }
 
-TEST(NumberText, TellsWholeNumbersApartThatAreOneDouble) {
-  EXPECT_FALSE(same_whole_number("9007199254740993", "9007199254740992"));
-  EXPECT_TRUE(same_whole_number("9007199254740993", "09007199254740993"));
-  EXPECT_TRUE(same_whole_number("9007199254740993", "9.007199254740992e15"));
-  EXPECT_TRUE(same_whole_number("-0", "0"));
-  EXPECT_TRUE(same_whole_number("", "1"));
+std::strong_ordering compare(std::string_view one, std::string_view other) {
+  return compare_numbers({.text = one, .number = number_in(one).value_or(-1)},
+                         {.text = other, .number = number_in(other).value_or(-1)});
+}
+
+TEST(NumberText, ComparesWholeNumbersThatAreOneDoubleByTheirDigits) {
+  for (const auto& [smaller, larger] : {std::pair("9007199254740992", "9007199254740993"),
+                                        std::pair("9.007199254740992e15", "9007199254740993"),
+                                        std::pair("9999999999999999", "10000000000000000"),
+                                        std::pair("-9007199254740993", "-9007199254740992"),
+                                        std::pair("9", "10"), std::pair("-0.5", "0.5")}) {
+    EXPECT_EQ(compare(smaller, larger), std::strong_ordering::less) << smaller;
+    EXPECT_EQ(compare(larger, smaller), std::strong_ordering::greater) << smaller;
+  }
+  for (const auto& [one, other] :
+       {std::pair("9007199254740993", "09007199254740993"), std::pair("10000000000000000", "1e16"),
+        std::pair("-0", "0"), std::pair("1e-3", "0.001"), std::pair("7", "7.0")}) {
+    EXPECT_EQ(compare(one, other), std::strong_ordering::equal) << one;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "report/result_condition.h"
 
+#include <compare>
 #include <cstddef>
 #include <expected>
 #include <optional>
@@ -74,12 +75,9 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   const auto is_kept = [&](const std::vector<ResultCell>& row) {
     const ResultCell& cell = row[*place];
     if (value && cell.number) {
-      // Where the doubles are the same one, the whole numbers need not be.
-      const bool differ = *cell.number == *value && !same_whole_number(cell.text, condition.value);
-      if (differ && compares_words) {
-        return condition.is == Is::Unequal;
-      }
-      return text::holds(condition.is, *cell.number, *value);
+      const std::strong_ordering order = compare_numbers(
+          {.text = cell.text, .number = *cell.number}, {.text = condition.value, .number = *value});
+      return text::holds(condition.is, order < 0 ? -1 : (order > 0 ? 1 : 0), 0);
     }
     const bool same = is_status ? status.holds(table, cell.text) : cell.text == condition.value;
     return (condition.is == Is::Equal && same) || (condition.is == Is::Unequal && !same);

@@ -51,7 +51,10 @@ ResultCell key_cell(std::string_view text) {
 }
 
 bool comes_before(const ResultCell& a, const ResultCell& b) {
-  if (a.number && b.number) return *a.number < *b.number;
+  if (a.number && b.number) {
+    return compare_numbers({.text = a.text, .number = *a.number},
+                           {.text = b.text, .number = *b.number}) < 0;
+  }
   if (a.number.has_value() != b.number.has_value()) return a.number.has_value();
   return a.text < b.text;
 }

@@ -133,7 +133,7 @@ TEST(ResultTable, IsAveragedOverAKeyWithWhatIsMissingNamed) {
   EXPECT_EQ(result_table_text(*averaged),
             "  lr  tasks         time           acc       epochs\n"
             "1e-3      2  2.0 s ± 0.0  85.0 % ± 7.1  4.50 ± 0.71\n"
-            "0.01      1  2.0 s ± 0.0        50.0 %         4.00\n"
+            "0.01      1  2.0 s ± 0.0        50.0 %            4\n"
             "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n");
 }
 
@@ -550,8 +550,13 @@ TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
   EXPECT_THAT(result_table_csv(*each), HasSubstr("\n0,1,2,,1,9007199254740993,,1,7000000001,,1,"));
   EXPECT_EQ(nlohmann::json::parse(result_table_json(*each)).at("rows").at(0).at("hash").at("mean"),
             9'007'199'254'740'993);
+  const Result<ResultTable> turned = pivoted(table, "lr", "seed", "hash");
+  ASSERT_TRUE(turned);
+  EXPECT_THAT(result_table_text(*turned),
+              HasSubstr("\n 1  9007199254740993  123456789012345678901234567890\n"));
   const Result<ResultTable> both = averaged_over(table, {"seed"});
   ASSERT_TRUE(both);
+  EXPECT_THAT(result_table_json(*both), HasSubstr("\"tasks\": 2,"));
   EXPECT_EQ(
       nlohmann::json::parse(result_table_json(*both)).at("rows").at(0).at("params").at("mean"),
       7'000'000'002.0);
@@ -573,13 +578,17 @@ TEST(ResultTable, TellsSeedsApartThatAreOneDouble) {
   EXPECT_EQ(averaged->rows.size(), 2U);
   for (const auto& [text, count] :
        {std::pair("seed=9007199254740993", 1U), std::pair("seed!=9007199254740993", 1U),
-        std::pair("seed>=9007199254740992", 2U)}) {
+        std::pair("seed>=9007199254740992", 2U), std::pair("seed>9007199254740992", 1U),
+        std::pair("seed<9007199254740993", 1U), std::pair("seed<=9007199254740992", 1U)}) {
     ResultTable some = table;
     const Result<text::Condition> condition = text::parse_condition(text);
     ASSERT_TRUE(condition);
     ASSERT_TRUE(keep_where(some, *condition));
     EXPECT_EQ(some.rows.size(), count) << text;
   }
+  ResultTable sorted = table;
+  ASSERT_TRUE(sort_by(sorted, "-seed"));
+  EXPECT_EQ(sorted.rows.at(0).at(1).text, "9007199254740993");
 }
 
 TEST(ResultTable, OfNoTaskIsAHeading) {

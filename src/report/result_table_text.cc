@@ -48,10 +48,11 @@ std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
     return cell.deviation ? fmt::format("{} ± {:.1f}", mean, *cell.deviation) : mean;
   }
   FieldColumn shown = column.shown;
+  const bool is_mean = cell.count > 1;
+  const bool whole = !is_mean && is_whole(shown, cell);
   // The mean of whole numbers is none.
-  if (column.averaged && shown.decimals == 0) shown.decimals = 2;
+  if (is_mean && shown.decimals == 0) shown.decimals = 2;
   const Field field = as_field(cell.number.value_or(0));
-  const bool whole = !column.averaged && is_whole(shown, cell);
   std::string number = whole ? cell.text : show_field(shown, &field);
   if (!cell.deviation) return number;
   if (shown.percent) return fmt::format("{} ± {:.1f}", number, *cell.deviation * 100);
@@ -75,9 +76,10 @@ std::string csv_word(std::string_view word) {
   return quoted + "\"";
 }
 
-/// Whether the text of a number is that which a task wrote, and no double need stand for it.
+/// Whether the text of a number is that which a task wrote, or a count, so that no double need
+/// stand for it.
 bool is_verbatim(const ResultColumn& column, const ResultCell& cell) {
-  return column.kind == ColumnKind::Field && cell.count == 1;
+  return cell.count == 1 && (column.kind == ColumnKind::Field || column.name == kTasksColumn);
 }
 
 std::string csv_number(const ResultColumn& column, const ResultCell& cell) {
