@@ -123,10 +123,12 @@ ExitCode results_command(const ResultsOptions& options) {
     return fail(fmt::format("no task matches '{}'{}", fmt::join(options.where, "' and '"), ranges),
                 ExitCode::Success);
   }
-  const std::vector<std::string> numbers = report::number_notes(all);
+  std::vector<std::string> of_rows = report::number_notes(all);
+  std::ranges::move(report::edited_notes(all, seen_from_here(selections->front().run)),
+                    std::back_inserter(of_rows));
   Result<report::ResultTable> table = asked_for(options, std::move(all));
   if (!table) return fail_of_run(table.error());
-  std::ranges::copy(numbers, std::back_inserter(table->notes));
+  std::ranges::move(of_rows, std::back_inserter(table->notes));
   for (const std::string& note : notes) {
     if (!note.empty()) table->notes.push_back(note);
   }

@@ -21,11 +21,15 @@ namespace trainyard::report {
 namespace {
 
 /// What a condition on the status means: a state such as "failed", which several words are in, or
-/// the word itself, as the column or the table of a run shows it ("exit 3", "FAILED EXIT 3").
+/// the word itself, as the column or the table of a run shows it ("exit 3", "FAILED EXIT 3",
+/// "FINISHED, edited").
 class StatusMatch {
  public:
   explicit StatusMatch(std::string_view value) : word_(in_capitals(value)) {
-    if (const Result<TaskState> state = read_task_state(value)) state_ = *state;
+    constexpr std::string_view kEdited = ", EDITED";
+    edited_only_ = word_.ends_with(kEdited);
+    if (edited_only_) word_.erase(word_.size() - kEdited.size());
+    if (const Result<TaskState> state = read_task_state(word_)) state_ = *state;
     constexpr std::string_view kBeforeCause = "FAILED ";
     if (word_.starts_with(kBeforeCause)) word_.erase(0, kBeforeCause.size());
   }
@@ -37,10 +41,11 @@ class StatusMatch {
     return state_ || is_exit || read_task_state(word_);
   }
 
-  [[nodiscard]] bool holds(const ResultTable& table, const std::string& word) const {
-    const auto standing = table.standings.find(word);
+  [[nodiscard]] bool holds(const ResultTable& table, const ResultCell& cell) const {
+    if (edited_only_ && !cell.edited) return false;
+    const auto standing = table.standings.find(cell.text);
     if (state_ && standing != table.standings.end()) return is_in(standing->second, *state_);
-    return word == word_;
+    return cell.text == word_;
   }
 
  private:
@@ -54,6 +59,7 @@ class StatusMatch {
 
   std::string word_;
   std::optional<TaskState> state_;
+  bool edited_only_ = false;
 };
 
 }  // namespace
@@ -79,7 +85,7 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
           {.text = cell.text, .number = *cell.number}, {.text = condition.value, .number = *value});
       return text::holds(condition.is, order < 0 ? -1 : (order > 0 ? 1 : 0), 0);
     }
-    const bool same = is_status ? status.holds(table, cell.text) : cell.text == condition.value;
+    const bool same = is_status ? status.holds(table, cell) : cell.text == condition.value;
     return (condition.is == Is::Equal && same) || (condition.is == Is::Unequal && !same);
   };
   std::erase_if(table.rows, [&](const auto& row) { return !is_kept(row); });

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +26,8 @@
 #include "report/digest.h"
 #include "report/replaced_numbers.h"
 #include "report/result_fields.h"
+#include "report/terminal_text.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
@@ -39,8 +43,9 @@ ResultCell cell_of(const Field* field) {
 
 /// A key of the matrix may be called as a column that tables have, or averages.
 std::string name_of_key(const std::string& key) {
-  constexpr std::array<std::string_view, 7> kOwn{
-      "run", "group", kTaskColumn, kStatusColumn, kTimeColumn, kTasksColumn, kCodeColumn};
+  constexpr std::array<std::string_view, 8> kOwn{kRunColumn,    "group",      kTaskColumn,
+                                                 kStatusColumn, kTimeColumn,  kTasksColumn,
+                                                 kCodeColumn,   kEditedColumn};
   return std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
 }
 
@@ -94,6 +99,7 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
             .code = std::move(row.code),
             .warning = std::move(warning),
             .lost = row.result.empty() && !row.warning.empty(),
+            .edited = row.edited,
             .fields = read_fields(row.result)};
   fields_.look_at(added.fields);
   standings_.emplace(added.status, row.standing);
@@ -150,7 +156,7 @@ ResultTable ResultRows::table() && {
     table.columns.push_back(
         {.name = std::string(name), .kind = kind, .shown = std::move(shown), .averaged = false});
   };
-  if (runs) add_column("run", ColumnKind::Key);
+  if (runs) add_column(kRunColumn, ColumnKind::Key);
   if (groups) add_column("group", ColumnKind::Key);
   if (ids) add_column(kTaskColumn, ColumnKind::Key);
   for (const std::string& key : keys) add_column(name_of_key(key), ColumnKind::Key);
@@ -160,6 +166,7 @@ ResultTable ResultRows::table() && {
   for (const FieldColumn& field : fields) {
     // A script that writes its arguments has those of the matrix among its results.
     const bool taken =
+        field.key == kEditedColumn ||
         std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }
@@ -187,7 +194,8 @@ ResultTable ResultRows::table() && {
                      .deviation = {},
                      .count = 1,
                      .warning = row.warning,
-                     .lost = row.lost});
+                     .lost = row.lost,
+                     .edited = row.edited});
     cells.emplace_back();
     if (row.took) {
       cells.back() = {.text = to_text(*row.took),
@@ -215,6 +223,30 @@ std::vector<std::string> number_notes(const ResultTable& table) {
   }
   std::vector<std::string> notes = replaced.lines();
   std::ranges::transform(table.text_fields, std::back_inserter(notes), text_field_note);
+  return notes;
+}
+
+std::vector<std::string> edited_notes(const ResultTable& table, std::string_view run) {
+  struct Counts {
+    int edited = 0;
+    int all = 0;
+  };
+  std::map<std::string, Counts, std::less<>> runs;
+  const bool has_runs = !table.columns.empty() && table.columns.front().name == kRunColumn;
+  for (const std::vector<ResultCell>& row : table.rows) {
+    Counts& counts = runs[has_runs ? row.front().text : std::string(run)];
+    ++counts.all;
+    counts.edited += std::ranges::any_of(row, &ResultCell::edited) ? 1 : 0;
+  }
+  std::vector<std::string> notes;
+  for (const auto& [name, counts] : runs) {
+    if (counts.edited == 0) continue;
+    notes.push_back(
+        fmt::format("{} of {} ran an earlier command: 'trainyard run --resume {} --rerun-changed' "
+                    "runs {} again",
+                    counts.edited, counted(counts.all, "task"), text::shell_word(name),
+                    counts.edited == 1 ? "it" : "them"));
+  }
   return notes;
 }
 

@@ -38,6 +38,7 @@ struct ResultCell {
   int count = 0;             ///< So many tasks had it.
   std::string warning = {};  ///< Of a status: what was wrong with the result of its task.
   bool lost = false;         ///< The result was not kept.
+  bool edited = false;       ///< Of a status: as TaskRow::edited. Not in its text.
 
   friend bool operator==(const ResultCell&, const ResultCell&) = default;
 };
@@ -68,6 +69,7 @@ struct ResultTable {
   [[nodiscard]] Result<std::size_t> column(std::string_view name) const;
 };
 
+constexpr std::string_view kRunColumn = "run";  ///< Where there are several runs.
 /// What trainyard knows of each task.
 constexpr std::string_view kStatusColumn = "status";
 constexpr std::string_view kTaskColumn = "task";  ///< Its id, where ids do not come from matrices.
@@ -75,6 +77,9 @@ constexpr std::string_view kTimeColumn = "time";
 constexpr std::string_view kTasksColumn = "tasks";  ///< So many were averaged.
 /// What code it ran, where not all ran the same of their work trees.
 constexpr std::string_view kCodeColumn = "code";
+
+/// In the rows of JSON alone: other forms have it in the column of the status.
+constexpr std::string_view kEditedColumn = "edited";
 
 /// The cell of a key that has this value.
 ResultCell key_cell(std::string_view text);
@@ -109,6 +114,7 @@ class ResultRows {
     std::string code;
     std::string warning;
     bool lost = false;
+    bool edited = false;
     Fields fields;
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;
@@ -125,6 +131,11 @@ class ResultRows {
 /// which fields are text where a number was to be expected.
 /// Precondition: the table is not averaged.
 std::vector<std::string> number_notes(const ResultTable& table);
+
+/// For each run of the table, how many of its rows ran an earlier command, and what runs these
+/// again. `run` is the run where the table has no column of it.
+/// Precondition: the table is not averaged.
+std::vector<std::string> edited_notes(const ResultTable& table, std::string_view run);
 
 /// By a column, upwards; with a minus before its name downwards. In both, numbers come before other
 /// text, and what is not there comes last. Equal ones stay in their order.

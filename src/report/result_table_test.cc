@@ -527,6 +527,55 @@ TEST(ResultTable, NamesInANoteWhatIsOutOfDateAndKeepsItsStatus) {
   EXPECT_EQ(table.rows.at(1).at(status).text, "FINISHED");
 }
 
+TEST(ResultTable, SaysWhichTasksRanAnEarlierCommand) {
+  journal::TaskRow edited = trained("1", "0", R"({"acc": 0.5, "edited": 7})");
+  edited.edited = true;
+  ResultTable table = results_of({edited, trained("1", "1", R"({"acc": 0.75, "edited": 8})")});
+  EXPECT_EQ(result_table_text(table),
+            "lr  seed  status             time     acc  result.edited\n"
+            " 1     0  FINISHED, edited  2.0 s  50.0 %              7\n"
+            " 1     1  FINISHED          2.0 s  75.0 %              8\n");
+  EXPECT_THAT(result_table_csv(table), HasSubstr("1,0,\"FINISHED, edited\",2,0.5,7\n"));
+  const auto rows = nlohmann::json::parse(result_table_json(table)).at("rows");
+  EXPECT_EQ(rows.at(0).at("status"), "FINISHED");
+  EXPECT_EQ(rows.at(0).at("edited"), true);
+  EXPECT_EQ(rows.at(0).at("result.edited"), 7);
+  EXPECT_EQ(rows.at(1).at("edited"), false);
+  EXPECT_THAT(
+      edited_notes(table, "runs/a sweep"),
+      ElementsAre("1 of 2 tasks ran an earlier command: 'trainyard run --resume 'runs/a sweep' "
+                  "--rerun-changed' runs it again"));
+  EXPECT_THAT(averaged_over(table, {"seed"})->notes, IsEmpty()) << "it has finished";
+  for (const auto& [text, seeds] :
+       {std::pair("status=finished", "01"), std::pair("status=FINISHED, edited", "0"),
+        std::pair("status!=finished, edited", "1")}) {
+    ResultTable some = table;
+    ASSERT_TRUE(keep_where(some, text::parse_condition(text).value())) << text;
+    std::string kept;
+    for (const auto& row : some.rows) kept += row[1].text;
+    EXPECT_EQ(kept, seeds) << text;
+  }
+  ASSERT_TRUE(keep_where(table, text::parse_condition("seed=1").value()));
+  EXPECT_THAT(edited_notes(table, "runs/sweep"), IsEmpty());
+}
+
+TEST(ResultTable, SaysForEachRunHowManyTasksRanAnEarlierCommand) {
+  ResultRows gathered;
+  for (const char* const run : {"runs/a", "runs/b", "runs/c"}) {
+    for (const char* const seed : {"0", "1"}) {
+      journal::TaskRow row = trained("1", seed, R"({"acc": 0.5})");
+      const std::string_view name(run);
+      row.edited = name == "runs/c" || (name == "runs/a" && row.id.ends_with('1'));
+      gathered.add(run, row);
+    }
+  }
+  EXPECT_THAT(edited_notes(std::move(gathered).table(), ""),
+              ElementsAre("1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/a "
+                          "--rerun-changed' runs it again",
+                          "2 of 2 tasks ran an earlier command: 'trainyard run --resume runs/c "
+                          "--rerun-changed' runs them again"));
+}
+
 TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
   const ResultTable table = results_of(
       {trained("1", "0", R"({"hash": 9007199254740993, "params": 7000000001, "x": 1e-3})"),
@@ -537,10 +586,13 @@ TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
             "1,0,FINISHED,2,9007199254740993,7000000001,1e-3\n"
             "1,9007199254740993,FINISHED,2,123456789012345678901234567890,7000000003,20\n");
   const std::string json = result_table_json(table);
-  EXPECT_THAT(json, HasSubstr("\n    {\n      \"lr\": \"1\",\n      \"seed\": \"0\",\n"
-                              "      \"status\": \"FINISHED\",\n      \"time\": 2.0,\n"
-                              "      \"hash\": 9007199254740993,\n      \"params\": 7000000001,\n"
-                              "      \"x\": 1e-3\n    },\n    {\n"));
+  EXPECT_THAT(
+      json,
+      HasSubstr(
+          "\n    {\n      \"lr\": \"1\",\n      \"seed\": \"0\",\n"
+          "      \"status\": \"FINISHED\",\n      \"edited\": false,\n"
+          "      \"time\": 2.0,\n      \"hash\": 9007199254740993,\n      \"params\": 7000000001,\n"
+          "      \"x\": 1e-3\n    },\n    {\n"));
   EXPECT_THAT(json, HasSubstr("      \"hash\": 123456789012345678901234567890,\n"));
   EXPECT_EQ(nlohmann::json::parse(json).at("rows").size(), 2U);
 

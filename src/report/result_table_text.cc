@@ -38,11 +38,16 @@ bool is_whole(const FieldColumn& shown, const ResultCell& cell) {
          cell.text.find_first_of(".eE") == std::string::npos;
 }
 
+/// "FINISHED, edited" of a status, as in the table of a run.
+std::string verbatim(const ResultCell& cell) {
+  return cell.edited ? fmt::format("{}, {}", cell.text, kEditedColumn) : cell.text;
+}
+
 /// "93.8 %", "0.938 ± 0.012"
 std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "-";
   const bool formed = column.kind == ColumnKind::Field && cell.number && column.shown.numeric;
-  if (!formed && !column.averaged) return cell.text;
+  if (!formed && !column.averaged) return verbatim(cell);
   if (column.kind == ColumnKind::Fact) {
     const std::string mean = fmt::format("{:.1f} s", cell.number.value_or(0));
     return cell.deviation ? fmt::format("{} ± {:.1f}", mean, *cell.deviation) : mean;
@@ -66,6 +71,10 @@ bool stands_right(const ResultTable& table, std::size_t column) {
   });
 }
 
+bool is_status(const ResultColumn& column) {
+  return column.kind == ColumnKind::Fact && column.name == kStatusColumn;
+}
+
 std::string csv_word(std::string_view word) {
   if (word.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(word);
   std::string quoted = "\"";
@@ -84,7 +93,8 @@ bool is_verbatim(const ResultColumn& column, const ResultCell& cell) {
 
 std::string csv_number(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "";
-  return cell.number && !is_verbatim(column, cell) ? fmt::format("{}", *cell.number) : cell.text;
+  return cell.number && !is_verbatim(column, cell) ? fmt::format("{}", *cell.number)
+                                                   : verbatim(cell);
 }
 
 std::string markdown_word(std::string_view word) {
@@ -227,6 +237,9 @@ std::string result_table_json(const ResultTable& table) {
       members +=
           fmt::format("{}\n      {}: {}", i == 0 ? "" : ",", json_line(table.columns[i].name),
                       json_of_cell(table.columns[i], row[i]));
+      if (is_status(table.columns[i])) {
+        members += fmt::format(",\n      {}: {}", json_line(kEditedColumn), row[i].edited);
+      }
     }
     rows += fmt::format("{}\n    {{{}\n    }}", rows.empty() ? "" : ",", members);
   }

@@ -88,6 +88,26 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertEqual(self.results("runs/job", "--markdown").stdout.splitlines()[1],
                          "| ---: | ---: | --- | ---: | ---: | ---: |")
 
+    def test_of_an_earlier_command_are_marked_and_counted(self):
+        job = JOB.replace("{lr: [1e-3, 0.01], seed: [0, 1]}", "{lr: [1e-3], seed: [0, 1]}")
+        self.job(job)
+        self.trainyard("run", "job.yaml", "--only", "seed=0", expect=0)
+        self.job(job.replace("{lr} {seed}'", "{lr} {seed}; true'"))
+        self.trainyard("run", "job.yaml", "--resume", expect=0)
+        note = "1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/job --rerun-changed' runs it again"
+        lines = self.results().stdout.splitlines()
+        self.assertRegex(lines[1], "^1e-3 +0  FINISHED, edited  ")
+        self.assertRegex(lines[2], "^1e-3 +1  FINISHED          ")
+        self.assertEqual(lines[3:], [note])
+        for words in (("--over", "seed"), ("--pivot", "lr,seed"), ("--markdown",)):
+            self.assertIn(note, self.results(*words).stdout.splitlines()[-1])
+        table = json.loads(self.results("--where", "status=finished", "--json").stdout)
+        self.assertEqual([(row["status"], row["edited"]) for row in table["rows"]], [("FINISHED", True), ("FINISHED", False)])
+        self.assertEqual(table["notes"], [note])
+        self.assertNotIn("earlier command", self.results("--where", "status!=finished, edited").stdout)
+        self.trainyard("retry", "runs/job", "--changed", expect=0)
+        self.assertNotIn("edited", self.results().stdout)
+
     def test_tell_what_was_meant(self):
         self.trainyard("run", "job.yaml", expect=1)
         for words, told in ((["--sort", "ac"], "run 1 ('runs/job'): column 'ac' not found (did you mean 'acc'?)"),
