@@ -23,6 +23,7 @@
 #include "report/result_means.h"
 #include "report/result_table.h"
 #include "report/result_table_text.h"
+#include "report/terminal_text.h"
 #include "text/condition.h"
 
 namespace trainyard::cli {
@@ -133,7 +134,11 @@ ExitCode results_command(const ResultsOptions& options) {
     if (!note.empty()) table->notes.push_back(note);
   }
   if (options.json) return answer(report::result_table_json(*table));
-  if (options.csv) return answer(report::result_table_csv(*table));
+  if (options.csv) {
+    // A program reads the table, the user the notes.
+    for (const std::string& line : table->notes) note(report::plain(line));
+    return answer(report::result_table_csv(*table));
+  }
   if (options.markdown) return answer(report::result_table_markdown(*table));
   return answer(report::result_table_text(*table));
 }

@@ -12,7 +12,7 @@ namespace trainyard::report {
 std::string result_table_text(const ResultTable& table);
 
 /// RFC 4180 with a heading. Numbers as they are; what is of several tasks has columns of its own
-/// for deviation and count: "acc", "acc_std", "acc_n". No notes.
+/// for deviation and count: "acc", "acc_std", "acc_n". Without the notes.
 std::string result_table_csv(const ResultTable& table);
 
 /// A table of GitHub's Markdown, with the notes beneath as a list.

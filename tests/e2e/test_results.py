@@ -104,9 +104,26 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         table = json.loads(self.results("--where", "status=finished", "--json").stdout)
         self.assertEqual([(row["status"], row["edited"]) for row in table["rows"]], [("FINISHED", True), ("FINISHED", False)])
         self.assertEqual(table["notes"], [note])
+        table = self.results("--csv")
+        self.assertNotIn("earlier command", table.stdout)
+        self.assertEqual(table.stderr, f"trainyard: {note}\n")
         self.assertNotIn("earlier command", self.results("--where", "status!=finished, edited").stdout)
         self.trainyard("retry", "runs/job", "--changed", expect=0)
         self.assertNotIn("edited", self.results().stdout)
+
+    def test_as_csv_have_their_notes_on_standard_error(self):
+        self.write("task.sh", '''
+[ $1 = 0.01 ] && exit
+[ $2 = 0 ] && acc=0.5 || acc='"none"'
+echo "{\\"acc\\": $acc}" > $TRAINYARD_RESULT
+''')
+        self.trainyard("run", "job.yaml", expect=0)
+        for words, rows in (((), 4), (("--over", "seed"), 2)):
+            notes = self.results(*words).stdout.splitlines()[1 + rows:]
+            self.assertEqual(len(notes), 3, "two tasks without a result, and a text")
+            table = self.results(*words, "--csv")
+            self.assertEqual(table.stderr.splitlines(), [f"trainyard: {line}" for line in notes])
+            self.assertEqual(len(list(csv.reader(io.StringIO(table.stdout)))), 1 + rows)
 
     def test_tell_what_was_meant(self):
         self.trainyard("run", "job.yaml", expect=1)
