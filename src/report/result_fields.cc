@@ -191,7 +191,7 @@ void FieldColumns::look_at(const Fields& fields) {
 
 FieldColumn FieldColumns::column_of(const Seen& seen) {
   const bool numeric = seen.numbers_only && seen.any;
-  const bool percent = numeric && seen.within_one && is_accuracy(seen.key);
+  const bool percent = seen.any_number && seen.within_one && is_accuracy(seen.key);
   const int decimals = seen.integers_only ? 0 : decimals_for(seen.smallest, seen.largest);
   return {.key = seen.key, .numeric = numeric, .percent = percent, .decimals = decimals};
 }

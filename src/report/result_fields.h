@@ -34,8 +34,8 @@ const Field* find_field(const Fields& fields, std::string_view key);
 struct FieldColumn {
   std::string key;
   bool numeric = false;  ///< Every value is a number, so it is aligned to the right.
-  bool percent = false;  ///< An accuracy from 0 to 1, shown as "96.4 %".
-  int decimals = -1;     ///< So many for each value; -1: as many as it needs.
+  bool percent = false;  ///< Its numbers are accuracies from 0 to 1, shown as "96.4 %".
+  int decimals = -1;     ///< So many for each number; -1: as many as it needs.
 
   friend bool operator==(const FieldColumn&, const FieldColumn&) = default;
 };

@@ -156,6 +156,20 @@ TEST(ResultTable, LeavesATextOutOfAMeanByItself) {
   EXPECT_THAT(averaged->notes, IsEmpty());
 }
 
+TEST(ResultTable, ShowsNumbersAsIfATextAmongThemWereNotThere) {
+  const ResultTable table =
+      results_of({trained("1", "0", R"({"acc": 0.8200000000000001, "loss": 0.25})"),
+                  trained("1", "1", R"({"acc": "n/a", "loss": "diverged"})"),
+                  trained("1", "2", R"({"acc": 0.8, "loss": 12})")});
+  EXPECT_EQ(result_table_text(table),
+            "lr  seed  status     time  acc     loss\n"
+            " 1     0  FINISHED  2.0 s  82.0 %  0.250\n"
+            " 1     1  FINISHED  2.0 s  n/a     diverged\n"
+            " 1     2  FINISHED  2.0 s  80.0 %  12.000\n");
+  EXPECT_THAT(result_table_text(averaged_over(table, {"seed"}).value()),
+              HasSubstr("81.0 % ± 1.4  6.125 ± 8.309"));
+}
+
 TEST(ResultTable, TellsFieldsApartFromTheColumnsOfAverages) {
   const Result<ResultTable> averaged =
       averaged_over(results_of({trained("1", "0", R"({"acc": 0.5, "acc_std": 3, "tasks": 7})"),

@@ -46,7 +46,7 @@ std::string verbatim(const ResultCell& cell) {
 /// "93.8 %", "0.938 ± 0.012"
 std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "-";
-  const bool formed = column.kind == ColumnKind::Field && cell.number && column.shown.numeric;
+  const bool formed = column.kind == ColumnKind::Field && cell.number;
   if (!formed && !column.averaged) return verbatim(cell);
   if (column.kind == ColumnKind::Fact) {
     const std::string mean = fmt::format("{:.1f} s", cell.number.value_or(0));

@@ -146,9 +146,10 @@ TEST(ResultFields, ShowsAccuraciesAsPercentages) {
   EXPECT_THAT(column_of("train_acc", {"0.9641", "1", "0", "null"}),
               ElementsAre("96.4 %", "100.0 %", "0.0 %", "-"));
   EXPECT_THAT(column_of("val-accuracy", {"0.5"}), ElementsAre("50.0 %"));
-  // A percentage already, or no number: as it is.
+  // A percentage already: as it is.
   EXPECT_THAT(column_of("acc", {"96.25", "0.5"}), ElementsAre("96.250", "0.500"));
-  EXPECT_THAT(column_of("acc", {"\"n/a\"", "0.5"}), ElementsAre("n/a", "0.5000"));
+  // A text does not change how the numbers are shown.
+  EXPECT_THAT(column_of("acc", {"\"n/a\"", "0.5"}), ElementsAre("n/a", "50.0 %"));
   EXPECT_THAT(column_of("accumulated", {"0.5"}), ElementsAre("0.5000"));
 }
 
