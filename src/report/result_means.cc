@@ -448,11 +448,15 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   for (const std::vector<const Row*>& group : together(of)) {
     Row row;
     for (const std::size_t place : of.kept) row.push_back((*group.front())[place]);
-    const auto count =
-        std::ranges::count_if(group, [&](const Row* it) { return has_result(*it, of.left); });
+    const auto count = static_cast<int>(
+        std::ranges::count_if(group, [&](const Row* it) { return has_result(*it, of.left); }));
     row.push_back(key_cell(fmt::format("{}", count)));
     if (code) row.push_back(code_of(group, *code));
-    for (const std::size_t place : means) row.push_back(mean_of(group, place));
+    row.push_back(mean_of(group, *time));
+    for (const std::size_t place : of.fields) {
+      row.push_back(mean_of(group, place));
+      row.back().tasks = count;
+    }
     note_missing(of, group, cells, missing, notes);
     averaged.rows.push_back(std::move(row));
   }

@@ -36,6 +36,7 @@ struct ResultCell {
   /// Of two and more tasks: by how much they differ, with n - 1 beneath.
   std::optional<double> deviation;
   int count = 0;             ///< So many tasks had it.
+  int tasks = 0;             ///< Of the mean of a field: so many tasks had a result.
   std::string warning = {};  ///< Of a status: what was wrong with the result of its task.
   bool lost = false;         ///< The result was not kept.
   bool edited = false;       ///< Of a status: as TaskRow::edited. Not in its text.

@@ -167,7 +167,7 @@ TEST(ResultTable, ShowsNumbersAsIfATextAmongThemWereNotThere) {
             " 1     1  FINISHED  2.0 s  n/a     diverged\n"
             " 1     2  FINISHED  2.0 s  80.0 %  12.000\n");
   EXPECT_THAT(result_table_text(averaged_over(table, {"seed"}).value()),
-              HasSubstr("81.0 % ± 1.4  6.125 ± 8.309"));
+              HasSubstr("    3  2.0 s ± 0.0  81.0 % ± 1.4 (2 of 3)  6.125 ± 8.309 (2 of 3)\n"));
 }
 
 TEST(ResultTable, TellsFieldsApartFromTheColumnsOfAverages) {

@@ -44,7 +44,7 @@ std::string verbatim(const ResultCell& cell) {
 }
 
 /// "93.8 %", "0.938 ± 0.012"
-std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
+std::string shown_value(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "-";
   const bool formed = column.kind == ColumnKind::Field && cell.number;
   if (!formed && !column.averaged) return verbatim(cell);
@@ -63,6 +63,14 @@ std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
   if (shown.percent) return fmt::format("{} ± {:.1f}", number, *cell.deviation * 100);
   const Field deviation = as_field(*cell.deviation);
   return fmt::format("{} ± {}", number, show_field(shown, &deviation));
+}
+
+/// "0.938 ± 0.012 (2 of 3)" where only two of three results have the number.
+std::string shown_cell(const ResultColumn& column, const ResultCell& cell) {
+  const std::string value = shown_value(column, cell);
+  return cell.count == 0 || cell.count >= cell.tasks
+             ? value
+             : fmt::format("{} ({} of {})", value, cell.count, cell.tasks);
 }
 
 bool stands_right(const ResultTable& table, std::size_t column) {
