@@ -338,8 +338,10 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   }
   if (const std::vector<std::string> rivals = digest.rival_scores(); !rivals.empty()) {
     const bool more = score_direction(rivals.front()) == Better::More;
-    text += fmt::format("no best task: {} are all scores; '{} --sort {}{}' sorts by one\n",
-                        fmt::join(rivals, ", "), results, more ? "-" : "", rivals.front());
+    const bool two = rivals.size() == 2;
+    text += fmt::format("no best task: {} are {} scores; '{} --sort {}{}' sorts by one\n",
+                        fmt::join(rivals, two ? " and " : ", "), two ? "both" : "all", results,
+                        more ? "-" : "", rivals.front());
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {
     text += fmt::format("before its command was edited: {} {} {}\n", plain(before->id), before->key,
