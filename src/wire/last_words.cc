@@ -87,7 +87,8 @@ std::string last_words(std::string_view errors) {
 std::string last_words_of_output(std::string_view output) {
   if (std::string failure = said_failure(output); !failure.empty()) return failure;
   const std::string line = last_line(output);
-  return line.empty() ? line : "last output: " + line;
+  // In quotes: what the caller adds, such as "(retry 1 of 1)", is not the program's.
+  return line.empty() ? line : "last output: '" + line + "'";
 }
 
 }  // namespace trainyard::wire

@@ -16,7 +16,7 @@ namespace trainyard::wire {
 std::string last_words(std::string_view errors);
 
 /// The same of a standard output, where a line alone says how far the program came, not why it
-/// failed: "last output: epoch 3".
+/// failed: "last output: 'epoch 3'".
 std::string last_words_of_output(std::string_view output);
 
 }  // namespace trainyard::wire

@@ -19,7 +19,7 @@ TEST(LastWords, AreTheLastLineThatSaysSomething) {
 }
 
 TEST(LastWords, OfAnOutputSayThatTheyAreNotTheReason) {
-  EXPECT_EQ(last_words_of_output("epoch 2\nepoch 3\n"), "last output: epoch 3");
+  EXPECT_EQ(last_words_of_output("epoch 2\nepoch 3\n"), "last output: 'epoch 3'");
   EXPECT_EQ(last_words_of_output("::metric loss=0.3\n"), "");
   EXPECT_EQ(last_words_of_output("epoch 3\nTraceback (most recent call last):\n  File \"t.py\"\n"
                                  "KeyError: 'lr'\n"),

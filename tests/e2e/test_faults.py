@@ -67,7 +67,7 @@ class Fault(YardTest):
         done = self.trainyard("run", "job.yaml", expect=1)
         said = "ModuleNotFoundError: No module named 'nosuch'"
         self.assertRegex(done.stderr, f"g/merged: FAILED EXIT 1 after .*: {said}, see runs/job/g/merged/stdout.log")
-        self.assertRegex(done.stderr, "g/silent: FAILED EXIT 3 after .*: last output: half way, see runs/job/g/silent/stdout.log")
+        self.assertRegex(done.stderr, "g/silent: FAILED EXIT 3 after .*: last output: 'half way', see runs/job/g/silent/stdout.log")
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual((rows["merged"]["message"], rows["oom"]["word"], rows["oom"]["attempt"]), (said, "FINISHED", 2))
         self.assertIn("    runs/job/g/merged/stdout.log\n", self.trainyard("status", "runs/job", expect=0).stdout)
