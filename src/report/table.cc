@@ -285,18 +285,20 @@ std::string left_out_text(const GroupDigest& digest, const TaskTable& table,
   return text + "\n";
 }
 
+/// Counts all results as `status` and the page do, and names those without a NaN.
 std::string warnings_text(const GroupDigest& digest, const std::string& run_directory) {
-  std::string text;
-  for (const std::string& line : digest.replaced_numbers().lines()) text += line + "\n";
   const int others = digest.warnings() - digest.replaced_numbers().count();
-  if (others == 0) return text;
-  text += fmt::format("{} lost or changed:\n", counted(others, "result"));
+  std::string text;
+  if (others > 0) text = fmt::format("{} lost or changed:\n", counted(digest.warnings(), "result"));
   for (const journal::TaskRow& row : digest.first_warned()) {
     text += fmt::format("  {}: {}\n", plain(row.id), plain(result_warning(row, run_directory)));
   }
   const auto more = others - std::ssize(digest.first_warned());
   if (more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), page_of(digest, run_directory));
+  }
+  for (const std::string& line : digest.replaced_numbers().lines()) {
+    text += fmt::format("{}{}\n", others > 0 ? "  " : "", line);
   }
   return text;
 }

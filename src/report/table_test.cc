@@ -22,6 +22,7 @@
 namespace trainyard::report {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -344,9 +345,13 @@ TEST(Table, CountsTheResultsInWhichANumberIsNaN) {
   const journal::GroupRow group{.name = "g", .tasks = 3, .finished = 3};
   EXPECT_THAT(table_of(group, rows, {.run_directory = "runs/x"}),
               HasSubstr("\n\n"
-                        "loss is NaN in 2 results (shown as -)\n"
-                        "1 result lost or changed:\n"
-                        "  t2: runs/x/train/t2/result.1.json: is empty: no result kept\n"));
+                        "3 results lost or changed:\n"
+                        "  t2: runs/x/train/t2/result.1.json: is empty: no result kept\n"
+                        "  loss is NaN in 2 results (shown as -)\n"));
+  rows.pop_back();
+  const journal::GroupRow two{.name = "g", .tasks = 2, .finished = 2};
+  EXPECT_THAT(table_of(two, rows, {.run_directory = "runs/x"}),
+              EndsWith("\n\nloss is NaN in 2 results (shown as -)\n"));
 }
 
 TEST(Table, NamesTheFieldsOfResultsThatAreNoColumns) {
