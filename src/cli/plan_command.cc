@@ -317,8 +317,9 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   const auto worst = sim::play_run(job->plan, policy, machines,
                                    sim::at_the_worst(job->plan, expected.courses), place.options);
   if (worst) planned.at_the_worst = worst->ended - Instant{};
-  view.runs.push_back(std::move(planned));
   jobs.push_back(std::move(*job));
+  planned.plan = &jobs.back().plan;
+  view.runs.push_back(std::move(planned));
   return {};
 }
 
@@ -440,7 +441,7 @@ ExitCode plan_command(const PlanOptions& options) {
   Result<std::vector<Place>> machines = places(options, machine, view.notes);
   if (!machines) return fail(machines.error());
   std::vector<WholeJob> jobs;
-  jobs.reserve(machines->size());
+  jobs.reserve(machines->size());  // The runs of the view point at the plans of their jobs.
   std::optional<text::Mistakes> mistakes;
   report::PlanProgress progress(sys::can_redraw(sys::kStandardError),
                                 [](std::string_view text) { sys::write_standard_error(text); });
@@ -458,7 +459,6 @@ ExitCode plan_command(const PlanOptions& options) {
     }
     return code;
   }
-  view.plan = &jobs.front().plan;
   if (!options.html.empty()) {
     const Result<void> written = sys::replace_file(options.html, report::plan_html(view));
     if (!written) return fail(written.error());

@@ -108,9 +108,9 @@ std::size_t count_used(const PlannedRun& played, std::size_t kind) {
   return used.size();
 }
 
-std::vector<DeviceUse> uses_of_machine(const model::Plan& plan, const sim::PlayedRun& run,
-                                       const model::Capacity& capacity,
+std::vector<DeviceUse> uses_of_machine(const PlannedRun& played, const model::Capacity& capacity,
                                        model::MachineIndex machine) {
+  const sim::PlayedRun& run = played.run;
   const Duration all = run.ended - Instant{};
   std::vector<Spans> on_gpu(capacity.gpus.size());
   std::vector<double> gpu_area(capacity.gpus.size(), 0);
@@ -121,7 +121,7 @@ std::vector<DeviceUse> uses_of_machine(const model::Plan& plan, const sim::Playe
   for (std::size_t task = 0; task < run.tasks.size(); ++task) {
     const sim::PlayedTask& it = run.tasks[task];
     if (it.attempts == 0 || it.machine != machine) continue;
-    const model::Request& request = shape_of(plan, task).terms.request;
+    const model::Request& request = shape_of(*played.plan, task).terms.request;
     for (const model::GpuIndex gpu : it.gpus) {
       on_gpu[gpu.value].emplace_back(it.trains, it.ended);
       const Bytes whole = capacity.gpus[gpu.value].memory;
@@ -168,7 +168,7 @@ std::string_view reservable(std::string_view device) {
   return device == "CPUs" ? "the CPUs" : "the memory";
 }
 
-std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
+std::string uses_text(const PlannedRun& played) {
   const bool one = count_machines(played) == 1;
   std::string text;
   for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
@@ -177,7 +177,7 @@ std::string uses_text(const model::Plan& plan, const PlannedRun& played) {
       text += fmt::format("  {}: tasks ran on {} of {}\n", of.text, count_used(played, kind),
                           counted(static_cast<int>(of.machines), "machine"));
     }
-    for (const DeviceUse& use : device_uses(plan, played, kind)) {
+    for (const DeviceUse& use : device_uses(played, kind)) {
       text += fmt::format(
           "  {}{:<8} with tasks {:>3} % of the time; {:>3} % of {} reserved on average\n",
           one ? "" : "  ", use.name, percent(use.busy), percent(use.filled), reservable(use.name));
@@ -231,7 +231,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
                               : fmt::format("{} of {} finish", done, counted(all, "task")),
                   took_text(played));
   text += unfinished_text(view, played.run);
-  text += uses_text(*view.plan, played);
+  text += uses_text(played);
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  time during which tasks wait, by reason:\n";
   for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
@@ -360,7 +360,7 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
     const auto draw = [&](Lane& lane, Instant from, Instant to, std::string_view look) {
       const std::size_t row = lane.rows.place(from, to);
       const std::string look_of_group =
-          fmt::format("{} g{}", look, shape_of(*view.plan, task).group.value % 6);
+          fmt::format("{} g{}", look, shape_of(*played.plan, task).group.value % 6);
       lane.boxes +=
           box(x(from), static_cast<double>(row) * kRow, x(to) - x(from), look_of_group, title);
     };
@@ -397,18 +397,17 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
 
 }  // namespace
 
-std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played,
-                                   std::size_t kind) {
+std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind) {
   const PlannedKind& of = played.kinds[kind];
   const std::uint32_t first = first_machine(played, kind);
-  if (of.machines == 1) return uses_of_machine(plan, played.run, of.capacity, {first});
+  if (of.machines == 1) return uses_of_machine(played, of.capacity, {first});
   std::vector<DeviceUse> means;
   const double gpus = of.machines * static_cast<double>(of.capacity.gpus.size());
   if (gpus > 0) means.push_back({.name = "GPUs"});
   means.push_back({.name = "CPUs"});
   means.push_back({.name = "memory"});
   for (std::uint32_t i = 0; i < of.machines; ++i) {
-    for (const DeviceUse& use : uses_of_machine(plan, played.run, of.capacity, {first + i})) {
+    for (const DeviceUse& use : uses_of_machine(played, of.capacity, {first + i})) {
       const bool is_gpu = use.name.starts_with("GPU");
       const auto mean = std::ranges::find(means, is_gpu ? "GPUs" : use.name, &DeviceUse::name);
       const double part = 1 / (is_gpu ? gpus : of.machines);
@@ -435,9 +434,9 @@ const model::Capacity& capacity_of(const PlannedRun& played, model::MachineIndex
   return played.kinds[kind].capacity;
 }
 
-Json uses_json(const model::Plan& plan, const PlannedRun& played, std::size_t kind) {
+Json uses_json(const PlannedRun& played, std::size_t kind) {
   Json uses = Json::array();
-  for (const DeviceUse& use : device_uses(plan, played, kind)) {
+  for (const DeviceUse& use : device_uses(played, kind)) {
     uses.push_back({{"name", use.name}, {"busy", use.busy}, {"promised", use.filled}});
   }
   return uses;
@@ -457,7 +456,7 @@ std::string plan_json(const PlanView& view) {
       kinds.push_back({{"kind", played.kinds[kind].text},
                        {"machines", played.kinds[kind].machines},
                        {"used", count_used(played, kind)},
-                       {"devices", uses_json(*view.plan, played, kind)}});
+                       {"devices", uses_json(played, kind)}});
     }
     Json waits = Json::array();
     for (const auto& [reason, lasted] : waits_of(played.run)) {
@@ -478,16 +477,15 @@ std::string plan_json(const PlanView& view) {
                        {"gpus", gpus},
                        {"attempts", it.attempts}});
     }
-    runs.push_back(
-        {{"machine", played.machine},
-         {"makespan_ms", played.run.ended.since_start.count()},
-         {"makespan_at_the_worst_ms",
-          played.at_the_worst.value_or(played.run.ended - Instant{}).count()},
-         {"finished", finished(played.run)},
-         {"devices", played.kinds.size() == 1 ? uses_json(*view.plan, played, 0) : Json(nullptr)},
-         {"kinds", kinds},
-         {"waits", waits},
-         {"tasks", tasks}});
+    runs.push_back({{"machine", played.machine},
+                    {"makespan_ms", played.run.ended.since_start.count()},
+                    {"makespan_at_the_worst_ms",
+                     played.at_the_worst.value_or(played.run.ended - Instant{}).count()},
+                    {"finished", finished(played.run)},
+                    {"devices", played.kinds.size() == 1 ? uses_json(played, 0) : Json(nullptr)},
+                    {"kinds", kinds},
+                    {"waits", waits},
+                    {"tasks", tasks}});
   }
   const Json whole{{"job", view.job}, {"notes", view.notes}, {"runs", runs}};
   return text::readable_json(whole);
@@ -508,7 +506,7 @@ std::string plan_html(const PlanView& view) {
     for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
       const std::string of =
           count_machines(played) == 1 ? "" : escaped(played.kinds[kind].text) + ": ";
-      for (const DeviceUse& use : device_uses(*view.plan, played, kind)) {
+      for (const DeviceUse& use : device_uses(played, kind)) {
         body += fmt::format("<tr><td>{}{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n", of,
                             use.name, 100 * use.busy, 100 * use.filled);
       }

@@ -26,6 +26,9 @@ struct PlannedKind {
 struct PlannedRun {
   std::string machine;             ///< For people: "4 x 24 GB", "this machine".
   std::vector<PlannedKind> kinds;  ///< Of the first machines, the next ones, and so on.
+  /// The plan that was played. Requests may follow from the machine, so each run has its own. Not
+  /// owned; null if the job cannot run there.
+  const model::Plan* plan = nullptr;
   sim::PlayedRun run;
   /// How long it takes where tasks that share a GPU gain nothing by that; nothing: nobody knows.
   std::optional<Duration> at_the_worst;
@@ -34,7 +37,6 @@ struct PlannedRun {
 
 struct PlanView {
   std::string job;
-  const model::Plan* plan = nullptr;
   std::vector<std::string> task_ids;  ///< By task: "train/lr=1".
   std::vector<std::string> notes;
   std::vector<PlannedRun> runs;  ///< At least one.
@@ -47,8 +49,7 @@ struct DeviceUse {
   double filled = 0;  ///< How much of it was promised.
 };
 /// Of several machines the mean over all of a kind.
-std::vector<DeviceUse> device_uses(const model::Plan& plan, const PlannedRun& played,
-                                   std::size_t kind = 0);
+std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind = 0);
 
 std::string plan_text(const PlanView& view);
 std::string plan_json(const PlanView& view);

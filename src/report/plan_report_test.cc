@@ -42,11 +42,11 @@ struct Played {
                              {3, {.train = kMinute, .memory = gb(1), .gpu_memory = gb(4)}});
     EXPECT_TRUE(run);
     view = {.job = "sweep",
-            .plan = &plan,
             .task_ids = {"train/a", "train/b", "train/<c>"},
             .notes = {},
             .runs = {{.machine = "1x8GB",
                       .kinds = {{.text = "", .machines = 1, .capacity = machine}},
+                      .plan = &plan,
                       .run = run.value()}}};
   }
 };
@@ -168,6 +168,19 @@ TEST(PlanReport, ComparesMachines) {
                 "  2x8GB, 64GB of memory, 8 CPUs        1m  2.00 x the speed of the first\n"));
 }
 
+TEST(PlanReport, CountsWhatTheTasksOfEachRunRequest) {
+  Played played;
+  model::Plan lesser = played.plan;
+  lesser.shapes.front().terms.request.cpus = model::Cpus{500};
+  PlannedRun run = played.view.runs.front();
+  run.plan = &lesser;
+  played.view.runs.push_back(run);
+  const std::string text = plan_text(played.view);
+  const std::string cpus = "CPUs     with tasks 100 % of the time;  ";
+  EXPECT_THAT(text, HasSubstr(cpus + "38 % of the CPUs reserved on average\n"));
+  EXPECT_THAT(text, HasSubstr(cpus + "19 % of the CPUs reserved on average\n"));
+}
+
 TEST(PlanReport, IsJsonForProgramsAndAPageForPeople) {
   const Played played;
   const std::string json = plan_json(played.view);
@@ -194,12 +207,12 @@ PlanView of_three_machines(const model::Plan& plan) {
                            std::vector<sim::Course>(plan.tasks.size(), {.train = kMinute}));
   EXPECT_TRUE(run);
   return {.job = "sweep",
-          .plan = &plan,
           .task_ids = {"a", "b", "c", "d", "e"},
           .notes = {},
           .runs = {{.machine = "2x(1x8GB)+1x(4 CPUs)",
                     .kinds = {{.text = "2x(1x8GB)", .machines = 2, .capacity = large},
                               {.text = "1x(4 CPUs)", .machines = 1, .capacity = small}},
+                    .plan = &plan,
                     .run = run.value()}}};
 }
 
