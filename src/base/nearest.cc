@@ -91,7 +91,9 @@ std::optional<std::string_view> nearest(std::string_view word,
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > kLongest) continue;
     const std::size_t distance = edits(word, candidate);
-    if (distance >= fewest) continue;
+    // Words without a letter in common are not near: any one-letter word is one edit from another.
+    const bool shares_nothing = distance >= std::max(word.size(), candidate.size());
+    if (distance >= fewest || shares_nothing) continue;
     fewest = distance;
     best = candidate;
   }

@@ -51,6 +51,8 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
 TEST(Nearest, SaysNothingWhenNoWordIsNear) {
   EXPECT_EQ(nearest("colour", kKeys), std::nullopt);
   EXPECT_EQ(nearest("", kKeys), std::nullopt);
+  constexpr std::array<std::string_view, 2> kShort{"b", "ca"};
+  EXPECT_EQ(nearest("a", kShort), "ca") << "and not b, which is no mistyped a";
   EXPECT_EQ(nearest(std::string(65, 'm'), kKeys), std::nullopt);
 }
 
