@@ -11,6 +11,7 @@
 #include "job/gpu_wish.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "schedule/ledger.h"
 
 namespace trainyard::job {
 
@@ -21,14 +22,18 @@ std::optional<std::string> idle_gpus_note(const std::string& group, std::int64_t
   if (request.gpu_memory == Bytes{} || request.cpus == model::Cpus{}) return std::nullopt;
   const std::int64_t on_gpus = tasks_on_gpus(request, policy, capacity);
   const std::int64_t on_cpus = capacity.cpus.milli / request.cpus.milli;
-  const std::int64_t wanted = std::min(on_gpus, tasks);
+  const Bytes memory = capacity.memory - schedule::memory_kept_free(policy, capacity);
+  const std::int64_t in_memory =
+      request.memory > Bytes{} ? memory.count / request.memory.count : tasks;
+  const std::int64_t wanted = std::min({on_gpus, in_memory, tasks});
   if (on_cpus >= wanted) return std::nullopt;
   // Rounded down, so that as many really fit.
   const std::int64_t hundredths = capacity.cpus.milli / wanted / 10;
   return fmt::format(
-      "group '{}': the GPUs have room for {} of its tasks at once, the CPUs for {}: with "
+      "group '{}': the GPUs{} have room for {} of its tasks at once, the CPUs for {}: with "
       "'cpus: {}' all of them run",
-      group, wanted, on_cpus, static_cast<double>(hundredths) / 100);
+      group, wanted == in_memory && wanted < std::min(on_gpus, tasks) ? " and the memory" : "",
+      wanted, on_cpus, static_cast<double>(hundredths) / 100);
 }
 
 }  // namespace trainyard::job

@@ -154,16 +154,21 @@ TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
 }
 
 TEST(JobGpus, ThatWaitForCpusNobodyAskedForAreNamed) {
-  const auto notes_of = [](std::string_view wants) {
-    return job_of(fmt::format("groups:\n- name: a\n  matrix: {{n: 0..19}}\n  memory: 1GB\n  {}\n"
+  const auto notes_of = [](std::string_view wants, std::string_view memory = "100MB") {
+    return job_of(fmt::format("groups:\n- name: a\n  matrix: {{n: 0..19}}\n  memory: {}\n  {}\n"
                               "  tasks: [{{command: 'x {{n}}'}}]\n",
-                              wants),
+                              memory, wants),
                   in_job_directory(), with_two_gpus())
         .notes();
   };
   EXPECT_THAT(notes_of("gpu-memory: 100MB"),
               ElementsAre("group 'a': the GPUs have room for 20 of its tasks at once, the CPUs for "
                           "16: with 'cpus: 0.2' all of them run"));
+  EXPECT_THAT(
+      notes_of("gpu-memory: 100MB", "1GB"),
+      ElementsAre("group 'a': the GPUs and the memory have room for 18 of its tasks at once, "
+                  "the CPUs for 16: with 'cpus: 0.22' all of them run"));
+  EXPECT_THAT(notes_of("gpu-memory: 100MB", "2GB"), IsEmpty()) << "the memory has room for 9";
   EXPECT_THAT(notes_of("gpu-memory: 1GB"), IsEmpty()) << "each has its part of the CPUs";
   EXPECT_THAT(notes_of("gpu-memory: 100MB\n  cpus: 1"), IsEmpty()) << "somebody has said so";
   EXPECT_THAT(notes_of("gpus: 1"), IsEmpty());
