@@ -150,11 +150,18 @@ std::optional<std::string> unset_variable(const GroupSpec& group, const TaskSpec
   return std::nullopt;
 }
 
+/// How often a task runs because of a key that it does not use.
+struct Copies {
+  std::size_t most = 0;
+  bool is_same_for_all = false;  ///< Whether that is so for each combination of the other keys.
+};
+
 /// The largest number of values of a key in combinations that have the same values of all `used`
 /// keys: of tasks with these nobody can tell apart what they compute.
-std::size_t count_identical(const Matrix& matrix, std::size_t key,
-                            const std::vector<std::size_t>& used) {
-  if (const auto values = matrix.values_in_product(key)) return *values;
+Copies count_copies(const Matrix& matrix, std::size_t key, const std::vector<std::size_t>& used) {
+  if (const auto values = matrix.values_in_product(key)) {
+    return {.most = *values, .is_same_for_all = true};
+  }
   std::vector<std::pair<std::uint64_t, std::uint64_t>> cells;  // Used values, value of the key.
   cells.reserve(matrix.size());
   const auto add = [&matrix](Fingerprint& print, std::size_t combination, std::size_t each) {
@@ -179,7 +186,14 @@ std::size_t count_identical(const Matrix& matrix, std::size_t key,
     most = std::max(most, static_cast<std::size_t>(end - at));
     at = end;
   }
-  return most;
+  return {.most = most, .is_same_for_all = false};
+}
+
+/// `combinations` are those of the matrix, or 0 where several tasks of the group have them.
+std::string copies_text(const Copies& copies, std::size_t combinations) {
+  if (copies.most == combinations) return fmt::format("its {} tasks are identical", copies.most);
+  return copies.is_same_for_all ? fmt::format("each task runs {} times", copies.most)
+                                : fmt::format("a task runs up to {} times", copies.most);
 }
 
 /// The keys of a group, and which of its tasks do not use them.
@@ -219,11 +233,12 @@ class GroupLook {
                                           : fmt::format("group '{}': task {}", group_.name, i + 1);
       const auto variable = unset_variable(group_, *task.task, task.texts, name);
       if (is_unused(task, key)) {
-        const std::size_t identical = count_identical(group_.matrix, key, task.used);
-        if (identical < 2) continue;
-        std::string text = fmt::format(
-            "{}: matrix key '{}' is not used in command, id or env: its {} tasks are identical",
-            whose, name, identical);
+        const Copies copies = count_copies(group_.matrix, key, task.used);
+        if (copies.most < 2) continue;
+        const bool is_of_several = is_of_all && tasks_.size() > 1;
+        std::string text =
+            fmt::format("{}: matrix key '{}' is not used in command, id or env: {}", whose, name,
+                        copies_text(copies, is_of_several ? 0 : group_.matrix.size()));
         if (variable) text += fmt::format("; write '{{{}}}' instead of '{}'", name, *variable);
         return text;
       }

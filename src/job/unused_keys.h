@@ -13,7 +13,7 @@ namespace trainyard::job {
 /// So many are written out; the others are counted.
 constexpr std::size_t kUnusedKeysShown = 10;
 
-/// "group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical", in
+/// "group 'g': matrix key 'seed' is not used in command, id or env: each task runs 5 times", in
 /// the order of the job file. A key in any text of a task is used, and so is one by which the group
 /// is matched with another. There is none for two-phase tasks, which receive their parameters from
 /// their program, for tasks that name TRAINYARD_SEED, and for the keys `repeat`, `run` and `trial`,

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -32,11 +33,15 @@ TEST(UnusedKeys, AreWarnedOfWithTheNumberOfIdenticalTasks) {
   const Job job = job_of(fmt::format(
       "groups: [{{name: g, {}, tasks: [{{command: 'python3 train.py --lr {{lr}}'}}]}}]", kSeeds));
   EXPECT_THAT(job.warnings(), ElementsAre("group 'g': matrix key 'seed' is not used in command, id "
-                                          "or env: its 5 tasks are identical"));
+                                          "or env: each task runs 5 times"));
   EXPECT_THAT(job.notes(), Contains(job.warnings().front()));
-  EXPECT_THAT(warnings_of(kSeeds, "{command: x}"),
-              ElementsAre(HasSubstr("'lr' is not used in command, id or env: its 2 tasks"),
-                          HasSubstr("'seed' is not used in command, id or env: its 5 tasks")));
+  EXPECT_THAT(
+      warnings_of(kSeeds, "{command: x}"),
+      ElementsAre(HasSubstr("'lr' is not used in command, id or env: each task runs 2 times"),
+                  HasSubstr("'seed' is not used in command, id or env: each task runs 5 times")));
+  EXPECT_THAT(
+      warnings_of("matrix: {seed: 0..4}", "{command: x}"),
+      ElementsAre(EndsWith("'seed' is not used in command, id or env: its 5 tasks are identical")));
 }
 
 TEST(UnusedKeys, AreInNoTextOfATask) {
@@ -87,7 +92,7 @@ TEST(UnusedKeys, AreThoseInWhichTasksDifferThatAreAlikeInAllElse) {
       warnings_of("matrix: {lr: [1, 2], seed: 0..4, exclude: [{lr: 1, seed: 0}, {lr: 2, seed: 0},"
                   " {lr: 2, seed: 1}]}",
                   "{command: './t {lr}'}"),
-      ElementsAre(HasSubstr("'seed' is not used in command, id or env: its 4 tasks")));
+      ElementsAre(EndsWith("'seed' is not used in command, id or env: a task runs up to 4 times")));
 }
 
 TEST(UnusedKeys, NameTheTaskWhereOthersOfTheGroupUseThem) {
@@ -95,7 +100,8 @@ TEST(UnusedKeys, NameTheTaskWhereOthersOfTheGroupUseThem) {
               ElementsAre("group 'g': task 2: matrix key 'seed' is not used in command, id or env: "
                           "its 2 tasks are identical"));
   EXPECT_THAT(warnings_of("matrix: {seed: [1, 2]}", "{command: './a'}, {command: './b'}"),
-              ElementsAre(HasSubstr("group 'g': matrix key 'seed' is not used")));
+              ElementsAre("group 'g': matrix key 'seed' is not used in command, id or env: each "
+                          "task runs 2 times"));
 }
 
 TEST(UnusedKeys, ThatMatchAGroupWithAnotherBelongToThatGroup) {
