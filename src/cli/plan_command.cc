@@ -191,11 +191,11 @@ void describe_job(const WholeJob& whole, const sim::Expected& expected, report::
                     repeat->until.empty() ? "" : ", as if " + repeat->until + " never held"));
   }
   if (expected.unknown > 0) {
-    notes.push_back(
-        fmt::format("the duration of {} of {} tasks is unknown: {} each is assumed. Set 'duration: "
-                    "10m' in the job file, or run it once: durations of {} or more are learned",
-                    expected.unknown, whole.plan.tasks.size(), exact_text(expected.assumed),
-                    exact_text(job::kTrainedLeast)));
+    notes.push_back(fmt::format(
+        "the duration of {} of {} tasks is unknown: {} each is assumed. Set 'duration: "
+        "10m' in the job file, or run it once: only durations of {} or more are learned",
+        expected.unknown, whole.plan.tasks.size(), exact_text(expected.assumed),
+        exact_text(job::kTrainedLeast)));
   }
   view.notes.insert(view.notes.begin(), notes.begin(), notes.end());
 }
