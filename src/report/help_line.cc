@@ -25,7 +25,9 @@ std::string help_text(const model::Help& help, std::string_view run_directory) {
     case Where::Shell:
       return fmt::format("for details, run: {}", line);
     case Where::Resume:
-      return fmt::format("to change this, stop the run (Ctrl-C or kill -INT) and type: {}", line);
+      return fmt::format(
+          "to change this, stop the run and its running tasks (Ctrl-C or kill -INT) and type: {}",
+          line);
     case Where::JobFile:
       return fmt::format("to change this, set in the job file and resume the run: {}", line);
   }

@@ -12,8 +12,8 @@ namespace trainyard::report {
 /// Empty where nothing helps.
 std::string help_line(const model::Help& help, std::string_view run_directory);
 
-/// The line and what belongs to it: "to change this, stop the run (Ctrl-C or kill -INT) and type:
-/// ...".
+/// The line and what belongs to it: "to change this, stop the run and its running tasks (Ctrl-C or
+/// kill -INT) and type: ...".
 std::string help_text(const model::Help& help, std::string_view run_directory);
 
 }  // namespace trainyard::report

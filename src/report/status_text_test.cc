@@ -332,8 +332,9 @@ TEST(Status, GivesALineToTypeWhereOneHelps) {
   };
   EXPECT_THAT(
       help(model::Help::Where::Resume, "--set other-users=share"),
-      HasSubstr("tasks hold 8 GB\n    to change this, stop the run (Ctrl-C or kill -INT) and type: "
-                "trainyard run --resume 'runs/my sweep' --set other-users=share\n"));
+      HasSubstr(
+          "tasks hold 8 GB\n    to change this, stop the run and its running tasks (Ctrl-C or "
+          "kill -INT) and type: trainyard run --resume 'runs/my sweep' --set other-users=share\n"));
   EXPECT_EQ(json("help"), "trainyard run --resume 'runs/my sweep' --set other-users=share");
   EXPECT_EQ(json("help_where"), "resume");
   EXPECT_THAT(

@@ -230,7 +230,7 @@ class Admission(GpuTest):
         self.assertEqual([row["gpus"] for row in self.rows().values()], [["3"], ["1"], ["2"], []])
         self.assertEqual(self.reasons(), [
             f"needs a whole GPU, 1 of 4 GPUs without tasks, user {NOBODY} is using GPU 0 (other processes use 2 GB of it)"])
-        self.assertIn("to change this, stop the run (Ctrl-C or kill -INT) and type: trainyard run --resume runs/job --set other-users=share\n",
+        self.assertIn("to change this, stop the run and its running tasks (Ctrl-C or kill -INT) and type: trainyard run --resume runs/job --set other-users=share\n",
                       self.trainyard("status", expect=0).stdout)
         other.kill()
         other.wait()
