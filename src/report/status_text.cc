@@ -383,7 +383,9 @@ std::string run_line(std::optional<std::uint32_t> number, const std::string& run
 
 std::string status_header(const StatusView& view) {
   const std::string resumed = view.execution.number > 1 ? " (since it was last resumed)" : "";
-  const std::string after = to_text(took(view)) + resumed;
+  const std::string running_for = to_text(took(view)) + resumed;
+  // Over all executions, as the table of the run: instants leave out the time in which nothing ran.
+  const std::string after = to_text(view.now - Instant{});
   const std::string resume = view.execution.is_of_program()
                                  ? "run the same program to resume it"
                                  : fmt::format("resume it with 'trainyard run --resume {}'",
@@ -391,7 +393,7 @@ std::string status_header(const StatusView& view) {
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
     case RunState::Running:
-      text += fmt::format("running for {}, process {} on {}", after, view.execution.yard_pid,
+      text += fmt::format("running for {}, process {} on {}", running_for, view.execution.yard_pid,
                           plain(view.execution.host));
       break;
     case RunState::Suspended:

@@ -165,14 +165,14 @@ TEST(Status, ShowsHowARunEnded) {
                   .run_directory = "runs/mnist",
                   .state = RunState::Ended,
                   .now = Instant{Duration{7'509'000}}};
-  view.execution = {.number = 2, .started = Instant{Duration{0}}, .how = "finished"};
+  view.execution = {.number = 2, .started = Instant{Duration{7'500'000}}, .how = "finished"};
   view.groups = {{.name = "eval",
                   .phase = model::GroupPhase::Skipped,
                   .message = "it needs 'train', of which 1 task failed",
                   .tasks = 2,
                   .skipped = 2}};
   EXPECT_EQ(status_text(view),
-            "mnist: finished after 2h5m (since it was last resumed)\n"
+            "mnist: finished after 2h5m\n"
             "run-dir: runs/mnist\n"
             "\n"
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED  SKIPPED\n"
