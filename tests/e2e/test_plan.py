@@ -38,6 +38,14 @@ class Plan(YardTest):
         self.assertEqual(sorted(task["gpus"] for task in said["tasks"]), [[], ["0"], ["0"], ["1"], ["1"]])
         self.assertFalse((self.directory / "runs").exists())
 
+    def test_each_machine_counts_the_cpus_that_its_own_tasks_reserve(self):
+        # Without 'cpus', a task on a GPU has a part of them that depends on the machine.
+        self.job("name: job\ngroups: [{name: g, gpu-memory: 6GB, memory: 1GB, duration: 10m, matrix: {n: 1..40}, tasks: [{command: 'true {n}'}]}]\n")
+        def reserved(*gpus):
+            said = json.loads(self.plan("--gpus", *gpus, "--cpus", "32", "--memory", "256GB", "--json", expect=0).stdout)
+            return [device["promised"] for run in said["runs"] for device in run["devices"] if device["name"] == "CPUs"]
+        self.assertEqual(reserved("1x24GB", "4x80GB"), reserved("1x24GB") + reserved("4x80GB"))
+
     def test_a_run_is_played_through_on_several_machines(self):
         self.job(SWEEP)
         text = self.plan("--machines", "2x(1x12GB, 8 CPUs, 64GB)", "1x(1x12GB, 8 CPUs, 64GB)+1x(1 CPU, 16GB)", expect=0).stdout
