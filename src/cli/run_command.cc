@@ -29,6 +29,7 @@
 #include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
+#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/look_ahead.h"
 #include "cli/machine_checks.h"
@@ -113,11 +114,24 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   return execution;
 }
 
+/// The first line of a resumed run that keeps no result.
+std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
+  std::vector<std::string> why;
+  if (const int again = not_kept.run_again; again > 0) {
+    why.push_back(fmt::format("{} {} again", again, again == 1 ? "runs" : "run"));
+  }
+  if (const int gone = not_kept.gone; gone > 0) {
+    why.push_back(fmt::format("{} {} no longer in the job file", gone, gone == 1 ? "is" : "are"));
+  }
+  if (why.empty()) return "resumed: no task had finished";
+  return fmt::format("resumed: no finished task is kept: {}", fmt::join(why, ", "));
+}
+
 /// The lines that a resumed run prints first. `job` is the one that it was started with.
 std::vector<std::string> notes_on_resume(const RunOptions& options, const job::Job& job,
-                                         int finished, std::size_t tasks,
-                                         std::vector<std::string> changes) {
-  std::string kept = "resumed: no task had finished";
+                                         int finished, const journal::Journal::NotKept& not_kept,
+                                         std::size_t tasks, std::vector<std::string> changes) {
+  std::string kept = no_task_kept(not_kept);
   // A repeat may have rounds to come that have no tasks yet.
   if (finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat()) {
     kept = fmt::format("nothing to run: {} {} finished",
@@ -290,8 +304,8 @@ std::optional<ExitCode> Session::begin() {
     forget_end_in_queue(directory());
     if (options_.on_resumed) options_.on_resumed();
     plan_ = resumed->plans.front();
-    notes = notes_on_resume(options_, job(), resumed->finished, count_tasks(resumed->plans),
-                            std::move(resumed->changes));
+    notes = notes_on_resume(options_, job(), resumed->finished, resumed->not_kept,
+                            count_tasks(resumed->plans), std::move(resumed->changes));
   }
   leave(*log);
   tasks_.show();
@@ -370,8 +384,8 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   const std::vector<std::string> ends = run::lines_about_ends(preview.ends);
   preview.changes.insert(preview.changes.begin(), ends.begin(), ends.end());
   std::vector<std::string> notes =
-      notes_on_resume(options, tasks.jobs().at(0), preview.finished, count_tasks(preview.plans),
-                      std::move(preview.changes));
+      notes_on_resume(options, tasks.jobs().at(0), preview.finished, preview.not_kept,
+                      count_tasks(preview.plans), std::move(preview.changes));
   std::size_t submissions = 0;
   for (std::uint32_t i = 1; i < tasks.jobs().count(); ++i) {
     if (!tasks.jobs().at(i).repeat()) ++submissions;

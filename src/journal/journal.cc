@@ -202,6 +202,7 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
                  .plans = std::move(taken.plans),
                  .at = taken.at,
                  .finished = taken.finished,
+                 .not_kept = taken.not_kept,
                  .changes = std::move(taken.changes),
                  .ends = *news,
                  .goes_on = std::move(taken.goes_on)};
@@ -223,6 +224,7 @@ Result<Journal::Preview> Journal::preview(const std::string& path,
   if (!taken) return std::unexpected(std::move(taken.error()));
   return Preview{.plans = std::move(taken->plans),
                  .finished = taken->finished,
+                 .not_kept = taken->not_kept,
                  .changes = std::move(taken->changes),
                  .edited = std::move(taken->edited),
                  .ends = *news};

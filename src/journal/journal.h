@@ -110,11 +110,19 @@ class Journal final : public Recorder {
   /// here. What had been submitted and was not complete is forgotten. `plans` are those of the
   /// batches, with `before` and `first_attempt` filled in. Costs what is given, and of
   /// other batches that stay what was under way when the last execution died.
+  /// Tasks that had finished and whose results the resumed run does not count.
+  struct NotKept {
+    int run_again = 0;
+    int gone = 0;  ///< No longer in the job file.
+
+    friend bool operator==(const NotKept&, const NotKept&) = default;
+  };
   struct Resumed {
     std::unique_ptr<Journal> journal;
     std::vector<std::shared_ptr<const model::Plan>> plans;
-    Instant at;                        ///< Where the time of the run goes on.
-    int finished = 0;                  ///< How many need not run again.
+    Instant at;        ///< Where the time of the run goes on.
+    int finished = 0;  ///< How many need not run again.
+    NotKept not_kept;
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
     EarlierEndCounts ends;             ///< How many of `ends` were news.
     /// Of the attempts that were found, those that go on: told of next (model::AttemptFound).
@@ -130,6 +138,7 @@ class Journal final : public Recorder {
   struct Preview {
     std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
+    NotKept not_kept;
     std::vector<std::string> changes;
     std::set<std::uint32_t> edited;  ///< The rows of tasks that the job file says otherwise now.
     EarlierEndCounts ends;

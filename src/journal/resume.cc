@@ -447,6 +447,7 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   const bool again = begins_anew_[task] && old.finished();
   if (old.finished() && stale_[task]) stale_groups_.add(group_of(task), {.runs_again = again});
   if (again) {
+    ++taken_.not_kept.run_again;
     if (changed) {
       changes_.add(fmt::format("task '{}' was changed after it had finished; it is run again",
                                name_of(task)));
@@ -480,6 +481,7 @@ Result<void> TakingOver::remove_old_tasks() {
       database_.prepare("UPDATE tasks SET position = NULL, shape = NULL WHERE number = ?1");
   if (!remove) return std::unexpected(std::move(remove.error()));
   for (std::size_t i = 0; i < old_.size(); ++i) {
+    if (!taken[i] && old_[i].finished()) ++taken_.not_kept.gone;
     if (taken[i] || old_[i].position == kNone) continue;
     Result<void> done = remove->run(old_[i].number);
     if (!done) return done;

@@ -25,6 +25,7 @@ struct TakenOver {
   std::vector<std::shared_ptr<const model::Plan>> plans;
   Instant at;  ///< Where the time of the run goes on.
   int finished = 0;
+  Journal::NotKept not_kept;
   std::vector<std::string> changes;
   std::set<model::AttemptKey> goes_on;  ///< Of the attempts that were found.
   std::set<std::uint32_t> edited;       ///< The rows of tasks that the job file says otherwise now.

@@ -51,6 +51,7 @@ TEST(ResumeEdited, SaysWhatWasMadeFromThatWhichBeginsAnewAndRunsItAgainWhereThat
   Journal::Resumed resumed = must(Journal::resume(of.directory.journal(), {of.job.batch()},
                                                   {.host = "again"}, {.edited = Edited::RunAgain}));
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2", "2+", "2", "2+"));
+  EXPECT_EQ(resumed.not_kept, (Journal::NotKept{.run_again = 2}));
   EXPECT_THAT(
       resumed.changes,
       ElementsAre("task 'train/1' was changed after it had finished; it is run again",
@@ -92,6 +93,7 @@ TEST(ResumeEdited, KeepsWhatIsBehindOthersWhereTheseAreKept) {
   Behind of;
   const Journal::Resumed resumed = resume(of.directory, of.job);
   EXPECT_EQ(resumed.finished, 4);
+  EXPECT_EQ(resumed.not_kept, Journal::NotKept{});
   EXPECT_THAT(resumed.changes,
               ElementsAre("task 'train/1' was changed after it had finished; its result is kept "
                           "(--rerun-changed runs it again)"));

@@ -399,9 +399,15 @@ TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
   must(must(Journal::create(directory.journal(), "sweep", whole.batch(), {}))
            ->commit(granted(at(1), {key(0), key(2)}) + finished(at(2), key(0), "{}") +
                     finished(at(3), key(2), "{}")));
-  EXPECT_THAT(resume(directory, part).changes,
-              ElementsAre("group 'b' is no longer in the job file; its results are kept",
-                          "task 'a/1' is no longer in the job file; its result is kept"));
+  for (const bool is_first : {true, false}) {
+    const Journal::Resumed resumed = resume(directory, part);
+    EXPECT_EQ(resumed.finished, 0);
+    EXPECT_EQ(resumed.not_kept, (Journal::NotKept{.gone = 2}));
+    if (!is_first) continue;
+    EXPECT_THAT(resumed.changes,
+                ElementsAre("group 'b' is no longer in the job file; its results are kept",
+                            "task 'a/1' is no longer in the job file; its result is kept"));
+  }
   {
     JournalReader reader = must(JournalReader::open(directory.journal()));
     EXPECT_THAT(words(all_tasks(reader)), ElementsAre("2 WAITING"));

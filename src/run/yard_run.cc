@@ -234,6 +234,7 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
   take_number(/*is_new=*/false);
   return Resumed{.plans = std::move(resumed->plans),
                  .finished = resumed->finished,
+                 .not_kept = resumed->not_kept,
                  .changes = std::move(resumed->changes)};
 }
 

@@ -129,6 +129,7 @@ class YardRun {
   struct Resumed {
     std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
+    journal::Journal::NotKept not_kept;
     std::vector<std::string> changes;
   };
   Result<Resumed> go_on(const std::vector<journal::Batch>& batches,

@@ -138,6 +138,17 @@ groups:
         self.assertIn("name another with 'trainyard run --resume runs/job --config <file>'",
                       self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 
+    def test_says_why_no_finished_task_is_kept(self):
+        job = "name: job\ngroups: [{name: g, matrix: {lr: [LR], seed: 0..1}, tasks: [{command: 'true {lr} {seed}'}]}]"
+        self.job(job.replace("LR", "0.1"))
+        self.trainyard("run", "job.yaml", expect=0)
+        self.job(job.replace("LR", "0.2"))
+        would = self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout
+        self.assertIn("resumed: no finished task is kept: 2 are no longer in the job file\n", would)
+        self.job(job.replace("LR", "0.1").replace("true", "true x"))
+        done = self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0)
+        self.assertIn("resumed: no finished task is kept: 2 run again\n", done.stderr)
+
     def test_of_a_copied_project_runs_the_code_of_the_copy(self):
         original, copy = self.directory / "original", self.directory / "copy"
         self.job("name: m\ngroups: [{name: g, memory: 10MB, matrix: {i: 0..1}, tasks: [{command: 'sh train.sh {i}'}]}]",
