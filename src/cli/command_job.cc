@@ -7,6 +7,7 @@
 #include <optional>
 #include <ranges>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "cli/command_name.h"
+#include "job/matrix.h"
 #include "job/task_keys.h"
 #include "sys/files.h"
 #include "text/file_name.h"
@@ -66,12 +68,28 @@ Result<std::string> take_name(const std::string& option, const std::string& said
   return std::unexpected(Error{fmt::format("{} {}: must be given once", option, name)});
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+/// "1e-3,1e-4" for "1e-3, 1e-4".
+std::string without_blanks(std::string_view values) {
+  std::string text;
+  for (const auto part : std::views::split(values, ',')) {
+    text += text.empty() ? "" : ",";
+    text += trimmed(std::string_view(part));
+  }
+  return text;
+}
+
 /// Empty where the values behind `key` may be split at their commas. Brackets are those of a list
 /// in a job file, or of a value that a comma would cut in two.
 std::string why_no_values(std::string_view key, std::string_view values) {
   const std::string_view inner = values.substr(1, values.size() - 2);
   if (values.starts_with('[') && values.ends_with(']') && !inner.contains('[')) {
-    return fmt::format("must be values without brackets, as in {}={}", key, inner);
+    return fmt::format("must be values without brackets, as in {}={}", key, without_blanks(inner));
   }
   for (const auto part : std::views::split(values, ',')) {
     const std::string_view value(part);
@@ -101,27 +119,35 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
       return std::unexpected(Error{
           fmt::format("--matrix {}: must be a key and its values, as in lr=1e-3,3e-4", said)});
     }
-    const Result<std::string> name = take_name(option, said, names);
+    const std::string key(trimmed(std::string_view(said).substr(0, sign)));
+    const Result<std::string> name = take_name(option, key + "=", names);
     if (!name) {
       return std::unexpected(
           Error{name.error().message + "; write all its values in one, as in lr=1e-3,3e-4"});
     }
-    std::string_view rest = std::string_view(said).substr(sign + 1);
+    std::string_view rest = trimmed(std::string_view(said).substr(sign + 1));
     if (const std::string why = why_no_values(*name, rest); !why.empty()) {
       return std::unexpected(Error{fmt::format("--matrix {}: {}", said, why)});
     }
     if (!rest.contains(',') && rest.contains("..")) {
+      if (!job::parse_range(rest)) {
+        return std::unexpected(
+            Error{fmt::format("--matrix {}: must be a range of whole numbers, as in seed=0..3, or "
+                              "values with commas, as in lr=1e-3,3e-4",
+                              said)});
+      }
       lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name), yaml_scalar(rest)),
                        .name = option});
       continue;
     }
     std::string values;
     while (true) {
-      const std::string_view value = rest.substr(0, rest.find(','));
+      const std::string_view typed = rest.substr(0, rest.find(','));
+      const std::string_view value = trimmed(typed);
       values += values.empty() ? "" : ", ";
       values += value.contains("..") ? yaml_scalar(value) : quoted_yaml(value);
-      if (value.size() == rest.size()) break;
-      rest.remove_prefix(value.size() + 1);
+      if (typed.size() == rest.size()) break;
+      rest.remove_prefix(typed.size() + 1);
     }
     lines.push_back(
         {.text = fmt::format("      {}: [{}]", yaml_scalar(*name), values), .name = option});
@@ -222,6 +248,21 @@ std::string CommandWords::shown() const {
     line += (line.empty() ? "" : " ") + text::shell_word(word);
   }
   return line;
+}
+
+std::string joined_matrix(std::span<const std::string> words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
+  // What separates the values are commas or blanks, in brackets or not.
+  std::string text;
+  for (std::string_view rest = all; !rest.empty();) {
+    constexpr std::string_view kBetween = " \t,[]";
+    const std::string_view value = rest.substr(0, rest.find_first_of(kBetween));
+    if (!value.empty()) text += (text.empty() || text.ends_with('=') ? "" : ",");
+    text += value;
+    rest.remove_prefix(std::min(value.size() + 1, rest.size()));
+  }
+  return text;
 }
 
 std::string without_placeholders(const std::string& text) {

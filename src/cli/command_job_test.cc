@@ -33,9 +33,31 @@ TEST(CommandJob, HasTheValuesAndRangesOfAMatrix) {
   EXPECT_THAT(job_of_matrix("seed=0..3,7"), HasSubstr("\n      seed: [0..3, \"7\"]\n"));
 }
 
+TEST(CommandJob, TrimsBlanksAroundTheKeyAndTheValuesOfAMatrix) {
+  EXPECT_THAT(job_of_matrix("lr=1e-3, x y ,\t2"),
+              HasSubstr("\n      lr: [\"1e-3\", \"x y\", \"2\"]\n"));
+  EXPECT_THAT(job_of_matrix(" seed = 0..3 "), HasSubstr("\n      seed: 0..3\n"));
+}
+
+TEST(CommandJob, SaysWhatARangeOfAMatrixIs) {
+  EXPECT_EQ(job_of_matrix("lr=1e-3..1e-1"),
+            "--matrix lr=1e-3..1e-1: must be a range of whole numbers, as in seed=0..3, or values "
+            "with commas, as in lr=1e-3,3e-4");
+}
+
+TEST(CommandJob, JoinsAMatrixThatTheShellHasSplit) {
+  const auto joined = [](const std::vector<std::string>& words) { return joined_matrix(words); };
+  EXPECT_EQ(joined({"lr=1e-3,", "1e-4"}), "lr=1e-3,1e-4");
+  EXPECT_EQ(joined({"lr=[1e-3,", "1e-4,", "1e-5]"}), "lr=1e-3,1e-4,1e-5");
+  EXPECT_EQ(joined({"lr=0.1", "0.2"}), "lr=0.1,0.2");
+  EXPECT_EQ(joined({"lr=", "0.1,,0.2,"}), "lr=0.1,0.2");
+}
+
 TEST(CommandJob, RefusesAMatrixInTheBracketsOfAJobFile) {
   EXPECT_EQ(job_of_matrix("lr=[0.1,0.2]"),
             "--matrix lr=[0.1,0.2]: must be values without brackets, as in lr=0.1,0.2");
+  EXPECT_EQ(job_of_matrix("lr=[0.1, 0.2]"),
+            "--matrix lr=[0.1, 0.2]: must be values without brackets, as in lr=0.1,0.2");
   EXPECT_EQ(job_of_matrix("seed=[0..3]"),
             "--matrix seed=[0..3]: must be values without brackets, as in seed=0..3");
 }

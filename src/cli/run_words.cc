@@ -1,5 +1,6 @@
 #include "cli/run_words.h"
 
+#include <array>
 #include <expected>
 #include <filesystem>
 #include <optional>
@@ -192,8 +193,9 @@ std::string wrong_with_command(const CommandWords& words, const std::string& job
   }
   if (!words.matrix.empty() && !job_file.empty() && !job::is_named_as_job(job_file)) {
     return fmt::format(
-        "'{}' is not a job file; write commas between the values of --matrix: --matrix {}",
-        job_file, text::shell_word(words.matrix.back() + "," + job_file));
+        "'{}' is not a job file; write commas and no blanks between the values of --matrix: "
+        "--matrix {}",
+        job_file, text::shell_word(joined_matrix(std::array{words.matrix.back(), job_file})));
   }
   if (words.is_command() && !job_file.empty()) {
     return fmt::format("the job file '{}' and a command cannot be combined", job_file);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "cli/command_job.h"
 #include "cli/did_you_mean.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
@@ -95,6 +97,25 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   const auto first = std::ranges::find_if(words.subspan(1), is_extra);
   if (first == words.end()) return {.word = extras.front(), .next = {}};
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
+}
+
+/// The cure where `extra` is one of the values of a --matrix that were typed with blanks; else empty.
+std::string split_matrix(std::span<const char* const> words, const std::string& extra) {
+  const auto place = std::ranges::find(words, std::string_view(extra));
+  const auto before = std::ranges::subrange(words.begin(), place) | std::views::reverse;
+  const auto option = std::ranges::find_if(
+      before, [](const char* word) { return std::string_view(word).starts_with('-'); });
+  if (option == before.end() || std::string_view(*option) != "--matrix") return {};
+  std::vector<std::string> values;
+  for (auto word = option.base(); word != words.end(); ++word) {
+    if (std::string_view(*word).starts_with('-')) break;
+    values.emplace_back(*word);
+  }
+  if (std::ranges::count_if(values, [](const std::string& it) { return it.contains('='); }) != 1) {
+    return {};
+  }
+  return fmt::format("write commas and no blanks between the values of --matrix: --matrix {}",
+                     text::shell_word(joined_matrix(values)));
 }
 
 /// Whether a command was typed where this command takes a job file: "plan -- python3 fit.py".
@@ -212,7 +233,9 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
       return fmt::format("'{}' takes a job file, not a command: use '{}'", command.name,
                          first_example(command));
     }
-    if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
+    const std::string matrix = typed.has_command ? split_matrix(typed.words, extra) : "";
+    const std::string& better = matrix.empty() ? cure : matrix;
+    if (!better.empty()) return fmt::format("unexpected argument '{}'; {}", extra, better);
     if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
     return fmt::format("unknown option '{}'; '{} --help' lists them", extra, command.name);
   }
