@@ -26,7 +26,7 @@ namespace option_groups {
 constexpr const char* kMachines = "Machines";
 constexpr const char* kOutput = "Output";
 constexpr const char* kSelection = "Selection";
-constexpr const char* kTask = "Task options (more: trainyard help task-options)";
+constexpr const char* kTask = "Task options, for -- COMMAND (more: trainyard help task-options)";
 constexpr const char* kTaskCommand = "task/Commands";
 constexpr const char* kTaskResources = "task/Resources";
 constexpr const char* kTaskRetries = "task/Retries";

@@ -136,7 +136,8 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "\n"
       "'kill 46/train' kills all tasks of the group 'train'.\n"
       "A running task gets SIGTERM, then SIGKILL after 10 s; the command waits for its end.\n"
-      "It counts as failed; 'retry' and 'run --resume' run it again. Other tasks continue. With\n"
+      "It counts as failed; 'retry' and 'run --resume' run it again. A waiting task is SKIPPED:\n"
+      "'run --resume' runs it, and 'retry' only if it is named. Other tasks continue. With\n"
       "'fail-fast: true', a killed task stops the rest of its group.\n"
       "Exit codes: 0 done, 1 a named task had already ended, 2 nothing was done.");
   return kill;

@@ -21,7 +21,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                 "Tasks or run (default: failed tasks, if ./runs has one run)");
   const auto in_selection = [](CLI::Option* option) { option->group(option_groups::kSelection); };
   CLI::Option* const changed = retry_->add_flag(
-      "--changed", options_.changed, "Retry only tasks that were edited, also finished ones");
+      "--changed", options_.changed, "Retry only tasks edited in the job file, also finished ones");
   in_selection(changed);
   in_selection(retry_->add_flag("--cascade", options_.cascade,
                                 "Also retry skipped and out-of-date tasks behind them"));
@@ -65,6 +65,8 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "'checkpoints' in their directories to 'checkpoints.1', '.2' and so on, and deletes\n"
       "nothing. If ./runs has several runs and none is active, name one:\n"
       "46 :timeout.\n"
+      "--changed takes tasks whose entry in the job file was edited: command, env and so on. An\n"
+      "edited script does not count.\n"
       "A submission that was skipped, refused or removed before it started goes back into your\n"
       "queue, with the environment and the limits of this shell. --cascade also puts back the\n"
       "submissions that were skipped because of the run, and retries finished tasks that are\n"

@@ -58,11 +58,11 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   add_command_words(*run, options.words);
   const auto add_here = [](CLI::Option* option) { return option->group("This run"); };
   add_here(run->add_option("--resume", options.resume,
-                           "Run the failed and unfinished tasks of the last run, or RUN"))
+                           "Run failed and unfinished tasks: JOB-FILE's last run, or RUN"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
   add_here(run->add_flag("--rerun-changed", options.rerun_changed,
-                         "With --resume: also rerun finished tasks that were edited"));
+                         "With --resume: rerun finished tasks edited in the job file"));
   add_here(run->add_flag("--new", options.next, "Start another run: runs/<name>-2, -3, ..."));
   add_here(run->add_option("--run-dir", options.run_directory,
                            "Run directory (default: the job file's, else runs/<name>)"))

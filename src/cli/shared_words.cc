@@ -86,8 +86,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .short_about = "Stop an attempt after this time: 8h"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kNumber,
-     .about = "Number of retries after a failure (default: 0)",
-     .short_about = "Number of retries after a failure (default: 0)"},
+     .about = "Retries after a failure, but not a time limit (default: 0)",
+     .short_about = "Retries after a failure, but not a time limit (default: 0)"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kNumber,
      .about = "Number of retries after running out of memory (default: 2)"},
@@ -218,8 +218,8 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
       "  trainyard submit --each-line commands.txt\n"
       "\n"
       "In a job file these are keys of a task: see docs/job-file.md.\n"
-      "Without --memory a task reserves what its group used in earlier runs of the job file\n"
-      "('trainyard learned'), else up to 2 GB a CPU.\n"
+      "Without --memory a task reserves what finished tasks of its group used, in this run or in\n"
+      "earlier runs of the job file ('trainyard learned'), else up to 2 GB a CPU.\n"
       "Sizes: 1 GB is 1000 MB; 1 GiB or 1G is 1024 MiB. Output is in GB: 4G is shown as 4.3 GB.\n"
       "The command is one task and runs in the current directory. A single word after '--' is a\n"
       "shell command. Braces are replaced only with --matrix. Each command is a new run:\n"
