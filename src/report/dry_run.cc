@@ -99,7 +99,7 @@ std::string limits_text(const job::Job& job) {
               ? fmt::format("at once: at most {}", counted(policy.processes_max, "task"))
               : std::string("at once: as many tasks as their CPUs and memory allow");
   if (machine.processes_max > 0) {
-    text += fmt::format(", and at most {} processes ({})", machine.processes_max,
+    text += fmt::format(", and at most {} processes at once, limited by {}", machine.processes_max,
                         machine.processes_max_reason);
   }
   text += '\n';
@@ -204,7 +204,7 @@ TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumb
     line("expected", exact_text(shape.terms.train_expected));
   }
   line("time limit",
-       shape.terms.time_limit.count() == 0 ? "none (0)" : exact_text(shape.terms.time_limit));
+       shape.terms.time_limit.count() == 0 ? "none" : exact_text(shape.terms.time_limit));
   if (const std::string tries = job::to_text(shape.terms.retries); !tries.empty())
     line("retries", tries);
   if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));

@@ -55,7 +55,7 @@ TEST(DryRun, ShowsEverythingOfEveryTask) {
             "  task get\n"
             "    command      ./get 'a b'\n"
             "    directory    /job\n    requests     1 CPU, 1 GB of memory\n"
-            "    time limit   none (0)\n"
+            "    time limit   none\n"
             "    stdout       /job/runs/sweep/prepare/get/stdout.log\n"
             "    stderr       /job/runs/sweep/prepare/get/stderr.log\n"
             "    result       /job/runs/sweep/prepare/get/result.1.json\n"
@@ -149,7 +149,7 @@ TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
                                     .processes_max_reason = "512 open files"});
   EXPECT_THAT(dry_run_text(job, 0), HasSubstr(" stays free)\n"
                                               "at once: at most 1 task, and at most 90 processes "
-                                              "(512 open files)\n"
+                                              "at once, limited by 512 open files\n"
                                               "\nand 3 tasks more\n"));
 }
 
