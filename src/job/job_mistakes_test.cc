@@ -102,7 +102,8 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
   EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' is empty"));
   EXPECT_THAT(mistakes_of("groups: {}"),
-              ElementsAre("sweep.yaml:1:9: 'groups' must be a list of groups, each with 'tasks'"));
+              ElementsAre("sweep.yaml:1:9: 'groups' must be a list of groups, each with 'tasks'; "
+                          "begin each group with '- name:'"));
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: []}]"),
               ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' is empty"));
   EXPECT_THAT(

@@ -449,7 +449,9 @@ class JobReader {
     } else if (groups->kind == text::YamlKind::List && groups->items.empty()) {
       to_.complain(*groups, "'groups' is empty");
     } else if (groups->kind != text::YamlKind::List) {
-      to_.complain(*groups, "'groups' must be a list of groups, each with 'tasks'");
+      to_.complain(
+          *groups,
+          "'groups' must be a list of groups, each with 'tasks'; begin each group with '- name:'");
     } else {
       read_groups(*groups, job);
     }

@@ -192,7 +192,9 @@ std::vector<const text::YamlNode*> groups_of_repeat(const text::Complainer& to,
     return {};
   }
   if (groups->kind != text::YamlKind::List || groups->items.empty()) {
-    to.complain(*groups, "'groups' must be a list of groups, each with 'tasks'");
+    to.complain(
+        *groups,
+        "'groups' must be a list of groups, each with 'tasks'; begin each group with '- name:'");
     return {};
   }
   std::vector<const text::YamlNode*> all;
