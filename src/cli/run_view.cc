@@ -62,22 +62,27 @@ report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) 
           .write = [&output](std::string_view text) { output.write(text); }};
 }
 
-/// The commands that retry failed tasks with more memory or time.
-Result<std::string> retry_advice(journal::JournalReader& reader, const std::string& run_directory) {
+bool was_interrupted(journal::JournalReader& reader) {
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  return executions && !executions->empty() && run::is_interrupted(executions->back().how);
+}
+
+/// The commands that run failed tasks again. `with_resume`: also for tasks that need no more memory
+/// or time.
+Result<std::string> retry_advice(journal::JournalReader& reader, const std::string& run_directory,
+                                 bool with_resume) {
   report::RetryAdvice advice;
   const Result<void> read = reader.tasks({.failed = true}, [&advice](const journal::TaskRow& row) {
     advice.look_at(row);
     return true;
   });
   if (!read) return std::unexpected(read.error());
-  return advice.text(run_directory);
+  return advice.text(run_directory) + (with_resume ? advice.resume_text(run_directory) : "");
 }
 
 /// After an interrupt, the way on.
 void tell_way_on(journal::JournalReader& reader, const std::string& run_directory) {
-  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
-  if (!executions || executions->empty()) return;
-  if (!run::is_interrupted(executions->back().how)) return;
+  if (!was_interrupted(reader)) return;
   sys::write_standard_error(
       fmt::format("trainyard: interrupted; resume it with 'trainyard run --resume {}'\n",
                   text::shell_word(seen_from_here(run_directory))));
@@ -155,7 +160,10 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!view.json) {
     for (const std::string& warning : view.warnings) sink(warning + "\n");
-    const Result<std::string> advice = retry_advice(*reader, seen_from_here(run_directory));
+    // Other lines name the command after an interrupt, and after a retry.
+    const bool with_resume = view.retries.empty() && !was_interrupted(*reader);
+    const Result<std::string> advice =
+        retry_advice(*reader, seen_from_here(run_directory), with_resume);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     sink(*advice);
   }

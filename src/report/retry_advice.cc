@@ -18,7 +18,9 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
       row.standing.failure == model::Failure::OutOfMemory && !reserves_no_gpu;
   out_of_memory_ = out_of_memory_ || out_of_memory;
   with_gpus_ = with_gpus_ || (out_of_memory && !row.gpus.empty());
-  timed_out_ = timed_out_ || row.standing.failure == model::Failure::Timeout;
+  const bool timed_out = row.standing.failure == model::Failure::Timeout;
+  timed_out_ = timed_out_ || timed_out;
+  has_other_cause_ = has_other_cause_ || !(out_of_memory || reserves_no_gpu || timed_out);
 }
 
 std::string RetryAdvice::text(std::string_view run_directory) const {
@@ -41,6 +43,12 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
         run);
   }
   return lines;
+}
+
+std::string RetryAdvice::resume_text(std::string_view run_directory) const {
+  if (!has_other_cause_ || reserves_no_gpu_) return {};
+  return fmt::format("after a fix: 'trainyard run --resume {}' runs the failed tasks again\n",
+                     plain(text::shell_word(run_directory)));
 }
 
 }  // namespace trainyard::report

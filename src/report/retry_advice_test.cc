@@ -15,10 +15,18 @@
 namespace trainyard::report {
 namespace {
 
-std::string advice_on(std::initializer_list<journal::TaskRow> rows) {
+RetryAdvice looked_at(std::initializer_list<journal::TaskRow> rows) {
   RetryAdvice advice;
   for (const journal::TaskRow& row : rows) advice.look_at(row);
-  return advice.text("my runs/x");
+  return advice;
+}
+
+std::string advice_on(std::initializer_list<journal::TaskRow> rows) {
+  return looked_at(rows).text("my runs/x");
+}
+
+std::string resume_advice_on(std::initializer_list<journal::TaskRow> rows) {
+  return looked_at(rows).resume_text("my runs/x");
 }
 
 TEST(RetryAdvice, HasALineForEachCause) {
@@ -52,6 +60,24 @@ TEST(RetryAdvice, IsEmptyForOtherCausesAndWhileATaskIsRetried) {
   journal::TaskRow retrying = failed_row("a", model::Failure::OutOfMemory, "");
   retrying.standing.verdict = model::Verdict::None;
   EXPECT_EQ(advice_on({failed_row("b", model::Failure::Exit, ""), retrying}), "");
+}
+
+TEST(RetryAdvice, HasOneLineForAllOtherCauses) {
+  const journal::TaskRow exited = failed_row("a", model::Failure::Exit, "");
+  const journal::TaskRow too_long = failed_row("b", model::Failure::Timeout, "");
+  const std::string line =
+      "after a fix: 'trainyard run --resume 'my runs/x'' runs the failed tasks again\n";
+  EXPECT_EQ(resume_advice_on({exited, exited}), line);
+  EXPECT_EQ(resume_advice_on({exited, too_long}), line);
+  EXPECT_EQ(resume_advice_on({too_long, failed_row("c", model::Failure::OutOfMemory, "")}), "");
+  EXPECT_EQ(resume_advice_on({}), "");
+}
+
+TEST(RetryAdvice, NamesTheCommandThatResumesTheRunOnce) {
+  EXPECT_EQ(resume_advice_on({failed_row("a", model::Failure::Exit, ""),
+                              failed_row("b", model::Failure::OutOfMemory,
+                                         fmt::format("{}: CUDA", model::kReservesNoGpu))}),
+            "");
 }
 
 }  // namespace
