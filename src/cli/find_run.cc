@@ -348,10 +348,12 @@ bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
   return !fs::exists(job_file, ignored) && reader->job_name() == job.job_name;
 }
 
-std::string latest_run_of(const job::JobRuns& job) {
+std::vector<std::string> runs_of(const job::JobRuns& job) {
   std::vector<KnownRun> runs = runs_in(paths_of_job(job));
   order_by_start(runs);
-  return runs.empty() ? std::string() : std::move(runs.front().directory);
+  std::vector<std::string> directories;
+  for (KnownRun& run : runs) directories.push_back(std::move(run.directory));
+  return directories;
 }
 
 Result<journal::JournalReader> open_run(const std::string& run_directory) {

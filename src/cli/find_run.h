@@ -61,8 +61,8 @@ bool holds_run_directories(const std::string& directory);
 /// one that is gone, with the same name. One whose journal cannot be read may be.
 bool is_run_of(const std::string& run_directory, const job::JobRuns& job);
 
-/// Of the runs of a job; empty when there is none.
-std::string latest_run_of(const job::JobRuns& job);
+/// The directories of the runs of a job, the latest first.
+std::vector<std::string> runs_of(const job::JobRuns& job);
 
 /// Where the yard at work in a run directory listens.
 Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run);

@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
 #include "job/job.h"
@@ -97,7 +98,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
                         std::string_view words) -> Result<std::string> {
     Result<std::string> found = find_file(what, path, move, fmt::format("'{} {}'", resume, words));
     if (found && *found != path) {
-      options.moved_files.push_back(
+      options.resume_notes.push_back(
           fmt::format("the run was copied or moved here from '{}': its {} is '{}' now", move.was,
                       what, *found));
     }
@@ -141,7 +142,7 @@ void take_over_directory(RunOptions& options, const journal::ExecutionRow& first
   std::string is = run::directory_after_move(*was, {.was = first.run_directory, .is = real});
   // One that was not copied with the run is still that of the original.
   if (is == *was || !exists(is)) return;
-  options.moved_files.push_back(
+  options.resume_notes.push_back(
       fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
                   first.run_directory, is));
   options.moved_directory = {.was = *was, .is = std::move(is)};
@@ -158,16 +159,21 @@ void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   options.settings.insert(options.settings.begin(), old.begin(), old.end());
 }
 
-/// Which run it is, where no directory was said: the last one of the job file.
-Result<std::string> run_of_job(const RunOptions& options) {
+/// Which run it is, where no directory was said: the last one of the job file. Adds a note where it
+/// has several.
+Result<std::string> run_of_job(RunOptions& options) {
   if (!options.run_directory.empty()) return options.run_directory;
   const Result<job::LoadOptions> load =
       load_options(options.job_file, options.config_file, options.settings, {});
   if (!load) return std::unexpected(load.error());
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
   if (!job) return std::unexpected(job.error());
-  std::string latest = latest_run_of(*job);
-  if (!latest.empty()) return latest;
+  std::vector<std::string> runs = runs_of(*job);
+  if (runs.size() > 1) {
+    options.resume_notes.push_back(
+        fmt::format("resuming {}, the latest of {}", name_of_run(runs.front()), runs.size()));
+  }
+  if (!runs.empty()) return std::move(runs.front());
   return std::unexpected(
       Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'",
                         options.job_file, job->first, options.job_file)});

@@ -145,7 +145,7 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, const job::J
   if (!options.taken_over.empty()) {
     notes.push_back(fmt::format("as in the last execution: {}", options.taken_over));
   }
-  std::ranges::copy(options.moved_files, std::back_inserter(notes));
+  std::ranges::copy(options.resume_notes, std::back_inserter(notes));
   std::ranges::move(changes, std::back_inserter(notes));
   return notes;
 }

@@ -138,6 +138,22 @@ groups:
         self.assertIn("name another with 'trainyard run --resume runs/job --config <file>'",
                       self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 
+    def test_a_run_with_failed_tasks_ends_with_the_command_that_resumes_it(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'test -e cure'}, {id: b, command: 'test -e cure'}]}]")
+        line = "after a fix: 'trainyard run --resume runs/job' runs the failed tasks again\n"
+        self.assertEqual(self.trainyard("run", "job.yaml", expect=1).stdout.count(line), 1)
+        self.write("cure", "")
+        self.assertNotIn(line, self.trainyard("run", "--resume", "runs/job", expect=0).stdout)
+
+    def test_names_the_run_that_it_resumes_where_the_job_file_has_several(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'test -e cure'}]}]")
+        self.trainyard("run", "job.yaml", expect=1)
+        self.assertNotIn("resuming", self.trainyard("run", "job.yaml", "--resume", expect=1).stderr)
+        self.trainyard("run", "job.yaml", "--new", expect=1)
+        self.write("cure", "")
+        resumed = self.trainyard("run", "job.yaml", "--resume", expect=0).stderr
+        self.assertRegex(resumed, r"(?m)^resuming run \d+ \('runs/job-2'\), the latest of 2$")
+
     def test_says_why_no_finished_task_is_kept(self):
         job = "name: job\ngroups: [{name: g, matrix: {lr: [LR], seed: 0..1}, tasks: [{command: 'true {lr} {seed}'}]}]"
         self.job(job.replace("LR", "0.1"))
