@@ -158,6 +158,9 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   checked.warnings = job->warnings();
+  if (std::string braces = words.words.braces_warning(); !braces.empty()) {
+    checked.warnings.push_back(std::move(braces));
+  }
   if (words.checks_programs) {
     for (MissingProgram& missing : missing_programs(*job)) {
       if (!missing.comes_later) checked.warnings.push_back(std::move(missing.text));

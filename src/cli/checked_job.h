@@ -37,7 +37,7 @@ struct CheckedJob {
   std::string config_file;              ///< Absolute, or empty.
   std::string directory;                ///< Where we are.
   std::string first;                    ///< The directory of its first run.
-  std::vector<std::string> warnings;    ///< Job::warnings(), then the missing programs.
+  std::vector<std::string> warnings;    ///< Of the job and its command, then missing programs.
   bool needs_gpu = false;               ///< Some task of it.
 };
 

@@ -238,6 +238,23 @@ std::string CommandWords::first_option() const {
   return {};
 }
 
+std::string CommandWords::braces_warning() const {
+  if (!matrix.empty()) return {};
+  for (const std::string& word : command) {
+    for (std::size_t open = word.find('{'); open != std::string::npos;
+         open = word.find('{', open + 1)) {
+      // The shell's ${name}, and braces in quotes as in awk '{print}', are seldom meant for a key.
+      if (open > 0 && (word[open - 1] == '$' || word[open - 1] == '\'')) continue;
+      const std::size_t close = word.find('}', open);
+      if (close == std::string::npos) break;
+      const std::string key = word.substr(open + 1, close - open - 1);
+      if (!text::is_identifier(key)) continue;
+      return fmt::format("'{{{0}}}' stays as typed: there is no '--matrix {0}=...'", key);
+    }
+  }
+  return {};
+}
+
 std::string CommandWords::shown() const {
   if (each_line == "-") return "each line of standard input";
   if (!each_line.empty()) return "each line of " + each_line;

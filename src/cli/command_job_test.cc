@@ -73,6 +73,19 @@ TEST(CommandJob, RefusesAValueOfAMatrixThatACommaWouldCut) {
   EXPECT_THAT(job_of_matrix("mark=("), HasSubstr(R"(mark: ["("])"));
 }
 
+TEST(CommandJob, WarnsOfAPlaceholderWithoutAMatrix) {
+  const auto warning = [](const std::vector<std::string>& command,
+                          const std::vector<std::string>& matrix = {}) {
+    return CommandWords{.command = command, .matrix = matrix}.braces_warning();
+  };
+  const std::string of_lr = "'{lr}' stays as typed: there is no '--matrix lr=...'";
+  EXPECT_EQ(warning({"python3", "fit.py", "--lr", "{lr}", "{seed}"}), of_lr);
+  EXPECT_EQ(warning({"python3", "fit.py", "--out={}/{lr}"}), of_lr);
+  EXPECT_EQ(warning({"python3 fit.py --lr {lr}"}), of_lr);
+  EXPECT_EQ(warning({"python3", "fit.py", "{lr}"}, {"lr=1,2"}), "");
+  EXPECT_EQ(warning({"echo ${lr}; awk '{print}' x; echo '{\"a\": {}}' {1} {"}), "");
+}
+
 TEST(CommandJob, SaysInWhichDirectoryItsTasksRun) {
   const auto directory = [](const std::string& where) {
     return directory_of_command(job_of_command({.command = {"true"}}, where).value().text);
