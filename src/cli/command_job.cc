@@ -115,17 +115,18 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
   std::set<std::string> names;
   for (const std::string& said : all) {
     const std::size_t sign = said.find('=');
-    if (sign == 0 || sign == std::string::npos || sign + 1 == said.size()) {
+    const std::string key(trimmed(std::string_view(said).substr(0, sign)));
+    const std::size_t after = sign == std::string::npos ? said.size() : sign + 1;
+    std::string_view rest = trimmed(std::string_view(said).substr(after));
+    if (key.empty() || rest.empty()) {
       return std::unexpected(Error{
           fmt::format("--matrix {}: must be a key and its values, as in lr=1e-3,3e-4", said)});
     }
-    const std::string key(trimmed(std::string_view(said).substr(0, sign)));
     const Result<std::string> name = take_name(option, key + "=", names);
     if (!name) {
       return std::unexpected(
           Error{name.error().message + "; write all its values in one, as in lr=1e-3,3e-4"});
     }
-    std::string_view rest = trimmed(std::string_view(said).substr(sign + 1));
     if (const std::string why = why_no_values(*name, rest); !why.empty()) {
       return std::unexpected(Error{fmt::format("--matrix {}: {}", said, why)});
     }

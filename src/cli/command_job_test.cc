@@ -39,6 +39,13 @@ TEST(CommandJob, TrimsBlanksAroundTheKeyAndTheValuesOfAMatrix) {
   EXPECT_THAT(job_of_matrix(" seed = 0..3 "), HasSubstr("\n      seed: 0..3\n"));
 }
 
+TEST(CommandJob, RefusesAMatrixWithoutAKeyOrValues) {
+  for (const char* const typed : {"lr", "lr=", "lr= ", "=1", " =1", ""}) {
+    EXPECT_EQ(job_of_matrix(typed), std::string("--matrix ") + typed +
+                                        ": must be a key and its values, as in lr=1e-3,3e-4");
+  }
+}
+
 TEST(CommandJob, SaysWhatARangeOfAMatrixIs) {
   EXPECT_EQ(job_of_matrix("lr=1e-3..1e-1"),
             "--matrix lr=1e-3..1e-1: must be a range of whole numbers, as in seed=0..3, or values "

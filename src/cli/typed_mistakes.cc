@@ -99,7 +99,7 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
 }
 
-/// The cure where `extra` is one of the values of a --matrix that were typed with blanks; else empty.
+/// The cure where `extra` is a value of a --matrix that was typed with blanks; else empty.
 std::string split_matrix(std::span<const char* const> words, const std::string& extra) {
   const auto place = std::ranges::find(words, std::string_view(extra));
   const auto before = std::ranges::subrange(words.begin(), place) | std::views::reverse;

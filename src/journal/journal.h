@@ -104,12 +104,6 @@ class Journal final : public Recorder {
                                                  const Execution& execution,
                                                  const JournalOptions& options = {});
 
-  /// Opens an old one for another execution, with the batches that it runs, in the order of their
-  /// numbers: those of before (JournalReader::batches), each of which may have been edited, and new
-  /// ones. Tasks are known again by batch, group and id, and numbered from 0 over what is given
-  /// here. What had been submitted and was not complete is forgotten. `plans` are those of the
-  /// batches, with `before` and `first_attempt` filled in. Costs what is given, and of
-  /// other batches that stay what was under way when the last execution died.
   /// Tasks that had finished and whose results the resumed run does not count.
   struct NotKept {
     int run_again = 0;
@@ -117,6 +111,13 @@ class Journal final : public Recorder {
 
     friend bool operator==(const NotKept&, const NotKept&) = default;
   };
+
+  /// Opens an old one for another execution, with the batches that it runs, in the order of their
+  /// numbers: those of before (JournalReader::batches), each of which may have been edited, and new
+  /// ones. Tasks are known again by batch, group and id, and numbered from 0 over what is given
+  /// here. What had been submitted and was not complete is forgotten. `plans` are those of the
+  /// batches, with `before` and `first_attempt` filled in. Costs what is given, and of
+  /// other batches that stay what was under way when the last execution died.
   struct Resumed {
     std::unique_ptr<Journal> journal;
     std::vector<std::shared_ptr<const model::Plan>> plans;
