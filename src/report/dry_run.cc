@@ -99,7 +99,7 @@ std::string limits_text(const job::Job& job) {
               ? fmt::format("at once: at most {}", counted(policy.processes_max, "task"))
               : std::string("at once: as many tasks as their CPUs and memory allow");
   if (machine.processes_max > 0) {
-    text += fmt::format(", and at most {} processes at once, limited by {}", machine.processes_max,
+    text += fmt::format(", and at most {} processes, limited by {}", machine.processes_max,
                         machine.processes_max_reason);
   }
   text += '\n';

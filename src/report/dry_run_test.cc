@@ -148,8 +148,8 @@ TEST(DryRun, ShowsTheLimitsOfMachineAndConfiguration) {
                                     .processes_max = 90,
                                     .processes_max_reason = "512 open files"});
   EXPECT_THAT(dry_run_text(job, 0), HasSubstr(" stays free)\n"
-                                              "at once: at most 1 task, and at most 90 processes "
-                                              "at once, limited by 512 open files\n"
+                                              "at once: at most 1 task, and at most 90 processes, "
+                                              "limited by 512 open files\n"
                                               "\nand 3 tasks more\n"));
 }
 
