@@ -12,6 +12,7 @@
 
 #include "base/number_text.h"
 #include "base/result.h"
+#include "model/status.h"
 #include "report/result_table.h"
 #include "report/task_state.h"
 #include "text/condition.h"
@@ -26,9 +27,9 @@ namespace {
 class StatusMatch {
  public:
   explicit StatusMatch(std::string_view value) : word_(in_capitals(value)) {
-    constexpr std::string_view kEdited = ", EDITED";
-    edited_only_ = word_.ends_with(kEdited);
-    if (edited_only_) word_.erase(word_.size() - kEdited.size());
+    const std::string edited = in_capitals(fmt::format(", {}", kEditedColumn));
+    edited_only_ = word_.ends_with(edited);
+    if (edited_only_) word_.erase(word_.size() - edited.size());
     if (const Result<TaskState> state = read_task_state(word_)) state_ = *state;
     constexpr std::string_view kBeforeCause = "FAILED ";
     if (word_.starts_with(kBeforeCause)) word_.erase(0, kBeforeCause.size());
@@ -41,11 +42,9 @@ class StatusMatch {
     return state_ || is_exit || read_task_state(word_);
   }
 
-  [[nodiscard]] bool holds(const ResultTable& table, const ResultCell& cell) const {
-    if (edited_only_ && !cell.edited) return false;
-    const auto standing = table.standings.find(cell.text);
-    if (state_ && standing != table.standings.end()) return is_in(standing->second, *state_);
-    return cell.text == word_;
+  [[nodiscard]] bool holds(const TaskStanding& task) const {
+    if (edited_only_ && !task.edited) return false;
+    return state_ ? is_in(task.standing, *state_) : model::word_for(task.standing) == word_;
   }
 
  private:
@@ -85,7 +84,7 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
           {.text = cell.text, .number = *cell.number}, {.text = condition.value, .number = *value});
       return text::holds(condition.is, order < 0 ? -1 : (order > 0 ? 1 : 0), 0);
     }
-    const bool same = is_status ? status.holds(table, cell) : cell.text == condition.value;
+    const bool same = cell.task ? status.holds(*cell.task) : cell.text == condition.value;
     return (condition.is == Is::Equal && same) || (condition.is == Is::Unequal && !same);
   };
   std::erase_if(table.rows, [&](const auto& row) { return !is_kept(row); });

@@ -102,25 +102,23 @@ class Notes {
 /// of the table has one: then no command of the job writes a result.
 class MissingResults {
  public:
-  MissingResults(const ResultTable& table, std::size_t status) : table_(table), status_(status) {}
+  explicit MissingResults(const ResultTable& table) : table_(table) {}
 
-  void add(const Row& row, const std::string& name, Notes& notes) {
-    const std::string& word = row[status_].text;
-    const auto standing = table_.standings.find(word);
-    const model::Verdict verdict =
-        standing == table_.standings.end() ? model::Verdict::None : standing->second.verdict;
-    switch (verdict) {
+  void add(const ResultCell& status, const std::string& name, Notes& notes) {
+    if (!status.task) return;
+    const TaskStanding& task = *status.task;
+    switch (task.standing.verdict) {
       case model::Verdict::None:
       case model::Verdict::NotSelected:
       case model::Verdict::NotNeeded:
         return;  // The column of the status says it all.
       case model::Verdict::Finished:
-        if (row[status_].lost) {
-          notes.add(fmt::format("{}: result lost: {}", name, row[status_].warning));
+        if (task.lost) {
+          notes.add(fmt::format("{}: result lost: {}", name, task.warning));
           return;
         }
         // number_notes() counts it.
-        if (ReplacedNumbers().look_at(row[status_].warning)) return;
+        if (ReplacedNumbers().look_at(task.warning)) return;
         if (!table_.has_no_results) break;
         if (!table_.has_nested_results) ++finished_;
         return;
@@ -129,7 +127,7 @@ class MissingResults {
       case model::Verdict::Stopped:
         break;
     }
-    notes.add(fmt::format("{}: no result, {}", name, word));
+    notes.add(fmt::format("{}: no result, {}", name, status.text));
   }
 
   /// After all rows.
@@ -142,7 +140,6 @@ class MissingResults {
 
  private:
   const ResultTable& table_;
-  std::size_t status_;
   std::int64_t finished_ = 0;
 };
 
@@ -168,6 +165,10 @@ ResultCell mean_of(const std::vector<const Row*>& rows, std::size_t place) {
   mean.number = middle;
   if (mean.count > 1) mean.text = fmt::format("{}", middle);
   return mean;
+}
+
+bool is_finished(const ResultCell& status) {
+  return status.task && status.task->standing.verdict == model::Verdict::Finished;
 }
 
 bool has_result(const Row& row, const Places& fields) {
@@ -215,7 +216,7 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
   };
   std::set<std::vector<std::string>> there;
   for (const Row* const row : group) {
-    if (!has_result(*row, of.left)) missing.add(*row, name(*row), notes);
+    if (!has_result(*row, of.left)) missing.add((*row)[of.status], name(*row), notes);
     there.insert(values_of(*row, of.gone));
   }
   if (of.table.thinned_out) return;
@@ -378,7 +379,7 @@ void forget_ids_of_cells(ResultTable& table, const Places& gone) {
 void forget_results_of_unfinished(ResultTable& table, std::size_t status) {
   const Places fields = places_of(table, ColumnKind::Field);
   for (Row& row : table.rows) {
-    if (row[status].text == model::to_text(model::Verdict::Finished)) continue;
+    if (is_finished(row[status])) continue;
     for (const std::size_t field : fields) row[field] = {};
   }
 }
@@ -391,12 +392,11 @@ void note_missing(ResultTable& table) {
   const std::optional<std::size_t> status = fact_column(table, kStatusColumn);
   if (!status) return;
   Notes notes;
-  MissingResults missing(table, *status);
+  MissingResults missing(table);
   for (const Row& row : table.rows) {
     // The column of the status says why the others have none.
-    const bool finished = row[*status].text == model::to_text(model::Verdict::Finished);
-    if (!finished || has_result(row, fields)) continue;
-    missing.add(row, named(table, keys, texts_at(row, keys)), notes);
+    if (!is_finished(row[*status]) || has_result(row, fields)) continue;
+    missing.add(row[*status], named(table, keys, texts_at(row, keys)), notes);
   }
   table.notes = std::move(notes).take();
   missing.finish(table.notes);
@@ -444,7 +444,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   tell_apart(averaged.columns);
   const MeantCells cells = cells_of(of);
   Notes notes;
-  MissingResults missing(of.table, of.status);
+  MissingResults missing(of.table);
   for (const std::vector<const Row*>& group : together(of)) {
     Row row;
     for (const std::size_t place : of.kept) row.push_back((*group.front())[place]);

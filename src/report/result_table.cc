@@ -34,7 +34,7 @@ namespace {
 
 ResultCell cell_of(const Field* field) {
   if (field == nullptr || field->kind == FieldKind::Null) return {};
-  ResultCell cell{.text = field->text, .number = {}, .deviation = {}, .count = 1};
+  ResultCell cell{.text = field->text, .count = 1};
   if (field->kind == FieldKind::Integer || field->kind == FieldKind::Decimal) {
     cell.number = field->number;
   }
@@ -51,8 +51,13 @@ std::string name_of_key(const std::string& key) {
 
 }  // namespace
 
+std::string shown_status(const TaskStanding& task) {
+  std::string word = model::word_for(task.standing);
+  return task.edited ? fmt::format("{}, {}", word, kEditedColumn) : word;
+}
+
 ResultCell key_cell(std::string_view text) {
-  return {.text = std::string(text), .number = number_in(text), .deviation = {}, .count = 1};
+  return {.text = std::string(text), .number = number_in(text), .count = 1};
 }
 
 bool comes_before(const ResultCell& a, const ResultCell& b) {
@@ -89,21 +94,19 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
 void ResultRows::add(std::string_view run, journal::TaskRow row) {
   other_code_.look_at(row);
   if (row.out_of_date) out_of_date_.push_back(fmt::format("{}/{}", row.group_name, row.id));
-  std::string warning = result_warning(row, run);
-  Row added{.run = std::string(run),
-            .group = std::move(row.group_name),
-            .id = std::move(row.id),
-            .matrix = std::move(row.matrix),
-            .status = model::word_for(row.standing),
-            .took = time_of_attempts(row),
-            .code = std::move(row.code),
-            .warning = std::move(warning),
-            .lost = row.result.empty() && !row.warning.empty(),
-            .edited = row.edited,
-            .fields = read_fields(row.result)};
-  fields_.look_at(added.fields);
-  standings_.emplace(added.status, row.standing);
-  rows_.push_back(std::move(added));
+  TaskStanding task{.standing = row.standing,
+                    .edited = row.edited,
+                    .lost = row.result.empty() && !row.warning.empty(),
+                    .warning = result_warning(row, run)};
+  rows_.push_back({.run = std::string(run),
+                   .group = std::move(row.group_name),
+                   .id = std::move(row.id),
+                   .matrix = std::move(row.matrix),
+                   .task = std::move(task),
+                   .took = time_of_attempts(row),
+                   .code = std::move(row.code),
+                   .fields = read_fields(row.result)});
+  fields_.look_at(rows_.back().fields);
 }
 
 std::string ResultRows::out_of_date_note() const {
@@ -173,12 +176,11 @@ ResultTable ResultRows::table() && {
   table.text_fields = fields_.texts();
   table.has_no_results = fields.empty();
   table.has_nested_results = !fields_.nested().empty();
-  table.standings = std::move(standings_);
   table.rows.reserve(rows_.size());
   // What a row has becomes cells in the memory of the rows before: a table of ten thousand is not
   // there twice.
   for (; !rows_.empty(); rows_.pop_front()) {
-    const Row& row = rows_.front();
+    Row& row = rows_.front();
     std::vector<ResultCell> cells;
     cells.reserve(table.columns.size());
     if (runs) cells.push_back(key_cell(row.run));
@@ -189,25 +191,17 @@ ResultTable ResultRows::table() && {
           std::ranges::find(row.matrix, key, &std::pair<std::string, std::string>::first);
       cells.push_back(value == row.matrix.end() ? ResultCell{} : key_cell(value->second));
     }
-    cells.push_back({.text = row.status,
-                     .number = {},
-                     .deviation = {},
-                     .count = 1,
-                     .warning = row.warning,
-                     .lost = row.lost,
-                     .edited = row.edited});
+    cells.push_back(
+        {.text = model::word_for(row.task.standing), .count = 1, .task = std::move(row.task)});
     cells.emplace_back();
     if (row.took) {
       cells.back() = {.text = to_text(*row.took),
                       .number = static_cast<double>(row.took->count()) / 1000,
-                      .deviation = {},
                       .count = 1};
     }
     if (codes) {
       cells.emplace_back();
-      if (!row.code.empty()) {
-        cells.back() = {.text = row.code, .number = {}, .deviation = {}, .count = 1};
-      }
+      if (!row.code.empty()) cells.back() = {.text = row.code, .count = 1};
     }
     for (const FieldColumn& field : fields)
       cells.push_back(cell_of(find_field(row.fields, field.key)));
@@ -219,7 +213,9 @@ ResultTable ResultRows::table() && {
 std::vector<std::string> number_notes(const ResultTable& table) {
   ReplacedNumbers replaced;
   for (const std::vector<ResultCell>& row : table.rows) {
-    for (const ResultCell& cell : row) replaced.look_at(cell.warning);
+    for (const ResultCell& cell : row) {
+      if (cell.task) replaced.look_at(cell.task->warning);
+    }
   }
   std::vector<std::string> notes = replaced.lines();
   std::ranges::transform(table.text_fields, std::back_inserter(notes), text_field_note);
@@ -236,7 +232,7 @@ std::vector<std::string> edited_notes(const ResultTable& table, std::string_view
   for (const std::vector<ResultCell>& row : table.rows) {
     Counts& counts = runs[has_runs ? row.front().text : std::string(run)];
     ++counts.all;
-    counts.edited += std::ranges::any_of(row, &ResultCell::edited) ? 1 : 0;
+    for (const ResultCell& cell : row) counts.edited += cell.task && cell.task->edited ? 1 : 0;
   }
   std::vector<std::string> notes;
   for (const auto& [name, counts] : runs) {

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,19 +27,24 @@ enum class ColumnKind : std::uint8_t {
   Field,  ///< What tasks left as results.
 };
 
-struct ResultCell {
-  /// As it was written, also of a mean of one task; empty where there is nothing.
-  std::string text;
-  std::optional<double> number;  ///< Where that is one. Of several tasks it is their mean.
-  /// Of two and more tasks: by how much they differ, with n - 1 beneath.
-  std::optional<double> deviation;
-  int count = 0;             ///< So many tasks had it.
-  int tasks = 0;             ///< Of the mean of a field: so many tasks had a result.
-  std::string warning = {};  ///< Of a status: what was wrong with the result of its task.
+/// What trainyard knows of the task of a row.
+struct TaskStanding {
+  model::Standing standing;
+  bool edited = false;       ///< As TaskRow::edited.
   bool lost = false;         ///< The result was not kept.
-  bool edited = false;       ///< Of a status: as TaskRow::edited. Not in its text.
+  std::string warning = {};  ///< What was wrong with its result, for people.
+};
 
-  friend bool operator==(const ResultCell&, const ResultCell&) = default;
+struct ResultCell {
+  /// As it was written, also of a mean of one task; empty where there is nothing. Of a status the
+  /// word alone: shown_status() has what is shown.
+  std::string text = {};
+  std::optional<double> number = {};  ///< Where that is one. Of several tasks it is their mean.
+  /// Of two and more tasks: by how much they differ, with n - 1 beneath.
+  std::optional<double> deviation = {};
+  int count = 0;                          ///< So many tasks had it.
+  int tasks = 0;                          ///< Of the mean of a field: so many tasks had a result.
+  std::optional<TaskStanding> task = {};  ///< In the column of the status alone.
 };
 
 struct ResultColumn {
@@ -56,8 +59,6 @@ struct ResultTable {
   std::vector<std::vector<ResultCell>> rows;  ///< A cell for each column.
   /// Which cells of the matrix are not there or have no result, for people; at most kNotesMax.
   std::vector<std::string> notes;
-  /// What the words of the status column stand for; empty where the table has no such column.
-  std::map<std::string, model::Standing, std::less<>> standings;
   /// Fields that are text where a number was to be expected, before rows were left out.
   std::vector<TextField> text_fields;
   bool has_no_results = false;  ///< No task has reported a result: there is no column of a field.
@@ -81,6 +82,9 @@ constexpr std::string_view kCodeColumn = "code";
 
 /// In the rows of JSON alone: other forms have it in the column of the status.
 constexpr std::string_view kEditedColumn = "edited";
+
+/// "FINISHED, edited", as in the table of a run.
+std::string shown_status(const TaskStanding& task);
 
 /// The cell of a key that has this value.
 ResultCell key_cell(std::string_view text);
@@ -110,19 +114,15 @@ class ResultRows {
     std::string group;
     std::string id;
     std::vector<std::pair<std::string, std::string>> matrix;
-    std::string status;
+    TaskStanding task;
     std::optional<Duration> took;
     std::string code;
-    std::string warning;
-    bool lost = false;
-    bool edited = false;
     Fields fields;
   };
   [[nodiscard]] std::vector<std::string> matrix_keys() const;
   [[nodiscard]] bool codes_differ() const;
 
   std::deque<Row> rows_;
-  std::map<std::string, model::Standing, std::less<>> standings_;  ///< By the word of a status.
   FieldColumns fields_;
   OtherCode other_code_;
   std::vector<std::string> out_of_date_;  ///< Their names: "report/all".

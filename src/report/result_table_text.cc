@@ -38,9 +38,8 @@ bool is_whole(const FieldColumn& shown, const ResultCell& cell) {
          cell.text.find_first_of(".eE") == std::string::npos;
 }
 
-/// "FINISHED, edited" of a status, as in the table of a run.
 std::string verbatim(const ResultCell& cell) {
-  return cell.edited ? fmt::format("{}, {}", cell.text, kEditedColumn) : cell.text;
+  return cell.task ? shown_status(*cell.task) : cell.text;
 }
 
 /// "93.8 %", "0.938 ± 0.012"
@@ -77,10 +76,6 @@ bool stands_right(const ResultTable& table, std::size_t column) {
   return std::ranges::all_of(table.rows, [column](const auto& row) {
     return row[column].count == 0 || row[column].number.has_value();
   });
-}
-
-bool is_status(const ResultColumn& column) {
-  return column.kind == ColumnKind::Fact && column.name == kStatusColumn;
 }
 
 std::string csv_word(std::string_view word) {
@@ -245,8 +240,8 @@ std::string result_table_json(const ResultTable& table) {
       members +=
           fmt::format("{}\n      {}: {}", i == 0 ? "" : ",", json_line(table.columns[i].name),
                       json_of_cell(table.columns[i], row[i]));
-      if (is_status(table.columns[i])) {
-        members += fmt::format(",\n      {}: {}", json_line(kEditedColumn), row[i].edited);
+      if (const auto& task = row[i].task) {
+        members += fmt::format(",\n      {}: {}", json_line(kEditedColumn), task->edited);
       }
     }
     rows += fmt::format("{}\n    {{{}\n    }}", rows.empty() ? "" : ",", members);
