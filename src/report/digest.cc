@@ -20,6 +20,7 @@
 #include "report/other_code.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 
@@ -137,6 +138,14 @@ std::string standing_text(const journal::TaskRow& row) {
   }
   if (row.out_of_date) word += fmt::format(", {}", kOutOfDate);
   return row.newer_code.empty() ? word : fmt::format("{}, {}", word, kOtherCode);
+}
+
+std::string edited_text(int edited, int tasks, std::string_view run_directory) {
+  if (edited == 0) return {};
+  return fmt::format(
+      "{} of {} ran an earlier command: 'trainyard run --resume {} --rerun-changed' runs {} again",
+      with_commas(edited), counted(tasks, "task"), text::shell_word(run_directory),
+      edited == 1 ? "it" : "them");
 }
 
 std::string out_of_date_text(int tasks) {

@@ -120,6 +120,10 @@ std::optional<Duration> time_of_attempts(const journal::TaskRow& row,
 /// needs ran again since, ", other code" where other code was started since.
 std::string standing_text(const journal::TaskRow& row);
 
+/// "1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/x --rerun-changed' runs it
+/// again"; empty where `edited` is 0.
+std::string edited_text(int edited, int tasks, std::string_view run_directory);
+
 /// What is said of a task that is out of date, in a word.
 constexpr const char* kOutOfDate = "out of date";
 /// "2 tasks finished before what they need ran again"; empty of none.

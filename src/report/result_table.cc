@@ -26,8 +26,6 @@
 #include "report/digest.h"
 #include "report/replaced_numbers.h"
 #include "report/result_fields.h"
-#include "report/terminal_text.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
@@ -236,12 +234,8 @@ std::vector<std::string> edited_notes(const ResultTable& table, std::string_view
   }
   std::vector<std::string> notes;
   for (const auto& [name, counts] : runs) {
-    if (counts.edited == 0) continue;
-    notes.push_back(
-        fmt::format("{} of {} ran an earlier command: 'trainyard run --resume {} --rerun-changed' "
-                    "runs {} again",
-                    counts.edited, counted(counts.all, "task"), text::shell_word(name),
-                    counts.edited == 1 ? "it" : "them"));
+    std::string note = edited_text(counts.edited, counts.all, name);
+    if (!note.empty()) notes.push_back(std::move(note));
   }
   return notes;
 }

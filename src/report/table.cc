@@ -321,13 +321,8 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   }
   for (const TextField& field : digest.text_fields()) text += text_field_note(field) + "\n";
   text += warnings_text(digest, run_directory);
-  if (digest.edited() > 0) {
-    text += fmt::format(
-        "{} finished before the job file was edited: 'trainyard run --resume {} --rerun-changed' "
-        "runs {} again\n",
-        counted(digest.edited(), "task"), plain(text::shell_word(run_directory)),
-        digest.edited() == 1 ? "it" : "them");
-  }
+  const std::string edited = edited_text(digest.edited(), digest.group().tasks, run_directory);
+  if (!edited.empty()) text += plain(edited) + "\n";
   if (digest.out_of_date() > 0) {
     text +=
         fmt::format("{}: 'trainyard retry {} --cascade' runs {} again\n",

@@ -114,8 +114,8 @@ TEST(Table, TakesNoResultOfAnEditedCommandForTheBestWithoutSayingSo) {
   EXPECT_THAT(only, Not(HasSubstr("best:")));
   EXPECT_THAT(only, HasSubstr("before its command was edited: a acc 90.0 %\n"));
   EXPECT_THAT(table_of(alone, {with_an_edited_one("").front()}, {.run_directory = "runs/x"}),
-              HasSubstr("1 task finished before the job file was edited: 'trainyard run --resume "
-                        "runs/x --rerun-changed' runs it again\n"));
+              HasSubstr("1 of 1 task ran an earlier command: 'trainyard run --resume runs/x "
+                        "--rerun-changed' runs it again\n"));
 }
 
 TEST(Table, SaysThatAPeakWasThatOfTheLargestProcessAlone) {

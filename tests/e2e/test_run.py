@@ -314,7 +314,7 @@ groups:
         kept = self.trainyard("run", "job.yaml", "--resume", expect=0)
         self.assertRegex(kept.stdout, "a +FINISHED, edited ")
         self.assertRegex(kept.stdout, "b +FINISHED ")
-        self.assertIn("1 task finished before the job file was edited", kept.stdout)
+        self.assertIn("1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/job --rerun-changed' runs it again\n", kept.stdout)
         self.assertEqual([row["edited"] for row in self.status()["tasks"]], [True, False])
         self.assertIn(">edited</span>", self.text("runs/job/reports/g.html"))
         again = self.trainyard("run", "job.yaml", "--resume", "--rerun-changed", expect=0)
