@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,12 @@ namespace {
 class StatusMatch {
  public:
   explicit StatusMatch(std::string_view value) : word_(in_capitals(value)) {
-    const std::string edited = in_capitals(fmt::format(", {}", kEditedColumn));
-    edited_only_ = word_.ends_with(edited);
-    if (edited_only_) word_.erase(word_.size() - edited.size());
+    for (const StatusMark& mark : kStatusMarks | std::views::reverse) {
+      const std::string text = in_capitals(fmt::format(", {}", mark.text));
+      if (!word_.ends_with(text)) continue;
+      word_.erase(word_.size() - text.size());
+      marks_.push_back(mark);
+    }
     if (const Result<TaskState> state = read_task_state(word_)) state_ = *state;
     constexpr std::string_view kBeforeCause = "FAILED ";
     if (word_.starts_with(kBeforeCause)) word_.erase(0, kBeforeCause.size());
@@ -43,7 +47,9 @@ class StatusMatch {
   }
 
   [[nodiscard]] bool holds(const TaskStanding& task) const {
-    if (edited_only_ && !task.edited) return false;
+    for (const StatusMark& mark : marks_) {
+      if (!(task.*mark.holds)) return false;
+    }
     return state_ ? is_in(task.standing, *state_) : model::word_for(task.standing) == word_;
   }
 
@@ -58,7 +64,7 @@ class StatusMatch {
 
   std::string word_;
   std::optional<TaskState> state_;
-  bool edited_only_ = false;
+  std::vector<StatusMark> marks_;
 };
 
 }  // namespace

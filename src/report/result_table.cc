@@ -23,7 +23,6 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"
-#include "report/digest.h"
 #include "report/replaced_numbers.h"
 #include "report/result_fields.h"
 
@@ -39,19 +38,26 @@ ResultCell cell_of(const Field* field) {
   return cell;
 }
 
+/// A column would be the same member of a row of JSON.
+bool is_mark(std::string_view name) {
+  return std::ranges::find(kStatusMarks, name, &StatusMark::key) != kStatusMarks.end();
+}
+
 /// A key of the matrix may be called as a column that tables have, or averages.
 std::string name_of_key(const std::string& key) {
-  constexpr std::array<std::string_view, 8> kOwn{kRunColumn,    "group",      kTaskColumn,
-                                                 kStatusColumn, kTimeColumn,  kTasksColumn,
-                                                 kCodeColumn,   kEditedColumn};
-  return std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
+  constexpr std::array<std::string_view, 7> kOwn{
+      kRunColumn, "group", kTaskColumn, kStatusColumn, kTimeColumn, kTasksColumn, kCodeColumn};
+  return !is_mark(key) && std::ranges::find(kOwn, key) == kOwn.end() ? key : "matrix." + key;
 }
 
 }  // namespace
 
 std::string shown_status(const TaskStanding& task) {
-  std::string word = model::word_for(task.standing);
-  return task.edited ? fmt::format("{}, {}", word, kEditedColumn) : word;
+  std::string text = model::word_for(task.standing);
+  for (const StatusMark& mark : kStatusMarks) {
+    if (task.*mark.holds) text += fmt::format(", {}", mark.text);
+  }
+  return text;
 }
 
 ResultCell key_cell(std::string_view text) {
@@ -94,6 +100,7 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
   if (row.out_of_date) out_of_date_.push_back(fmt::format("{}/{}", row.group_name, row.id));
   TaskStanding task{.standing = row.standing,
                     .edited = row.edited,
+                    .out_of_date = row.out_of_date,
                     .lost = row.result.empty() && !row.warning.empty(),
                     .warning = result_warning(row, run)};
   rows_.push_back({.run = std::string(run),
@@ -167,7 +174,7 @@ ResultTable ResultRows::table() && {
   for (const FieldColumn& field : fields) {
     // A script that writes its arguments has those of the matrix among its results.
     const bool taken =
-        field.key == kEditedColumn ||
+        is_mark(field.key) ||
         std::ranges::find(table.columns, field.key, &ResultColumn::name) != table.columns.end();
     add_column(taken ? "result." + field.key : field.key, ColumnKind::Field, field);
   }

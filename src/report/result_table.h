@@ -3,6 +3,7 @@
 // (report/result_means.h). Pure; any thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,6 +17,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"
+#include "report/digest.h"
 #include "report/other_code.h"
 #include "report/result_fields.h"
 
@@ -31,9 +33,20 @@ enum class ColumnKind : std::uint8_t {
 struct TaskStanding {
   model::Standing standing;
   bool edited = false;       ///< As TaskRow::edited.
+  bool out_of_date = false;  ///< As TaskRow::out_of_date.
   bool lost = false;         ///< The result was not kept.
   std::string warning = {};  ///< What was wrong with its result, for people.
 };
+
+/// What stands behind the word of a status, and in the rows of JSON next to it.
+struct StatusMark {
+  std::string_view key;  ///< In JSON.
+  std::string_view text;
+  bool TaskStanding::* holds;
+};
+constexpr std::array<StatusMark, 2> kStatusMarks{
+    {{.key = "edited", .text = "edited", .holds = &TaskStanding::edited},
+     {.key = "out_of_date", .text = kOutOfDate, .holds = &TaskStanding::out_of_date}}};
 
 struct ResultCell {
   /// As it was written, also of a mean of one task; empty where there is nothing. Of a status the
@@ -80,10 +93,7 @@ constexpr std::string_view kTasksColumn = "tasks";  ///< So many were averaged.
 /// What code it ran, where not all ran the same of their work trees.
 constexpr std::string_view kCodeColumn = "code";
 
-/// In the rows of JSON alone: other forms have it in the column of the status.
-constexpr std::string_view kEditedColumn = "edited";
-
-/// "FINISHED, edited", as in the table of a run.
+/// "FINISHED, edited, out of date", as in the table of a run.
 std::string shown_status(const TaskStanding& task);
 
 /// The cell of a key that has this value.

@@ -521,7 +521,7 @@ TEST(ResultTable, IsWrittenForSpreadsheetsPagesAndPrograms) {
   EXPECT_EQ(json.at("notes").size(), 1);
 }
 
-TEST(ResultTable, NamesInANoteWhatIsOutOfDateAndKeepsItsStatus) {
+TEST(ResultTable, MarksWhatIsOutOfDateAndNamesItInANote) {
   ResultRows gathered;
   const auto add = [&gathered](std::string_view id, bool is_out_of_date) {
     journal::TaskRow row = finished_row(id, Duration{1'000}, R"({"acc": 1})");
@@ -536,9 +536,34 @@ TEST(ResultTable, NamesInANoteWhatIsOutOfDateAndKeepsItsStatus) {
   EXPECT_EQ(gathered.out_of_date_note(),
             "4 tasks finished before what they need ran again: train/1, train/2, train/3 and 1 "
             "more");
-  const ResultTable table = std::move(gathered).table();
-  const std::size_t status = table.column(kStatusColumn).value();
-  EXPECT_EQ(table.rows.at(1).at(status).text, "FINISHED");
+  ResultTable table = std::move(gathered).table();
+  EXPECT_THAT(result_table_text(table), HasSubstr("\n   0  FINISHED               1.0 s  "));
+  EXPECT_THAT(result_table_text(table), HasSubstr("\n   1  FINISHED, out of date  1.0 s  "));
+  EXPECT_THAT(result_table_csv(table), HasSubstr("\n1,\"FINISHED, out of date\",1,1\n"));
+  const auto rows = nlohmann::json::parse(result_table_json(table)).at("rows");
+  EXPECT_EQ(rows.at(0).at("out_of_date"), false);
+  EXPECT_EQ(rows.at(1).at("out_of_date"), true);
+  EXPECT_EQ(rows.at(1).at("status"), "FINISHED");
+  ASSERT_TRUE(keep_where(table, text::parse_condition("status!=finished, out of date").value()));
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows.front().front().text, "0");
+}
+
+TEST(ResultTable, ComparesEachMarkOfAStatusByItself) {
+  journal::TaskRow both = trained("1", "0", R"({"out_of_date": 3})");
+  both.edited = true;
+  both.out_of_date = true;
+  both.matrix.emplace_back("edited", "x");
+  const ResultTable table = results_of({both});
+  EXPECT_THAT(result_table_csv(table),
+              HasSubstr("lr,seed,matrix.edited,status,time,result.out_of_date\n"
+                        "1,0,x,\"FINISHED, edited, out of date\",2,3\n"));
+  for (const char* const text : {"status=FINISHED, edited, out of date", "status=finished, edited",
+                                 "status=finished, out of date", "status=finished"}) {
+    ResultTable some = table;
+    ASSERT_TRUE(keep_where(some, text::parse_condition(text).value())) << text;
+    EXPECT_EQ(some.rows.size(), 1U) << text;
+  }
 }
 
 TEST(ResultTable, SaysWhichTasksRanAnEarlierCommand) {
@@ -605,6 +630,7 @@ TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
       HasSubstr(
           "\n    {\n      \"lr\": \"1\",\n      \"seed\": \"0\",\n"
           "      \"status\": \"FINISHED\",\n      \"edited\": false,\n"
+          "      \"out_of_date\": false,\n"
           "      \"time\": 2.0,\n      \"hash\": 9007199254740993,\n      \"params\": 7000000001,\n"
           "      \"x\": 1e-3\n    },\n    {\n"));
   EXPECT_THAT(json, HasSubstr("      \"hash\": 123456789012345678901234567890,\n"));

@@ -241,7 +241,9 @@ std::string result_table_json(const ResultTable& table) {
           fmt::format("{}\n      {}: {}", i == 0 ? "" : ",", json_line(table.columns[i].name),
                       json_of_cell(table.columns[i], row[i]));
       if (const auto& task = row[i].task) {
-        members += fmt::format(",\n      {}: {}", json_line(kEditedColumn), task->edited);
+        for (const StatusMark& mark : kStatusMarks) {
+          members += fmt::format(",\n      {}: {}", json_line(mark.key), (*task).*mark.holds);
+        }
       }
     }
     rows += fmt::format("{}\n    {{{}\n    }}", rows.empty() ? "" : ",", members);

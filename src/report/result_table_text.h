@@ -20,7 +20,7 @@ std::string result_table_markdown(const ResultTable& table);
 
 /// {"columns": [{"name", "kind"}], "rows": [{...}], "notes": [...]}. A cell that is of several
 /// tasks is {"mean", "deviation", "count"}; one that is not there is null. Rows with a status also
-/// have "edited", which is no column.
+/// have kStatusMarks, which are no columns.
 std::string result_table_json(const ResultTable& table);
 
 }  // namespace trainyard::report
