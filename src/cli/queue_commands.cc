@@ -86,21 +86,25 @@ class SuspendedQueue {
 int held_tasks_alone(const std::string& run) {
   Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
   if (!reader) return 0;
-  const Result<std::vector<journal::GroupRow>> groups = reader->groups();
+  // The reasons come first: most runs have no held task, and groups() also reads each task where
+  // tasks need others.
   const Result<std::vector<journal::WaitingReason>> waiting = reader->waiting();
-  if (!groups || !waiting) return 0;
-  int left = 0;
-  for (const journal::GroupRow& group : *groups) {
-    if (group.running > 0) return 0;
-    left += group.waiting + group.retrying;
-  }
+  if (!waiting) return 0;
   int held = 0;
+  int left = 0;
   for (const journal::WaitingReason& reason : *waiting) {
     const model::Cause cause = reason.cause;
     const bool waits_for_others = cause == model::Cause::Group || cause == model::Cause::Needs;
     if (cause != model::Cause::Held && !waits_for_others) return 0;
     if (!waits_for_others) held += reason.tasks;
     left -= reason.tasks;
+  }
+  if (held == 0) return 0;
+  const Result<std::vector<journal::GroupRow>> groups = reader->groups();
+  if (!groups) return 0;
+  for (const journal::GroupRow& group : *groups) {
+    if (group.running > 0) return 0;
+    left += group.waiting + group.retrying;
   }
   // A task without a reason has not been considered yet.
   return left == 0 ? held : 0;
