@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
@@ -241,15 +242,19 @@ std::string CommandWords::first_option() const {
 
 std::string CommandWords::braces_warning() const {
   if (!matrix.empty()) return {};
-  for (const std::string& word : command) {
-    for (std::size_t open = word.find('{'); open != std::string::npos;
-         open = word.find('{', open + 1)) {
-      // The shell's ${name}, and braces in quotes as in awk '{print}', are seldom meant for a key.
-      if (open > 0 && (word[open - 1] == '$' || word[open - 1] == '\'')) continue;
-      const std::size_t close = word.find('}', open);
-      if (close == std::string::npos) break;
-      const std::string key = word.substr(open + 1, close - open - 1);
-      if (!text::is_identifier(key)) continue;
+  const std::string line = fmt::format("{}", fmt::join(command, " "));
+  bool is_value = false;
+  for (const auto part : std::views::split(line, ' ')) {
+    const std::string_view word(part);
+    const bool is_option = word.starts_with("--");
+    // Other braces are seldom meant for a key: awk '{print}', and the shell's ${lr}.
+    const bool may_have_key = (is_option || is_value) && !word.contains('$');
+    is_value = is_option && !word.contains('=');
+    if (!may_have_key) continue;
+    for (const auto piece : std::views::split(word, '{') | std::views::drop(1)) {
+      const std::string_view behind(piece);
+      const std::string_view key = behind.substr(0, behind.find('}'));
+      if (key.size() == behind.size() || !text::is_identifier(key)) continue;
       return fmt::format("'{{{0}}}' stays as typed: there is no '--matrix {0}=...'", key);
     }
   }
@@ -269,16 +274,14 @@ std::string CommandWords::shown() const {
 }
 
 std::string joined_matrix(std::span<const std::string> words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
-  // What separates the values are commas or blanks, in brackets or not.
   std::string text;
-  for (std::string_view rest = all; !rest.empty();) {
-    constexpr std::string_view kBetween = " \t,[]";
-    const std::string_view value = rest.substr(0, rest.find_first_of(kBetween));
-    if (!value.empty()) text += (text.empty() || text.ends_with('=') ? "" : ",");
-    text += value;
-    rest.remove_prefix(std::min(value.size() + 1, rest.size()));
+  bool begins_value = false;
+  for (const char byte : fmt::format("{}", fmt::join(words, " "))) {
+    // Commas or blanks are between the values, in brackets or not.
+    const bool is_between = std::string_view(" \t,[]").contains(byte);
+    if (!is_between && begins_value && !text.empty() && !text.ends_with('=')) text += ',';
+    if (!is_between) text += byte;
+    begins_value = is_between;
   }
   return text;
 }

@@ -89,8 +89,19 @@ TEST(CommandJob, WarnsOfAPlaceholderWithoutAMatrix) {
   EXPECT_EQ(warning({"python3", "fit.py", "--lr", "{lr}", "{seed}"}), of_lr);
   EXPECT_EQ(warning({"python3", "fit.py", "--out={}/{lr}"}), of_lr);
   EXPECT_EQ(warning({"python3 fit.py --lr {lr}"}), of_lr);
-  EXPECT_EQ(warning({"python3", "fit.py", "{lr}"}, {"lr=1,2"}), "");
-  EXPECT_EQ(warning({"echo ${lr}; awk '{print}' x; echo '{\"a\": {}}' {1} {"}), "");
+  EXPECT_EQ(warning({"python3", "fit.py", "--lr", "{lr}"}, {"lr=1,2"}), "");
+  EXPECT_EQ(warning({"echo --lr ${lr}; awk '{print}' x; echo --a '{\"a\": {}}' --b {1} --c {"}),
+            "");
+}
+
+TEST(CommandJob, LeavesBracesThatAreNoValueOfAnOptionToTheProgram) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"awk", "{print}", "f"},
+                                                  {"awk", "-F,", "{print}", "f"},
+                                                  {"awk", "--assign=n=1", "{print}", "f"},
+                                                  {"git", "log", "@{upstream}"},
+                                                  {"python3", "-c", "print(f\"loss={loss}\")"}}) {
+    EXPECT_EQ(CommandWords{.command = command}.braces_warning(), "") << command.back();
+  }
 }
 
 TEST(CommandJob, SaysInWhichDirectoryItsTasksRun) {

@@ -86,11 +86,11 @@ class Submitting(QueueTest):
         there.mkdir()
         command = ("sh", "-c", 'umask 027; cd there; exec "$@"', "sh")
         number = self.submit(*LIGHT, "--name", "vit", "--env", "SEED=7", "--", "sh", "-c",
-                             'pwd; echo "$WHO $SEED $CUDA_VISIBLE_DEVICES"; umask; echo \'{lr} {"a": {b}} {{x}} ${HOME:+set}\'',
+                             'pwd; echo "$WHO $SEED $CUDA_VISIBLE_DEVICES"; umask; echo \'{lr} {"a": {b}} {{x}} ${HOME:+set}\'', "--b", "{b}",
                              env={"WHO": "me", "CUDA_VISIBLE_DEVICES": "1", "HOME": "/"}, prefix=command)
         self.assertEqual(number, "1")
         self.assertIn("your queue on", self.told)
-        self.assertIn("warning: '{b}' stays as typed", self.told)
+        self.assertIn("warning: '{b}' stays as typed: there is no '--matrix b=...'\n", self.told)
         self.wait(number)
         printed = f'{there}\nme 7 1\n0027\n{{lr}} {{"a": {{b}}}} {{{{x}}}} ${{HOME:+set}}\n'
         self.assertEqual((there / "runs/vit/vit/vit/stdout.log").read_text(), printed)
@@ -260,10 +260,10 @@ class Submitting(QueueTest):
         def run(*words):
             return subprocess.run([TRAINYARD, "run", *LIGHT, *words], cwd=self.directory, env=self.environment,
                                   capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-        done = run("--", "echo", "{here}", "it's")
+        done = run("--", "echo", "--at", "{here}", "it's")
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stderr.count("trainyard: warning: '{here}' stays as typed: there is no '--matrix here=...'\n"), 1)
-        self.assertEqual((self.directory / "runs/echo/echo/echo/stdout.log").read_text(), "{here} it's\n")
+        self.assertEqual((self.directory / "runs/echo/echo/echo/stdout.log").read_text(), "--at {here} it's\n")
         shown = run("--matrix", "x=1,2", "--two-phase", "--dry-run", "--json", "--", "echo", "{x}")
         self.assertEqual([task["command"] for task in json.loads(shown.stdout)["tasks"]], [["echo", "1"], ["echo", "2"]])
         self.assertIsNone(json.loads(shown.stdout)["job_file"])
