@@ -12,7 +12,8 @@ enum class TaskOutcome : std::uint8_t {
   Exception,    ///< load() or train() threw.
   OutOfMemory,  ///< Of the host or of a GPU, with no try left.
   TimeLimit,    ///< It ran longer than it may.
-  Killed,       ///< By a signal, by Yard::cancel() or by `trainyard kill`.
+  Killed,       ///< By a signal from outside, by Yard::cancel() or by `trainyard kill`.
+  Crashed,      ///< By a signal for an error of the program, as SIGSEGV: Task::exit_code().
   Exited,       ///< Its process ended by itself: Task::exit_code().
   NotStarted,   ///< No process came to be.
   Lost,         ///< Nobody knows: who watched it died.
@@ -20,8 +21,9 @@ enum class TaskOutcome : std::uint8_t {
   Stopped,      ///< The yard was told to stop before it had ended.
 };
 
-/// "FINISHED", "ERROR", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "EXIT", "CANNOT_START", "LOST",
-/// "SKIPPED", "STOPPED"; "WAITING" of None. The words of `trainyard status`.
+/// "FINISHED", "ERROR", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "CRASHED", "EXIT", "CANNOT_START",
+/// "LOST", "SKIPPED", "STOPPED"; "WAITING" of None. The words of `trainyard status`, except that a
+/// crash has the name of its signal there.
 std::string_view to_text(TaskOutcome outcome);
 
 }  // namespace trainyard

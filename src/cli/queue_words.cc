@@ -33,8 +33,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "\n"
       "A name is the newest run of that name, also one that has not started.\n"
       "Exit code of one run: that of 'trainyard run', see its help. But a run of one task has\n"
-      "that of the task if it exits by itself. A crash or a time limit gives 1.\n"
-      "75 if the run waits in a queue that is not up.\n"
+      "that of the task if it exits by itself, or 128 and the signal if it crashes. A kill or a\n"
+      "time limit gives 1. 75 if the run waits in a queue that is not up.\n"
       "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
       "all succeeded. Without a run the newest one here counts too, also if it has ended: the\n"
       "code is its own if all older runs succeeded.");

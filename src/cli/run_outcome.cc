@@ -33,8 +33,7 @@ Result<std::optional<int>> code_of_one_task(journal::JournalReader& reader) {
   if (!read) return std::unexpected(read.error());
   if (rows.size() != 1) return std::nullopt;
   const model::Standing& standing = rows.front().standing;
-  const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0 &&
-                   standing.failure != model::Failure::Killed;
+  const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0;
   return own ? std::optional(standing.exit_code) : std::nullopt;
 }
 

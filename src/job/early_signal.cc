@@ -14,8 +14,8 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "model/status.h"
 #include "model/terms.h"
-#include "schedule/ending.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::job {
@@ -29,7 +29,7 @@ constexpr Duration kLeast{1'000};
 constexpr Duration kMost{86'400'000};
 
 /// "USR1", as people say it.
-std::string short_name(int number) { return schedule::signal_name(number).substr(kPrefix.size()); }
+std::string short_name(int number) { return model::signal_name(number).substr(kPrefix.size()); }
 
 std::string unknown_text(std::string_view name) {
   constexpr std::string_view kExample = "as in signal: USR1@120";
@@ -76,7 +76,7 @@ std::string too_early_text(Duration time_limit, const model::EarlySignal& signal
 }
 
 std::string to_text(const model::EarlySignal& signal) {
-  return fmt::format("{}, {} before TERM", schedule::signal_name(signal.number),
+  return fmt::format("{}, {} before TERM", model::signal_name(signal.number),
                      trainyard::to_text(signal.before));
 }
 

@@ -46,7 +46,7 @@ Enum one_of(const Statement& row, int column, Enum first, Enum last) {
 }
 
 model::Failure failure(const Statement& row, int column) {
-  return one_of(row, column, model::Failure::None, model::Failure::Error);
+  return one_of(row, column, model::Failure::None, model::Failure::Crashed);
 }
 
 }  // namespace

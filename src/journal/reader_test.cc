@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -239,6 +240,19 @@ TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
   EXPECT_EQ(row.code, "");
   EXPECT_EQ(row.machine, "");
   EXPECT_EQ(must(reader.groups()).at(0).phase, model::GroupPhase::Stopped);
+}
+
+TEST(JournalReader, ReadsACrashWithItsSignal) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  const auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  model::Turn crash = failed(at(5000), key(0), model::kSignalCode + 11);
+  std::get<model::TaskChanged>(crash.decisions[0].changes[0]).failure = model::Failure::Crashed;
+  must(journal->commit(granted(at(1000), {key(0)}) + started(at(1500), key(0), 7) + crash));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(model::word_for(all_tasks(reader).at(0).standing), "SIGSEGV");
+  Database database = must(Database::open(directory.journal(), Database::Access::Read));
+  EXPECT_EQ(must(database.text("SELECT failure FROM task_list")), "CRASHED");
 }
 
 TEST(JournalReader, GivesPeopleViewsToQuery) {

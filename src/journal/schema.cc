@@ -254,7 +254,8 @@ CREATE VIEW task_list AS
       WHEN 4 THEN 'WAITING' WHEN 9 THEN 'RETRYING' ELSE 'RUNNING' END END AS state,
     CASE coalesce(e.failure, l.failure, 0) WHEN 0 THEN '' WHEN 1 THEN 'OUT_OF_MEMORY'
       WHEN 2 THEN 'TIMEOUT' WHEN 3 THEN 'KILLED' WHEN 4 THEN 'EXIT ' || coalesce(e.exit_code,
-      l.exit_code) WHEN 5 THEN 'CANNOT_START' WHEN 6 THEN 'LOST' ELSE 'ERROR' END AS failure,
+      l.exit_code) WHEN 5 THEN 'CANNOT_START' WHEN 6 THEN 'LOST' WHEN 7 THEN 'ERROR'
+      ELSE 'CRASHED' END AS failure,
     coalesce(e.attempt, l.attempt, t.attempt_before) AS attempt,
     coalesce(e.started_ms, l.started_ms) / 1000.0 AS started_s,
     coalesce(e.ended_ms, l.ended_ms) / 1000.0 AS ended_s,

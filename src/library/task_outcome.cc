@@ -17,7 +17,7 @@ struct Known {
   model::Failure failure = model::Failure::None;
 };
 
-constexpr std::array<Known, 11> kKnown{
+constexpr std::array<Known, 12> kKnown{
     {{.outcome = TaskOutcome::None, .verdict = model::Verdict::None},
      {.outcome = TaskOutcome::Finished, .verdict = model::Verdict::Finished},
      {.outcome = TaskOutcome::Exception,
@@ -32,6 +32,9 @@ constexpr std::array<Known, 11> kKnown{
      {.outcome = TaskOutcome::Killed,
       .verdict = model::Verdict::Failed,
       .failure = model::Failure::Killed},
+     {.outcome = TaskOutcome::Crashed,
+      .verdict = model::Verdict::Failed,
+      .failure = model::Failure::Crashed},
      {.outcome = TaskOutcome::Exited,
       .verdict = model::Verdict::Failed,
       .failure = model::Failure::Exit},

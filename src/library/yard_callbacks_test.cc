@@ -162,12 +162,13 @@ TEST_F(YardTest, SaysWhatHasBecomeOfATask) {
   EXPECT_EQ(done.failed, 4);
   EXPECT_EQ(leaves.outcome(), TaskOutcome::Exited);
   EXPECT_EQ(leaves.exit_code(), 7);
-  EXPECT_EQ(dies.outcome(), TaskOutcome::Killed);
+  EXPECT_EQ(dies.outcome(), TaskOutcome::Crashed);
+  EXPECT_EQ(dies.exit_code(), 128 + SIGSEGV);
   EXPECT_EQ(throws.outcome(), TaskOutcome::Exception);
   EXPECT_EQ(eats.outcome(), TaskOutcome::OutOfMemory);
   std::vector<std::string_view> words;
   for (const Task& task : group.tasks()) words.push_back(to_text(task.outcome()));
-  EXPECT_THAT(words, ElementsAre("EXIT", "KILLED", "ERROR", "OUT_OF_MEMORY"));
+  EXPECT_THAT(words, ElementsAre("EXIT", "CRASHED", "ERROR", "OUT_OF_MEMORY"));
   EXPECT_TRUE(group.finished());
   EXPECT_EQ(group.numbers().failed, 4);
 }

@@ -1,7 +1,7 @@
 #include "model/status.h"
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -53,11 +53,19 @@ constexpr std::array<std::uint16_t, 10> kNext{
                                bit(Status::Exception)),  // INTERRUPT
 };
 
+/// By number, as on Linux for x86 and Arm.
+constexpr std::array<std::string_view, 32> kSignals{
+    "",          "SIGHUP",  "SIGINT",    "SIGQUIT", "SIGILL",   "SIGTRAP", "SIGABRT", "SIGBUS",
+    "SIGFPE",    "SIGKILL", "SIGUSR1",   "SIGSEGV", "SIGUSR2",  "SIGPIPE", "SIGALRM", "SIGTERM",
+    "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
+    "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
+
 }  // namespace
 
 std::string_view to_text(Failure failure) {
-  constexpr std::array<std::string_view, 8> kNames{"NONE", "OUT_OF_MEMORY", "TIMEOUT", "KILLED",
-                                                   "EXIT", "CANNOT_START",  "LOST",    "ERROR"};
+  constexpr std::array<std::string_view, 9> kNames{"NONE",   "OUT_OF_MEMORY", "TIMEOUT",
+                                                   "KILLED", "EXIT",          "CANNOT_START",
+                                                   "LOST",   "ERROR",         "CRASHED"};
   return kNames.at(std::to_underlying(failure));
 }
 
@@ -67,16 +75,19 @@ std::string_view to_text(Verdict verdict) {
   return kNames.at(std::to_underlying(verdict));
 }
 
-const CrashSignal* crash_signal(int number) {
-  // As on Linux for x86 and Arm.
-  static constexpr std::array<CrashSignal, 5> kSignals{
-      {{.number = 4, .name = "SIGILL", .meaning = "illegal instruction"},
-       {.number = 6, .name = "SIGABRT", .meaning = "aborted"},
-       {.number = 7, .name = "SIGBUS", .meaning = "bus error"},
-       {.number = 8, .name = "SIGFPE", .meaning = "arithmetic error"},
-       {.number = 11, .name = "SIGSEGV", .meaning = "segmentation fault"}}};
-  const auto* const found = std::ranges::find(kSignals, number, &CrashSignal::number);
-  return found == kSignals.end() ? nullptr : found;
+std::string signal_name(int signal) {
+  const auto index = static_cast<std::size_t>(signal);
+  if (signal > 0 && index < kSignals.size()) return std::string(kSignals.at(index));
+  return fmt::format("signal {}", signal);
+}
+
+std::string_view crash_meaning(int signal) {
+  const std::string name = signal_name(signal);
+  if (name == "SIGILL") return "illegal instruction";
+  if (name == "SIGABRT") return "aborted";
+  if (name == "SIGBUS") return "bus error";
+  if (name == "SIGFPE") return "arithmetic error";
+  return name == "SIGSEGV" ? "segmentation fault" : "";
 }
 
 bool may_follow(Status from, Status to) {
@@ -93,10 +104,8 @@ std::string word_for(const Standing& standing) {
       return std::string(to_text(standing.verdict));
     case Verdict::Failed:
       if (standing.failure == Failure::Exit) return fmt::format("EXIT {}", standing.exit_code);
-      if (standing.failure == Failure::Killed) {
-        const CrashSignal* const crash = crash_signal(standing.exit_code - kSignalCode);
-        if (crash != nullptr) return std::string(crash->name);
-      }
+      if (standing.failure == Failure::Crashed)
+        return signal_name(standing.exit_code - kSignalCode);
       return std::string(to_text(standing.failure));
     case Verdict::None:
       break;

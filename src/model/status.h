@@ -14,11 +14,12 @@ enum class Failure : std::uint8_t {
   None = 0,
   OutOfMemory = 1,
   Timeout = 2,      ///< Over its time limit.
-  Killed = 3,       ///< By a signal: from the user, from `trainyard kill`, from the kernel.
+  Killed = 3,       ///< By a signal from outside: the user, `trainyard kill`, the kernel.
   Exit = 4,         ///< Ended by itself with a code other than 0.
   CannotStart = 5,  ///< No process came to be: no such file, not executable, no directory, ...
   Lost = 6,         ///< Nobody knows: the keeper died, or the yard before it.
   Error = 7,        ///< A stage of a two-phase task said that it failed: an exception, say.
+  Crashed = 8,      ///< By a signal for an error of the program: SIGSEGV, SIGABRT, ...
 };
 
 /// What became of a task in the end. Each task of a run gets exactly one.
@@ -40,14 +41,11 @@ std::string_view to_text(Verdict verdict);
 /// Added to the number of a signal, it is the exit code that a shell shows for it.
 constexpr int kSignalCode = 128;
 
-/// A signal by which a program ends for its own error.
-struct CrashSignal {
-  int number = 0;
-  std::string_view name;     ///< "SIGSEGV"
-  std::string_view meaning;  ///< "segmentation fault"
-};
-/// Null for a signal by which others end a program.
-const CrashSignal* crash_signal(int number);
+/// "SIGKILL"; "signal 70" for those without a name.
+std::string signal_name(int signal);
+
+/// "segmentation fault" for SIGSEGV; empty for a signal that is not of a crash.
+std::string_view crash_meaning(int signal);
 
 /// Whether the picture in trainyard/status.h has an arrow from `from` to `to`.
 bool may_follow(Status from, Status to);
@@ -60,7 +58,7 @@ struct Standing {
   Status status = Status::Init;
   Verdict verdict = Verdict::None;
   Failure failure = Failure::None;
-  int exit_code = 0;     ///< For a crash kSignalCode and its signal, with Failure::Killed.
+  int exit_code = 0;     ///< For Failure::Crashed kSignalCode and the signal.
   bool on_hold = false;  ///< It waits until somebody releases it.
 };
 std::string word_for(const Standing& standing);

@@ -1,6 +1,7 @@
 // The ten statuses, their arrows and the words that people read.
 #include "model/status.h"
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,13 +56,22 @@ TEST(Status, IsToldInWordsThatAPersonKnows) {
   EXPECT_EQ(failed(Failure::OutOfMemory), "OUT_OF_MEMORY");
   EXPECT_EQ(failed(Failure::Timeout), "TIMEOUT");
   EXPECT_EQ(failed(Failure::Killed), "KILLED");
-  EXPECT_EQ(failed(Failure::Killed, kSignalCode + 11), "SIGSEGV");
-  EXPECT_EQ(failed(Failure::Killed, kSignalCode + 9), "KILLED") << "others send it";
+  EXPECT_EQ(failed(Failure::Crashed, kSignalCode + 11), "SIGSEGV");
   EXPECT_EQ(failed(Failure::Exit, 3), "EXIT 3");
   EXPECT_EQ(failed(Failure::Exit, kSignalCode + 11), "EXIT 139");
   EXPECT_EQ(failed(Failure::CannotStart), "CANNOT_START");
   EXPECT_EQ(failed(Failure::Lost), "LOST");
   EXPECT_EQ(failed(Failure::Error), "ERROR");
+}
+
+TEST(Status, KnowsTheSignalsOfACrashByTheirNames) {
+  std::vector<std::string> crashes;
+  for (int signal = -1; signal <= 64; ++signal) {
+    if (!crash_meaning(signal).empty()) crashes.push_back(signal_name(signal));
+  }
+  EXPECT_THAT(crashes, ElementsAre("SIGILL", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"));
+  EXPECT_EQ(signal_name(9), "SIGKILL");
+  EXPECT_EQ(signal_name(64), "signal 64");
 }
 
 }  // namespace

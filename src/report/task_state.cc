@@ -24,7 +24,7 @@ struct Word {
   TaskState state;
 };
 
-constexpr std::array<Word, 20> kWords{{{.text = "waiting", .state = TaskState::Waiting},
+constexpr std::array<Word, 21> kWords{{{.text = "waiting", .state = TaskState::Waiting},
                                        {.text = "on-hold", .state = TaskState::OnHold},
                                        {.text = "running", .state = TaskState::Running},
                                        {.text = "retrying", .state = TaskState::Retrying},
@@ -34,6 +34,7 @@ constexpr std::array<Word, 20> kWords{{{.text = "waiting", .state = TaskState::W
                                        {.text = "out-of-memory", .state = TaskState::OutOfMemory},
                                        {.text = "timeout", .state = TaskState::Timeout},
                                        {.text = "killed", .state = TaskState::Killed},
+                                       {.text = "crashed", .state = TaskState::Crashed},
                                        {.text = "exit", .state = TaskState::Exit},
                                        {.text = "cannot-start", .state = TaskState::CannotStart},
                                        {.text = "lost", .state = TaskState::Lost},
@@ -109,6 +110,8 @@ bool is_in(const model::Standing& standing, TaskState state) {
       return has_failed_by(standing, model::Failure::Timeout);
     case TaskState::Killed:
       return has_failed_by(standing, model::Failure::Killed);
+    case TaskState::Crashed:
+      return has_failed_by(standing, model::Failure::Crashed);
     case TaskState::Exit:
       return has_failed_by(standing, model::Failure::Exit);
     case TaskState::CannotStart:

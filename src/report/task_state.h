@@ -22,6 +22,7 @@ enum class TaskState : std::uint8_t {
   OutOfMemory,
   Timeout,
   Killed,
+  Crashed,
   Exit,  ///< By itself, with a code other than 0.
   CannotStart,
   Lost,

@@ -42,10 +42,15 @@ TEST(TaskState, OfAFailureIsItsCauseAndFailed) {
   for (const std::string_view word : {"failed", "oom", "ended", "unfinished"}) {
     EXPECT_TRUE(is(kOutOfMemory, word)) << word;
   }
-  for (const std::string_view word : {"timeout", "killed", "exit", "cannot-start", "lost", "error",
-                                      "skipped", "stopped", "finished", "running", "waiting"}) {
+  for (const std::string_view word :
+       {"timeout", "killed", "crashed", "exit", "cannot-start", "lost", "error", "skipped",
+        "stopped", "finished", "running", "waiting"}) {
     EXPECT_FALSE(is(kOutOfMemory, word)) << word;
   }
+  const Standing crashed{
+      .status = Status::Exception, .verdict = Verdict::Failed, .failure = Failure::Crashed};
+  EXPECT_TRUE(is(crashed, "crashed"));
+  EXPECT_FALSE(is(crashed, "killed"));
 }
 
 TEST(TaskState, OfATryThatRanOutOfMemoryIsNotThatOfAFailure) {

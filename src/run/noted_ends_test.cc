@@ -166,7 +166,7 @@ TEST_F(NotedEndsTest, OfOneThatEndedByItselfAreItsOwn) {
   EXPECT_THAT(judged(), ElementsAre("EXCEPTION FAILED OUT_OF_MEMORY: MemoryError"));
   note(model::KilledBy{.signal = SIGSEGV}, {.told = false});
   EXPECT_THAT(judged(),
-              ElementsAre("EXCEPTION FAILED KILLED: crashed with SIGSEGV (segmentation fault)"));
+              ElementsAre("EXCEPTION FAILED CRASHED: crashed with SIGSEGV (segmentation fault)"));
 }
 
 TEST_F(NotedEndsTest, OfOneWithoutAGpuThatSpeaksOfItsServiceAreItsOwn) {

@@ -1,7 +1,6 @@
 #include "schedule/ending.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -22,13 +21,6 @@
 
 namespace trainyard::schedule {
 namespace {
-
-/// By number, as on Linux for x86 and Arm.
-constexpr std::array<std::string_view, 32> kSignals{
-    "",          "SIGHUP",  "SIGINT",    "SIGQUIT", "SIGILL",   "SIGTRAP", "SIGABRT", "SIGBUS",
-    "SIGFPE",    "SIGKILL", "SIGUSR1",   "SIGSEGV", "SIGUSR2",  "SIGPIPE", "SIGALRM", "SIGTERM",
-    "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
-    "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
 Ending failed(model::Failure failure, std::string message, int exit_code = 0) {
   return {.verdict = model::Verdict::Failed,
@@ -56,13 +48,14 @@ Ending judge_own(const model::End& end) {
         if (it.out_of_memory) {
           return failed(model::Failure::OutOfMemory, "killed by the kernel: out of memory");
         }
-        if (const model::CrashSignal* const crash = model::crash_signal(it.signal)) {
-          return failed(model::Failure::Killed,
-                        fmt::format("crashed with {} ({})", crash->name, crash->meaning),
+        const std::string name = model::signal_name(it.signal);
+        const std::string_view crash = model::crash_meaning(it.signal);
+        if (!crash.empty()) {
+          return failed(model::Failure::Crashed, fmt::format("crashed with {} ({})", name, crash),
                         model::kSignalCode + it.signal);
         }
         return failed(model::Failure::Killed,
-                      fmt::format("killed by signal {} ({})", it.signal, signal_name(it.signal)));
+                      fmt::format("killed by signal {} ({})", it.signal, name));
       },
       [](const model::NotStarted& it) { return failed(model::Failure::CannotStart, it.why); },
       [](const model::Vanished& it) { return failed(model::Failure::Lost, it.why); });
@@ -187,21 +180,17 @@ Ending judge_two_phase(const model::End& end, const KnownOfAttempt& known) {
   return failed(model::Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
 }
 
-/// Puts the last output in the place of "exited with code 1", and behind the signal that killed the
+/// Puts the last output in the place of "exited with code 1", and behind the signal that ended the
 /// program. What went wrong in another way says so itself.
 void add_last_words(Ending& ending, const std::string& words) {
   if (words.empty()) return;
   if (ending.failure == model::Failure::Exit && ending.exit_code != 0) ending.message = words;
-  if (ending.failure == model::Failure::Killed) ending.message += ": " + words;
+  if (ending.failure == model::Failure::Killed || ending.failure == model::Failure::Crashed) {
+    ending.message += ": " + words;
+  }
 }
 
 }  // namespace
-
-std::string signal_name(int signal) {
-  const auto index = static_cast<std::size_t>(signal);
-  if (signal > 0 && index < kSignals.size()) return std::string(kSignals.at(index));
-  return fmt::format("signal {}", signal);
-}
 
 JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttempt& known) {
   JudgedAttempt judged{.ending = known.two_phase ? judge_two_phase(event.end, known)
@@ -212,9 +201,7 @@ JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttem
     ending.message = over_limit_text(ending.exceeded, known, peak);
   }
   if (known.cause != StopCause::None) return judged;
-  const bool by_itself =
-      ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed;
-  if (by_itself && !known.word && !event.out_of_memory.empty()) {
+  if (may_be_its_own(ending.failure) && !known.word && !event.out_of_memory.empty()) {
     judged.ran_out_by_its_errors = true;
     ending = {.verdict = model::Verdict::Failed,
               .failure = model::Failure::OutOfMemory,

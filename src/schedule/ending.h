@@ -58,6 +58,13 @@ constexpr bool is_skipped_with_its_group(std::string_view message) {
   return message == kFailedFast || message.starts_with(kTrialFailed);
 }
 
+/// Whether an attempt that nobody stopped may have failed for an error of the program: it exited,
+/// crashed, was killed by a signal, or reported the error itself.
+constexpr bool may_be_its_own(model::Failure failure) {
+  return failure == model::Failure::Exit || failure == model::Failure::Crashed ||
+         failure == model::Failure::Killed || failure == model::Failure::Error;
+}
+
 /// The hard limit that an attempt exceeded: it is not retried.
 enum class ExceededLimit : std::uint8_t { None, Memory, GpuMemory };
 
@@ -108,8 +115,5 @@ struct RankWords {
 /// before, as the others may have waited for these; and at a time limit which were still running.
 /// Nothing for a task without ranks.
 RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int count);
-
-/// "SIGKILL"; "signal 70" for those without a name.
-std::string signal_name(int signal);
 
 }  // namespace trainyard::schedule

@@ -59,7 +59,7 @@ TEST(Retries, AreForSignalsAndForWhatCannotStartToo) {
   static_cast<void>(yard.started(0, at(1)));
   EXPECT_THAT(
       changes(yard.ended(0, at(1), model::KilledBy{.signal = 11})),
-      ElementsAre("0#1 INTERRUPT KILLED: retry 1 of 2: crashed with SIGSEGV (segmentation fault)",
+      ElementsAre("0#1 INTERRUPT CRASHED: retry 1 of 2: crashed with SIGSEGV (segmentation fault)",
                   "0#2 AVAILABLE"));
   EXPECT_THAT(
       changes(yard.ended(0, at(2), model::NotStarted{.why = "no such file"}, {}, 2)),

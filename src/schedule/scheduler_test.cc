@@ -74,7 +74,7 @@ TEST(Scheduler, SaysWhatATaskThatFailedSaidLast) {
   EXPECT_EQ(failed(0, model::ExitedWith{3}), "0#1 EXCEPTION FAILED EXIT: KeyError: 'lr'");
   EXPECT_EQ(
       failed(1, model::KilledBy{.signal = 11}),
-      "1#1 EXCEPTION FAILED KILLED: crashed with SIGSEGV (segmentation fault): KeyError: 'lr'");
+      "1#1 EXCEPTION FAILED CRASHED: crashed with SIGSEGV (segmentation fault): KeyError: 'lr'");
   EXPECT_EQ(failed(2, model::ExitedWith{0}), "2#1 FINISHED");
   // What somebody else ended did not fail of what it said.
   static_cast<void>(yard.started(3, at(1)));
@@ -88,7 +88,7 @@ TEST(Scheduler, SaysHowATaskFailed) {
   EXPECT_EQ(changes(yard.ran(0, at(1), model::ExitedWith{3})).back(),
             "0#1 EXCEPTION FAILED EXIT: exited with code 3");
   EXPECT_EQ(changes(yard.ran(1, at(1), model::KilledBy{.signal = 11})).back(),
-            "1#1 EXCEPTION FAILED KILLED: crashed with SIGSEGV (segmentation fault)");
+            "1#1 EXCEPTION FAILED CRASHED: crashed with SIGSEGV (segmentation fault)");
   EXPECT_EQ(changes(yard.ended(2, at(1), model::NotStarted{"no such file"})).back(),
             "2#1 EXCEPTION FAILED CANNOT_START: no such file");
   EXPECT_THAT(changes(yard.ended(3, at(1), model::Vanished{"the keeper died"})),

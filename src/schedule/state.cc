@@ -143,9 +143,7 @@ bool was_done_in_time(const Running& running, const model::AttemptEnded& event) 
 bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional<LastWord>& word) {
   const bool left_alone = cause == StopCause::None || cause == StopCause::Leaving;
   const bool trained = word && word->said == model::Said::Trained;
-  return left_alone && !trained &&
-         (ending.failure == model::Failure::Exit || ending.failure == model::Failure::Killed ||
-          ending.failure == model::Failure::Error);
+  return left_alone && !trained && may_be_its_own(ending.failure);
 }
 
 }  // namespace

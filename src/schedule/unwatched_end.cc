@@ -21,7 +21,7 @@ namespace {
 std::string how_it_ended(const model::End& end) {
   const std::string how = match(
       end, [](const model::ExitedWith& it) { return fmt::format("exit code {}", it.code); },
-      [](const model::KilledBy& it) { return signal_name(it.signal); },
+      [](const model::KilledBy& it) { return model::signal_name(it.signal); },
       [](const auto& it) { return it.why; });
   return fmt::format(
       "trainyard died while the task ran; the task was then stopped, and ended with {}", how);

@@ -175,8 +175,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   blame_its_cap(attempt, usage.gpu_memory_peak);
   expected_ = judge(attempt, task, news.end);
   const bool by_itself =
-      (expected_.failure == model::Failure::Exit || expected_.failure == model::Failure::Killed) &&
-      attempt.stop == StopReason::None && !attempt.word;
+      expected_.may_be_its_own() && attempt.stop == StopReason::None && !attempt.word;
   if (by_itself && !news.out_of_memory.empty()) {
     attempt.out_of_gpu = news.of_gpu && on_gpus;
     attempt.out_of_other_gpu = news.of_gpu && !on_gpus;

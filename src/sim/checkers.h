@@ -50,6 +50,12 @@ class Checkers final : public Watcher {
     model::Verdict verdict = model::Verdict::None;
     model::Failure failure = model::Failure::None;
     int exit_code = 0;
+
+    /// True for a failure of an attempt that nobody stopped, as far as the program can cause it.
+    [[nodiscard]] bool may_be_its_own() const {
+      return failure == model::Failure::Exit || failure == model::Failure::Crashed ||
+             failure == model::Failure::Killed || failure == model::Failure::Error;
+    }
   };
   /// Decided, and not carried out yet.
   struct Due {

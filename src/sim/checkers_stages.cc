@@ -265,12 +265,12 @@ Checkers::Expected Checkers::failed(model::Failure failure, int code) {
           .exit_code = code};
 }
 
-/// By a signal that nobody from here sent; the code of a program that crashed says which.
+/// By a signal that nobody from here sent.
 Checkers::Expected Checkers::killed(const model::End& end) {
   constexpr std::array<int, 5> kOfCrashes{4, 6, 7, 8, 11};
   const int signal = std::get<model::KilledBy>(end).signal;
   const bool crashed = std::ranges::find(kOfCrashes, signal) != kOfCrashes.end();
-  return failed(model::Failure::Killed, crashed ? 128 + signal : 0);
+  return crashed ? failed(model::Failure::Crashed, 128 + signal) : failed(model::Failure::Killed);
 }
 
 Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
@@ -370,8 +370,7 @@ bool Checkers::is_excused(const SeenAttempt& attempt, const SeenTask& task) {
 bool Checkers::may_have_died_with_gpu(const SeenAttempt& attempt) const {
   if (attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving) return false;
   if (attempt.word == model::Said::Trained) return false;
-  return expected_.failure == model::Failure::Exit || expected_.failure == model::Failure::Killed ||
-         expected_.failure == model::Failure::Error;
+  return expected_.may_be_its_own();
 }
 
 /// What it asks of GPUs next; `tries_left` counts those after the next one.

@@ -54,6 +54,11 @@ class Fault(YardTest):
         row = self.faulty("[sh, -c, 'kill -9 $$']")
         self.assertEqual((row["word"], row["message"]), ("KILLED", "killed by signal 9 (SIGKILL)"))
 
+    def test_a_task_that_crashes(self):
+        row = self.faulty("[sh, -c, 'kill -SEGV $$']")
+        self.assertEqual((row["word"], row["failure"], row["exit_code"], row["message"]),
+                         ("SIGSEGV", "CRASHED", None, "crashed with SIGSEGV (segmentation fault)"))
+
     def test_a_task_that_exits_non_zero(self):
         row = self.faulty("[sh, -c, 'exit 7']")
         self.assertEqual((row["word"], row["exit_code"], row["message"]), ("EXIT 7", 7, "exited with code 7"))

@@ -581,7 +581,8 @@ class Waiting(QueueTest):
     def test_the_exit_code_of_several_says_whether_a_task_failed(self):
         self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this host\n")
         well, bad = self.command_of("true"), self.command_of("exit 9", "--name", "bad")
-        for words, code in ((["bad"], 9), ([well], 0), ([well, bad], 1), ([bad, "true"], 1), ([well, "true"], 0), ([bad, "bad"], 9)):
+        crashed, killed = self.command_of("kill -SEGV $$", "--name", "crashed"), self.command_of("kill -KILL $$", "--name", "killed")
+        for words, code in ((["bad"], 9), ([well], 0), ([crashed], 139), ([killed], 1), ([well, bad], 1), ([bad, "true"], 1), ([well, "true"], 0), ([bad, "bad"], 9)):
             with self.subTest(words=words):
                 self.trainyard("wait", *words, expect=code)
         self.assertIn(f"'{well}/true' is not a run: 'trainyard wait {well}' waits for the whole run\n",
