@@ -218,8 +218,7 @@ Result<void> save_learned(const Learned& learned, const std::string& path) {
 
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path, Duration trained_least,
-                          const CommandOf& command_of,
-                          const std::map<std::string, std::string>& kinds) {
+                          const CommandOf& command_of) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -231,7 +230,6 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
   if (!sharing) return std::unexpected(std::move(sharing.error()));
   // Tasks of long ago have taken all the room: it is learned anew.
   if (learned.full()) learned = {};
-  for (const auto& [group, kind] : kinds) learned.set_kind(group, kind);
   bool worth_it = false;
   Result<void> read = reader->tasks({}, [&](const journal::TaskRow& row) {
     const bool counts = row.standing.verdict == model::Verdict::Finished && !row.edited;
@@ -248,8 +246,7 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
     sharing->correct(task, row, cost ? cost->together() : WorkTogether{});
     task.train += before;
     if (task.train_least > Duration{0}) task.train_least += before;
-    const std::int64_t command = command_of ? command_of(row.batch, row.in_batch) : 0;
-    learned.add(row.group_in_file, row.id, task, from, command);
+    learned.add(row.group_in_file, row.id, task, from, command_of(row.batch, row.in_batch));
     if (cost && !row.gpus.empty()) learned.set_sharing(row.group_in_file, *cost);
     return true;
   });

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
 
@@ -24,8 +23,8 @@ Result<Learned> load_learned(const std::string& path);
 /// Writes it there: whole, or not at all.
 Result<void> save_learned(const Learned& learned, const std::string& path);
 
-/// The fingerprint of the command of a task, by the number of its batch and its number there
-/// (Job::command_fingerprint()); 0: not known.
+/// The fingerprint of the command of a task (Job::command_fingerprint()), or in the library of its
+/// class, by the number of its batch and its number there.
 using CommandOf = std::function<std::int64_t(std::uint32_t batch, model::TaskIndex task)>;
 
 /// Adds what the finished tasks of these batches of a run took to what is kept at `path`
@@ -33,10 +32,8 @@ using CommandOf = std::function<std::int64_t(std::uint32_t batch, model::TaskInd
 /// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had
 /// finished. What is there and cannot be read is renamed to "<path>.unreadable", in the place of
 /// what had this name before. Each task of the run is read once, of however many batches.
-/// `kinds`: of groups, where they are known (Learned::set_kind()).
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path, Duration trained_least,
-                          const CommandOf& command_of,
-                          const std::map<std::string, std::string>& kinds = {});
+                          const CommandOf& command_of);
 
 }  // namespace trainyard::job

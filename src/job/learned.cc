@@ -166,12 +166,6 @@ void Learned::set_commands(std::string_view group, std::set<std::int64_t> comman
   known->second.usual.reset();
 }
 
-void Learned::set_kind(std::string_view group, std::string_view kind) {
-  std::string& known = kinds_[std::string(group)];
-  if (!known.empty() && known != kind) forget(group);
-  known = kind;
-}
-
 void Learned::set_sharing(std::string_view group, const LearnedSharing& sharing) {
   const auto known = groups_.find(group);
   if (known != groups_.end()) known->second.sharing = sharing;

@@ -118,10 +118,6 @@ class Learned {
   /// other commands then count only where none was measured with these.
   void set_commands(std::string_view group, std::set<std::int64_t> commands);
 
-  /// A group's tasks are of this kind now, as of a class: forgets what those of another kind took,
-  /// which only have the name of their group in common.
-  void set_kind(std::string_view group, std::string_view kind);
-
   /// Sets the cost of sharing of a group with a known task. Deleted with its last task.
   void set_sharing(std::string_view group, const LearnedSharing& sharing);
   /// Nothing where nobody measured it on a machine like this one.
@@ -185,7 +181,6 @@ class Learned {
 
   /// Sums are made when they are first asked for.
   mutable std::map<std::string, Group, std::less<>> groups_;
-  std::map<std::string, std::string, std::less<>> kinds_;  ///< By group, where known.
   std::size_t tasks_ = 0;
   std::vector<LearnedFrom> sources_{LearnedFrom{}};
   std::map<LearnedFrom, std::uint32_t> numbers_{{LearnedFrom{}, 0}};

@@ -199,12 +199,6 @@ Result<Learned> Learned::parse(std::string_view json) {
     known->from = *from;
     learned.set_sharing(group, *known);
   }
-  const Json kinds = whole.value("kinds", Json::object());
-  if (!kinds.is_object()) return broken();
-  for (const auto& [group, kind] : kinds.items()) {
-    if (!kind.is_string()) return broken();
-    if (learned.knows(group)) learned.set_kind(group, kind.get<std::string>());
-  }
   return learned;
 }
 
@@ -233,9 +227,6 @@ std::string Learned::to_json() const {
   }
   Json whole{{"version", kVersion}, {"sources", sources.all()}, {"groups", groups}};
   if (!sharing.empty()) whole["sharing"] = std::move(sharing);
-  for (const auto& [group, kind] : kinds_) {
-    if (knows(group)) whole["kinds"][group] = kind;
-  }
   return whole.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -89,9 +89,9 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
                             const std::string& kept) {
     if (!other.any) return;
     notes.push_back(
-        fmt::format("group '{}': {} {}, as learned from {}, was measured with another command; "
+        fmt::format("group '{}': {} {}, as learned from {}, was measured with another {}; "
                     "reserving {}",
-                    group, key, other.text(), to_text(other.from, here_), kept));
+                    group, key, other.text(), to_text(other.from, here_), program_, kept));
   };
   add_kept("memory", learned.other_memory, learned.kept.text());
   add_kept("gpu-memory", learned.other_gpu_memory, "a whole GPU");

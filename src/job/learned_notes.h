@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,9 @@ class LearnedNotes {
   /// So many groups are told of.
   static constexpr std::size_t kGroupsMax = 10;
 
-  explicit LearnedNotes(LearnedFor here) : here_(std::move(here)) {}
+  /// `program`: the word for what tasks run, "command" or "class".
+  explicit LearnedNotes(LearnedFor here, std::string_view program = "command")
+      : here_(std::move(here)), program_(program) {}
 
   /// A kind of tasks of a group, with its terms as they are now.
   struct Kind {
@@ -64,6 +67,7 @@ class LearnedNotes {
             std::vector<std::string>& notes) const;
 
   LearnedFor here_;
+  std::string_view program_;
   std::map<std::string, OfGroup> groups_;
 };
 

@@ -74,21 +74,6 @@ TEST(Learned, KeepsWhatItWasTold) {
   EXPECT_FALSE(again->knows("other"));
 }
 
-TEST(Learned, OfAGroupIsForgottenOnceItsTasksAreOfAnotherKind) {
-  Learned learned;
-  learned.set_kind("g", "Small");
-  learned.add("g", "a", took(gb(2), 60));
-  learned.add("h", "a", took(gb(2), 60));
-  Learned again = Learned::parse(learned.to_json()).value();
-  for (const char* const group : {"g", "h"}) {
-    again.set_kind(group, "Small");
-    EXPECT_TRUE(again.knows(group)) << "of the same kind, or nobody knows of which";
-  }
-  again.set_kind("g", "Big");
-  EXPECT_FALSE(again.knows("g"));
-  EXPECT_TRUE(again.knows("h"));
-}
-
 TEST(Learned, KnowsWhatAnOlderTrainyardWrote) {
   const auto learned = Learned::parse(
       R"({"version": 1, "groups": {"g": {"t": {"memory": 2000000000, "train_ms": 60000}}}})");

@@ -7,11 +7,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/fingerprint.h"
 #include "base/result.h"
 #include "job/gpu_variables.h"
 #include "job/learned.h"
@@ -58,7 +60,8 @@ Result<model::Terms> terms_of(Task& task, const TaskGroup& group, const GroupBas
     return refuse(fmt::format("{}: {}", job::info_of(first.key).name, first.message));
   }
   if (basis.learned.knows(group.name())) {
-    const job::ExpectedTask expected = basis.learned.expected(group.name(), task.id(), basis.here);
+    const job::ExpectedTask expected =
+        basis.learned.expected(group.name(), task.id(), basis.here, class_fingerprint(task));
     const job::LearnedUse use = job::use_learned(made.terms, expected, terms);
     if (use.gpu_memory && !asked->asked.cpus) {
       made.terms.request.cpus = job::default_cpus(made.terms, terms);
@@ -71,6 +74,12 @@ Result<model::Terms> terms_of(Task& task, const TaskGroup& group, const GroupBas
 }
 
 }  // namespace
+
+std::int64_t class_fingerprint(const Task& task) {
+  Fingerprint print;
+  print.add(typeid(task).name());
+  return static_cast<std::int64_t>(print.value() >> 1U);
+}
 
 std::string part_name(const std::string& group, int part) {
   return part > 1 ? fmt::format("{} ({})", group, part) : group;

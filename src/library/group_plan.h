@@ -2,6 +2,7 @@
 // machine can never give.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct GroupBasis {
   /// Told what of the tasks is learned. May be missing.
   job::LearnedNotes* notes = nullptr;
 };
+
+/// Stands for the class of a task among learned estimates, as job::command_fingerprint() does for a
+/// command.
+std::int64_t class_fingerprint(const Task& task);
 
 /// What people see of the tasks that a group had when it was run for the so-many-th time, from 1:
 /// "folds", "folds (2)".

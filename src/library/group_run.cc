@@ -10,14 +10,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <typeinfo>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/check.h"
 #include "base/fingerprint.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -70,13 +69,6 @@ std::uint64_t fingerprint_of(Task& task, const TaskGroup& group) {
   return fingerprint.value();
 }
 
-/// What tasks of a class took says nothing of those of another one.
-std::string classes_of(const TaskGroup& group) {
-  std::set<std::string> names;
-  for (const Task& task : group.tasks()) names.insert(typeid(task).name());
-  return fmt::format("{}", fmt::join(names, " "));
-}
-
 }  // namespace
 
 GroupRun::GroupRun(ProgramRun& where, const TaskGroup& group,
@@ -124,7 +116,9 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     Result<job::Learned> learned = job::load_learned(options_.learned_path);
     if (learned) learned_ = std::move(*learned);
-    learned_.set_kind(group_.name(), classes_of(group_));
+    std::set<std::int64_t> classes;
+    for (const Task& task : group_.tasks()) classes.insert(class_fingerprint(task));
+    learned_.set_commands(group_.name(), std::move(classes));
     if (!learned) ears_.note(learned.error().message);
   }
   Result<std::vector<Part>> parts = where_.parts_of(group_, tasks);
@@ -132,7 +126,7 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
   parts_ = std::move(*parts);
   job::LearnedFor here{.host = sys::host_name(), .gpus = {}};
   for (const model::Gpu& gpu : capacity_.gpus) here.gpus.push_back(gpu.name);
-  job::LearnedNotes notes(here);
+  job::LearnedNotes notes(here, "class");
   const GroupBasis basis{.configuration = configuration_,
                          .capacity = capacity_,
                          .learned = learned_,
@@ -261,9 +255,13 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
     for (const Part& part : parts_) batches.insert(part.batch);
     const Duration trained_least =
         configuration_.period(settings::kTrainedLeast, job::kTrainedLeast);
-    const Result<void> kept =
-        job::keep_learned(where_.directory(), batches, options_.learned_path, trained_least,
-                          nullptr, {{group_.name(), classes_of(group_)}});
+    const auto class_of = [this](std::uint32_t batch, model::TaskIndex task) {
+      const auto part = std::ranges::find(parts_, batch, &Part::batch);
+      check(part != parts_.end(), "only tasks of these batches are learned from");
+      return class_fingerprint(*part->tasks.at(task.value));
+    };
+    const Result<void> kept = job::keep_learned(where_.directory(), batches, options_.learned_path,
+                                                trained_least, class_of);
     if (!kept) ears_.note("cannot save the learned estimates: " + kept.error().message);
   }
   if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);

@@ -1,5 +1,4 @@
 // All groups of a yard are one run, and the same program in the same directory goes on with it.
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -37,6 +37,8 @@
 namespace trainyard::library {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -360,43 +362,53 @@ TEST_F(ProgramTest, KeepsWhatItHasLearnedForTheNextTime) {
   EXPECT_TRUE(std::filesystem::exists(beside / ".trainyard/taught.learned.json"));
 }
 
-TEST_F(ProgramTest, LearnsFromTasksOfTheSameClassesAlone) {
-  struct Other : Made {
-    using Made::Made;
+TEST_F(ProgramTest, ReservesNoLessForWhatTasksOfAnotherClassUsed) {
+  struct First : Task {
+    explicit First(std::function<bool()> work)
+        : Task({.id = "a", .cpus = 0}), work_(std::move(work)) {}
+    Json train(const Device&) override { return {{"done", work_()}}; }
+
+   private:
+    std::function<bool()> work_;
+  };
+  struct Second : First {
+    using First::First;
   };
   Config learning = config();
   ASSERT_TRUE(learning.set("scheduler.auto-adjust", "true"));
   ASSERT_TRUE(learning.set("period.trained-least", "0s"));
   ASSERT_TRUE(learning.set("scheduler.interval", "0"));
-  const auto learns = [&](const std::string& run, bool of_another_class) {
+  ASSERT_TRUE(learning.set("scheduler.default-memory", "500MB"));
+  const auto notes_of = [&](const std::string& run, bool of_second_class) {
     auto its = options();
     its.name = "taught";
     its.directory = beside / run;
     Yard yard(learning, its);
     TaskGroup group("g");
-    const Made::Train train = [&its](Made&, const Device&) {
+    const auto work = [&its] {
       // What ends before its memory was sampled teaches nothing.
-      return Json(sys::eventually([&its] {
+      return sys::eventually([&its] {
         auto reader = journal::JournalReader::open(run::journal_path(its.directory));
         if (!reader) return false;
         const auto row = reader->find("g", "a");
         return row && *row && (*row)->memory_peak > 0_MB;
-      }));
+      });
     };
-    if (of_another_class) {
-      group.add<Other>("a", train);
+    if (of_second_class) {
+      group.add<Second>(work);
     } else {
-      group.add<Made>("a", train);
+      group.add<First>(work);
     }
     EXPECT_EQ(yard.run(group).value().finished, 1);
-    return std::ranges::any_of(std::exchange(notes, {}), [](const std::string& note) {
-      return note.find("as learned from") != std::string::npos;
-    });
+    return fmt::format("{}", fmt::join(std::exchange(notes, {}), "\n"));
   };
-  EXPECT_FALSE(learns("first", false));
-  EXPECT_TRUE(learns("second", false));
-  EXPECT_FALSE(learns("third", true));
-  EXPECT_TRUE(learns("fourth", true));
+  const auto are_learned =
+      AllOf(ContainsRegex("memory .* as learned from"), Not(HasSubstr("another class")));
+  EXPECT_THAT(notes_of("one", false), Not(HasSubstr("as learned from")));
+  EXPECT_THAT(notes_of("two", false), are_learned);
+  EXPECT_THAT(notes_of("three", true),
+              HasSubstr(", was measured with another class; reserving 500 MB"));
+  EXPECT_THAT(notes_of("four", true), are_learned);
 }
 
 }  // namespace
