@@ -1,11 +1,12 @@
 #include "cli/machine_words.h"
 
-#include <chrono>
 #include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "base/duration_text.h"
+#include "base/time.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "sys/environment.h"
@@ -15,8 +16,8 @@ namespace trainyard::cli {
 namespace {
 
 constexpr int kElsewhereMax = 65'535;
-constexpr double kLostAfterLeast = 0.001;
-constexpr double kLostAfterMost = 86'400;
+constexpr Duration kLostAfterLeast{1};
+constexpr Duration kLostAfterMost{86'400'000};
 
 }  // namespace
 
@@ -34,9 +35,9 @@ void MachineWords::add_to(CLI::App& command) {
   command.add_flag("--join", joins_, "Join a run that another machine starts");
   command
       .add_option("--lost-after", lost_after_,
-                  "Seconds of silence before the run fails (default: 60)")
-      ->type_name(value_kinds::kNumber)
-      ->check(number_within(kLostAfterLeast, kLostAfterMost));
+                  "Time of silence before the run fails (default: 60s)")
+      ->type_name(value_kinds::kTime)
+      ->check(time_within(kLostAfterLeast, kLostAfterMost));
   command
       .add_option("--nats-ca", ca_file_, "Trusted certificates for tls:// (default: the system's)")
       ->type_name(value_kinds::kFile);
@@ -57,7 +58,7 @@ std::optional<std::string> MachineWords::put_into(ParallelOptions& options) cons
     const bool is_nats =
         !nkey_.empty() || !seed_file_.empty() || !ca_file_.empty() || !host_name_.empty();
     if (is_nats) return "--nats-*: no server given: use '--attach nats://host:4222'";
-    if (joins_ || elsewhere_ > 0 || !run_.empty() || lost_after_) {
+    if (joins_ || elsewhere_ > 0 || !run_.empty() || !lost_after_.empty()) {
       return "--run, --elsewhere, --join and --lost-after need a server: use '--attach "
              "nats://host:4222'";
     }
@@ -80,10 +81,7 @@ std::optional<std::string> MachineWords::put_into(ParallelOptions& options) cons
                   .nkey_seed_file = seed_file_,
                   .ca_file = ca_file_,
                   .host_name = host_name_};
-  if (lost_after_) {
-    options.nats.lost_after = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::chrono::duration<double>(*lost_after_));
-  }
+  if (!lost_after_.empty()) options.nats.lost_after = parse_duration(lost_after_).value();
   return std::nullopt;
 }
 

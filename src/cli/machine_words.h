@@ -24,7 +24,7 @@ class MachineWords {
   std::string run_;
   int elsewhere_ = 0;
   bool joins_ = false;
-  std::optional<double> lost_after_;
+  std::string lost_after_;
   std::string ca_file_;
   std::string host_name_;
   std::string nkey_;

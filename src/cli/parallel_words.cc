@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +20,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/duration_text.h"
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -51,7 +51,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSecondsMax = 86'400;
+constexpr Duration kTimeMax{86'400'000};
 constexpr Duration kAnswerWithin{2'000};
 /// Between the two looks that a rate is made of.
 constexpr Duration kRateTime{500};
@@ -110,11 +110,6 @@ std::optional<std::string> read_numbers(const std::string& option, const std::st
     numbers.push_back(*number);
   }
   return std::nullopt;
-}
-
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(seconds));
 }
 
 /// The directory in which a process runs; nothing where it has just ended.
@@ -308,13 +303,13 @@ ParallelWords::ParallelWords(CLI::App& app) {
       ->type_name(value_kinds::kNumber)
       ->check(whole_number_within(0, 60'000));
   of_retries(parallel_->add_option("--retry-delay", retry_delay_,
-                                   "Seconds before a restart, doubled up to 30 (default: 0.2)"))
-      ->type_name(value_kinds::kNumber)
-      ->check(number_within(0.0, kSecondsMax));
+                                   "Delay before a restart, doubled up to 30s (default: 0.2s)"))
+      ->type_name(value_kinds::kTime)
+      ->check(time_within(Duration{0}, kTimeMax));
   of_retries(parallel_->add_option("--grace", grace_,
-                                   "Seconds from the request to stop to SIGKILL (default: 10)"))
-      ->type_name(value_kinds::kNumber)
-      ->check(number_within(0.0, kSecondsMax));
+                                   "Time from the request to stop to SIGKILL (default: 10s)"))
+      ->type_name(value_kinds::kTime)
+      ->check(time_within(Duration{0}, kTimeMax));
   machines_.add_to(*parallel_);
   const auto of_output = in_group(option_groups::kOutput);
   of_output(parallel_->add_option("--logs", logs_,
@@ -365,10 +360,6 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
       return fmt::format("{}: the value is empty; give one, or leave the option out", option);
     }
   }
-  for (const auto& [option, value] :
-       {std::pair("--retry-delay", retry_delay_), std::pair("--grace", grace_)}) {
-    if (!std::isfinite(value)) return fmt::format("{}: must be a number of seconds", option);
-  }
   options.workers = count_;
   if (auto wrong = read_numbers("--node-ids", nodes_, options.node_ids)) return wrong;
   if (auto wrong = read_numbers("--ports", ports_, options.ports)) return wrong;
@@ -379,8 +370,8 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   options.queue.events_max = queue_;
   options.auto_recover = retries_ > 0;
   options.max_retries = retries_;
-  options.retry_delay = milliseconds(retry_delay_);
-  options.stop_grace = milliseconds(grace_);
+  options.retry_delay = parse_duration(retry_delay_).value();
+  options.stop_grace = parse_duration(grace_).value();
   if (auto wrong = machines_.put_into(options)) return wrong;
   if (roles_.empty()) return std::nullopt;
   const std::vector<std::string> of_each = split(roles_, ',');

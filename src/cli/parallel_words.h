@@ -41,8 +41,8 @@ class ParallelWords {
   std::string ports_;
   std::size_t queue_ = 8'192;
   int retries_ = 0;
-  double retry_delay_ = 0.2;
-  double grace_ = 10;
+  std::string retry_delay_ = "0.2s";
+  std::string grace_ = "10s";
   std::string logs_;
   MachineWords machines_;
   bool status_ = false;

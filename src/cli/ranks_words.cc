@@ -1,6 +1,5 @@
 #include "cli/ranks_words.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <expected>
 #include <iostream>
@@ -11,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -29,7 +29,8 @@
 namespace trainyard::cli {
 namespace {
 
-constexpr double kGraceMax = 86'400;
+constexpr Duration kGraceMax{86'400'000};
+
 }  // namespace
 
 RanksWords::RanksWords(CLI::App& app) {
@@ -49,10 +50,10 @@ RanksWords::RanksWords(CLI::App& app) {
   ranks_->add_option("--logs", logs_, "Directory of the logs (default: the task's, else this one)")
       ->group(option_groups::kOutput)
       ->type_name(value_kinds::kDirectory);
-  ranks_->add_option("--grace", grace_, "Seconds between SIGTERM and SIGKILL (default: 10)")
+  ranks_->add_option("--grace", grace_, "Time between SIGTERM and SIGKILL (default: 10s)")
       ->group(kRanks)
-      ->type_name(value_kinds::kNumber)
-      ->check(number_within(0.0, kGraceMax));
+      ->type_name(value_kinds::kTime)
+      ->check(time_within(Duration{0}, kGraceMax));
   takes_command(*ranks_);
   ranks_->footer(
       "Examples:\n"
@@ -97,7 +98,7 @@ int RanksWords::run_them() const {
        .log_directory = sys::absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
        .attempt = ranks::own_attempt(),
        .self = sys::own_program().value_or("trainyard"),
-       .grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(grace_)),
+       .grace = parse_duration(grace_).value(),
        .say = [](std::string_view what) {
          std::cerr << "trainyard ranks: " << what << '\n' << std::flush;
        }});

@@ -28,7 +28,7 @@ class RanksWords {
   int count_ = 0;
   std::string launcher_ = "built-in";
   std::string logs_;
-  double grace_ = 10;
+  std::string grace_ = "10s";
 };
 
 }  // namespace trainyard::cli

@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::cli {
@@ -37,6 +39,16 @@ ValueCheck number_within(double least, double most) {
     return is_within(typed, least, most)
                ? std::string()
                : fmt::format("'{}' is not a number from {} to {}", typed, least, most);
+  };
+}
+
+ValueCheck time_within(Duration least, Duration most) {
+  return [least, most](const std::string& typed) {
+    const Result<Duration> time = parse_duration(typed);
+    if (!time) return time.error().message;
+    if (*time >= least && *time <= most) return std::string();
+    return fmt::format("'{}' is not a time from {} to {}", typed, exact_text(least),
+                       exact_text(most));
   };
 }
 

@@ -43,7 +43,7 @@ class Machines(YardTest):
 
     def pair_that_ends_without_the_second(self):
         """The first is interrupted, long before the grace of its workers is over, and the second is suspended."""
-        first, second = self.pair("--grace", "600")
+        first, second = self.pair("--grace", "600s")
         second.send_signal(signal.SIGSTOP)
         first.send_signal(signal.SIGINT)
         return first, second
@@ -68,18 +68,18 @@ class Machines(YardTest):
 
     def test_are_waited_for_with_an_end(self):
         server = self.server()
-        alone = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "2", "--lost-after", "0.5",
+        alone = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "2", "--lost-after", "0.5s",
                            "--", "true")
         told = self.end_of(alone, expect=1)
         self.assertIn("waiting for 2 of 2 workers of other machines: start them with --join --run pair", told)
         self.assertIn("2 of 2 workers of other machines have not come in 0.5 s", told)
-        joins = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--join", "--lost-after", "0.5", "--", "true")
+        joins = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--join", "--lost-after", "0.5s", "--", "true")
         self.assertIn("has begun the run 'pair' in 0.5 s", self.end_of(joins, expect=2))
 
     def test_that_have_come_are_told_that_others_have_not(self):
-        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600"]
+        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600s"]
         up = ["sh", "-c", "echo up; exec sleep 1000"]
-        first = self.start("-n", "1", *attach, "--elsewhere", "2", "--lost-after", "3", "--", *up, logs="a")
+        first = self.start("-n", "1", *attach, "--elsewhere", "2", "--lost-after", "3s", "--", *up, logs="a")
         second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
         why = "1 of 2 workers of other machines have not come in 3 s"
         self.assertIn(why, self.end_of(first, expect=1))
@@ -112,7 +112,7 @@ class Machines(YardTest):
         attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair"]
         first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", "sh", "-c", "echo up; exec sleep 1000", logs="a")
         self.read_until(first, "up")
-        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--grace", "600", "--", "sh", "-c",
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--grace", "600s", "--", "sh", "-c",
                             "trap '' INT TERM; echo up; while :; do sleep 1; done", logs="b")
         self.read_until(second, "up")
         second.send_signal(signal.SIGINT)

@@ -45,16 +45,16 @@ class Parallel(YardTest):
             {"node": 8, "index": 1, "count": 2, "port": 6001, "life": 1, "labels": ["gpu"], "roles": ["collector", "evaluator"]}])
 
     def test_one_that_fails_ends_all(self):
-        done = self.parallel("-n", "3", "--grace", "1", "--", "sh", "-c",
+        done = self.parallel("-n", "3", "--grace", "1s", "--", "sh", "-c",
                              """case "$TRAINYARD_WORKER" in *'"node":1'*) exit 3;; esac; exec sleep 1000""", expect=1)
         self.assertIn("trainyard parallel: worker 1 failed: exited with code 3", done.stderr)
 
     def test_one_that_fails_begins_again_so_often(self):
-        done = self.parallel("-n", "1", "--retries", "2", "--retry-delay", "0.01", "--", "sh", "-c",
+        done = self.parallel("-n", "1", "--retries", "2", "--retry-delay", "0.01s", "--", "sh", "-c",
                              """case "$TRAINYARD_WORKER" in *'"life":3'*) echo third; exit 0;; esac; exit 4""")
         self.assertEqual(done.stderr.count("begins again"), 2)
         self.assertIn("[0] third", done.stderr)
-        self.assertIn("exited with code 4", self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01", "--", "sh", "-c",
+        self.assertIn("exited with code 4", self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01s", "--", "sh", "-c",
                                                           "exit 4", expect=1).stderr)
 
     def test_dropped_events_are_counted_before_what_comes_after_them(self):
@@ -111,7 +111,7 @@ worker.barrier("end")
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
     def test_a_parent_that_is_killed_leaves_nothing(self):
-        process = self.start("-n", "2", "--grace", "1", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
+        process = self.start("-n", "2", "--grace", "1s", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
         logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
         self.until("all workers", lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
         process.kill()
@@ -151,7 +151,7 @@ if worker.node == 1:
     sys.exit(3)
 worker.barrier("epoch \\x1b[31m 1", timeout=None)
 """)
-        process = self.start("-n", "2", "--retries", "1", "--retry-delay", "30", "--", PYTHON, "worker.py")
+        process = self.start("-n", "2", "--retries", "1", "--retry-delay", "30s", "--", PYTHON, "worker.py")
 
         def barriers():
             return [barrier for look in self.looks(process) if look["parallel"]["open"] and look["retries"] == 1
@@ -202,14 +202,17 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
                             (("-n", "2", "-x", "true"), "unknown option '-x'"),
                             (("--status", "--", "true"), "--status shows active runs and runs nothing: leave out the command 'true'"),
                             (("--status", "-n", "3"), "leave out '-n,--workers', or --status"),
-                            (("--status", "--join", "--grace", "5", "--json", "--", "true"),
+                            (("--status", "--join", "--grace", "5s", "--json", "--", "true"),
                              "leave out '--grace' and '--join' and the command 'true', or --status"),
                             (("--status", "--jsn"), "unknown option '--jsn' (did you mean '--json'?)"),
-                            (("-n", "1", "--lost-after", "5", "--", "true"), "--lost-after need a server: use '--attach nats://host:4222'"),
+                            (("-n", "1", "--lost-after", "5s", "--", "true"), "--lost-after need a server: use '--attach nats://host:4222'"),
                             (("-n", "1", "--roles", "", "--", "true"), "--roles: the value is empty"),
                             (("-n", "1", "--logs", "", "--", "true"), "--logs: the value is empty"),
                             (("-n", "0", "--", "true"), "'0' is not a whole number from 1 to "),
-                            (("-n", "2", "--grace", "x", "--", "true"), "--grace: 'x' is not a number from 0 to 86400")):
+                            (("-n", "2", "--grace", "x", "--", "true"), "--grace: 'x' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'"),
+                            (("-n", "2", "--grace", "10", "--", "true"), "--grace: '10' has no unit (did you mean '10s' or '10m'?)"),
+                            (("-n", "2", "--retry-delay", "2d", "--", "true"), "--retry-delay: '2d' is not a time from 0 s to 1d"),
+                            (("-n", "2", "--lost-after", "0s", "--", "true"), "--lost-after: '0s' is not a time from 0.001 s to 1d")):
             with self.subTest(words=words):
                 self.assertIn(says, self.parallel(*words, expect=2).stderr)
         self.assertEqual(list(self.directory.glob("worker-*.log")), [])

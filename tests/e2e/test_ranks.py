@@ -228,13 +228,13 @@ groups:
 
     def test_by_hand_a_separator_of_the_command_is_its_own(self):
         command = ["sh", "-c", 'echo "$@"', "-", "a", "--", "b"]
-        for words in (["-n", "1"], ["--ranks=1", "--grace", "5"], ["-n1", "--"], ["-n", "1", "--logs", ".", "--"]):
+        for words in (["-n", "1"], ["--ranks=1", "--grace", "5s"], ["-n1", "--"], ["-n", "1", "--logs", ".", "--"]):
             self.assertEqual(self.trainyard("ranks", *words, *command, expect=0).stdout, "a -- b\n")
 
     def test_by_hand_ctrl_c_ends_all(self):
         there = [self.directory / f"pid.{rank}" for rank in range(2)]
         # They end by TERM: nobody waits here for the end of the grace.
-        process = self.start("ranks", "-n", "2", "--grace", "1000", "--", "sh", "-c",
+        process = self.start("ranks", "-n", "2", "--grace", "1000s", "--", "sh", "-c",
                              "echo $$ > pid.$RANK; exec sleep 1000")
         self.until("both ranks", lambda: all(path.exists() and path.read_text() for path in there))
         process.send_signal(signal.SIGINT)
@@ -245,7 +245,7 @@ groups:
         for launcher in ("built-in", "mpirun"):
             there = [self.directory / f"{launcher}.{what}.{rank}" for rank in range(2) for what in ("rank", "daemon")]
             # Neither the ranks nor what they have started in a session of its own.
-            process = self.start("ranks", "-n", "2", "--grace", "1", "--launcher", launcher, "--", "sh", "-c",
+            process = self.start("ranks", "-n", "2", "--grace", "1s", "--launcher", launcher, "--", "sh", "-c",
                                  f"setsid sh -c 'echo $$ > {launcher}.daemon.$RANK; exec sleep 1000' & "
                                  f"echo $$ > {launcher}.rank.$RANK; exec sleep 1000")
             self.until("both ranks", lambda: all(path.exists() and path.read_text() for path in there))
@@ -285,7 +285,7 @@ groups:
                 self.assertIn(why, done.stderr)
 
     def test_by_hand_a_rank_that_does_not_stop_is_killed(self):
-        said = self.trainyard("ranks", "-n", "2", "--grace", "0.2", "--", "sh", "-c",
+        said = self.trainyard("ranks", "-n", "2", "--grace", "0.2s", "--", "sh", "-c",
                               'trap "" TERM; [ $RANK = 1 ] || { echo $$ > deaf; while :; do sleep 1; done; }; '
                               'until [ -s deaf ]; do sleep 0.01; done; exit 5', expect=5)
         self.assertIn("rank 1 exited with code 5; the other ranks are killed", said.stderr)
