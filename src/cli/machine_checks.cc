@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
+#include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/run_machines.h"
@@ -132,6 +133,23 @@ MachineCheck disk_check(const MachineQuestion& question, const wire::AgentSeen& 
     check.says += fmt::format(", and one log may take {} (limits.log)", to_text(question.log_max));
   }
   return check;
+}
+
+/// "script 'trian.py' not found (did you mean 'train.py'?)", where there is none of this name, seen
+/// from a directory. Empty where there is.
+std::string why_no_script(const std::string& name, const std::string& directory) {
+  const std::filesystem::path file = sys::absolute_path(name, directory);
+  std::error_code wrong;
+  if (std::filesystem::exists(file, wrong) || wrong) return {};
+  std::vector<std::string> names = sys::names_in(file.parent_path().string());
+  const std::string ending = file.extension().string();
+  std::erase_if(names, [&ending](const std::string& each) { return !each.ends_with(ending); });
+  std::ranges::sort(names);
+  const std::vector<std::string_view> others(names.begin(), names.end());
+  const std::optional<std::string_view> near = nearest(file.filename().string(), others);
+  if (!near) return fmt::format("script '{}' not found", name);
+  return fmt::format("script '{}' not found (did you mean '{}'?)", name,
+                     std::filesystem::path(name).replace_filename(*near).string());
 }
 
 }  // namespace
@@ -259,15 +277,24 @@ std::vector<MissingProgram> missing_programs(const job::Job& job) {
   std::vector<MissingProgram> missing;
   if (!runs_only_here(job.configuration())) return missing;
   for (job::ProgramOfTasks& each : job.programs()) {
+    const std::string& directory = each.program.directory;
+    const auto add = [&](const std::string& task, const std::string& why, bool comes_later) {
+      const char* const unless = comes_later ? ", unless a task that it waits for makes it" : "";
+      missing.push_back({.text = report::plain(
+                             fmt::format("task {} in '{}': {}{}", task, directory, why, unless)),
+                         .comes_later = comes_later});
+    };
     // Importing them may take seconds, and nothing is to be started.
     each.program.modules.clear();
     const wire::FoundProgram found = run::look_for_program(each.program);
-    if (found.why_not.empty()) continue;
-    missing.push_back(
-        {.text = report::plain(fmt::format(
-             "task {} in '{}': {}{}", each.first_task, each.program.directory, found.why_not,
-             each.comes_later ? ", unless a task that it waits for makes it" : "")),
-         .comes_later = each.comes_later});
+    if (!found.why_not.empty()) {
+      add(each.first_task, found.why_not, each.comes_later);
+      continue;
+    }
+    for (const job::ScriptOfTasks& script : each.scripts) {
+      const std::string why = why_no_script(script.name, directory);
+      if (!why.empty()) add(script.first_task, why, script.comes_later);
+    }
   }
   return missing;
 }

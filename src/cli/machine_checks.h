@@ -75,8 +75,8 @@ struct MissingProgram {
   bool comes_later = false;  ///< All its tasks wait for others, which may make it.
 };
 
-/// The programs of the job that this machine lacks. Nothing where the run has other machines, which
-/// may have them.
+/// The programs of the job that this machine lacks, and the scripts that are not there for its
+/// interpreters. Nothing where the run has other machines, which may have them.
 std::vector<MissingProgram> missing_programs(const job::Job& job);
 
 /// Before the first task of a run: whether the machines have its directory, the programs of the

@@ -40,16 +40,54 @@ constexpr std::size_t kTasksOfGroup = 200;
 /// Of a job: more are not looked for.
 constexpr std::size_t kProgramsMax = 256;
 
-/// What its Python is to import beforehand, and from where; nothing where the command is no
-/// Python's after all.
-void add_modules(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings,
-                 wire::SoughtProgram& sought) {
-  if (group.preload.empty()) return;
+/// Interpreters, and how the names of their scripts end.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kInterpreters{
+    {{"python", ".py"},
+     {"python3", ".py"},
+     {"bash", ".sh"},
+     {"sh", ".sh"},
+     {"node", ".js"},
+     {"julia", ".jl"},
+     {"Rscript", ".R"}}};
+
+/// The words of a command; none where only a shell knows them.
+std::vector<std::string> words_of(const TaskSpec& task, const text::Bindings& bindings) {
   std::vector<std::string> words;
   for (const text::Template& argument : task.arguments) words.push_back(argument.fill(bindings));
-  const Result<text::PythonCommand> python = task.in_shell
-                                                 ? text::read_python_command(words.front())
-                                                 : text::read_python_command(std::move(words));
+  if (!task.in_shell) return words;
+  return text::words_of_command(words.front()).value_or(std::vector<std::string>());
+}
+
+/// "train.py" of "python3 train.py --lr 1"; empty where a command does not begin like that. A
+/// script in the run, where tasks make files, is none that is there beforehand.
+std::string script_of(const std::vector<std::string>& words, const std::string& directory,
+                      const JobPaths& paths) {
+  if (words.size() < 2 || words[1].starts_with('-')) return {};
+  const std::string_view program = std::string_view(words[0]).substr(words[0].rfind('/') + 1);
+  const auto known = std::ranges::find(kInterpreters, program,
+                                       &std::pair<std::string_view, std::string_view>::first);
+  if (known == kInterpreters.end() || !words[1].ends_with(known->second)) return {};
+  const bool is_of_run = lies_in(directory, paths.run_directory) ||
+                         lies_in(text::absolute_path(directory, words[1]), paths.run_directory);
+  return is_of_run ? std::string() : words[1];
+}
+
+/// The script of that name, which is added for `task` where it is new; nothing where there are too
+/// many.
+ScriptOfTasks* script_in(std::vector<ScriptOfTasks>& scripts, const std::string& name,
+                         const std::string& task) {
+  const auto found = std::ranges::find(scripts, name, &ScriptOfTasks::name);
+  if (found != scripts.end()) return &*found;
+  if (scripts.size() == kProgramsMax) return nullptr;
+  return &scripts.emplace_back(ScriptOfTasks{.name = name, .first_task = task});
+}
+
+/// What its Python is to import beforehand, and from where; nothing where the command is no
+/// Python's after all.
+void add_modules(const GroupSpec& group, const std::vector<std::string>& words,
+                 wire::SoughtProgram& sought) {
+  if (group.preload.empty()) return;
+  const Result<text::PythonCommand> python = text::read_python_command(words);
   if (!python) return;
   sought.name = python->arguments.front();
   sought.modules = group.preload;
@@ -70,7 +108,7 @@ std::optional<wire::SoughtProgram> not_in_run(wire::SoughtProgram sought, const 
 
 }  // namespace
 
-std::optional<wire::SoughtProgram> Job::State::program_of(model::TaskIndex task) const {
+std::optional<ProgramOfTasks> Job::State::program_of(model::TaskIndex task) const {
   Bound bound = bind(task);
   bound.bindings[kTaskDirSlot] = directory_of(bound);
   bound.bindings[kRunDirSlot] = paths.run_directory;
@@ -82,8 +120,14 @@ std::optional<wire::SoughtProgram> Job::State::program_of(model::TaskIndex task)
     if (std::ranges::find(kFindBy, variable) == kFindBy.end()) continue;
     sought.environment.push_back(fmt::format("{}={}", variable, value));
   }
-  add_modules(*bound.group, *bound.task, bound.bindings, sought);
-  return not_in_run(std::move(sought), paths);
+  const std::vector<std::string> words = words_of(*bound.task, bound.bindings);
+  add_modules(*bound.group, words, sought);
+  std::string script = script_of(words, sought.directory, paths);
+  std::optional<wire::SoughtProgram> program = not_in_run(std::move(sought), paths);
+  if (!program) return std::nullopt;
+  ProgramOfTasks found{.program = *std::move(program), .shapes = {}, .first_task = {}};
+  if (!script.empty()) found.scripts.push_back({.name = std::move(script), .first_task = {}});
+  return found;
 }
 
 std::vector<ProgramOfTasks> Job::programs() const {
@@ -95,14 +139,13 @@ std::vector<ProgramOfTasks> Job::programs() const {
     const model::GroupIndex index = plan.shapes[shape.value].group;
     const model::PlannedGroup& planned = plan.groups[index.value];
     if (!plan.tasks[i].is_open() || ++looked_at[index.value] > kTasksOfGroup) continue;
-    std::optional<wire::SoughtProgram> sought = state_->program_of({i});
+    const std::optional<ProgramOfTasks> sought = state_->program_of({i});
     if (!sought) continue;
-    auto found = std::ranges::find(all, *sought, &ProgramOfTasks::program);
+    const std::string name = fmt::format("{}/{}", planned.shown(), task_id({i}));
+    auto found = std::ranges::find(all, sought->program, &ProgramOfTasks::program);
     if (found == all.end() && all.size() == kProgramsMax) continue;
     if (found == all.end()) {
-      all.push_back({.program = std::move(*sought),
-                     .shapes = {},
-                     .first_task = fmt::format("{}/{}", planned.shown(), task_id({i}))});
+      all.push_back({.program = sought->program, .shapes = {}, .first_task = name});
       found = all.end() - 1;
     }
     if (std::ranges::find(found->shapes, shape) == found->shapes.end()) {
@@ -111,6 +154,10 @@ std::vector<ProgramOfTasks> Job::programs() const {
     const bool waits =
         !planned.needs.empty() || !planned.needs_earlier.empty() || !planned.needs_by_task.empty();
     found->comes_later = found->comes_later && waits;
+    for (const ScriptOfTasks& script : sought->scripts) {
+      ScriptOfTasks* const known = script_in(found->scripts, script.name, name);
+      if (known != nullptr) known->comes_later = known->comes_later && waits;
+    }
   }
   return all;
 }

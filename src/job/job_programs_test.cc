@@ -27,6 +27,17 @@ std::vector<std::string> told(const Job& job) {
   return all;
 }
 
+std::vector<std::string> scripts_of(const Job& job) {
+  std::vector<std::string> all;
+  for (const ProgramOfTasks& each : job.programs()) {
+    for (const ScriptOfTasks& script : each.scripts) {
+      all.push_back(fmt::format("{} {} for {}{}", each.program.name, script.name, script.first_task,
+                                script.comes_later ? ", later" : ""));
+    }
+  }
+  return all;
+}
+
 TEST(JobPrograms, AreThoseThatItsCommandsNameEachOnce) {
   const Job job = job_of(R"(
 groups:
@@ -65,6 +76,43 @@ groups:
       - {command: 'python3 here.py', working-directory: '{task_dir}'}
 )");
   EXPECT_THAT(told(job), ElementsAre("python3 of the shell in /job for train/train-2"));
+}
+
+TEST(JobPrograms, HaveTheScriptsThatTheCommandsNameEachOnce) {
+  const Job job = job_of(R"(
+groups:
+  - name: train
+    matrix: {lr: [0.1, 0.2]}
+    tasks:
+      - {id: 'a{lr}', command: [python3, train.py, '{lr}']}
+      - {id: 'b{lr}', command: 'python3 src/eval-{lr}.py --all'}
+      - {id: 'c{lr}', command: [/opt/bin/Rscript, plot.R, '{lr}']}
+  - {name: late, tasks: [{id: d, command: [python3, train.py]}, {id: e, command: [python3, made.py]}]}
+)");
+  EXPECT_THAT(scripts_of(job),
+              ElementsAre("python3 train.py for train/a0.1", "python3 made.py for late/e, later",
+                          "python3 src/eval-0.1.py for train/b0.1",
+                          "python3 src/eval-0.2.py for train/b0.2",
+                          "/opt/bin/Rscript plot.R for train/c0.1"));
+}
+
+TEST(JobPrograms, HaveNoScriptsThatAreNotPlainOrThatTheRunMakes) {
+  const Job job = job_of(R"(
+name: sweep
+groups:
+  - name: train
+    tasks:
+      - {command: [python3, -m, train.py]}
+      - {command: [node, train.py]}
+      - {command: [bash, -c, train.sh]}
+      - {command: [./train.py, other.py]}
+      - {command: 'cd src && sh train.sh'}
+      - {command: 'LR=1 sh train.sh'}
+      - {command: sh}
+      - {command: [python3, '{run_dir}/made.py']}
+      - {command: [python3, here.py], working-directory: '{task_dir}'}
+)");
+  EXPECT_EQ(scripts_of(job), std::vector<std::string>());
 }
 
 TEST(JobPrograms, AreFoundByTheVariablesThatTheirTasksHave) {

@@ -17,6 +17,7 @@
 #include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/learned.h"
+#include "job/sought_programs.h"
 #include "job/task_environment.h"
 #include "job/task_terms.h"
 #include "model/ids.h"
@@ -28,7 +29,6 @@
 #include "text/placeholder.h"
 #include "text/web_address.h"
 #include "text/yaml_reader.h"
-#include "wire/agent.h"
 
 namespace trainyard::job {
 
@@ -117,7 +117,7 @@ struct Job::State {
   [[nodiscard]] std::string working_directory_of(const Bound& bound) const;
 
   /// What it runs, as far as that can be looked for beforehand; nothing: the run makes it.
-  [[nodiscard]] std::optional<wire::SoughtProgram> program_of(model::TaskIndex task) const;
+  [[nodiscard]] std::optional<ProgramOfTasks> program_of(model::TaskIndex task) const;
 
   /// How one can be kept to a part of its GPU that finds these variables beside the yard's.
   [[nodiscard]] Cappers cappers_of(const Bound& bound, const Variables& said,

@@ -10,12 +10,23 @@
 
 namespace trainyard::job {
 
+/// A script that an interpreter is to read.
+struct ScriptOfTasks {
+  std::string name;         ///< As the command has it, from the task's directory: "train.py".
+  std::string first_task;   ///< One of the tasks that run it, for people.
+  bool comes_later = true;  ///< As that of ProgramOfTasks.
+
+  friend bool operator==(const ScriptOfTasks&, const ScriptOfTasks&) = default;
+};
+
 struct ProgramOfTasks {
   wire::SoughtProgram program;
   std::vector<model::ShapeIndex> shapes;  ///< Of the tasks that run it.
   std::string first_task;                 ///< One of them, for people: "train/lr=0.1".
   /// Each of them waits for others, which may be what makes it.
   bool comes_later = true;
+  /// Those that are known beforehand, where the program is an interpreter.
+  std::vector<ScriptOfTasks> scripts = {};
 
   friend bool operator==(const ProgramOfTasks&, const ProgramOfTasks&) = default;
 };

@@ -136,9 +136,13 @@ Result<PythonCommand> read_python_command(std::vector<std::string> arguments) {
       .arguments = std::move(arguments), .interpreter = at, .directory = std::move(directory)};
 }
 
-Result<PythonCommand> read_python_command(std::string_view text) {
+Result<std::vector<std::string>> words_of_command(std::string_view text) {
   while (text.ends_with('\n') || text.ends_with(' ')) text.remove_suffix(1);
-  Result<std::vector<std::string>> words = WordSplitter(text).split();
+  return WordSplitter(text).split();
+}
+
+Result<PythonCommand> read_python_command(std::string_view text) {
+  Result<std::vector<std::string>> words = words_of_command(text);
   if (!words) return std::unexpected(std::move(words).error());
   return read_python_command(*std::move(words));
 }

@@ -20,9 +20,13 @@ struct PythonCommand {
   std::string directory;
 };
 
+/// The words of a text for the shell that is nothing but words and quotes. The error is the end of
+/// a sentence that starts with the command: "has a '|', which is for the shell".
+Result<std::vector<std::string>> words_of_command(std::string_view text);
+
 /// Reads a program with its arguments, or one text for the shell that is nothing but words. What
-/// runs is a script, -m module or -c text. The error is the end of a sentence that starts with the
-/// command: "has a '|', which is for the shell".
+/// runs is a script, -m module or -c text. The error is the end of a sentence, as that of
+/// words_of_command().
 Result<PythonCommand> read_python_command(std::vector<std::string> arguments);
 Result<PythonCommand> read_python_command(std::string_view text);
 

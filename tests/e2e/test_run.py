@@ -220,6 +220,30 @@ groups:
         for words in (["plan", "job.yaml", "--gpus", "0"], ["run", "job.yaml", "--dry-run", "--on", "lab1"]):
             self.assertNotIn("cannot run", self.trainyard(*words, expect=0).stderr, "programs of this machine do not matter")
 
+    def test_warns_of_a_script_that_is_not_there_and_names_the_one_that_is(self):
+        self.job("""
+name: job
+groups:
+  - name: train
+    memory: 1MB
+    cpus: 0
+    duration: 1s
+    matrix: {lr: [1, 2]}
+    tasks: [{id: 'a{lr}', command: 'sh src/trian.sh {lr}'}, {id: 'b{lr}', command: [sh, src/train.sh]}]
+  - {name: later, memory: 1MB, cpus: 0, duration: 1s, tasks: [{id: e, command: [sh, made.sh]}]}
+""")
+        self.write("src/train.sh", "true\n")
+        here = self.directory.resolve()
+        missing = f"trainyard: warning: task train/a1 in '{here}': script 'src/trian.sh' not found (did you mean 'src/train.sh'?)"
+        for words in (["run", "job.yaml", "--dry-run"], ["plan", "job.yaml"]):
+            self.assertEqual(self.trainyard(*words, expect=0).stderr.splitlines(), [
+                missing, f"trainyard: warning: task later/e in '{here}': script 'made.sh' not found, "
+                "unless a task that it waits for makes it"], words)
+        done = self.trainyard("run", "job.yaml", expect=1)
+        self.assertEqual(done.stderr.count("script '"), 1, done.stderr)
+        self.assertIn(missing + "\n", done.stderr)
+        self.assertEqual([self.words()[f"train/{task}"] for task in ("b1", "b2")], ["FINISHED"] * 2, "it was only a warning")
+
     def test_warns_of_a_matrix_key_that_nothing_uses_before_the_run_and_under_its_table(self):
         self.job("name: job\ngroups: [{name: g, memory: 1MB, cpus: 0, matrix: {lr: [1, 2], seed: 0..4}, tasks: [{command: ['true', '{lr}']}]}]")
         warning = "group 'g': matrix key 'seed' is not used in command, id or env: each task runs 5 times\n"
