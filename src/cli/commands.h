@@ -52,8 +52,8 @@ struct RunOptions {
   std::vector<wire::Retry> retries;
   /// The numbers in the journal of those of these tasks that have not finished.
   std::set<std::uint32_t> retried_rows;
-  /// And these, that have finished: the job file says something else of them since, or what they
-  /// need runs again. They are among the retries where there are any.
+  /// And these, that have finished: the job file says something else of them since, they ran other
+  /// code, or what they need runs again. They are among the retries where there are any.
   struct Rerun {
     model::TaskIndex task;  ///< In the journal.
     std::string group;
@@ -140,7 +140,8 @@ struct RetryOptions {
   std::string time_limit;  ///< "2h"
   bool cascade = false;    ///< And what was skipped because of them, also in the queue.
   bool changed =
-      false;           ///< Those alone that the job file says otherwise since, also finished ones.
+      false;  ///< Those alone that the job file says otherwise since, also finished ones.
+  bool other_code = false;  ///< Those alone that ran other code, also finished ones.
   bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.
   bool dry_run = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.

@@ -101,8 +101,11 @@ ExitCode results_command(const ResultsOptions& options) {
       return fail(added.error());
     }
   }
-  const std::vector<std::string> notes{rows.nested_note(), rows.code_note(),
-                                       rows.out_of_date_note()};
+  const std::string code_note =
+      selections->size() == 1
+          ? rows.other_code().text_with_cure(seen_from_here(selections->front().run))
+          : rows.other_code().text();
+  const std::vector<std::string> notes{rows.nested_note(), code_note, rows.out_of_date_note()};
   report::ResultTable all = std::move(rows).table();
   const bool for_programs = options.json || options.csv || options.markdown;
   if (all.rows.empty() && !for_programs) {

@@ -61,7 +61,9 @@ struct Wanted {
   std::string socket;  ///< Of one that lives.
   std::vector<journal::TaskRow> tasks;
   RequestedAmounts amounts;
-  bool changed = false;          ///< They were, since they ended; some have finished.
+  /// Why they run again, where some have finished: ", and changed since". Empty: none has finished,
+  /// but what is behind others.
+  std::string_view reason = {};
   QueueReturn submissions = {};  ///< Skipped because of the run.
 };
 
@@ -176,6 +178,23 @@ Result<void> keep_changed(Wanted& wanted) {
                         seen_from_here(wanted.run))});
 }
 
+/// Leaves those that have ended and ran other code than what started last.
+Result<void> keep_other_code(Wanted& wanted) {
+  if (wanted.lives) {
+    return std::unexpected(Error{
+        fmt::format("the run in '{}' is active: --other-code works only after a run has ended",
+                    seen_from_here(wanted.run))});
+  }
+  std::erase_if(wanted.tasks, [](const journal::TaskRow& task) {
+    return task.standing.verdict == model::Verdict::None || task.newer_code.empty();
+  });
+  if (!wanted.tasks.empty()) return {};
+  return std::unexpected(
+      Error{fmt::format("none of the selected tasks of '{}' ran other code than the tasks that "
+                        "started last",
+                        seen_from_here(wanted.run))});
+}
+
 bool may_be_tried(const journal::TaskRow& task) {
   return task.standing.verdict != model::Verdict::None &&
          task.standing.verdict != model::Verdict::Finished;
@@ -233,13 +252,15 @@ bool may_have_succeeded(const Wanted& wanted) {
 
 Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
                        TasksOfRun selection) {
-  const bool all_failed = selection.is_all() && !options.changed;
+  const bool all_failed = selection.is_all() && !options.changed && !options.other_code;
   if (all_failed) selection.states = {report::TaskState::Failed};
   Wanted wanted{.run = selection.run,
                 .socket = {},
                 .tasks = {},
                 .amounts = std::move(amounts),
-                .changed = options.changed};
+                .reason = options.changed      ? ", and changed since"
+                          : options.other_code ? ", and ran other code"
+                                               : ""};
   Result<journal::JournalReader> reader = open_run(wanted.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   wanted.lives = sys::RunLock::holder(wanted.run).has_value();
@@ -272,8 +293,9 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   }
   wanted.tasks = std::move(*tasks);
   if (!wanted.tasks.empty()) {
-    const Result<void> kept =
-        options.changed ? keep_changed(wanted) : keep_unfinished(*reader, wanted);
+    const Result<void> kept = options.changed      ? keep_changed(wanted)
+                              : options.other_code ? keep_other_code(wanted)
+                                                   : keep_unfinished(*reader, wanted);
     if (!kept) return std::unexpected(kept.error());
   }
   wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());
@@ -291,7 +313,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
 
 /// Why a task runs again, if that is not its failure.
 std::string_view why_again(const journal::TaskRow& task, const Wanted& wanted) {
-  if (wanted.changed) return ", and changed since";
+  if (!wanted.reason.empty()) return wanted.reason;
   if (!is_finished(task)) return "";
   return task.out_of_date ? ", and out of date" : ", and needs one of these";
 }
@@ -313,10 +335,10 @@ std::string shown(const Wanted& wanted) {
   return text;
 }
 
-/// None where all have finished and were changed: the run begins with them by itself.
+/// None where all have finished, and run again for a reason: the run begins with them by itself.
 std::vector<wire::Retry> requests_for(const Wanted& wanted) {
   std::vector<wire::Retry> retries;
-  if (wanted.changed && std::ranges::all_of(wanted.tasks, is_finished)) return retries;
+  if (!wanted.reason.empty() && std::ranges::all_of(wanted.tasks, is_finished)) return retries;
   retries.reserve(wanted.tasks.size());
   for (const journal::TaskRow& task : wanted.tasks) {
     wire::Retry retry = wanted.amounts.with;

@@ -23,6 +23,9 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   CLI::Option* const changed = retry_->add_flag(
       "--changed", options_.changed, "Retry only tasks edited in the job file, also finished ones");
   in_selection(changed);
+  CLI::Option* const other_code = retry_->add_flag(
+      "--other-code", options_.other_code, "Retry only tasks that ran other code, also finished");
+  in_selection(other_code->excludes(changed));
   in_selection(retry_->add_flag("--cascade", options_.cascade,
                                 "Also retry skipped and out-of-date tasks behind them"));
   retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed")
@@ -39,6 +42,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
           ->type_name(value_kinds::kTime));
   for (const char* const amount : {"--memory", "--gpu-memory", "--time-limit"}) {
     changed->excludes(amount);
+    other_code->excludes(amount);
     // An unset variable of the shell is an empty value.
     retry_->get_option(amount)->check(
         [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
@@ -52,6 +56,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "  trainyard retry 46/lr=0.1 --time-limit 2h --cascade\n"
                   "  trainyard retry 46 --cascade\n"
                   "  trainyard retry 46 --changed\n"
+                  "  trainyard retry 46 --other-code\n"
                   "  trainyard retry 46/seed=3 --fresh\n"
                   "  trainyard retry sweep.yaml --dry-run\n"
                   "\n") +
@@ -66,7 +71,9 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "nothing. If ./runs has several runs and none is active, name one:\n"
       "46 :timeout.\n"
       "--changed takes tasks whose entry in the job file was edited: command, env and so on. An\n"
-      "edited script does not count.\n"
+      "edited script does not count: --other-code takes the tasks that 'status' marks 'other "
+      "code',\n"
+      "which ran other code than the tasks that started last.\n"
       "A submission that was skipped, refused or removed before it started goes back into your\n"
       "queue, with the environment and the limits of this shell. --cascade also puts back the\n"
       "submissions that were skipped because of the run, and retries finished tasks that are\n"

@@ -40,7 +40,8 @@ struct FoundAttempt {
 
 struct JournalOptions {
   Edited edited = Edited::KeepResult;
-  /// With RunAgain: the rows of the tasks that are, of those that were edited; none: all of them.
+  /// With RunAgain: the rows of the finished tasks that run again, whatever was edited. Without it
+  /// all run again that were edited or that are behind such.
   std::optional<std::set<std::uint32_t>> again;
   Unfinished unfinished = Unfinished::RunAgain;
   /// With Stay: the rows of the unfinished tasks that the caller retries all the same.

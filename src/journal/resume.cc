@@ -300,7 +300,8 @@ bool TakingOver::may_run_again(const OldTask& old) const {
          (!options_.again || options_.again->contains(old.number));
 }
 
-/// Which tasks were changed, and which finished ones are behind such that begin anew.
+/// Which tasks were changed, and which finished ones are behind such that begin anew. A finished
+/// task begins anew where it was changed, is behind such, or is named.
 void TakingOver::compare_tasks() {
   begins_anew_.assign(plan_.tasks.size(), false);
   std::vector<LastRun> last_runs(plan_.tasks.size());
@@ -324,10 +325,13 @@ void TakingOver::compare_tasks() {
   }
   stale_ = find_stale(plan_, begins_anew_, last_runs);
   for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
-    if (!stale_[task] || old_of_task_[task] == kNone) continue;
+    if (old_of_task_[task] == kNone || (!stale_[task] && !options_.again)) continue;
     const OldTask& old = old_[old_of_task_[task]];
     if (old.finished() && may_run_again(old)) begins_anew_[task] = true;
   }
+  // Those that are only named have others behind them, too.
+  const std::vector<bool> behind = find_stale(plan_, begins_anew_, last_runs);
+  for (std::size_t i = 0; i < stale_.size(); ++i) stale_[i] = stale_[i] || behind[i];
 }
 
 Result<void> TakingOver::write_tasks() {

@@ -89,6 +89,20 @@ TEST(ResumeEdited, KnowsInEveryLaterExecutionWhatWasMadeFromThatWhichHasRunAgain
   EXPECT_THAT(resume(of.directory, of.job).changes, IsEmpty());
 }
 
+TEST(ResumeEdited, RunsAgainWhatIsNamedThoughNothingOfItWasEdited) {
+  Behind of;
+  of.job.fingerprints.front() = of.job.fingerprints.back();
+  const Journal::Resumed resumed =
+      must(Journal::resume(of.directory.journal(), {of.job.batch()}, {.host = "again"},
+                           {.edited = Edited::RunAgain, .again = std::set<std::uint32_t>{0}}));
+  EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("2", "2+", "2+", "2+"));
+  EXPECT_EQ(resumed.not_kept, (Journal::NotKept{.run_again = 1}));
+  EXPECT_THAT(
+      resumed.changes,
+      ElementsAre("group 'eval': 1 task had finished before a task that it needs was run again; "
+                  "kept as it is (--rerun-changed runs such again)"));
+}
+
 TEST(ResumeEdited, KeepsWhatIsBehindOthersWhereTheseAreKept) {
   Behind of;
   const Journal::Resumed resumed = resume(of.directory, of.job);

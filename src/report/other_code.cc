@@ -8,6 +8,7 @@
 
 #include "journal/reader.h"
 #include "report/terminal_text.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
@@ -43,6 +44,12 @@ std::string OtherCode::text() const {
   if (count_ == 0) return {};
   return fmt::format("{} ran other code ({}) than the tasks that started last ({})",
                      counted(count_, "task"), listed(theirs_), listed(newer_));
+}
+
+std::string OtherCode::text_with_cure(const std::string& run_directory) const {
+  if (count_ == 0) return {};
+  return fmt::format("{}: 'trainyard retry {} --other-code' runs {} again", text(),
+                     plain(text::shell_word(run_directory)), count_ == 1 ? "it" : "them");
 }
 
 std::string other_code_text(const journal::TaskRow& row) {

@@ -28,6 +28,7 @@ TEST(OtherCode, SaysNothingWhereAllRanTheSame) {
   other.look_at(row_of("", ""));
   EXPECT_EQ(other.count(), 0);
   EXPECT_EQ(other.text(), "");
+  EXPECT_EQ(other.text_with_cure("runs/x"), "");
   EXPECT_EQ(other_code_text(row_of("a1b2c3d", "")), "");
 }
 
@@ -36,11 +37,15 @@ TEST(OtherCode, CountsAndNamesWhatOthersRan) {
   other.look_at(row_of("a1b2c3d+9f3e21", "5d6e7f8"));
   EXPECT_EQ(other.text(),
             "1 task ran other code (a1b2c3d+9f3e21) than the tasks that started last (5d6e7f8)");
+  EXPECT_EQ(other.text_with_cure("runs/x"),
+            other.text() + ": 'trainyard retry runs/x --other-code' runs it again");
   other.look_at(row_of("5d6e7f8", ""));
   other.look_at(row_of("b", "5d6e7f8"));
   EXPECT_EQ(
       other.text(),
       "2 tasks ran other code (a1b2c3d+9f3e21, b) than the tasks that started last (5d6e7f8)");
+  EXPECT_EQ(other.text_with_cure("runs/a sweep"),
+            other.text() + ": 'trainyard retry 'runs/a sweep' --other-code' runs them again");
   EXPECT_EQ(other_code_text(row_of("b", "5d6e7f8")),
             "ran b; the tasks that started last ran 5d6e7f8");
 }

@@ -112,7 +112,7 @@ class ResultRows {
   [[nodiscard]] ResultTable table() &&;
 
   /// For people: how many ran other code than what was started last of their run; empty: none did.
-  [[nodiscard]] std::string code_note() const { return other_code_.text(); }
+  [[nodiscard]] const OtherCode& other_code() const { return other_code_; }
   /// For people: the fields that are lists or objects; empty: none is.
   [[nodiscard]] std::string nested_note() const { return nested_text(fields_.nested()); }
   /// For people: which of them are out of date; empty: none is.

@@ -329,7 +329,9 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
                     out_of_date_text(digest.out_of_date()), plain(text::shell_word(run_directory)),
                     digest.out_of_date() == 1 ? "it" : "them");
   }
-  if (digest.other_code().count() > 0) text += digest.other_code().text() + "\n";
+  if (digest.other_code().count() > 0) {
+    text += digest.other_code().text_with_cure(run_directory) + "\n";
+  }
   if (const std::optional<Best> best = digest.best(); best && !best_title.empty()) {
     text += fmt::format("{}: {} {} {}\n", best_title, plain(best->id), best->key, best->text);
   }

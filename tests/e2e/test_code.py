@@ -63,7 +63,10 @@ class Code(YardTest):
         self.assertRegex(second, rf"^{first}\+[0-9a-f]{{6}}$")
         shown = self.trainyard("status", "runs/job", "--all", expect=0).stdout
         self.assertRegex(shown, "FINISHED, other code")
-        self.assertIn(f"1 task ran other code ({first}) than the tasks that started last ({second})\n", shown)
+        self.assertIn(f"1 task ran other code ({first}) than the tasks that started last ({second}): "
+                      "'trainyard retry runs/job --other-code' runs it again\n", shown)
+        self.assertIn("the run in 'runs/job' is active: --other-code works only after a run has ended",
+                      self.trainyard("retry", "runs/job", "--other-code", expect=2).stderr)
         self.git("commit", "-qam", "two")
         self.write("repository/go-2", "")
         third = self.code_of("n=3", [first, second])
@@ -75,7 +78,8 @@ class Code(YardTest):
         if second < first:
             line = line.replace(f"{first}, {second}", f"{second}, {first}")
         self.assertEqual(output.count("FINISHED, other code"), 2)
-        self.assertIn(line + "\n", output)
+        cured = line + ": 'trainyard retry runs/job --other-code' runs them again"
+        self.assertIn(cured + "\n", output)
         tasks = {task["id"]: task for task in self.status()["tasks"]}
         self.assertEqual({name: (task["code"], task["newer_code"]) for name, task in tasks.items()},
                          {"n=1": (first, third), "n=2": (second, third), "n=3": (third, None)})
@@ -88,17 +92,28 @@ class Code(YardTest):
 
         results = self.trainyard("results", "runs/job", expect=0).stdout.splitlines()
         self.assertEqual(results[0].split(), ["n", "status", "time", "code", "acc"])
-        self.assertEqual(results[-1], line)
+        self.assertEqual(results[-1], cured)
         table = json.loads(self.trainyard("results", "runs/job", "--json", expect=0).stdout)
         self.assertEqual([row["code"] for row in table["rows"]], [first, second, third])
-        self.assertEqual(table["notes"], [line])
+        self.assertEqual(table["notes"], [cured])
         averaged = self.trainyard("results", "runs/job", "--over", "n", expect=0).stdout
-        self.assertIn(line, averaged)
+        self.assertIn(cured, averaged)
 
         with closing(sqlite3.connect(self.directory / "runs/job/journal.db")) as journal:
             rows = journal.execute("SELECT changes, git_diff FROM codes ORDER BY number").fetchall()
         self.assertEqual([bool(changes) for changes, _ in rows], [False, True, False])
         self.assertIn("\n+# edited\n", rows[1][1])
+
+        self.assertIn("--changed cannot be combined with --other-code",
+                      self.trainyard("retry", "--other-code", "--changed", expect=2).stderr)
+        again = self.trainyard("retry", "runs/job", "--other-code", expect=0).stderr
+        self.assertIn("2 tasks of 'runs/job':\n  g/n=1: FINISHED after 1 attempt, and ran other code\n"
+                      "  g/n=2: FINISHED after 1 attempt, and ran other code\n", again)
+        # They end at once now, before git is asked.
+        self.assertEqual([(task["id"], task["attempt"], task["newer_code"]) for task in self.status()["tasks"]],
+                         [("n=1", 2, None), ("n=2", 2, None), ("n=3", 1, None)])
+        self.assertIn("none of the selected tasks of 'runs/job' ran other code than the tasks that started last\n",
+                      self.trainyard("retry", "runs/job", "--other-code", expect=2).stderr)
 
     def test_where_nobody_edits_nothing_is_said_of_code(self):
         self.repository()
