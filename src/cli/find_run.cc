@@ -241,6 +241,14 @@ Error several_active(const std::vector<KnownRun>& runs, IsActive is_active) {
                            some_wait ? " or in your queue" : "", names)};
 }
 
+/// Asks which of several runs is meant, of which it names the first two.
+Error several_found(const std::vector<KnownRun>& runs) {
+  return Error{fmt::format(
+      "several runs found: {}, {}{}; a command that changes a run needs its number or directory",
+      name_of_run(runs.at(0).directory), name_of_run(runs.at(1).directory),
+      runs.size() > 2 ? ", ..." : "")};
+}
+
 Error no_run_here(const std::string& named) {
   return Error{named.empty()
                    ? "no run found under ./runs: name a run number, a run directory or a job file"
@@ -271,6 +279,12 @@ std::vector<std::string> runs_here() {
 }
 
 Result<std::string> find_run(const std::string& named, WhenSeveral when_several) {
+  Result<FoundRun> found = choose_run(named, when_several);
+  if (!found) return std::unexpected(std::move(found.error()));
+  return std::move(found->directory);
+}
+
+Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
   const bool is_last = means_last(named, *here);
@@ -288,7 +302,7 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   if (runs.empty()) return std::unexpected(no_run_here(is_last ? "" : named));
   if (is_last || when_several == WhenSeveral::TakeNewest) {
     order_by_age(runs);
-    return std::move(runs.front().directory);
+    return FoundRun{.directory = std::move(runs.front().directory)};
   }
   if (named.empty()) {
     order_by_start(runs);
@@ -304,18 +318,9 @@ Result<std::string> find_run(const std::string& named, WhenSeveral when_several)
   }
   const bool guessed = runs.size() > 1 && !is_active(runs.front());
   if (guessed && when_several == WhenSeveral::Refuse) {
-    std::vector<std::string> directories;
-    for (const KnownRun& run : runs) directories.push_back(run.directory);
-    return std::unexpected(several_found(directories));
+    return std::unexpected(several_found(runs));
   }
-  return std::move(runs.front().directory);
-}
-
-Error several_found(const std::vector<std::string>& directories) {
-  return Error{fmt::format(
-      "several runs found: {}, {}{}; a command that changes a run needs its number or directory",
-      name_of_run(directories.at(0)), name_of_run(directories.at(1)),
-      directories.size() > 2 ? ", ..." : "")};
+  return FoundRun{.directory = std::move(runs.front().directory), .of = guessed ? runs.size() : 1};
 }
 
 Result<std::vector<std::string>> newest_and_unended_runs() {

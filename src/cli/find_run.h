@@ -1,6 +1,7 @@
 // Which run a command means, and its journal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,11 @@ enum class WhenSeveral : std::uint8_t {
   Refuse,      ///< As RefuseLive, and an error where several have ended and none is active.
 };
 
+struct FoundRun {
+  std::string directory;
+  std::size_t of = 1;  ///< Number of runs, all of them ended, of which this is the latest.
+};
+
 /// The run that a command means, by its directory. Absolute. It is named by one of these:
 ///
 ///   46           its number
@@ -40,8 +46,8 @@ enum class WhenSeveral : std::uint8_t {
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 
-/// Asks which of several runs is meant, of which it names the first two.
-Error several_found(const std::vector<std::string>& directories);
+/// The same, with the number of runs among which it was chosen.
+Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several);
 
 /// The newest run of this directory, and behind it the others that have not ended: at work, or in
 /// the queue. An error where there is none.

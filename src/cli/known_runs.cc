@@ -90,9 +90,9 @@ std::optional<std::uint32_t> unknown_number_in(std::string_view word) {
 }
 
 Error no_run_of_number(std::uint32_t number) {
-  const std::vector<std::string> latest = known_runs(kLast);
+  const std::vector<std::string> newest = known_runs(kLast);
   return Error{fmt::format("run {} not found{}", number,
-                           latest.empty() ? "" : "; the latest is " + name_of_run(latest.front()))};
+                           newest.empty() ? "" : "; the newest is " + name_of_run(newest.front()))};
 }
 
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {

@@ -468,13 +468,17 @@ ExitCode retry_command(const RetryOptions& options) {
   if (!amounts) return fail(amounts.error());
   Result<TasksOfRun> selection = read_selection({.words = options.words,
                                                  .run_directory = options.run_directory,
-                                                 .when_several = WhenSeveral::Refuse});
+                                                 .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
+  const std::size_t runs = selection->of;
   if (time_of_no_start(selection->run)) return retry_submission(options, *selection);
   // What has read the journal is gone before the run goes on: its keeper must inherit nothing of
   // it.
   const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
+  if (runs > 1) {
+    note(fmt::format("retrying in {}, the latest of {}", name_of_run(wanted->run), runs));
+  }
   for (const std::string& line : wanted->amounts.notes) note(line);
   const QueueReturn& submissions = wanted->submissions;
   if (options.dry_run) return answer(shown(*wanted) + submissions.shown());

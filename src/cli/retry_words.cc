@@ -18,7 +18,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   retry_ = app.add_subcommand("retry", "Run failed or named tasks again");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
-                "Tasks or run (default: failed tasks, if ./runs has one run)");
+                "Tasks or run (default: failed tasks of the latest run)");
   const auto in_selection = [](CLI::Option* option) { option->group(option_groups::kSelection); };
   CLI::Option* const changed = retry_->add_flag(
       "--changed", options_.changed, "Retry only tasks edited in the job file, also finished ones");
@@ -68,8 +68,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "from their checkpoints unless --fresh is given. An active run takes them in; a run that\n"
       "has ended is resumed in this terminal with these tasks alone. --fresh renames\n"
       "'checkpoints' in their directories to 'checkpoints.1', '.2' and so on, and deletes\n"
-      "nothing. If ./runs has several runs and none is active, name one:\n"
-      "46 :timeout.\n"
+      "nothing.\n"
       "--changed takes tasks whose entry in the job file was edited: command, env and so on. An\n"
       "edited script does not count: --other-code takes the tasks that 'status' marks 'other "
       "code',\n"

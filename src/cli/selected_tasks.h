@@ -1,6 +1,7 @@
 // The tasks of a run that somebody means, from its journal.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -20,6 +21,7 @@ struct TasksOfRun {
   std::string run;                          ///< Its directory; absolute.
   std::vector<text::TaskPattern> patterns;  ///< None: all.
   std::vector<report::TaskState> states;    ///< None: any.
+  std::size_t of = 1;                       ///< As FoundRun has it.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };

@@ -23,7 +23,6 @@
 #include "report/task_state.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "sys/files.h"
 #include "text/task_pattern.h"
 
 namespace trainyard::cli {
@@ -145,23 +144,15 @@ bool has_tasks_of_all(const std::string& run, const std::vector<text::TaskPatter
 }
 
 /// The run that names of tasks mean where no run is named: the one that has such tasks. `found` is
-/// that of find_run(), which stays where it has them, and for what changes tasks where it is
-/// active.
-Result<std::string> run_with_tasks(Result<std::string> found, WhenSeveral when_several,
-                                   const std::vector<text::TaskPattern>& patterns) {
-  const bool changes =
-      when_several == WhenSeveral::Refuse || when_several == WhenSeveral::RefuseLive;
-  const bool stays = found && (changes ? when_several == WhenSeveral::RefuseLive ||
-                                             sys::RunLock::holder(*found).has_value()
-                                       : has_tasks_of_all(*found, patterns));
-  if (stays) return found;
+/// that of choose_run(), which stays where it has them.
+Result<FoundRun> run_with_tasks(Result<FoundRun> found,
+                                const std::vector<text::TaskPattern>& patterns) {
+  if (found && has_tasks_of_all(found->directory, patterns)) return found;
   std::vector<std::string> runs = runs_here();
   if (runs.size() < 2) return found;
   std::erase_if(runs, [&](const std::string& run) { return !has_tasks_of_all(run, patterns); });
-  if (runs.size() == 1) return std::move(runs.front());
-  if (!found || !changes) return found;
-  if (runs.empty()) return std::unexpected(Error{"no run here has all of these tasks"});
-  return std::unexpected(several_found(runs));
+  if (runs.size() == 1) return FoundRun{.directory = std::move(runs.front())};
+  return found;
 }
 
 /// The first word that selects no task in any run here, so that no run need be named for it.
@@ -203,12 +194,14 @@ bool is_task_of_group(const RunInWord& word) {
 }
 
 /// One run may be named by several words: of it the tasks of any of them, or all.
-Result<void> add_selected(std::string run, const RunInWord& word, const ReadWords& read,
+Result<void> add_selected(FoundRun run, const RunInWord& word, const ReadWords& read,
                           std::vector<TasksOfRun>& selections) {
-  const auto known = std::ranges::find(selections, run, &TasksOfRun::run);
+  const auto known = std::ranges::find(selections, run.directory, &TasksOfRun::run);
   if (known == selections.end()) {
-    TasksOfRun& added = selections.emplace_back(
-        TasksOfRun{.run = std::move(run), .patterns = read.patterns, .states = read.states});
+    TasksOfRun& added = selections.emplace_back(TasksOfRun{.run = std::move(run.directory),
+                                                           .patterns = read.patterns,
+                                                           .states = read.states,
+                                                           .of = run.of});
     return word.tasks.empty() ? Result<void>() : add_pattern(word.tasks, added.patterns);
   }
   const bool has_own_tasks = known->patterns.size() > read.patterns.size();
@@ -230,16 +223,16 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     // Beside another one a run is meant.
     Result<void> sure = read.runs.size() == 1 ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
-    Result<std::string> run = find_run(word.run, words.when_several);
+    Result<FoundRun> run = choose_run(word.run, words.when_several);
     if (!run) return std::unexpected(std::move(run.error()));
     if (Result<void> added = add_selected(std::move(*run), word, read, selections); !added) {
       return std::unexpected(std::move(added.error()));
     }
   }
   if (!selections.empty()) return selections;
-  Result<std::string> run = find_run(words.run_directory, words.when_several);
+  Result<FoundRun> run = choose_run(words.run_directory, words.when_several);
   if (words.run_directory.empty() && !read.patterns.empty()) {
-    run = run_with_tasks(std::move(run), words.when_several, read.patterns);
+    run = run_with_tasks(std::move(run), read.patterns);
   }
   if (!run && words.run_directory.empty()) {
     for (const text::TaskPattern& pattern : read.patterns) {
@@ -253,9 +246,10 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     }
   }
   if (!run) return std::unexpected(std::move(run.error()));
-  return std::vector{TasksOfRun{.run = std::move(*run),
+  return std::vector{TasksOfRun{.run = std::move(run->directory),
                                 .patterns = std::move(read.patterns),
-                                .states = std::move(read.states)}};
+                                .states = std::move(read.states),
+                                .of = run->of}};
 }
 
 /// Where one run is meant and several words may be one: that which can be nothing else, or the

@@ -20,7 +20,8 @@ const char* const kSelectionHelp =
     "Values: lr=0.1,seed=1 selects by both, lr=0.1 seed=1 by either. A state keeps only the\n"
     "selected tasks in that state.\n"
     "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1. A name is the\n"
-    "newest run of that name; commands that change a run ask which if there are several.";
+    "latest run of that name: the active one, else the one that was started or resumed last.\n"
+    "Commands that change a run ask which if several are active.";
 const char* const kTasksOrRunHelp = "Tasks or run (default: active, else latest run in ./runs)";
 const char* const kTasksNeededHelp = "Tasks, '*' for all (default run: active, else latest)";
 

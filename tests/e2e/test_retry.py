@@ -198,18 +198,25 @@ groups:
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(set(self.words().values()), {"FINISHED"})
 
-    def test_never_guesses_between_two_runs(self):
+    def test_takes_the_latest_of_several_runs_and_names_it(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.trainyard("run", "job.yaml", "--new", expect=1)
-        refused = self.retry(expect=2).stderr
-        self.assertRegex(refused, r"several runs found: run 2 \('runs/job-2'\), run 1 \('runs/job'\); a command that changes a run needs its number or directory")
-        self.assertRegex(self.retry("job.yaml", expect=2).stderr, r"several runs found: run 2 ")
-        self.assertIn("several runs found: ", self.retry("lr=1", expect=2).stderr, "each has the task")
+        for words in ([], ["job.yaml"], ["job"], ["lr=1"], [":failed", "train"]):
+            with self.subTest(words=words):
+                shown = self.retry(*words, "--dry-run")
+                self.assertEqual(shown.stderr, "trainyard: retrying in run 2 ('runs/job-2'), the latest of 2\n")
+                self.assertIn(" of 'runs/job-2':\n  train/lr=1: EXIT 3 after 1 attempt\n", shown.stdout)
+        for words in (["1"], ["runs/job"], ["--run-dir", "1", "lr=1"]):
+            with self.subTest(words=words):
+                self.assertEqual(self.retry(*words, "--dry-run").stderr, "", "the run is named")
         self.assertEqual(self.retry("nope", expect=2).stderr,
-                         "trainyard: no run has the name 'nope', and no run here has such a task\n")
+                         "trainyard: task 'nope' not found in 'runs/job-2', and no run has this name\n")
         self.write("mended", "")
-        self.retry("2", "--cascade", expect=0)
+        self.assertIn("retrying in run 2 ", self.retry("--cascade", expect=0).stderr)
+        self.assertEqual(self.attempts("runs/job-2")["train/lr=1"], ("FINISHED", 2))
         self.assertEqual(self.attempts("runs/job")["train/lr=1"], ("EXIT 3", 1))
+        self.retry("1", "lr=1", expect=0)
+        self.assertIn("retrying in run 1 ('runs/job'), the latest of 2\n", self.retry("--dry-run").stderr, "it was resumed last")
 
     def test_after_an_interrupt_says_how_the_run_is_resumed(self):
         os.mkfifo(self.directory / "gate")

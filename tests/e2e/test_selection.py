@@ -46,8 +46,10 @@ class Selection(YardTest):
         self.assertEqual((told["run_number"], told["run_directory"]), (1, str(self.directory / "runs/sweep")))
         resumed = self.trainyard("run", "--resume", "1", expect=1).stderr
         self.assertIn("run 1: runs/sweep\n", self.trainyard("run", "sweep.yaml", "--resume", "1", expect=1).stderr)
+        self.assertIn("\nrun 1: ", self.trainyard("status", expect=0).stdout, "the latest run was resumed last")
+        self.assertIn("\nrun 2: ", self.trainyard("status", "last", expect=0).stdout, "the newest run was created last")
         self.assertEqual(self.trainyard("run", "sweep.yaml", "--resume", "99", expect=2).stderr,
-                         "trainyard: run 99 not found; the latest is run 2 ('runs/sweep-2')\n")
+                         "trainyard: run 99 not found; the newest is run 2 ('runs/sweep-2')\n")
         self.assertIn("task '2' not found in 'runs/sweep'; '2' is a run, and only one run is allowed here",
                       self.trainyard("status", "1", "2", expect=2).stderr)
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
@@ -167,8 +169,8 @@ class Selection(YardTest):
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
                             (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
-                            (["77"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep')\n"),
-                            (["77/lr=0.1"], "trainyard: run 77 not found; the latest is run 1 ('runs/sweep')\n"),
+                            (["77"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
+                            (["77/lr=0.1"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
                             (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
@@ -184,7 +186,7 @@ class Selection(YardTest):
         for words in (["status"], ["logs"], ["kill"], ["results"], ["retry"], ["hold"], ["wait"], ["clean"], ["run", "--resume"]):
             with self.subTest(words=words):
                 refused = self.trainyard(*words, "77", expect=2).stderr
-                self.assertTrue(refused.startswith("trainyard: run 77 not found; the latest is run 2 ('runs/sweep-2')"), refused)
+                self.assertTrue(refused.startswith("trainyard: run 77 not found; the newest is run 2 ('runs/sweep-2')"), refused)
                 self.assertNotIn("several runs", refused)
 
     def test_a_name_means_the_run_here_before_one_elsewhere(self):
