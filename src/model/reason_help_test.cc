@@ -29,6 +29,13 @@ TEST(Help, IsTheSettingThatHolds) {
   EXPECT_EQ(of(Cause::TriedFirst, {}, {}), job_file("try-first: 0"));
 }
 
+TEST(Help, IsNoLimitOfTheCpusThatOthersUseWhereTasksHoldAllOfThem) {
+  Headroom room{.cpus = cpus(2), .cpus_free = cpus(1), .cpu_holders = 1};
+  EXPECT_EQ(of(Cause::OthersUseCpu, {}, room), resume("--set utilization-limit.cpu=100%"));
+  room.cpus_free = cpus(0);
+  EXPECT_EQ(of(Cause::OthersUseCpu, {}, room), Help{});
+}
+
 TEST(Help, IsToClearUpWhereNoTaskThatRunsHasTheDisk) {
   EXPECT_EQ(of(Cause::Disk, {.disk = gb(9)}, {.disk_free = gb(4)}),
             (Help{.where = Help::Where::Shell,

@@ -100,11 +100,17 @@ std::string processes_words(const Headroom& room) {
   return fmt::format("the machine allows {} at once ({})", tasks, room.processes_reason);
 }
 
+/// Names the CPUs first where none is free: a task would wait for them as well without the limit.
 std::string cpu_gate_words(const Headroom& room) {
+  const std::string held =
+      room.all_cpus_held()
+          ? fmt::format("{} of {} CPUs are free{}; ", count_text(room.cpus_free),
+                        count_text(room.cpus), hold_text(room.cpu_holders, "the rest"))
+          : std::string();
   return fmt::format(
-      "other processes use {:.0f} % of the CPUs: at {:.0f} % or more, tasks without a GPU run one "
-      "at a time",
-      100 * room.cpu_used_by_others, 100 * room.cpu_utilization_max);
+      "{}other processes use {:.0f} % of the CPUs: at {:.0f} % or more, tasks without a GPU run "
+      "one at a time",
+      held, 100 * room.cpu_used_by_others, 100 * room.cpu_utilization_max);
 }
 
 std::string ahead_words(const Headroom& room) {

@@ -116,8 +116,9 @@ TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
     return model::Sampled{.memory_available = gb(10), .cpu_used_by_others = share};
   };
   EXPECT_THAT(changes(yard.on(at(1), busy(0.9))),
-              ElementsAre("shape 0: other processes use 90 % of the CPUs: at 80 % or more, tasks "
-                          "without a GPU run one at a time"));
+              ElementsAre("shape 0: 0 of 4 CPUs are free, 4 tasks hold the rest; other processes "
+                          "use 90 % of the CPUs: at 80 % or more, tasks without a GPU run one at a "
+                          "time"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(1, at(3))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(2, at(4))), IsEmpty()) << "one still runs";
