@@ -23,6 +23,7 @@
 #include "report/task_state.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "text/shell_quote.h"
 #include "text/task_pattern.h"
 
 namespace trainyard::cli {
@@ -177,11 +178,11 @@ Result<void> check_not_a_task(const RunInWord& word) {
   // "sweep/lr=1" of the run sweep and of its group sweep are the same, and so are the run vit and
   // its only task vit.
   if (*other == *run && tasks_meant(*run, word.tasks) == tasks_meant(*run, word.word)) return {};
-  return std::unexpected(
-      Error{fmt::format("'{}' is ambiguous: {}, and a task of {}; write '--run-dir {}' for the "
-                        "run, or '--run-dir {} {}' for the task",
-                        word.word, name_of_run(*run), name_of_run(*other), seen_from_here(*run),
-                        seen_from_here(*other), word.word)});
+  return std::unexpected(Error{fmt::format(
+      "'{}' is ambiguous: {}, and a task of {}; write '--run-dir {}' for the "
+      "run, or '--run-dir {} {}' for the task",
+      word.word, name_of_run(*run), name_of_run(*other), text::shell_word(seen_from_here(*run)),
+      text::shell_word(seen_from_here(*other)), text::shell_word(word.word))});
 }
 
 /// Whether "train/lr=0.1" is a task of the run that is meant where none is named, as its table

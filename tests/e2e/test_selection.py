@@ -207,8 +207,11 @@ class Selection(YardTest):
         self.run_sweep()
         self.assertEqual(self.trainyard("logs", "train/lr=0.1,seed=0", "train/lr=0.1,seed=1", "--stdout", expect=0).stdout,
                          "==> train/lr=0.1,seed=0 <==\nat 0.1\n\n==> train/lr=0.1,seed=1 <==\nat 0.1\n")
-        self.assertIn("'train' is ambiguous: run 1 ('other/runs/train'), and a task of run 2 ('runs/sweep')",
-                      self.trainyard("kill", "train", expect=2).stderr)
+        for command in ("kill", "hold"):
+            self.assertEqual(self.trainyard(command, "train", expect=2).stderr,
+                             "trainyard: 'train' is ambiguous: run 1 ('other/runs/train'), and a task of run 2 ('runs/sweep'); write "
+                             "'--run-dir other/runs/train' for the run, or '--run-dir runs/sweep train' for the task\n")
+        self.assertEqual(len(self.rows("--run-dir", "runs/sweep", "train")), 4)
         # A run here has the name of the group, and no such task.
         self.trainyard(*small, "--matrix", "lr=0.1,1", "--", "true", expect=0)
         self.assertEqual(self.trainyard("kill", "train/lr=0.1,seed=1", expect=2).stderr,
