@@ -19,7 +19,7 @@ struct Datagram {
   /// The version of the protocol, for the datagram and the frames in it.
   std::uint8_t version = 0;
   enum class Kind : std::uint8_t {
-    Hello = 1,    ///< A machine asks to be let in; or it has been, by `to`, which is silent.
+    Hello = 1,    ///< A machine joins or begins the run: MachineHello says what `to` means.
     Welcome = 2,  ///< The answer, good or bad.
     Piece = 3,    ///< Bytes of the stream; without any it only acknowledges the other one.
   };

@@ -27,8 +27,11 @@ struct MachineEntry {
   friend bool operator==(const MachineEntry&, const MachineEntry&) = default;
 };
 
-/// It asks to be let in, or begins the run: who has begun it already says so. Again, to whoever has
-/// begun the run now, when the machine that let it in is silent.
+/// The greeting of a machine that joins, or that `begins` the run. Datagram::to says what it asks:
+/// - 0: to be let in, or to begin the run, which a machine that has begun it refuses;
+/// - the machine that has begun the run of the sender, possibly itself: whether another one has
+///   begun it since that machine was silent, or out of reach;
+/// - another machine, with `begins`: nothing; that machine has lost the run to the sender.
 struct MachineHello {
   MachineEntry machine;
   std::string topology;

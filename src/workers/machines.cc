@@ -24,6 +24,11 @@ namespace trainyard::workers {
 namespace {
 
 constexpr Duration kAskEvery{200};
+/// Claims that no other machine received, after which there is none. One does not suffice: servers
+/// of a cluster learn of another machine's subscription a moment later.
+constexpr int kAsksWithoutHub = 2;
+/// When a claim has not been answered for this time a note says what is waited for.
+constexpr Duration kSilenceNote{1'000};
 constexpr Duration kHeardEvery{2'000};
 /// Number of signs of life in the time after which a silent machine is lost.
 constexpr int kShowsInTime = 8;
@@ -42,8 +47,7 @@ Machines::Machines(sys::EventLoop& loop, std::unique_ptr<Bridge> bridge, Options
       options_(std::move(options)),
       admission_(
           {.own = options_.own, .topology = options_.topology, .elsewhere = options_.elsewhere}),
-      joined_(!options_.joins),
-      began_at_(sys::EventLoop::now()) {}
+      asks_since_(sys::EventLoop::now()) {}
 
 Machines::~Machines() {
   if (timer_) loop_.cancel(*timer_);
@@ -56,12 +60,10 @@ Duration Machines::show_every() const {
 void Machines::start() {
   bridge_->start(
       {.on_message = [this](std::string_view message) { take(message); },
-       .on_no_hub = [this] { is_alone_ = true; },
+       .on_no_hub = [this] { take_no_hub(); },
        .on_change = [this](bool is_up) { change(is_up); },
        .on_end = [this](const std::string& why) { broken("NATS: " + why); },
        .on_trouble = [this](const std::string& what) { options_.note("NATS: " + what); }});
-  // Somebody else may have begun it: who has says so.
-  if (!options_.joins) ask(0);
   tick();
 }
 
@@ -102,6 +104,14 @@ void Machines::broken(const std::string& why) {
   options_.on_broken(why);
 }
 
+void Machines::unable(const std::string& why) {
+  broken(fmt::format("NATS: the run '{}' cannot be {}: {}", options_.run,
+                     joined_          ? "continued"
+                     : options_.joins ? "joined"
+                                      : "begun",
+                     why));
+}
+
 void Machines::stray(const std::string& what) {
   // Whoever may speak to the servers can send anything there, and as often as he likes.
   if (++strays_ > kStrayNotesMax) return;
@@ -118,9 +128,9 @@ void Machines::take(std::string_view message) {
     const std::string why = fmt::format("version {} of the protocol is spoken there, {} here",
                                         datagram->version, wire::kProtocolVersion);
     if (datagram->kind == Datagram::Kind::Hello && !options_.joins) refuse(datagram->from, why);
-    // Whoever has begun the run speaks another one: there is nothing to join.
+    // A machine that has begun the run speaks another version.
     if (datagram->kind == Datagram::Kind::Welcome && !joined_ && datagram->to == options_.own.id) {
-      return broken(fmt::format("NATS: the run '{}' cannot be joined: {}", options_.run, why));
+      return unable(why);
     }
     return stray(fmt::format("a message of another program ({})", why));
   }
@@ -143,15 +153,13 @@ void Machines::refuse(MachineId whom, const std::string& why) {
 
 void Machines::take_hello(const Datagram& datagram) {
   if (options_.joins || router_ == nullptr || datagram.from == options_.own.id) return;
+  // Another machine may have the run now, which a refusal of this one must not disturb.
+  if (is_broken_) return;
   const auto hello = read_machine_hello(datagram.bytes);
   if (!hello || hello->machine.id != datagram.from) return stray("a greeting that is none");
-  if (hello->begins) {
-    options_.note(fmt::format("{} begins a run '{}', too, and is refused", hello->machine.host,
-                              options_.run));
-    return refuse(datagram.from,
-                  fmt::format("{} has begun it already: give this one another name, or join it",
-                              options_.own.host));
-  }
+  if (hello->begins) return take_claim(datagram, hello->machine.host);
+  // A machine asks again, and by then it is decided whose run this is.
+  if (!joined_ || (in_doubt_at_ && sys::EventLoop::now() - *in_doubt_at_ < options_.doubt)) return;
   // It has joined, and asks who has begun the run now.
   if (datagram.to == options_.own.id) return;
   if (datagram.to != 0) {
@@ -181,6 +189,27 @@ void Machines::take_hello(const Datagram& datagram) {
   tick();
 }
 
+void Machines::take_claim(const Datagram& datagram, const std::string& host) {
+  if (datagram.to == options_.own.id) return unable(fmt::format("{} has begun it anew", host));
+  if (datagram.to != 0 && datagram.to != datagram.from) return;
+  const bool was_away = datagram.to == datagram.from;
+  // Two machines that claim the run must not refuse each other. The one with the smaller id, or
+  // the one that has begun it, refuses the next claim of this machine.
+  if (!joined_ && (was_away || datagram.from < options_.own.id)) return;
+  if (was_away) return ask(datagram.from);
+  in_doubt_at_ = sys::EventLoop::now();
+  if (std::exchange(refused_, datagram.from) != datagram.from) {
+    options_.note(fmt::format("{} begins a run '{}', too, and is refused", host, options_.run));
+  }
+  refuse(datagram.from,
+         fmt::format("{} has begun it already: give this one another name, or join it",
+                     options_.own.host));
+}
+
+void Machines::take_no_hub() {
+  if (!options_.joins && ++asks_without_hub_ >= kAsksWithoutHub) joined_ = true;
+}
+
 void Machines::take_welcome(const Datagram& datagram) {
   if (datagram.to != options_.own.id) return;
   const bool has_joined = joined_ && options_.joins;
@@ -192,11 +221,9 @@ void Machines::take_welcome(const Datagram& datagram) {
   const auto welcome = read_machine_welcome(datagram.bytes);
   if (!welcome) return stray("a welcome that is none");
   if (!welcome->error.empty()) {
-    return broken(fmt::format("NATS: the run '{}' cannot be {}: {}", options_.run,
-                              has_joined       ? "continued"
-                              : options_.joins ? "joined"
-                                               : "begun",
-                              welcome->error));
+    // The machine that refuses the claim was silent while it was made, and has lost the run.
+    if (has_begun()) return ask(datagram.from);
+    return unable(welcome->error);
   }
   if (has_joined) return;
   if (!options_.joins) return stray("a welcome to a run that was begun here");
@@ -247,11 +274,16 @@ void Machines::change(bool is_up) {
   const Duration now = sys::EventLoop::now();
   if (is_up) {
     down_since_.reset();
+    asks_since_ = now;
   } else if (!down_since_) {
     down_since_ = now;
     options_.note(fmt::format("NATS: the connection to {} is lost", bridge_->name()));
   }
   for (const auto& [id, machine] : machines_) machine->set_up(is_up, now);
+  if (is_up && has_begun()) {
+    in_doubt_at_ = now;
+    ask(options_.own.id);
+  }
   if (is_up && router_ != nullptr) {
     options_.note(fmt::format("NATS: connected again, to {}", bridge_->name()));
     std::vector<int> numbers;
@@ -273,11 +305,12 @@ const Machine* Machines::silent_hub(Duration now) const {
   return is_silent ? hub->second.get() : nullptr;
 }
 
-void Machines::ask(MachineId joined) {
+void Machines::ask(MachineId to) {
+  asked_at_ = sys::EventLoop::now();
   bridge_->send_to_hub(datagram_text(
       {.kind = Datagram::Kind::Hello,
        .from = options_.own.id,
-       .to = joined,
+       .to = to,
        .bytes = to_fields(MachineHello{
            .machine = options_.own, .topology = options_.topology, .begins = !options_.joins})}));
 }
@@ -293,6 +326,29 @@ void Machines::tick_within(Duration delay) {
   });
 }
 
+Duration Machines::ask_until_joined(Duration now) {
+  if (down_since_) return show_every();
+  const Duration waited = now - asks_since_;
+  // The half only, so that machines which have come meanwhile still wait for the run.
+  const Duration within = options_.joins ? options_.lost_after : options_.lost_after / 2;
+  if (waited >= within) {
+    joined_ = !options_.joins;
+    if (options_.joins) {
+      broken(fmt::format("NATS: nobody at {} has begun the run '{}' in {}", bridge_->name(),
+                         options_.run, seconds(within)));
+    }
+    return show_every();
+  }
+  if (!options_.joins && waited >= kSilenceNote && !std::exchange(is_silence_noted_, true)) {
+    options_.note(
+        fmt::format("NATS: another process has begun the run '{}', or listens to it, and does not "
+                    "answer; it is waited for, for {}",
+                    options_.run, seconds(within)));
+  }
+  if (now - asked_at_ >= kAskEvery) ask(0);
+  return std::min(asked_at_ + kAskEvery - now, within - waited);
+}
+
 void Machines::tick() {
   const Duration now = sys::EventLoop::now();
   if (is_broken_) return;
@@ -303,18 +359,11 @@ void Machines::tick() {
   Duration next = show_every();
   if (down_since_) next = std::min(next, options_.lost_after - (now - *down_since_));
   if (!joined_) {
-    if (now - began_at_ >= options_.lost_after) {
-      return broken(fmt::format("NATS: nobody at {} has begun the run '{}' in {}", bridge_->name(),
-                                options_.run, seconds(options_.lost_after)));
-    }
-    if (!down_since_) ask(0);
-    next = std::min(next, kAskEvery);
+    next = std::min(next, ask_until_joined(now));
+    if (is_broken_) return;
   }
   const Machine* const hub = silent_hub(now);
-  if (hub != nullptr && !down_since_ && now - asked_at_ >= show_every()) {
-    asked_at_ = now;
-    ask(hub->id());
-  }
+  if (hub != nullptr && !down_since_ && now - asked_at_ >= show_every()) ask(hub->id());
   std::vector<std::pair<int, std::string>> silent;
   for (const auto& [id, machine] : machines_) {
     next = std::min(next, machine->tick(now, show_every()));

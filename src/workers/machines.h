@@ -36,6 +36,9 @@ class Machines {
     bool joins = false;
     int elsewhere = 0;
     Duration lost_after{60'000};
+    /// Time in which no machine is let in after another one has claimed the run: one that has begun
+    /// it meanwhile says so within this time.
+    Duration doubt{1'000};
     std::function<void(const std::string&)> note;
     /// It was let in: what it needs to know.
     std::function<void(const MachineWelcome&)> on_joined;
@@ -47,7 +50,8 @@ class Machines {
   Machines& operator=(Machines&&) = delete;
   ~Machines();
 
-  /// From now on it hears. One that joins asks to be let in until it is.
+  /// Messages are taken from now on. A machine that joins asks until it is let in; one that begins
+  /// the run claims it until has_begun(). The latter needs its router before.
   void start();
   /// Whatever is told of others goes there. Those that are known already are admitted.
   void set_router(Router& router);
@@ -55,8 +59,9 @@ class Machines {
   void came(const CameWord& word);
   void left(int number, const std::string& why);
 
-  /// No other machine had begun the run when this one did.
-  [[nodiscard]] bool is_alone() const { return is_alone_; }
+  /// Whether the run is this machine's: no other one holds it, or the one that does was silent for
+  /// half of `lost_after`. False in a machine that joins.
+  [[nodiscard]] bool has_begun() const { return joined_ && !options_.joins; }
   /// Whether a machine whose workers have not all ended was heard in the last `within`, or the
   /// connection to the servers was lost since then.
   [[nodiscard]] bool is_any_heard(Duration within) const;
@@ -67,17 +72,25 @@ class Machines {
  private:
   void take(std::string_view message);
   void take_hello(const Datagram& datagram);
+  /// Takes a greeting of another machine that begins the run, or has begun it.
+  void take_claim(const Datagram& datagram, const std::string& host);
   void take_welcome(const Datagram& datagram);
   void take_piece(const Datagram& datagram);
   void stray(const std::string& what);
-  /// Asks the machine that has begun the run. `joined` has begun the run of this one; 0: none yet.
-  void ask(MachineId joined);
+  /// Sends a greeting to the machine that has begun the run. MachineHello says what `to` means.
+  void ask(MachineId to);
+  void take_no_hub();
+  /// Asks to be let in, or claims the run, and ends that when it takes too long. Returns when to
+  /// call it again.
+  Duration ask_until_joined(Duration now);
   /// The machine that began the run that this one has joined. Null while it is heard.
   [[nodiscard]] const Machine* silent_hub(Duration now) const;
   void refuse(MachineId whom, const std::string& why);
   Machine& add(const MachineEntry& entry);
   void change(bool is_up);
   void broken(const std::string& why);
+  /// The run cannot be begun, joined or continued.
+  void unable(const std::string& why);
   void tick();
   void tick_within(Duration delay);
   [[nodiscard]] Duration show_every() const;
@@ -89,13 +102,17 @@ class Machines {
   Router* router_ = nullptr;
   std::map<MachineId, std::unique_ptr<Machine>> machines_;
   int last_number_ = 0;
-  bool joined_ = false;
-  bool is_alone_ = false;
+  bool joined_ = false;       ///< It was let in, or the run that it begins is its own.
+  int asks_without_hub_ = 0;  ///< Claims that no other machine received.
+  bool is_silence_noted_ = false;
+  MachineId refused_ = 0;  ///< The last one whose claim was refused.
+  /// When another machine last claimed the run that this one has begun, or may have done so unheard.
+  std::optional<Duration> in_doubt_at_;
   bool leaves_ = false;
   bool is_broken_ = false;
   int strays_ = 0;
-  Duration began_at_;
-  Duration asked_at_{0};  ///< When it was last asked who has begun the run now.
+  Duration asks_since_;   ///< When it began to ask, or was connected again.
+  Duration asked_at_{0};  ///< When it last asked.
   std::optional<Duration> down_since_;
   std::optional<sys::EventLoop::TimerId> timer_;
   Duration tick_at_{0};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/time.h"
@@ -46,11 +47,18 @@ class FakeBridge final : public Bridge {
   Outside& outside_;
 };
 
-/// The machine that has begun the run, with worker 0.
+/// A machine that begins the run, with worker 0.
 struct FirstMachine {
-  FirstMachine() {
+  explicit FirstMachine(MachineId its_id = 1, Duration within = Duration(60'000))
+      : id(its_id), lost_after(within) {
+    outside.on_asked = [this](const Datagram& it) { asked.push_back(it.to); };
     machines.set_router(router);
     machines.start();
+  }
+  /// No other machine has received what it has sent.
+  void begin() {
+    outside.listener.on_no_hub();
+    outside.listener.on_no_hub();
   }
   static Router::Options with_another_worker() {
     Router::Options options{.nodes = {{0, {}}}};
@@ -66,15 +74,39 @@ struct FirstMachine {
     outside.listener.on_message(datagram_text(
         {.kind = Datagram::Kind::Hello, .from = 2, .to = joined, .bytes = to_fields(hello)}));
   }
+  /// Another machine begins the run. MachineHello says what `to` means.
+  void another_begins(MachineId from, MachineId to) {
+    const MachineHello hello{.machine = {.id = from, .host = "host-c", .nodes = {{.node = 0}}},
+                             .topology = "mesh",
+                             .begins = true};
+    outside.listener.on_message(datagram_text(
+        {.kind = Datagram::Kind::Hello, .from = from, .to = to, .bytes = to_fields(hello)}));
+  }
+  void refuse(MachineId from) {
+    outside.listener.on_message(datagram_text(
+        {.kind = Datagram::Kind::Welcome,
+         .from = from,
+         .to = id,
+         .bytes = to_fields(MachineWelcome{.error = "host-c has begun it already"})}));
+  }
 
+  MachineId id;
+  Duration lost_after;
+  std::vector<MachineId> asked;  ///< What it has sent to a machine that has begun the run, by `to`.
+  std::vector<std::string> notes;
+  std::string broken;
   sys::EventLoop loop;
   Outside outside;
-  Machines machines{loop, std::make_unique<FakeBridge>(outside),
-                    Machines::Options{.own = {.id = 1, .host = "host-a", .nodes = {{.node = 0}}},
-                                      .topology = "mesh",
-                                      .run = "test",
-                                      .elsewhere = 1,
-                                      .note = [](const std::string&) {}}};
+  Machines machines{
+      loop, std::make_unique<FakeBridge>(outside),
+      Machines::Options{.own = {.id = id, .host = "host-a", .nodes = {{.node = 0}}},
+                        .topology = "mesh",
+                        .run = "test",
+                        .elsewhere = 1,
+                        .lost_after = lost_after,
+                        .doubt = Duration(3'600'000),
+                        .note = [this](const std::string& it) { notes.push_back(it); },
+                        .on_broken = [this](const std::string& why) { broken = why; }}};
   Router router{loop, with_another_worker()};
 };
 
@@ -118,16 +150,113 @@ struct JoinedMachine {
   Router router{loop, of_another()};
 };
 
-TEST(Machines, KnowThatNobodyHasBegunTheRunWhenTheBridgeSaysSo) {
+/// Why the machine to which that was sent is refused.
+std::string refusal_in(const std::string& message) {
+  const auto datagram = read_datagram(message);
+  if (!datagram || datagram->kind != Datagram::Kind::Welcome) return "none";
+  return read_machine_welcome(datagram->bytes).value().error;
+}
+
+TEST(Machines, BeginTheRunWhenNoOtherOneHasReceivedTwoClaims) {
   FirstMachine first;
-  EXPECT_FALSE(first.machines.is_alone());
+  EXPECT_EQ(first.asked, std::vector<MachineId>{0});
   first.outside.listener.on_no_hub();
-  EXPECT_TRUE(first.machines.is_alone());
+  EXPECT_FALSE(first.machines.has_begun()) << "a server of a cluster may not know another one yet";
+  first.outside.listener.on_no_hub();
+  EXPECT_TRUE(first.machines.has_begun());
+}
+
+TEST(Machines, BeginTheRunWhenNobodyHasAnsweredForHalfOfTheTime) {
+  FirstMachine first(1, Duration(80));
+  EXPECT_FALSE(first.machines.has_begun());
+  while (!first.machines.has_begun()) first.loop.run_once(std::nullopt);
+  EXPECT_THAT(first.asked, testing::Each(0));
+  EXPECT_EQ(first.broken, "");
+}
+
+TEST(Machines, AnswerNoneThatJoinsBeforeTheRunIsTheirs) {
+  FirstMachine first;
+  first.another_comes();
+  first.another_comes(7);
+  EXPECT_EQ(first.outside.sent, std::vector<std::string>{});
+  EXPECT_EQ(first.router.awaited(), 1);
+}
+
+TEST(Machines, DoNotRefuseEachOtherWhenTwoClaimTheRunAtOnce) {
+  FirstMachine small(1);
+  FirstMachine large(2);
+  large.another_begins(1, 0);
+  EXPECT_EQ(large.outside.sent, std::vector<std::string>{});
+  small.another_begins(2, 0);
+  ASSERT_EQ(small.outside.sent.size(), 1U);
+  large.outside.listener.on_message(small.outside.sent.front());
+  EXPECT_EQ(large.broken,
+            "NATS: the run 'test' cannot be begun: host-a has begun it already: give this one "
+            "another name, or join it");
+  EXPECT_EQ(small.broken, "");
+  small.begin();
+  EXPECT_TRUE(small.machines.has_begun());
+}
+
+TEST(Machines, RefuseOneThatClaimsARunThatHasBegunAndNoteItOnce) {
+  FirstMachine first(2);
+  first.begin();
+  first.another_begins(1, 0);
+  first.another_begins(1, 0);
+  ASSERT_EQ(first.outside.sent.size(), 2U);
+  for (const std::string& each : first.outside.sent) {
+    EXPECT_EQ(refusal_in(each),
+              "host-a has begun it already: give this one another name, or join it");
+  }
+  EXPECT_EQ(first.notes,
+            std::vector<std::string>{"host-c begins a run 'test', too, and is refused"});
+  first.another_comes();
+  EXPECT_EQ(first.outside.sent.size(), 2U) << "the other one may have begun the run";
+  EXPECT_EQ(first.router.awaited(), 1);
+}
+
+TEST(Machines, SayToOneThatRefusesThemTooLateThatItHasLostTheRun) {
+  FirstMachine first;
+  first.begin();
+  first.asked.clear();
+  first.refuse(3);
+  EXPECT_EQ(first.asked, std::vector<MachineId>{3});
+  EXPECT_EQ(first.broken, "");
+}
+
+TEST(Machines, EndWithoutAWordToOthersWhenTheyHaveLostTheRun) {
+  FirstMachine first;
+  first.begin();
+  first.another_begins(3, 1);
+  EXPECT_EQ(first.broken, "NATS: the run 'test' cannot be continued: host-c has begun it anew");
+  first.another_begins(3, 0);
+  first.another_comes();
+  first.another_comes(3);
+  EXPECT_EQ(first.outside.sent, std::vector<std::string>{});
+}
+
+TEST(Machines, AskWhetherTheRunIsStillTheirsWhenTheyAreConnectedAgain) {
+  FirstMachine first;
+  first.begin();
+  first.asked.clear();
+  first.outside.listener.on_change(false);
+  first.outside.listener.on_change(true);
+  EXPECT_EQ(first.asked, std::vector<MachineId>{1});
+  // The one that is asked has begun the run, or claims it and is refused when it does so again.
+  FirstMachine second(2);
+  second.asked.clear();
+  second.another_begins(1, 1);
+  EXPECT_EQ(second.asked, std::vector<MachineId>{});
+  second.begin();
+  second.another_begins(1, 1);
+  EXPECT_EQ(second.asked, std::vector<MachineId>{1});
+  EXPECT_EQ(second.outside.sent, std::vector<std::string>{});
 }
 
 TEST(Machines, AreNotHeardWhereNoServerHasBeenReachedForThatLong) {
   constexpr Duration kHour{3'600'000};
   FirstMachine first;
+  first.begin();
   first.another_comes();
   ASSERT_TRUE(first.router.is_anybody_elsewhere());
   EXPECT_TRUE(first.machines.is_any_heard(kHour));
@@ -138,19 +267,19 @@ TEST(Machines, AreNotHeardWhereNoServerHasBeenReachedForThatLong) {
 
 TEST(Machines, RefuseOneThatHasJoinedAnEarlierRunOfTheName) {
   FirstMachine first;
+  first.begin();
   first.another_comes(7);
   EXPECT_FALSE(first.router.is_anybody_elsewhere());
   EXPECT_EQ(first.router.awaited(), 1);
   ASSERT_EQ(first.outside.sent.size(), 1U);
-  const auto answer = read_datagram(first.outside.sent.front());
-  ASSERT_TRUE(answer && answer->kind == Datagram::Kind::Welcome);
-  EXPECT_EQ(answer->to, 2U);
-  EXPECT_EQ(read_machine_welcome(answer->bytes).value().error,
+  EXPECT_EQ(read_datagram(first.outside.sent.front()).value().to, 2U);
+  EXPECT_EQ(refusal_in(first.outside.sent.front()),
             "host-a has begun it anew since this machine joined: join it again");
 }
 
 TEST(Machines, SayNothingToOneThatAsksWhetherAnotherOneHasBegunTheRun) {
   FirstMachine first;
+  first.begin();
   first.another_comes();
   const auto is_welcome = [](const std::string& it) {
     return read_datagram(it).value().kind == Datagram::Kind::Welcome;

@@ -223,48 +223,104 @@ TEST(Nats, EndsAllWhenAWorkerOfAnotherMachineFails) {
   EXPECT_EQ(second.result(), "worker 10 failed: std::runtime_error: boom");
 }
 
+/// Two machines of a run, whose workers wait until it ends.
+struct WaitingMachines {
+  WaitingMachines(const NatsServer& server, std::chrono::milliseconds lost_after)
+      : first(begins(server, 1, 1), work()), second(joins_within(server, lost_after), work()) {}
+  static ParallelOptions joins_within(const NatsServer& server,
+                                      std::chrono::milliseconds lost_after) {
+    ParallelOptions options = joins(server, 1, 10);
+    options.nats.lost_after = lost_after;
+    return options;
+  }
+  [[nodiscard]] std::function<void(Worker&)> work() const {
+    return [this](Worker& worker) {
+      need(worker.ready());
+      ready.raise();
+      EventBus bus;
+      worker.connect(bus);
+      static_cast<void>(bus.wait_for("never", worker.ending()));
+    };
+  }
+
+  Flag ready;
+  MachineProcess first;
+  MachineProcess second;
+};
+
 TEST(Nats, EndsAllWhenTheMachineThatBeganTheRunIsGone) {
   const NatsServer server;
-  const Flag there;
-  const auto work = [&](Worker& worker) {
-    need(worker.ready());
-    there.raise();
-    EventBus bus;
-    worker.connect(bus);
-    static_cast<void>(bus.wait_for("never", worker.ending()));
-  };
-  ParallelOptions options = joins(server, 1, 10);
-  options.nats.lost_after = 500ms;
-  MachineProcess first(begins(server, 1, 1), work);
-  MachineProcess second(options, work);
-  ASSERT_TRUE(there.wait());
-  first.kill();
-  EXPECT_THAT(second.result(), HasSubstr("has not been heard of for 0.5 s"));
+  WaitingMachines machines(server, 500ms);
+  ASSERT_TRUE(machines.ready.wait());
+  machines.first.kill();
+  EXPECT_THAT(machines.second.result(), HasSubstr("has not been heard of for 0.5 s"));
 }
 
 TEST(Nats, EndsTheMachinesOfARunThatAnotherMachineHasBegunAnew) {
   const NatsServer server;
-  const Flag there;
-  const auto work = [&](Worker& worker) {
-    need(worker.ready());
-    there.raise();
-    EventBus bus;
-    worker.connect(bus);
-    static_cast<void>(bus.wait_for("never", worker.ending()));
-  };
-  ParallelOptions options = joins(server, 1, 10);
-  options.nats.lost_after = 8s;
-  MachineProcess first(begins(server, 1, 1), work);
-  MachineProcess second(options, work);
-  ASSERT_TRUE(there.wait());
-  first.kill();
+  WaitingMachines machines(server, 8s);
+  ASSERT_TRUE(machines.ready.wait());
+  machines.first.kill();
   MachineProcess third(begins(server, 1, 1), exchange(100));
-  EXPECT_THAT(second.result(), AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
-                                     HasSubstr(" since this machine joined: join it again")));
+  EXPECT_THAT(machines.second.result(),
+              AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
+                    HasSubstr(" since this machine joined: join it again")));
   MachineProcess fourth(joins(server, 1, 10), exchange(100));
   EXPECT_EQ(third.result(), "well") << third.notes();
   EXPECT_EQ(fourth.result(), "well") << fourth.notes();
   EXPECT_THAT(third.notes(), HasSubstr(" has joined an earlier run 'test', and is refused"));
+}
+
+/// Ready, and then waits for a flag.
+std::function<void(Worker&)> ready_until(const Flag& over, const Flag& ready) {
+  return [&over, &ready](Worker& worker) {
+    need(worker.ready());
+    ready.raise();
+    need(over.wait(), "an end");
+  };
+}
+
+TEST(Nats, LetsNobodyBeginARunWhoseFirstMachineWasSuspendedForAMoment) {
+  const NatsServer server;
+  const Flag ready;
+  const Flag over;
+  const Flag ran;
+  MachineProcess first(begins(server, 1, 1), ready_until(over, ready));
+  MachineProcess second(joins(server, 1, 10), ready_until(over, ready));
+  ASSERT_TRUE(ready.wait());
+  first.suspend();
+  MachineProcess third(begins(server, 1, 1), [&](Worker&) { ran.raise(); });
+  EXPECT_TRUE(sys::eventually(
+      [&] { return third.notes().contains("does not answer; it is waited for, for 30 s"); }));
+  first.resume();
+  EXPECT_THAT(third.result(), AllOf(HasSubstr("NATS: the run 'test' cannot be begun: "),
+                                    HasSubstr(" has begun it already")));
+  EXPECT_FALSE(ran.is_raised());
+  over.raise();
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
+TEST(Nats, EndsAFirstMachineThatWasSuspendedUntilAnotherOneHadBegunTheRun) {
+  const NatsServer server;
+  WaitingMachines before(server, 60s);
+  ASSERT_TRUE(before.ready.wait());
+  before.first.suspend();
+  before.second.kill();
+  const Flag ready;
+  const Flag over;
+  ParallelOptions options = begins(server, 1, 1);
+  options.nats.lost_after = 4s;
+  MachineProcess third(options, ready_until(over, ready));
+  MachineProcess fourth(joins(server, 1, 10), ready_until(over, ready));
+  ASSERT_TRUE(ready.wait());
+  before.first.resume();
+  EXPECT_THAT(before.first.result(),
+              AllOf(testing::StartsWith("NATS: the run 'test' cannot be continued: "),
+                    EndsWith(" has begun it anew")));
+  over.raise();
+  EXPECT_EQ(third.result(), "well") << third.notes();
+  EXPECT_EQ(fourth.result(), "well") << fourth.notes();
 }
 
 // --- who is let in ---

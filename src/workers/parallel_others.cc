@@ -36,8 +36,6 @@ constexpr Duration kLeaveWithin{5'000};
 /// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};
 constexpr Duration kTryServersEvery{200};
-/// How long to wait for a refusal where somebody receives what is sent to the run and is silent.
-constexpr Duration kRefusedWithin{1'000};
 constexpr Duration kLookAtOthersEvery{500};
 
 MachineId random_id() {
@@ -83,17 +81,12 @@ Result<void> ParallelRun::attach() {
     machines_->set_router(*router_);
   }
   machines_->start();
-  if (!options_.joins) wait_for_refusal();
+  if (!options_.joins) wait_until_begun();
   return {};
 }
 
-void ParallelRun::wait_for_refusal() {
-  bool is_time = false;
-  const auto timer = loop_.after(kRefusedWithin, [&is_time] { is_time = true; });
-  while (!is_time && !machines_->is_alone() && !ending_ && broken_.empty()) {
-    loop_.run_once(std::nullopt);
-  }
-  if (!is_time) loop_.cancel(timer);
+void ParallelRun::wait_until_begun() {
+  while (!machines_->has_begun() && !ending_ && broken_.empty()) loop_.run_once(std::nullopt);
 }
 
 std::expected<std::unique_ptr<Bridge>, NoNats> ParallelRun::wait_for_servers(

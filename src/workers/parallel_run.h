@@ -87,9 +87,9 @@ class ParallelRun {
   /// Where servers are not there yet they are waited for.
   Result<void> attach();
   std::expected<std::unique_ptr<Bridge>, NoNats> wait_for_servers(const NatsBridgeOptions& servers);
-  /// Waits until it is known that nobody has begun the run, or who has refuses it, or this user may
-  /// not publish: before anything is started. What refuses later ends what runs then.
-  void wait_for_refusal();
+  /// Waits, before any worker is started, until the run is this machine's, or another machine
+  /// refuses it, or this user may not publish.
+  void wait_until_begun();
   /// Waits until this machine is let in; what it is told then.
   void join_others();
   void make_router(std::unique_ptr<const Router::Options::Elsewhere> others);

@@ -203,6 +203,8 @@ class MachineProcess {
     ::kill(pid_, SIGKILL);
     ::waitpid(std::exchange(pid_, 0), nullptr, 0);
   }
+  void suspend() const { ::kill(pid_, SIGSTOP); }
+  void resume() const { ::kill(pid_, SIGCONT); }
   /// "well", or what went wrong.
   std::string result() {
     const bool ended =
