@@ -215,7 +215,7 @@ void Yard::State::guarded(std::string_view what, Call call) const {
   try {
     call();
   } catch (...) {
-    note(fmt::format("{}: {}", what, pipeline::trouble_of(std::current_exception()).message));
+    note(fmt::format("{}: {}", what, pipeline::full_text_of(std::current_exception())));
   }
 }
 

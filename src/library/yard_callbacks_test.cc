@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <limits>
 #include <new>
@@ -26,8 +27,11 @@
 namespace trainyard::library {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 Json for_ever(Made&, const Device&) {
   while (true) ::pause();
@@ -39,7 +43,12 @@ TEST_F(YardTest, TellsOfEachStatusAndHowFarATaskIs) {
   std::vector<Json> far;
   its.on_status = [&told](const Task& task) {
     told.push_back(fmt::format("{} {}", to_text(task.status()), to_text(task.outcome())));
-    if (told.size() == 1) throw std::runtime_error("a bug of the program");
+    if (told.size() != 1) return;
+    try {
+      throw std::out_of_range("row 7");
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("a bug of the program"));
+    }
   };
   its.on_progress = [&far](const Task& task, std::optional<double> fraction, const Json& values) {
     far.push_back({{"id", task.id()}, {"fraction", fraction.value_or(-1)}, {"values", values}});
@@ -57,7 +66,9 @@ TEST_F(YardTest, TellsOfEachStatusAndHowFarATaskIs) {
   EXPECT_THAT(told, ElementsAre("AVAILABLE WAITING", "LOADING WAITING", "WAITING WAITING",
                                 "TRAINING WAITING", "FINISHED WAITING", "EXITED FINISHED"));
   EXPECT_THAT(far, ElementsAre(Json{{"id", "a"}, {"fraction", 0.5}, {"values", {{"loss", 0.25}}}}));
-  EXPECT_THAT(notes, ElementsAre("on_status: std::runtime_error: a bug of the program"));
+  EXPECT_THAT(notes, ElementsAre(AllOf(StartsWith("on_status: "),
+                                       EndsWith(": a bug of the program\n"
+                                                "because of std::out_of_range: row 7"))));
 }
 
 TEST_F(YardTest, CancelsATaskThatRunsOrWaits) {

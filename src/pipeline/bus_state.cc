@@ -330,9 +330,9 @@ void BusState::call(Listener& listener, const void* payload) const {
 
 void BusState::tell(std::string_view event, const std::exception_ptr& error) const {
   if (on_error_) return on_error_(event, error);
-  std::fputs(fmt::format("trainyard: event '{}': {}\n", event, pipeline::trouble_of(error).message)
-                 .c_str(),
-             stderr);
+  std::fputs(
+      fmt::format("trainyard: event '{}': {}\n", event, pipeline::full_text_of(error)).c_str(),
+      stderr);
 }
 
 void BusState::tell(std::string_view event, const std::string& text) const {

@@ -275,6 +275,23 @@ TEST(EventBus, TellsAtOnceWhatAListenerThrowsAndCallsTheOthers) {
   EXPECT_THAT(it.errors, ElementsAre("number: boom"));
 }
 
+TEST(EventBus, PrintsWhatAListenerThrowsWithItsCausesWhereNobodyTakesErrors) {
+  EventBus bus;
+  const Subscription bad = bus.on(kNumber, [](int) {
+    try {
+      throw std::out_of_range("row 7");
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("no batch"));
+    }
+  });
+  testing::internal::CaptureStderr();
+  bus.emit(kNumber, 1);
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::AllOf(testing::StartsWith("trainyard: event 'number': "),
+                     testing::EndsWith(": no batch\nbecause of std::out_of_range: row 7\n")));
+}
+
 TEST(EventBus, TellsWhenAListenerTakesSomethingElse) {
   Bus it;
   int calls = 0;

@@ -151,7 +151,7 @@ wire::EventDone RankExecutor::State::heard(int rank, const wire::EventWord& word
     try {
       handler({.name = word.name, .data = data, .from_rank = rank}, context);
     } catch (...) {
-      done.errors.push_back(pipeline::trouble_of(std::current_exception()).message);
+      done.errors.push_back(pipeline::full_text_of(std::current_exception()));
     }
   }
   if (const std::shared_ptr<ranks::RankGroup> to = current(); word.to_group && to != nullptr) {

@@ -162,6 +162,21 @@ TEST(RankExecutor, TellsRanksOfTheEventsThatTheyListenTo) {
                   {{"name", "throw"}, {"data", nullptr}}}));
 }
 
+TEST(RankExecutor, ReportsWhatAHandlerOfAnEventThrowsWithItsCauses) {
+  const auto two_lines = [](const std::string& text) {
+    return testing::EndsWith(": " + text + "\nbecause of std::out_of_range: row 7");
+  };
+  RankExecutor executor(test_options(1, kWithRecorder), test_registry());
+  executor.on_event(
+      [](const RankEvent&, RankContext&) { throw_with_a_cause("the parent cannot read"); });
+  RankContext context;
+  ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+  EXPECT_THAT(executor.fire("throw_nested", {}, context).errors,
+              testing::ElementsAre(two_lines("the recorder cannot read")));
+  EXPECT_THAT(executor.execute("fire", {}, context).get("errors").get<std::vector<std::string>>(),
+              testing::ElementsAre(two_lines("the parent cannot read")));
+}
+
 TEST(RankExecutor, HearsTheEventsOfRanksAndAnswersThem) {
   constexpr ContextKey<std::string> kGreeting{.name = "greeting"};
   std::vector<int> from;

@@ -259,7 +259,7 @@ void RankGroup::State::tell_one(Lock& lock) {
   try {
     done = options.on_event(next.rank, next.event);
   } catch (...) {
-    done.errors.push_back(pipeline::trouble_of(std::current_exception()).message);
+    done.errors.push_back(pipeline::full_text_of(std::current_exception()));
   }
   lock.lock();
   if (send_word(next.channel, wire::FrameKind::Order, next.sequence, done)) return;

@@ -360,7 +360,7 @@ void RankProcess::tell_components(const RankEvent& event, RankContext& context,
     try {
       components_.all[i].component->handle_event(event, context);
     } catch (...) {
-      errors.push_back(pipeline::trouble_of(std::current_exception()).message);
+      errors.push_back(pipeline::full_text_of(std::current_exception()));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <initializer_list>
 #include <iostream>
@@ -72,6 +73,7 @@ class Recorder final : public Component {
     if (event.from_rank) heard_.back()["from"] = *event.from_rank;
     lock.unlock();
     if (event.name == "throw") throw std::runtime_error("the recorder throws");
+    if (event.name == "throw_nested") throw_with_a_cause("the recorder cannot read");
     if (event.name == "again") context.fire("again", event.data);
     if (event.name == "react") context.fire("reacted", event.data, Audience::Group);
     if (event.name == "greet") context.set(kGreeting, "from rank").value();
@@ -223,6 +225,14 @@ ComponentRegistry test_registry() {
                         argument("here", ""), argument("padding", ""), component("recorder")});
   registry.add<Recorder>("recorder", {argument("events", ArgumentKind::List)});
   return registry;
+}
+
+void throw_with_a_cause(const char* text) {
+  try {
+    throw std::out_of_range("row 7");
+  } catch (...) {
+    std::throw_with_nested(std::runtime_error(text));
+  }
 }
 
 Shareable with(std::initializer_list<std::pair<const char*, Json>> values) {

@@ -19,9 +19,12 @@ ComponentRegistry test_registry();
 constexpr const char* kWithRecorder =
     "[{id: tester, type: tester, args: {recorder: {ref: recorder}}},"
     " {id: recorder, type: recorder, args: {events: [start-run, end-run, round, throw, progress, "
-    "again, greet, react]}}]";
+    "again, greet, react, throw_nested]}}]";
 
 /// A task with values and no buffers.
 Shareable with(std::initializer_list<std::pair<const char*, Json>> values);
+
+/// Throws a std::runtime_error with this text, because of a std::out_of_range("row 7").
+[[noreturn]] void throw_with_a_cause(const char* text);
 
 }  // namespace trainyard::ranks
