@@ -191,6 +191,7 @@ bool BusState::take_out(const Listener& listener, std::shared_ptr<const void>& l
 }
 
 std::size_t BusState::off(std::string_view pattern) {
+  const WhileItFails fails(*this);
   const std::string glob(pattern);
   std::vector<std::shared_ptr<Listener>> gone;
   std::shared_ptr<BusRemote> others;

@@ -184,6 +184,22 @@ TEST(ParallelQueues, LetAWorkerFailWhoseListenerWaitsForRoom) {
                         "for have read nothing for 2 s\n"));
 }
 
+TEST(ParallelQueues, LetAWorkerFailThatTakesOffAllListenersOneOfWhichWaitsForRoom) {
+  struct TakesOffAll {
+    EventBus& bus;
+    ~TakesOffAll() { bus.off("*"); }
+  };
+  const WorkerFailure failure =
+      failure_beside_a_waiting_listener([](Pipeline<Train>& loop, const auto& until_it_waits) {
+        const TakesOffAll at_the_end{loop.events()};
+        until_it_waits();
+        throw std::runtime_error("boom");
+      });
+  EXPECT_EQ(failure.node, 0);
+  EXPECT_THAT(failure.stderr_end,
+              HasSubstr("trainyard: worker 0 has failed: std::runtime_error: boom\n"));
+}
+
 TEST(ParallelQueues, LetAPipelineFailWhoseListenerWaitsForRoom) {
   const WorkerFailure failure =
       failure_beside_a_waiting_listener([](Pipeline<Train>& loop, const auto& until_it_waits) {
