@@ -717,13 +717,14 @@ P
 TEST(Nats, IsAskedAgainWhenItRefusesAnNkeyAndNotWhenItRefusesAToken) {
   const Secrets secrets;
   const auto refused = [](NatsOptions nats) {
-    const RefusingServer server;
+    RefusingServer server;
     ParallelOptions options{.workers = 1,
                             .attach_to = {server.address()},
                             .run = "test",
                             .workers_elsewhere = 1,
                             .nats = std::move(nats)};
     MachineProcess machine(std::move(options), [](Worker&) {});
+    server.start();
     std::string why = machine.result();
     return std::pair(std::move(why), server.refused());
   };

@@ -110,6 +110,9 @@ class NatsServer {
 };
 
 /// Refuses whoever connects, as a server does that does not know them, and counts them.
+///
+/// Connections wait in the system until start(). Fork the processes that connect before it: a child
+/// of a process with several threads may not start threads of its own under ThreadSanitizer.
 class RefusingServer {
  public:
   RefusingServer() {
@@ -117,6 +120,9 @@ class RefusingServer {
     check(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
               ::listen(socket_.get(), 16) == 0,
           "a port");
+  }
+
+  void start() {
     thread_ = std::jthread([this](const std::stop_token& stop) {
       while (!stop.stop_requested()) refuse_next();
     });
