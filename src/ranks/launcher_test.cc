@@ -23,7 +23,15 @@
 namespace trainyard::ranks {
 namespace {
 
-/// Runs three tasks on ranks started by it, one of which kills a rank, and looks at their logs.
+/// Starts each rank in the background of a shell.
+Launcher shell() {
+  return Launcher::command(
+      {"/bin/sh", "-c",
+       "for r in $(seq 0 $(({ranks} - 1))); do RANK=$r LOCAL_RANK=$r \"$@\" & done; wait", "launch",
+       "{command}"});
+}
+
+/// Runs three tasks on ranks started by it, the last of which kills a rank, and looks at their logs.
 void expect_to_work(const Launcher& launcher) {
   const sys::TemporaryDirectory logs;
   RankExecutorOptions options = test_options(2);
@@ -58,7 +66,6 @@ void expect_to_work(const Launcher& launcher) {
   EXPECT_EQ(died.code(), ReturnCode::RankDied);
   EXPECT_EQ(died.message(), "rank 1 is gone: its connection has ended");
   EXPECT_EQ(died.traceback(), "line of rank 1\nlast words\n");
-  EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
 TEST(Launcher, MayBeMpirun) { expect_to_work(Launcher::mpirun()); }
@@ -66,11 +73,17 @@ TEST(Launcher, MayBeMpirun) { expect_to_work(Launcher::mpirun()); }
 // What Debian's PyTorch needs for its Python beside it.
 TEST(Launcher, MayBeTorchrun) { expect_to_work(Launcher::torchrun({"-r", "0:1", "-t", "0:1"})); }
 
-TEST(Launcher, MayBeAnyCommand) {
-  expect_to_work(Launcher::command(
-      {"/bin/sh", "-c",
-       "for r in $(seq 0 $(({ranks} - 1))); do RANK=$r LOCAL_RANK=$r \"$@\" & done; wait", "launch",
-       "{command}"}));
+TEST(Launcher, MayBeAnyCommand) { expect_to_work(shell()); }
+
+TEST(Launcher, StartsTheRanksAgainForTheTaskAfterADeath) {
+  RankExecutorOptions options = test_options(2);
+  options.launcher = shell();
+  RankExecutor executor(options, test_registry());
+  RankContext context;
+  Shareable fatal;
+  fatal.set("rank", 1);
+  EXPECT_EQ(executor.execute("kill", fatal, context).code(), ReturnCode::RankDied);
+  EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
 TEST(Launcher, SaysWhichOfItsMachineARankIs) {
