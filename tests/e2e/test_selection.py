@@ -24,7 +24,7 @@ groups:
 SCRIPT = "echo at $1; [ $1 = 1e-3 ] && exit 0; [ -p gate ] && exec cat gate; exit 3\n"
 
 
-class Selection(YardTest):
+class SelectionTest(YardTest):
     def setUp(self):
         super().setUp()
         self.job(SWEEP, "sweep.yaml")
@@ -38,6 +38,125 @@ class Selection(YardTest):
         rows = json.loads(self.trainyard("results", *words, "--json", expect=0).stdout)["rows"]
         return sorted(f'{row["lr"]},{row["seed"]}' if row.get("lr") else row["task"] for row in rows)
 
+
+class SharedRuns(SelectionTest):
+    """Tests that only read: all tests of a class have the same runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.first = cls()
+        SelectionTest.setUp(cls.first)
+        cls.addClassCleanup(SelectionTest.tearDown, cls.first)
+
+    def setUp(self):
+        self.directory, self.environment = self.first.directory, self.first.environment
+
+    def tearDown(self):
+        pass
+
+
+class OneRun(SharedRuns):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.first.run_sweep()
+
+    def test_status_shows_the_tasks_that_are_named_alone(self):
+        def shown(*words):
+            tasks = json.loads(self.trainyard("status", *words, "--json", expect=0).stdout)["tasks"]
+            return [f'{task["group"]}/{task["id"]}' for task in tasks]
+        self.assertEqual(shown("1", ":failed"), ["train/lr=0.1,seed=0", "train/lr=0.1,seed=1"])
+        self.assertEqual(shown("lr=1e-3", "3"), ["train/lr=1e-3,seed=0", "train/lr=1e-3,seed=1", "eval/3"])
+        text = self.trainyard("status", "sweep/seed=1", ":failed", expect=0).stdout
+        self.assertRegex(text, r"\Asweep: ended .*\nrun 1: runs/sweep\n\ntrain: 4 tasks, 2 finished, 2 failed")
+        self.assertIn("\n0.1     1  FAILED EXIT 3", text)
+        self.assertNotIn("1e-3", text)
+        self.assertNotIn("eval", text)
+        self.assertNotIn("best:", text, "no selected task has finished")
+        self.assertIn("and 3 more: trainyard status runs/sweep --all, or runs/sweep/reports/train.html", text)
+        self.assertIn("no task of 'runs/sweep' is :running\n", self.trainyard("status", "1", ":running", expect=0).stdout)
+        self.assertEqual(shown("1", ":running"), [])
+        self.assertIn("did you mean 'all'", self.trainyard("status", "al", expect=2).stderr)
+
+    def test_tasks_are_values_of_the_matrix_patterns_groups_and_states(self):
+        low = ["1e-3,0", "1e-3,1"]
+        high = ["0.1,0", "0.1,1"]
+        rest = ["3", "all"]
+        for words, meant in ((["1", "lr=1e-1,seed=1"], high[1:]), (["1/lr=0.001"], low), (["runs/sweep/train/*"], high + low),
+                             (["sweep/eval"], rest), (["1/"], rest + high + low), (["1", ":exit", "seed=0"], high[:1]),
+                             ([":finished", "train"], low), (["all", "lr=0.1"], ["all", *high]), (["[3]"], ["3"]),
+                             (["sweep.yaml/train/lr=0.1"], high)):
+            with self.subTest(words=words):
+                self.assertEqual(self.rows(*words), sorted(meant))
+        self.assertEqual(self.rows(":oom"), [])
+        for words in ([], ["--sort", "lr"]):
+            self.assertEqual(self.trainyard("results", ":oom", *words, expect=0).stdout, "no task of 'runs/sweep' is :oom\n")
+        self.assertEqual(self.trainyard("results", "1/seed=0", "1/seed=1", ":running", expect=0).stdout,
+                         "none of the selected tasks of 'runs/sweep' is :running\n")
+        self.assertEqual(self.trainyard("results", ":oom", "--csv", expect=0).stdout, "status,time\n")
+
+    def test_logs_of_several_tasks_stand_under_their_names(self):
+        self.assertEqual(self.trainyard("logs", "1", ":failed", "--stdout", expect=0).stdout,
+                         "==> train/lr=0.1,seed=0 <==\nat 0.1\n\n==> train/lr=0.1,seed=1 <==\nat 0.1\n")
+        self.assertIn("==> train/lr=0.1,seed=0 <==\n==> ", self.trainyard("logs", "1", "*", expect=0).stdout)
+        self.assertEqual(self.trainyard("logs", "all", "--stdout", expect=0).stdout, "evaluated\n")
+        self.assertIn("which of the 6 tasks of 'runs/sweep'?", self.trainyard("logs", "1", expect=2).stderr)
+        self.assertIn("only one task can be followed at a time", self.trainyard("logs", "*", "-f", expect=2).stderr)
+        self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("logs", ":oom", expect=2).stderr)
+
+    def test_what_means_nothing_is_told_with_what_comes_near(self):
+        (self.directory / "runs/refused").mkdir()
+        for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep'; the values of lr are 1e-3, 0.1\n"),
+                            (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
+                            (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
+                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
+                            (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
+                            (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
+                            (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
+                            ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
+                            (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
+                            (["77"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
+                            (["77/lr=0.1"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
+                            (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
+            with self.subTest(words=words):
+                self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
+        self.assertEqual(self.trainyard("status", "nope", expect=2).stderr,
+                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name\n")
+        self.assertEqual(self.trainyard("status", "nope.yaml", expect=2).stderr,
+                         "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n")
+        self.assertIn("unknown state ':nosuch'; use :waiting, :on-hold, ", self.trainyard("status", ":nosuch", expect=2).stderr)
+
+
+class TwoRuns(SharedRuns):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.first.run_sweep()
+        cls.first.run_sweep("--new")
+
+    def test_a_run_is_its_number_its_name_its_directory_or_its_job_file(self):
+        for name, number in (("1", 1), ("2", 2), ("sweep", 2), ("sweep-2", 2), ("last", 2), ("sweep@last", 2), ("@last", 2),
+                             ("runs/sweep", 1), ("sweep.yaml", 2)):
+            with self.subTest(name=name):
+                self.assertIn(f"\nrun {number}: ", self.trainyard("status", name, expect=0).stdout)
+        self.assertIn("run 'weep@last' not found", self.trainyard("status", "weep@last", expect=2).stderr)
+        refused = self.trainyard("clean", "sweep", expect=2).stderr
+        self.assertIn("several runs found: run 2 ('runs/sweep-2'), run 1 ('runs/sweep'); a command that changes a run needs its number or directory", refused)
+        # From anywhere, as only numbers and names go.
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        self.assertIn("\nrun 2: ", self.trainyard("status", "2", expect=0, cwd=elsewhere).stdout)
+        self.assertIn("\nrun 2: ", self.trainyard("status", "sweep", expect=0, cwd=elsewhere).stdout)
+
+    def test_a_number_that_is_no_run_is_named_by_every_command(self):
+        for words in (["status"], ["logs"], ["kill"], ["results"], ["retry"], ["hold"], ["wait"], ["clean"], ["run", "--resume"]):
+            with self.subTest(words=words):
+                refused = self.trainyard(*words, "77", expect=2).stderr
+                self.assertTrue(refused.startswith("trainyard: run 77 not found; the newest is run 2 ('runs/sweep-2')"), refused)
+                self.assertNotIn("several runs", refused)
+
+
+class Selection(SelectionTest):
     def test_runs_have_numbers_that_are_told_when_they_start(self):
         self.assertIn("run 1: runs/sweep\n", self.run_sweep())
         self.assertIn("run 2: runs/sweep-2\n", self.run_sweep("--new"))
@@ -66,42 +185,6 @@ class Selection(YardTest):
         self.assertIn("of 'runs/sweep':\n  train/lr=0.1,seed=0: EXIT 3",
                       self.trainyard("retry", "lr=0.1,seed=0", "--dry-run", expect=0).stdout)
 
-    def test_status_shows_the_tasks_that_are_named_alone(self):
-        self.run_sweep()
-        def shown(*words):
-            tasks = json.loads(self.trainyard("status", *words, "--json", expect=0).stdout)["tasks"]
-            return [f'{task["group"]}/{task["id"]}' for task in tasks]
-        self.assertEqual(shown("1", ":failed"), ["train/lr=0.1,seed=0", "train/lr=0.1,seed=1"])
-        self.assertEqual(shown("lr=1e-3", "3"), ["train/lr=1e-3,seed=0", "train/lr=1e-3,seed=1", "eval/3"])
-        text = self.trainyard("status", "sweep/seed=1", ":failed", expect=0).stdout
-        self.assertRegex(text, r"\Asweep: ended .*\nrun 1: runs/sweep\n\ntrain: 4 tasks, 2 finished, 2 failed")
-        self.assertIn("\n0.1     1  FAILED EXIT 3", text)
-        self.assertNotIn("1e-3", text)
-        self.assertNotIn("eval", text)
-        self.assertNotIn("best:", text, "no selected task has finished")
-        self.assertIn("and 3 more: trainyard status runs/sweep --all, or runs/sweep/reports/train.html", text)
-        self.assertIn("no task of 'runs/sweep' is :running\n", self.trainyard("status", "1", ":running", expect=0).stdout)
-        self.assertEqual(shown("1", ":running"), [])
-        self.assertIn("did you mean 'all'", self.trainyard("status", "al", expect=2).stderr)
-
-    def test_a_run_is_its_number_its_name_its_directory_or_its_job_file(self):
-        self.run_sweep()
-        self.run_sweep("--new")
-        for name, number in (("1", 1), ("2", 2), ("sweep", 2), ("sweep-2", 2), ("last", 2), ("sweep@last", 2), ("@last", 2),
-                             ("runs/sweep", 1), ("sweep.yaml", 2)):
-            with self.subTest(name=name):
-                self.assertIn(f"\nrun {number}: ", self.trainyard("status", name, expect=0).stdout)
-        self.assertIn("run 'weep@last' not found", self.trainyard("status", "weep@last", expect=2).stderr)
-        refused = self.trainyard("clean", "sweep", expect=2).stderr
-        self.assertIn("several runs found: run 2 ('runs/sweep-2'), run 1 ('runs/sweep'); a command that changes a run needs its number or directory", refused)
-        # From anywhere, as only numbers and names go.
-        elsewhere = self.directory / "elsewhere"
-        elsewhere.mkdir()
-        self.directory, here = elsewhere, self.directory
-        self.assertIn("\nrun 2: ", self.trainyard("status", "2", expect=0).stdout)
-        self.assertIn("\nrun 2: ", self.trainyard("status", "sweep", expect=0).stdout)
-        self.directory = here
-
     def test_a_run_that_is_gone_says_where_it_was(self):
         self.run_sweep()
         os.rename(self.directory / "runs/sweep", self.directory / "runs/moved")
@@ -121,34 +204,6 @@ class Selection(YardTest):
         told = self.trainyard("run", "sweep.yaml", "--new", expect=1, env={"XDG_STATE_HOME": str(file)}).stderr
         self.assertRegex(told, r"the run has no number: .*/file/trainyard")
 
-    def test_tasks_are_values_of_the_matrix_patterns_groups_and_states(self):
-        self.run_sweep()
-        low = ["1e-3,0", "1e-3,1"]
-        high = ["0.1,0", "0.1,1"]
-        rest = ["3", "all"]
-        for words, meant in ((["1", "lr=1e-1,seed=1"], high[1:]), (["1/lr=0.001"], low), (["runs/sweep/train/*"], high + low),
-                             (["sweep/eval"], rest), (["1/"], rest + high + low), (["1", ":exit", "seed=0"], high[:1]),
-                             ([":finished", "train"], low), (["all", "lr=0.1"], ["all", *high]), (["[3]"], ["3"]),
-                             (["sweep.yaml/train/lr=0.1"], high)):
-            with self.subTest(words=words):
-                self.assertEqual(self.rows(*words), sorted(meant))
-        self.assertEqual(self.rows(":oom"), [])
-        for words in ([], ["--sort", "lr"]):
-            self.assertEqual(self.trainyard("results", ":oom", *words, expect=0).stdout, "no task of 'runs/sweep' is :oom\n")
-        self.assertEqual(self.trainyard("results", "1/seed=0", "1/seed=1", ":running", expect=0).stdout,
-                         "none of the selected tasks of 'runs/sweep' is :running\n")
-        self.assertEqual(self.trainyard("results", ":oom", "--csv", expect=0).stdout, "status,time\n")
-
-    def test_logs_of_several_tasks_stand_under_their_names(self):
-        self.run_sweep()
-        self.assertEqual(self.trainyard("logs", "1", ":failed", "--stdout", expect=0).stdout,
-                         "==> train/lr=0.1,seed=0 <==\nat 0.1\n\n==> train/lr=0.1,seed=1 <==\nat 0.1\n")
-        self.assertIn("==> train/lr=0.1,seed=0 <==\n==> ", self.trainyard("logs", "1", "*", expect=0).stdout)
-        self.assertEqual(self.trainyard("logs", "all", "--stdout", expect=0).stdout, "evaluated\n")
-        self.assertIn("which of the 6 tasks of 'runs/sweep'?", self.trainyard("logs", "1", expect=2).stderr)
-        self.assertIn("only one task can be followed at a time", self.trainyard("logs", "*", "-f", expect=2).stderr)
-        self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("logs", ":oom", expect=2).stderr)
-
     def test_logs_of_tasks_that_have_not_started_are_missed_as_that_of_one(self):
         self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
         one, other = "train/lr=0.1,seed=0 has not started", "train/lr=0.1,seed=1 has not started"
@@ -156,38 +211,6 @@ class Selection(YardTest):
         none = self.trainyard("logs", "lr=0.1", expect=2)
         self.assertEqual((none.stdout, none.stderr), ("", f"trainyard: no selected task has such a log: {one}, {other}\n"))
         self.assertIn(f"==> {one} <==\n", self.trainyard("logs", "seed=0", expect=0).stdout)
-
-    def test_what_means_nothing_is_told_with_what_comes_near(self):
-        self.run_sweep()
-        (self.directory / "runs/refused").mkdir()
-        for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep'; the values of lr are 1e-3, 0.1\n"),
-                            (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
-                            (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
-                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
-                            (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
-                            (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
-                            (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
-                            ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
-                            (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
-                            (["77"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
-                            (["77/lr=0.1"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
-                            (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
-            with self.subTest(words=words):
-                self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
-        self.assertEqual(self.trainyard("status", "nope", expect=2).stderr,
-                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name\n")
-        self.assertEqual(self.trainyard("status", "nope.yaml", expect=2).stderr,
-                         "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n")
-        self.assertIn("unknown state ':nosuch'; use :waiting, :on-hold, ", self.trainyard("status", ":nosuch", expect=2).stderr)
-
-    def test_a_number_that_is_no_run_is_named_by_every_command(self):
-        self.run_sweep()
-        self.run_sweep("--new")
-        for words in (["status"], ["logs"], ["kill"], ["results"], ["retry"], ["hold"], ["wait"], ["clean"], ["run", "--resume"]):
-            with self.subTest(words=words):
-                refused = self.trainyard(*words, "77", expect=2).stderr
-                self.assertTrue(refused.startswith("trainyard: run 77 not found; the newest is run 2 ('runs/sweep-2')"), refused)
-                self.assertNotIn("several runs", refused)
 
     def test_a_name_means_the_run_here_before_one_elsewhere(self):
         self.run_sweep()
