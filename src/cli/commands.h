@@ -141,7 +141,7 @@ struct RetryOptions {
   bool cascade = false;    ///< And what was skipped because of them, also in the queue.
   bool changed =
       false;  ///< Those alone that the job file says otherwise since, also finished ones.
-  bool other_code = false;  ///< Those alone that ran other code, also finished ones.
+  bool other_code = false;  ///< Only the tasks that ran other code, also finished ones.
   bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.
   bool dry_run = false;
   std::string command_line;  ///< As typed, but for secrets: for the journal.

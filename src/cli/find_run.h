@@ -46,7 +46,7 @@ struct FoundRun {
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 
-/// The same, with the number of runs among which it was chosen.
+/// Finds the run as find_run() does, and says among how many it was chosen.
 Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several);
 
 /// The newest run of this directory, and behind it the others that have not ended: at work, or in

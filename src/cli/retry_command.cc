@@ -61,8 +61,8 @@ struct Wanted {
   std::string socket;  ///< Of one that lives.
   std::vector<journal::TaskRow> tasks;
   RequestedAmounts amounts;
-  /// Why they run again, where some have finished: ", and changed since". Empty: none has finished,
-  /// but what is behind others.
+  /// Why tasks run again that may have finished: ", and changed since". Empty: they have not
+  /// finished, or what they need runs again.
   std::string_view reason = {};
   QueueReturn submissions = {};  ///< Skipped because of the run.
 };

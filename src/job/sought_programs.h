@@ -14,7 +14,7 @@ namespace trainyard::job {
 struct ScriptOfTasks {
   std::string name;         ///< As the command has it, from the task's directory: "train.py".
   std::string first_task;   ///< One of the tasks that run it, for people.
-  bool comes_later = true;  ///< As that of ProgramOfTasks.
+  bool comes_later = true;  ///< All its tasks wait for others, which may make it.
 
   friend bool operator==(const ScriptOfTasks&, const ScriptOfTasks&) = default;
 };
@@ -25,7 +25,7 @@ struct ProgramOfTasks {
   std::string first_task;                 ///< One of them, for people: "train/lr=0.1".
   /// Each of them waits for others, which may be what makes it.
   bool comes_later = true;
-  /// Those that are known beforehand, where the program is an interpreter.
+  /// The scripts that are known beforehand, where the program is an interpreter.
   std::vector<ScriptOfTasks> scripts = {};
 
   friend bool operator==(const ProgramOfTasks&, const ProgramOfTasks&) = default;

@@ -329,7 +329,7 @@ void TakingOver::compare_tasks() {
     const OldTask& old = old_[old_of_task_[task]];
     if (old.finished() && may_run_again(old)) begins_anew_[task] = true;
   }
-  // Those that are only named have others behind them, too.
+  // Tasks that are only named have others behind them, too.
   const std::vector<bool> behind = find_stale(plan_, begins_anew_, last_runs);
   for (std::size_t i = 0; i < stale_.size(); ++i) stale_[i] = stale_[i] || behind[i];
 }

@@ -130,7 +130,7 @@ struct Headroom {
   Bytes disk_promised = {};
   int disk_holders = 0;  ///< Tasks that were promised some.
 
-  /// Whether no CPU is free, and tasks of this run hold some.
+  /// True if no CPU is free, and tasks of this run hold some.
   [[nodiscard]] bool all_cpus_held() const { return cpu_holders > 0 && cpus_free <= Cpus{}; }
 
   friend bool operator==(const Headroom&, const Headroom&) = default;

@@ -21,8 +21,8 @@ class OtherCode {
   /// "3 tasks ran other code (a1b2c3d+9f3e21) than the tasks that started last (5d6e7f8)"; empty
   /// where none did.
   [[nodiscard]] std::string text() const;
-  /// The same with the command that runs these tasks again: "...: 'trainyard retry runs/x
-  /// --other-code' runs them again".
+  /// Adds the command that runs these tasks again: "...: 'trainyard retry runs/x --other-code' runs
+  /// them again". Empty where text() is.
   [[nodiscard]] std::string text_with_cure(const std::string& run_directory) const;
 
  private:
