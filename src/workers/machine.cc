@@ -106,7 +106,7 @@ void Machine::show_room(Duration now) {
 
 Duration Machine::tick(Duration now, Duration show_every) {
   if (!is_up_) return show_every;
-  if (stream_.is_overdue(now)) send_again(now);
+  if (stream_.is_overdue(now)) send(stream_.on_its_way().front(), now);
   const bool owes = stream_.received() != told_received_ || window() > told_window_;
   const bool owes_much = stream_.received() >= told_received_ + kTellAfterBytes ||
                          window() >= told_window_ + kTellAfterBytes ||

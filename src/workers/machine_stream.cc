@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/time.h"
 #include "workers/datagram.h"
@@ -30,13 +31,16 @@ bool MachineStream::told(std::uint64_t received, std::uint64_t window, bool miss
   // Bytes that were never sent cannot have come: no honest end says so.
   if (received > sent_) return false;
   window_ = std::max(window_, window);
+  bool moved = false;
   while (!on_its_way_.empty() &&
          on_its_way_.front().offset + on_its_way_.front().bytes().size() <= received) {
     bytes_on_its_way_ -= on_its_way_.front().bytes().size();
     on_its_way_.pop_front();
     moved_at_ = now;
     missing = missing && !on_its_way_.empty();
+    moved = true;
   }
+  if (moved && std::exchange(probes_, false)) return !on_its_way_.empty();
   if (!missing || on_its_way_.empty() || now - moved_at_ < kResendPause) return false;
   moved_at_ = now;
   return true;
@@ -45,6 +49,7 @@ bool MachineStream::told(std::uint64_t received, std::uint64_t window, bool miss
 bool MachineStream::is_overdue(Duration now) {
   if (on_its_way_.empty() || now - moved_at_ < kResendAfter) return false;
   moved_at_ = now;
+  probes_ = true;
   return true;
 }
 

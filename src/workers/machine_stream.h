@@ -46,7 +46,9 @@ class MachineStream {
   [[nodiscard]] bool is_idle() const { return on_its_way_.empty(); }
   /// Takes what the other end acknowledges. True: all pieces in flight are to be sent again.
   bool told(std::uint64_t received, std::uint64_t window, bool missing, Duration now);
-  /// Nothing of it was said to have come for long: it is to be sent again.
+  /// Nothing was acknowledged for long: the first piece in flight is to be sent again. The others
+  /// follow by told() when that has come. All of them each time would pile up on their way to a
+  /// machine that is suspended or busy.
   bool is_overdue(Duration now);
   /// It is sent again now, for another reason.
   void resent(Duration now) { moved_at_ = now; }
@@ -65,6 +67,7 @@ class MachineStream {
   std::uint64_t sent_ = 0;
   std::uint64_t window_ = kWindowBytes;
   Duration moved_at_{0};  ///< When something was said to have come, or was sent again.
+  bool probes_ = false;   ///< The first piece was overdue, and nothing has been acknowledged since.
   std::uint64_t received_ = 0;
   bool missing_ = false;
 };
