@@ -34,7 +34,7 @@ Machine::Machine(MachineEntry entry, Bridge& bridge, Options options)
       bridge_(bridge),
       options_(std::move(options)),
       stream_(std::min(kPieceBytesMax, bridge.message_bytes_max() - kDatagramHeadBytes)),
-      heard_at_(options_.now),
+      last_message_at_(options_.now),
       shown_at_(options_.now) {}
 
 bool Machine::has(int node) const {
@@ -88,14 +88,14 @@ void Machine::send_from(Outbox& outbox, Duration now) {
 }
 
 std::string_view Machine::take(const Datagram& datagram, Duration now) {
-  heard_at_ = now;
+  last_message_at_ = now;
   if (stream_.told(datagram.received, datagram.window, datagram.missing, now)) send_again(now);
   const std::string_view fresh = stream_.take(datagram.offset, datagram.bytes);
   if (stream_.is_missing() && now - missed_at_ >= MachineStream::kResendPause) {
     missed_at_ = now;
     say(now);
   } else if (fresh.empty() && !datagram.bytes.empty()) {
-    told_received_ = 0;  // It does not know that this has come: it is told soon.
+    told_received_ = 0;  // The other machine does not know yet that this has come.
   }
   return fresh;
 }
@@ -123,7 +123,7 @@ void Machine::set_up(bool is_up, Duration now) {
   if (is_up == is_up_) return;
   is_up_ = is_up;
   if (!is_up) return;
-  heard_at_ = now;
+  last_message_at_ = now;
   // Bytes that were sent last before it broke may be lost, or not.
   send_again(now);
 }

@@ -48,7 +48,7 @@ class Machine {
   /// Things go through from now on, or not.
   void set_up(bool is_up, Duration now);
   [[nodiscard]] bool is_drained() const { return stream_.is_idle(); }
-  [[nodiscard]] Duration heard_at() const { return heard_at_; }
+  [[nodiscard]] Duration last_message_at() const { return last_message_at_; }
 
  private:
   /// Says what has come.
@@ -64,9 +64,9 @@ class Machine {
   Options options_;
   MachineStream stream_;
   bool is_up_ = true;
-  Duration heard_at_;
+  Duration last_message_at_;
   Duration shown_at_;
-  Duration missed_at_{0};  ///< When it was last told that something is missing.
+  Duration missed_at_{0};  ///< When this end last reported that something is missing.
   std::uint64_t told_received_ = 0;
   std::uint64_t told_window_ = MachineStream::kWindowBytes;
 };

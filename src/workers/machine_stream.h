@@ -50,7 +50,7 @@ class MachineStream {
   /// follow by told() when that has come. All of them each time would pile up on their way to a
   /// machine that is suspended or busy.
   bool is_overdue(Duration now);
-  /// It is sent again now, for another reason.
+  /// Called when all pieces in flight are sent again for another reason.
   void resent(Duration now) { moved_at_ = now; }
 
   // --- what comes ---

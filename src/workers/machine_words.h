@@ -1,5 +1,5 @@
-// Words between the machines of one run, next to the events and words of their workers: how one
-// is let in, what its workers want, and when it leaves. Plain values and their JSON; pure.
+// Words between the machines of one run, next to the events and words of their workers: how a
+// machine is let in, what its workers want, and when it leaves. Plain values and their JSON; pure.
 #pragma once
 
 #include <cstdint>
@@ -40,29 +40,29 @@ struct MachineHello {
   friend bool operator==(const MachineHello&, const MachineHello&) = default;
 };
 struct MachineWelcome {
-  std::string error;                   ///< Why it is not let in; empty: it is.
+  std::string error;                   ///< Why the machine is refused. Empty: it is let in.
   std::vector<MachineEntry> machines;  ///< All others, the one that began the run first.
   int index = 0;                       ///< Index of its first worker.
   int count = 0;                       ///< Number of all workers.
-  int awaited = 0;                     ///< Workers that nobody has brought yet.
+  int awaited = 0;                     ///< Workers that no machine has brought yet.
 
   friend bool operator==(const MachineWelcome&, const MachineWelcome&) = default;
 };
 
-/// Another one has been let in; from the one that began the run.
+/// Another machine has been let in. Sent by the machine that began the run.
 struct CameWord {
   MachineEntry machine;
   int awaited = 0;
 
   friend bool operator==(const CameWord&, const CameWord&) = default;
 };
-/// It leaves. Its workers have ended, or it says why it leaves all the same.
+/// The machine leaves the run: its workers have ended, or `why` is the reason.
 struct LeaveWord {
   std::string why;
 
   friend bool operator==(const LeaveWord&, const LeaveWord&) = default;
 };
-/// A worker of it wants events of this name, or pattern; or does not any more.
+/// A worker of the machine wants events of this name, or pattern, or does not any more.
 struct NeedWord {
   int node = 0;
   std::string name;
@@ -70,8 +70,8 @@ struct NeedWord {
 
   friend bool operator==(const NeedWord&, const NeedWord&) = default;
 };
-/// A worker of the machine `of` wants that, and this machine knows it now: what it had retained
-/// before is on its way to the one that began the run, which is told by this.
+/// Sent to the machine that began the run: this machine knows now that a worker of the machine `of`
+/// wants these events, and has sent before this word all that its own workers retained until then.
 struct LastWord {
   MachineId of = 0;
   int node = 0;
@@ -79,13 +79,13 @@ struct LastWord {
 
   friend bool operator==(const LastWord&, const LastWord&) = default;
 };
-/// All that was sent before the request that has this mark has come.
+/// Sent behind all that came before the request with this mark.
 struct MarkWord {
   std::uint64_t mark = 0;
 
   friend bool operator==(const MarkWord&, const MarkWord&) = default;
 };
-/// The event, or the word, that comes next is for that worker alone.
+/// The next event or word is for this worker alone.
 struct OnlyWord {
   int node = 0;
   /// Retained events: the name, or the pattern, for which the worker gets the event. Else empty.
@@ -95,10 +95,10 @@ struct OnlyWord {
 };
 using MachineWord = std::variant<CameWord, LeaveWord, NeedWord, LastWord, MarkWord, OnlyWord>;
 
-/// Beside the reply to a request of a worker.
+/// Sent with the reply to a request of a worker.
 struct ReplyNote {
   bool met = false;
-  /// By machine, its mark that is to have come first.
+  /// By machine, the mark that must have come before the worker gets the reply.
   std::vector<std::pair<MachineId, std::uint64_t>> marks;
 
   friend bool operator==(const ReplyNote&, const ReplyNote&) = default;

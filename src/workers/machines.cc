@@ -29,10 +29,10 @@ constexpr Duration kAskEvery{200};
 constexpr int kAsksWithoutHub = 2;
 /// When a claim has not been answered for this time a note says what is waited for.
 constexpr Duration kSilenceNote{1'000};
-constexpr Duration kHeardEvery{2'000};
+constexpr Duration kShowAliveEvery{2'000};
 /// Number of signs of life in the time after which a silent machine is lost.
 constexpr int kShowsInTime = 8;
-/// After so many of them that did not come another machine may have begun the run anew.
+/// Number of signs of life that did not come after which another machine may have begun the run.
 constexpr int kShowsMissed = 2;
 
 std::string seconds(Duration time) {
@@ -54,7 +54,7 @@ Machines::~Machines() {
 }
 
 Duration Machines::show_every() const {
-  return std::min(kHeardEvery, std::max(Duration(1), options_.lost_after / kShowsInTime));
+  return std::min(kShowAliveEvery, std::max(Duration(1), options_.lost_after / kShowsInTime));
 }
 
 void Machines::start() {
@@ -97,7 +97,7 @@ Machine& Machines::add(const MachineEntry& entry) {
 
 void Machines::broken(const std::string& why) {
   if (std::exchange(is_broken_, true)) return;
-  // Before its workers are ended, who would be told of as if they had finished.
+  // Before its workers are ended, which would be reported as finished.
   if (router_ != nullptr && !std::exchange(leaves_, true)) {
     router_->say_to_machines(LeaveWord{.why = why});
   }
@@ -113,7 +113,7 @@ void Machines::unable(const std::string& why) {
 }
 
 void Machines::stray(const std::string& what) {
-  // Whoever may speak to the servers can send anything there, and as often as he likes.
+  // Anyone who may publish on the servers can send anything, as often as they like.
   if (++strays_ > kStrayNotesMax) return;
   options_.note(fmt::format("NATS: {} came for run '{}' and is ignored{}", what, options_.run,
                             strays_ == kStrayNotesMax ? ", as are all that follow" : ""));
@@ -160,7 +160,7 @@ void Machines::take_hello(const Datagram& datagram) {
   if (hello->begins) return take_claim(datagram, hello->machine.host);
   // A machine asks again, and by then it is decided whose run this is.
   if (!joined_ || (in_doubt_at_ && sys::EventLoop::now() - *in_doubt_at_ < options_.doubt)) return;
-  // It has joined, and asks who has begun the run now.
+  // The machine has joined, and asks whether another one has begun the run since.
   if (datagram.to == options_.own.id) return;
   if (datagram.to != 0) {
     options_.note(fmt::format("{} has joined an earlier run '{}', and is refused",
@@ -211,10 +211,10 @@ void Machines::take_no_hub() {
 }
 
 void Machines::take_welcome(const Datagram& datagram) {
-  if (datagram.to != options_.own.id) return;
+  if (is_broken_ || datagram.to != options_.own.id) return;
   const bool has_joined = joined_ && options_.joins;
   if (has_joined) {
-    // While the machine that began the run is heard, this is a late answer to an earlier question.
+    // While messages come from the machine that began the run, this answers an earlier question.
     const Machine* const hub = silent_hub(sys::EventLoop::now());
     if (hub == nullptr || datagram.from == hub->id()) return;
   }
@@ -242,7 +242,7 @@ void Machines::take_piece(const Datagram& datagram) {
   const std::string_view fresh = machine.take(datagram, now);
   router_->has_room(number);
   if (!fresh.empty()) router_->take(number, fresh);
-  // It may have left by what it said.
+  // The piece may have said that the machine leaves.
   const auto still = machines_.find(datagram.from);
   if (still != machines_.end()) tick_within(still->second->tick(now, show_every()));
 }
@@ -301,7 +301,7 @@ const Machine* Machines::silent_hub(Duration now) const {
   const auto hub =
       std::ranges::find_if(machines_, [](const auto& it) { return it.second->number() == -1; });
   if (hub == machines_.end()) return nullptr;
-  const bool is_silent = now - hub->second->heard_at() > kShowsMissed * show_every();
+  const bool is_silent = now - hub->second->last_message_at() > kShowsMissed * show_every();
   return is_silent ? hub->second.get() : nullptr;
 }
 
@@ -367,7 +367,7 @@ void Machines::tick() {
   std::vector<std::pair<int, std::string>> silent;
   for (const auto& [id, machine] : machines_) {
     next = std::min(next, machine->tick(now, show_every()));
-    if (down_since_ || now - machine->heard_at() < options_.lost_after) continue;
+    if (down_since_ || now - machine->last_message_at() < options_.lost_after) continue;
     silent.emplace_back(machine->number(),
                         fmt::format("{} has not been heard of for {}", machine->name(),
                                     seconds(options_.lost_after)));
@@ -378,12 +378,12 @@ void Machines::tick() {
   tick_within(next);
 }
 
-bool Machines::is_any_heard(Duration within) const {
+bool Machines::is_any_responding(Duration within) const {
   if (router_ == nullptr) return true;
   const Duration now = sys::EventLoop::now();
   if (down_since_) return now - *down_since_ < within;
   return std::ranges::any_of(machines_, [&](const auto& it) {
-    return router_->is_anybody_at(*it.second) && now - it.second->heard_at() < within;
+    return router_->is_anybody_at(*it.second) && now - it.second->last_message_at() < within;
   });
 }
 

@@ -40,9 +40,9 @@ class Machines {
     /// it meanwhile says so within this time.
     Duration doubt{1'000};
     std::function<void(const std::string&)> note;
-    /// It was let in: what it needs to know.
+    /// Called when this machine was let in.
     std::function<void(const MachineWelcome&)> on_joined;
-    /// The run cannot go on: why.
+    /// Called once, with the reason, when the run cannot continue.
     std::function<void(const std::string&)> on_broken;
   };
   Machines(sys::EventLoop& loop, std::unique_ptr<Bridge> bridge, Options options);
@@ -53,20 +53,21 @@ class Machines {
   /// Messages are taken from now on. A machine that joins asks until it is let in; one that begins
   /// the run claims it until has_begun(). The latter needs its router before.
   void start();
-  /// Whatever is told of others goes there. Those that are known already are admitted.
+  /// Messages of other machines go to this router, which admits those that are known already.
   void set_router(Router& router);
-  /// Another machine has joined, as the router was told.
+  /// Another machine has joined, as the machine that began the run reports.
   void came(const CameWord& word);
   void left(int number, const std::string& why);
 
   /// Whether the run is this machine's: no other one holds it, or the one that does was silent for
   /// half of `lost_after`. False in a machine that joins.
   [[nodiscard]] bool has_begun() const { return joined_ && !options_.joins; }
-  /// Whether a machine whose workers have not all ended was heard in the last `within`, or the
-  /// connection to the servers was lost since then.
-  [[nodiscard]] bool is_any_heard(Duration within) const;
+  /// Whether a message of a machine whose workers have not all ended came in the last `within`, or
+  /// the connection to the servers was lost since then.
+  [[nodiscard]] bool is_any_responding(Duration within) const;
 
-  /// Says that it leaves, the first time. True when all have heard all that was sent to them.
+  /// The first call announces that this machine leaves. True when the other machines have
+  /// acknowledged all that was sent to them.
   bool leave(const std::string& why);
 
  private:
@@ -83,7 +84,7 @@ class Machines {
   /// Asks to be let in, or claims the run, and ends that when it takes too long. Returns when to
   /// call it again.
   Duration ask_until_joined(Duration now);
-  /// The machine that began the run that this one has joined. Null while it is heard.
+  /// The machine that began the run that this one has joined. Null while messages come from it.
   [[nodiscard]] const Machine* silent_hub(Duration now) const;
   void refuse(MachineId whom, const std::string& why);
   Machine& add(const MachineEntry& entry);
@@ -106,7 +107,7 @@ class Machines {
   int asks_without_hub_ = 0;  ///< Claims that no other machine received.
   bool is_silence_noted_ = false;
   MachineId refused_ = 0;  ///< The last one whose claim was refused.
-  /// When another machine last claimed the run that this one has begun, or may have done so unheard.
+  /// When another machine last claimed the run of this one, or may have done so unnoticed.
   std::optional<Duration> in_doubt_at_;
   bool leaves_ = false;
   bool is_broken_ = false;

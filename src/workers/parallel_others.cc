@@ -196,7 +196,7 @@ void ParallelRun::limit_the_wait_for_others() {
 
 void ParallelRun::give_up_on_silent_others() {
   if (!waits_for_others()) return;
-  if (machines_->is_any_heard(kOthersWithin)) {
+  if (machines_->is_any_responding(kOthersWithin)) {
     loop_.after(kLookAtOthersEvery, [this] { give_up_on_silent_others(); });
     return;
   }

@@ -55,7 +55,7 @@ nlohmann::json machine_status(const RouterPeer& peer, Duration now) {
   for (const MachineNode& each : peer.machine->entry().nodes) nodes.push_back(each.node);
   nlohmann::json one{{"host", peer.machine->entry().host},
                      {"nodes", std::move(nodes)},
-                     {"heard_ms", (now - peer.machine->heard_at()).count()}};
+                     {"heard_ms", (now - peer.machine->last_message_at()).count()}};
   add_counts(one, peer);
   return one;
 }
