@@ -9,7 +9,7 @@ import sqlite3
 import tempfile
 import unittest
 
-from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, QUICK_LINKER, RANKS, WORKERS, with_cache_in
+from block_programs import COMPONENTS, LIBRARY, MINE, PIPELINE, PROJECT, QUICK_LINKER, RANKS, WORKERS, install, with_cache_in
 from pages import DOCS, TRIED, TRIED_ELSEWHERE, blocks, pages
 from servers import WebServer
 from yard import CLIENT, PATIENCE_S, YardTest, json, os, pathlib, subprocess
@@ -398,8 +398,8 @@ class Programs(BlockTest):
         (cls.place / "components.cc").write_text(COMPONENTS)
         (cls.place / "CMakeLists.txt").write_text(PROJECT.format(
             library=blocks(LIBRARY, "cmake")[0], pipeline=blocks(PIPELINE, "cmake")[0], others=" ".join(others)))
-        for words in (["--install", BUILD, "--prefix", cls.place / "prefix"],
-                      ["-G", "Ninja", "-S", cls.place, "-B", cls.place / "build",
+        install(BUILD, cls.place / "prefix")
+        for words in (["-G", "Ninja", "-S", cls.place, "-B", cls.place / "build",
                        f"-DCMAKE_PREFIX_PATH={cls.place / 'prefix'}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER],
                       ["--build", cls.place / "build", "-j2"]):
             # A compiler beside other tests may take as long as it does.

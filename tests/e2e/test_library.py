@@ -1,7 +1,7 @@
 """The library as a stranger meets it: installed, found by CMake, and used by a program of its own."""
 import pathlib
 
-from block_programs import QUICK_LINKER, with_cache_in
+from block_programs import QUICK_LINKER, install, with_cache_in
 from yard import PATIENCE_S, YardTest, json, os, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
@@ -11,8 +11,8 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "library"
 class Library(YardTest):
     def test_the_example_is_built_against_the_installed_package_and_runs(self):
         prefix, build = self.directory / "prefix", self.directory / "build"
-        for words in (["--install", BUILD, "--prefix", prefix],
-                      ["-G", "Ninja", "-S", EXAMPLE, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        install(BUILD, prefix)
+        for words in (["-G", "Ninja", "-S", EXAMPLE, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
                        f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER],
                       ["--build", build]):
             # A compiler beside other tests may take as long as it does.

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import unittest
 
-from block_programs import QUICK_LINKER
+from block_programs import QUICK_LINKER, install
 from yard import PATIENCE_S, os, own_mounts, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
@@ -81,8 +81,7 @@ class Package(unittest.TestCase):
     def setUpClass(cls):
         cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-package-"))
         cls.addClassCleanup(shutil.rmtree, cls.prefix)
-        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+        install(BUILD, cls.prefix)
 
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-program-"))
