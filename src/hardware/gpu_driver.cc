@@ -69,7 +69,7 @@ std::vector<std::size_t> chosen(std::string_view text, const std::vector<model::
 }  // namespace
 
 Gpus::Gpus(const GpuSources& sources) {
-  Result<std::unique_ptr<GpuDriver>> nvidia = open_nvml(sources.nvml);
+  Result<std::unique_ptr<GpuDriver>> nvidia = open_nvml(sources.nvml, sources.restart_pause);
   if (nvidia) {
     drivers_.push_back(std::move(*nvidia));
   } else {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {
@@ -26,6 +27,8 @@ struct GpuSources {
   /// Only those that are called so ("0", and "0:1" for a slice, of which "0" is all), whatever else
   /// leaves them; nothing: all.
   std::optional<std::vector<std::string>> only = std::nullopt;
+  /// Between two restarts of NVIDIA's library while a GPU does not answer.
+  Duration restart_pause{2'000};
 };
 
 /// A process that has memory of a GPU.

@@ -28,7 +28,8 @@ namespace {
 GpuSources fake(std::vector<std::string> environment = {}) {
   return {.nvml = TRAINYARD_FAKE_NVML_LIBRARY,
           .sys = "/there/is/nothing",
-          .environment = std::move(environment)};
+          .environment = std::move(environment),
+          .restart_pause = Duration(20)};
 }
 
 std::vector<std::string> uuids(const GpuList& list) {
@@ -235,7 +236,6 @@ TEST_F(GpuWatchTest, TellsWhenAGpuFallsOffTheBusAndComesBack) {
   EXPECT_TRUE(states[0].present);
   EXPECT_FALSE(states[1].present);
   gpus_.show_two();
-  // The driver is begun anew every two seconds.
   while (!watch->look_now()[1].present) {
   }
 }

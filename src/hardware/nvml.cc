@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
@@ -131,8 +132,8 @@ struct Closing {
 
 class Nvml final : public GpuDriver {
  public:
-  Nvml(std::unique_ptr<void, Closing> library, const Functions& functions)
-      : library_(std::move(library)), nvml_(functions) {}
+  Nvml(std::unique_ptr<void, Closing> library, const Functions& functions, Duration restart_pause)
+      : library_(std::move(library)), nvml_(functions), restart_pause_(restart_pause) {}
   Nvml(Nvml&&) = delete;
   Nvml& operator=(Nvml&&) = delete;
   ~Nvml() override {
@@ -163,6 +164,7 @@ class Nvml final : public GpuDriver {
 
   std::unique_ptr<void, Closing> library_;
   Functions nvml_;
+  Duration restart_pause_;
   std::vector<model::Gpu> gpus_;
   std::vector<Handle> handles_;  ///< By GPU; nothing for one that does not answer.
   /// By GPU: what those are that were late.
@@ -267,7 +269,6 @@ void Nvml::number_for_cuda(unsigned count) {
 /// A card that fell off the bus answers a driver that begins anew, if it does at all, and may have
 /// another number then: each is looked for by its UUID.
 void Nvml::begin_again() {
-  constexpr std::chrono::seconds kBetween{2};
   const auto now = std::chrono::steady_clock::now();
   if (now < next_beginning_) return;
   if (begun_) nvml_.shutdown();
@@ -279,7 +280,7 @@ void Nvml::begin_again() {
     if (nvml_.handle_of_uuid(uuid.c_str(), &handles_[i]) != kSuccess) handles_[i] = nullptr;
   }
   if (begun_) find_late_ones();
-  next_beginning_ = std::chrono::steady_clock::now() + kBetween;
+  next_beginning_ = std::chrono::steady_clock::now() + restart_pause_;
 }
 
 bool Nvml::knows(const std::string& uuid) const {
@@ -374,7 +375,7 @@ GpuState Nvml::look(std::size_t index) {
 
 }  // namespace
 
-Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library) {
+Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library, Duration restart_pause) {
   std::unique_ptr<void, Closing> opened(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (!opened) return std::unexpected(Error{"no NVIDIA driver is installed"});
   const Functions functions = find_all(opened.get());
@@ -388,7 +389,7 @@ Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library) {
     const char* const why = functions.error != nullptr ? functions.error(code) : "it cannot begin";
     return std::unexpected(Error{fmt::format("NVIDIA's driver fails: {}", why)});
   }
-  auto nvml = std::make_unique<Nvml>(std::move(opened), functions);
+  auto nvml = std::make_unique<Nvml>(std::move(opened), functions, restart_pause);
   if (Result<void> listed = nvml->list(); !listed) {
     return std::unexpected(std::move(listed.error()));
   }
