@@ -41,8 +41,11 @@ class RemoteFiles : public TestAgent {
                                           directory_.path()));
     std::filesystem::permissions(directory_ / "rsync", std::filesystem::perms::owner_all);
     ::mkfifo((directory_ / "gate").c_str(), 0600);
-    unshared_ = UnsharedFiles::Options{
-        .rsync = {directory_ / "rsync"}, .host = "lab1", .directory = "proj", .here = "/proj"};
+    unshared_ = UnsharedFiles::Options{.rsync = {directory_ / "rsync"},
+                                       .host = "lab1",
+                                       .directory = "proj",
+                                       .here = "/proj",
+                                       .again_after = Duration(10)};
   }
 
  protected:

@@ -78,10 +78,12 @@ void UnsharedFiles::begin(wire::AgentBegin& begin) {
   const auto on_trouble = [this](const std::string& why) {
     note_(fmt::format("cannot copy the files yet: {}; trainyard will retry", why));
   };
-  mover_ = std::make_unique<FileMover>(loop_, FileMover::Options{.rsync = options_.rsync,
-                                                                 .host = options_.host,
-                                                                 .place = elsewhere_.run,
-                                                                 .on_trouble = on_trouble});
+  mover_ =
+      std::make_unique<FileMover>(loop_, FileMover::Options{.rsync = options_.rsync,
+                                                            .host = options_.host,
+                                                            .place = elsewhere_.run,
+                                                            .on_trouble = on_trouble,
+                                                            .again_after = options_.again_after});
 }
 
 void UnsharedFiles::bring_for(model::AttemptKey key, const std::string& task_directory,

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "model/elsewhere.h"
 #include "model/event.h"
 #include "model/ids.h"
@@ -38,8 +39,9 @@ class UnsharedFiles {
   struct Options {
     std::vector<std::string> rsync;  ///< As FileMover's, and the next.
     std::string host;
-    std::string directory;  ///< Of the code there: absolute, or seen from its user's home.
-    std::string here;       ///< Where the code is here; absolute.
+    std::string directory;      ///< Of the code there: absolute, or seen from its user's home.
+    std::string here;           ///< Where the code is here; absolute.
+    Duration again_after{500};  ///< As FileMover's.
   };
   using Note = std::function<void(const std::string&)>;
 
