@@ -100,7 +100,9 @@ TEST_F(FoundMachines, AreLeftAloneByAYardThatNeverComesToBeAtWork) {
 
 /// What this yard says that it has heard is said to nobody else.
 TEST_F(FoundMachines, AreToldThatAnythingWasHeardWhenItIsWrittenDown) {
-  join();
+  make(Duration(6'000));  // The pulse that says it comes each second.
+  wait_until([this] { return machine_->hello() != nullptr; });
+  begin_and_join();
   start(kOne);
   tell(model::AttemptStarted{.key = kOne, .pid = 7});
   wait_until([this] { return count<model::AttemptStarted>() == 1; });
