@@ -46,6 +46,7 @@ AccountingStorageType=accounting_storage/none
 MpiDefault=none
 SwitchType=switch/none
 SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
 ReturnToService=2
 InactiveLimit=0
 KillWait=2
