@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import unittest
 
-from block_programs import QUICK_LINKER, install
+from block_programs import QUICK_LINKER, install, with_cache_in
 from yard import PATIENCE_S, os, own_mounts, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
@@ -77,20 +77,16 @@ exec "$@"
 
 
 class Package(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.prefix = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-package-"))
-        cls.addClassCleanup(shutil.rmtree, cls.prefix)
-        install(BUILD, cls.prefix)
-
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-program-"))
         self.addCleanup(shutil.rmtree, self.directory)
         (self.directory / "overlay").mkdir()
+        self.prefix = self.directory / "prefix"
+        install(BUILD, self.prefix)
 
     def without(self, libraries, *words):
         return subprocess.run([*own_mounts(), "sh", "-c", WITHOUT, "sh", self.directory / "overlay", " ".join(libraries), *words],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, env=with_cache_in(self.directory))
 
     def configure(self, libraries, find, target="trainyard::trainyard", program=""):
         # What CMake has found once it does not look for again.
