@@ -42,7 +42,8 @@ namespace {
 
 constexpr std::int64_t kConnectMs = 5'000;
 constexpr std::int64_t kWriteMs = 5'000;
-constexpr std::int64_t kReconnectMs = 100;
+/// Between two attempts to connect again.
+constexpr Duration kReconnectAfter{100};
 constexpr std::int64_t kPingMs = 5'000;
 constexpr int kPingsOut = 2;
 constexpr std::chrono::milliseconds kCloseWithin{5'000};
@@ -53,11 +54,7 @@ constexpr int kReadBytes = 256 << 10;
 /// knows: another connection has another challenge.
 constexpr int kSignatures = 4;
 
-struct WentDown {};
-struct CameBack {};
-struct Closed {
-  std::string why;
-};
+struct Closed {};
 struct Trouble {
   std::string what;
 };
@@ -65,10 +62,9 @@ struct Trouble {
 struct NotPermitted {
   std::string what;
 };
-using News = std::variant<WentDown, CameBack, Closed, Trouble, NotPermitted>;
+using News = std::variant<Closed, Trouble, NotPermitted>;
 
-/// Shared by the loop and the threads of the library, which connect and look whether the server is
-/// there.
+/// Shared by the loop and the threads of the library, which look whether the server is there.
 struct Shared {
   const NatsLibrary library;
   sys::Waker waker;
@@ -78,7 +74,7 @@ struct Shared {
   std::condition_variable changed;
   std::deque<News> news;                          ///< Guarded, as all below.
   std::shared_ptr<const sys::Descriptor> socket;  ///< Socket of the connection, while there is one.
-  bool is_replaced = false;                       ///< It is another one, or there is none now.
+  bool is_replaced = false;                       ///< `socket` is new to the loop.
   bool is_open = false;                           ///< Something may still call.
 
   void add(News it) {
@@ -113,14 +109,9 @@ struct Shared {
 
 Shared& shared_of(void* closure) { return *static_cast<Shared*>(closure); }
 
-void on_disconnected(natsConnection* /*it*/, void* closure) { shared_of(closure).add(WentDown{}); }
-void on_reconnected(natsConnection* /*it*/, void* closure) { shared_of(closure).add(CameBack{}); }
-
-void on_closed(natsConnection* it, void* closure) {
+void on_closed(natsConnection* /*it*/, void* closure) {
   Shared& shared = shared_of(closure);
-  const char* why = nullptr;
-  static_cast<void>(shared.library.last_error_of(it, &why));
-  shared.add(Closed{why == nullptr ? "" : why});
+  shared.add(Closed{});
   shared.set_open(false);
 }
 
@@ -161,50 +152,63 @@ natsStatus on_detach(void* user) {
   return NATS_OK;
 }
 
-class NatsBridge final : public Bridge {
+/// The names of the servers, for people.
+std::string names_of(const std::vector<NatsAddress>& servers) {
+  std::vector<std::string> names;
+  names.reserve(servers.size());
+  for (const NatsAddress& each : servers) names.push_back(each.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// One connection, which the library never connects again: where an event loop reads for it, it
+/// takes the bytes of the next connection for the rest of the message that the last one broke off
+/// in (libnats 3.4 to 3.8; nats.c, issue 1007).
+class NatsLink {
  public:
-  NatsBridge(sys::EventLoop& loop, const NatsLibrary& library, NatsBridgeOptions options)
+  struct Listener {
+    std::function<void(std::string_view message)> on_message;
+    std::function<void()> on_no_hub;
+    std::function<void()> on_closed;
+    std::function<void(const std::string& what)> on_not_permitted;
+    std::function<void(const std::string& what)> on_trouble;
+  };
+
+  NatsLink(sys::EventLoop& loop, const NatsLibrary& library, NatsBridgeOptions options)
       : loop_(loop),
         library_(library),
         options_(std::move(options)),
         shared_(new Shared{.library = library}) {}
-  NatsBridge(NatsBridge&&) = delete;
-  NatsBridge& operator=(NatsBridge&&) = delete;
-  ~NatsBridge() override { close(); }
+  NatsLink(NatsLink&&) = delete;
+  NatsLink& operator=(NatsLink&&) = delete;
+  ~NatsLink() { close(); }
 
+  /// Takes some seconds where a server does not answer. Any thread; nothing is told before start().
   std::expected<void, NoNats> connect();
 
-  void start(Listener listener) override {
+  void start(Listener listener) {
     listener_ = std::move(listener);
     loop_.watch_readable(shared_->waker.descriptor(), [this] { take_news(); });
     watched_ = true;
     take_news();
   }
-  void send(MachineId to, std::string_view message) override {
-    publish(subject_of_machine(options_.run, to), message);
-  }
-  void send_to_hub(std::string_view message) override {
-    // The server answers for a subject to which nobody subscribes, if there is where to answer to.
-    const std::string own = subject_of_machine(options_.run, options_.own);
-    static_cast<void>(library_.publish_request(connection_, subject_of_hub(options_.run).c_str(),
-                                               own.c_str(), message.data(),
-                                               static_cast<int>(message.size())));
+  void publish(const std::string& subject, std::string_view message) {
+    // A message that is not sent is sent again when there is another connection.
+    static_cast<void>(library_.publish(connection_, subject.c_str(), message.data(),
+                                       static_cast<int>(message.size())));
     write_what_waits();
   }
-  [[nodiscard]] std::size_t message_bytes_max() const override { return message_bytes_max_; }
-  [[nodiscard]] std::string name() const override {
-    std::vector<std::string> names;
-    names.reserve(options_.servers.size());
-    for (const NatsAddress& each : options_.servers) names.push_back(each.name);
-    return fmt::format("{}", fmt::join(names, ", "));
+  void request(const std::string& subject, const std::string& reply, std::string_view message) {
+    static_cast<void>(library_.publish_request(connection_, subject.c_str(), reply.c_str(),
+                                               message.data(), static_cast<int>(message.size())));
+    write_what_waits();
   }
+  [[nodiscard]] std::size_t message_bytes_max() const { return message_bytes_max_; }
 
  private:
   using Options = std::unique_ptr<natsOptions, void (*)(natsOptions*)>;
   Result<void> set(natsOptions* to);
   Result<void> set_credentials(natsOptions* to);
   Result<void> subscribe(const std::string& subject);
-  void publish(const std::string& subject, std::string_view message);
   void take_news();
   void tell(const News& news);
   void watch(std::shared_ptr<const sys::Descriptor> socket);
@@ -226,7 +230,6 @@ class NatsBridge final : public Bridge {
   std::shared_ptr<const sys::Descriptor> socket_;  ///< That is watched.
   bool watched_ = false;
   bool waits_for_room_ = false;
-  bool is_up_ = true;
 };
 
 /// The library's text without the place in its source: "(conn.c:1905): ".
@@ -235,7 +238,7 @@ std::string_view without_source(std::string_view text) {
   return text.starts_with('(') && end != std::string_view::npos ? text.substr(end + 3) : text;
 }
 
-Error NatsBridge::error_of(natsStatus status) const {
+Error NatsLink::error_of(natsStatus status) const {
   const char* const last = library_.last_error(nullptr);
   const std::string_view more = without_source(last == nullptr ? "" : last);
   std::string text = library_.text(status);
@@ -251,10 +254,10 @@ Error NatsBridge::error_of(natsStatus status) const {
       text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
     }
   }
-  return {fmt::format("NATS: {}: {}", name(), text)};
+  return {fmt::format("NATS: {}: {}", names_of(options_.servers), text)};
 }
 
-Result<void> NatsBridge::set_credentials(natsOptions* to) {
+Result<void> NatsLink::set_credentials(natsOptions* to) {
   const NatsOptions& nats = options_.nats;
   natsStatus status = NATS_OK;
   if (!nats.token.empty()) status = library_.set_token(to, nats.token.c_str());
@@ -277,7 +280,7 @@ Result<void> NatsBridge::set_credentials(natsOptions* to) {
   return {};
 }
 
-Result<void> NatsBridge::set(natsOptions* to) {
+Result<void> NatsLink::set(natsOptions* to) {
   std::vector<const char*> servers;
   servers.reserve(options_.servers.size());
   for (const NatsAddress& each : options_.servers) servers.push_back(each.url.c_str());
@@ -290,20 +293,17 @@ Result<void> NatsBridge::set(natsOptions* to) {
         library_.set_send_asap(to, true), library_.set_no_echo(to, true),
         library_.set_buffer_size(to, kReadBytes),
         library_.set_event_loop(to, shared, on_attach, on_read_wanted, on_write_wanted, on_detach),
-        library_.set_max_reconnect(to, -1), library_.set_reconnect_wait(to, kReconnectMs),
-        library_.set_ping_interval(to, kPingMs), library_.set_pings_out(to, kPingsOut),
-        library_.set_on_error(to, on_error, shared),
-        library_.set_on_disconnected(to, on_disconnected, shared),
-        library_.set_on_reconnected(to, on_reconnected, shared),
+        library_.set_allow_reconnect(to, false), library_.set_ping_interval(to, kPingMs),
+        library_.set_pings_out(to, kPingsOut), library_.set_on_error(to, on_error, shared),
         library_.set_on_closed(to, on_closed, shared)}) {
     if (status != NATS_OK) return std::unexpected(error_of(status));
   }
   return set_credentials(to);
 }
 
-std::expected<void, NoNats> NatsBridge::connect() {
-  const auto failed = [](Error error, bool may_come = false) {
-    return std::unexpected(NoNats{.why = std::move(error.message), .may_come = may_come});
+std::expected<void, NoNats> NatsLink::connect() {
+  const auto failed = [](Error error) {
+    return std::unexpected(NoNats{.why = std::move(error.message)});
   };
   natsOptions* made = nullptr;
   if (const natsStatus status = library_.options_create(&made); status != NATS_OK) {
@@ -318,14 +318,16 @@ std::expected<void, NoNats> NatsBridge::connect() {
   }
   if (status != NATS_OK) {
     connection_ = nullptr;
-    return failed(error_of(status), status == NATS_NO_SERVER || status == NATS_TIMEOUT);
+    return std::unexpected(NoNats{.why = error_of(status).message,
+                                  .may_come = status == NATS_NO_SERVER || status == NATS_TIMEOUT,
+                                  .is_refused = status == NATS_CONNECTION_AUTH_FAILED});
   }
   shared_->set_open(true);
   const std::int64_t payload = library_.max_payload(connection_);
   message_bytes_max_ = static_cast<std::size_t>(payload > 0 ? payload : 0);
   if (message_bytes_max_ < 2 * kDatagramHeadBytes) {
-    return failed(Error{
-        fmt::format("NATS: {} takes messages of at most {} bytes", name(), message_bytes_max_)});
+    return failed(Error{fmt::format("NATS: {} takes messages of at most {} bytes",
+                                    names_of(options_.servers), message_bytes_max_)});
   }
   Result<void> done = subscribe(subject_of_machine(options_.run, options_.own));
   if (done && options_.is_hub) done = subscribe(subject_of_hub(options_.run));
@@ -333,7 +335,7 @@ std::expected<void, NoNats> NatsBridge::connect() {
   return {};
 }
 
-Result<void> NatsBridge::subscribe(const std::string& subject) {
+Result<void> NatsLink::subscribe(const std::string& subject) {
   natsSubscription* made = nullptr;
   const natsStatus status = library_.subscribe(&made, connection_, subject.c_str());
   if (status != NATS_OK) return std::unexpected(error_of(status));
@@ -341,14 +343,7 @@ Result<void> NatsBridge::subscribe(const std::string& subject) {
   return {};
 }
 
-void NatsBridge::publish(const std::string& subject, std::string_view message) {
-  // A message that does not go is sent again when the connection is there again.
-  static_cast<void>(library_.publish(connection_, subject.c_str(), message.data(),
-                                     static_cast<int>(message.size())));
-  write_what_waits();
-}
-
-void NatsBridge::take_news() {
+void NatsLink::take_news() {
   shared_->waker.drain();
   std::deque<News> news;
   std::optional<std::shared_ptr<const sys::Descriptor>> fresh;
@@ -362,44 +357,28 @@ void NatsBridge::take_news() {
   write_what_waits();
 }
 
-void NatsBridge::tell(const News& news) {
+void NatsLink::tell(const News& news) {
   match(
-      news,
-      [this](const WentDown&) {
-        is_up_ = false;
-        listener_.on_change(false);
-      },
-      [this](const CameBack&) {
-        is_up_ = true;
-        listener_.on_change(true);
-      },
-      [this](const Closed& it) {
-        listener_.on_end(fmt::format("{} has ended the connection{}{}", name(),
-                                     it.why.empty() ? "" : ": ", it.why));
-      },
+      news, [this](const Closed&) { listener_.on_closed(); },
       [this](const Trouble& it) { listener_.on_trouble(it.what); },
-      [this](const NotPermitted& it) {
-        listener_.on_end(
-            fmt::format("{}: {}; this user must be allowed to publish and to subscribe to \"{}\"",
-                        name(), it.what, subjects_of(options_.run)));
-      });
+      [this](const NotPermitted& it) { listener_.on_not_permitted(it.what); });
 }
 
-void NatsBridge::watch(std::shared_ptr<const sys::Descriptor> socket) {
+void NatsLink::watch(std::shared_ptr<const sys::Descriptor> socket) {
   if (socket_) loop_.unwatch(socket_->get());
   waits_for_room_ = false;
   socket_ = std::move(socket);
   if (socket_) loop_.watch_readable(socket_->get(), [this] { read(); });
 }
 
-void NatsBridge::read() {
+void NatsLink::read() {
   library_.process_read(connection_);
   for (natsSubscription* const each : subscriptions_) take_messages(each);
   // An answer to a ping, perhaps.
   write_what_waits();
 }
 
-void NatsBridge::take_messages(natsSubscription* of) {
+void NatsLink::take_messages(natsSubscription* of) {
   while (true) {
     natsMsg* message = nullptr;
     const natsStatus status = library_.next_message(&message, of, 0);
@@ -416,7 +395,7 @@ void NatsBridge::take_messages(natsSubscription* of) {
   }
 }
 
-void NatsBridge::write_what_waits() {
+void NatsLink::write_what_waits() {
   if (waits_for_room_ || !socket_ || !shared_->wants_to_write) return;
   library_.process_write(connection_);
   if (!shared_->wants_to_write) return;
@@ -427,12 +406,11 @@ void NatsBridge::write_what_waits() {
   });
 }
 
-void NatsBridge::close() {
+void NatsLink::close() {
   if (watched_) loop_.unwatch(shared_->waker.descriptor());
   if (watched_) watch(nullptr);
   if (connection_ == nullptr) return;
-  // The library holds its lock while it tries to connect again, for up to kConnectMs. A thread
-  // waits for that, and keeps until then the handlers that the library may still call.
+  // A thread keeps the handlers until the library no longer calls them.
   std::promise<void> closed;
   const std::future<void> is_closed = closed.get_future();
   std::thread([library = library_, connection = connection_,
@@ -445,18 +423,134 @@ void NatsBridge::close() {
     shared.reset();
     closed.set_value();
   }).detach();
-  if (is_up_) static_cast<void>(is_closed.wait_for(kCloseWithin));
+  static_cast<void>(is_closed.wait_for(kCloseWithin));
 }
 
-/// A bridge that a thread of its own connects. Both threads hold it, as either may end first.
+/// A connection that a thread of its own makes. Both threads hold it, as either may end first.
 struct Connecting {
-  explicit Connecting(std::unique_ptr<NatsBridge> its_bridge) : bridge(std::move(its_bridge)) {}
+  explicit Connecting(std::unique_ptr<NatsLink> its_link) : link(std::move(its_link)) {}
 
-  std::unique_ptr<NatsBridge> bridge;
+  std::unique_ptr<NatsLink> link;
   std::expected<void, NoNats> outcome;  ///< Written by the thread before it is done.
   std::atomic<bool> is_done = false;
   sys::Waker waker;
 };
+
+std::shared_ptr<Connecting> begin_to_connect(sys::EventLoop& loop, const NatsLibrary& library,
+                                             const NatsBridgeOptions& options) {
+  auto connecting =
+      std::make_shared<Connecting>(std::make_unique<NatsLink>(loop, library, options));
+  std::thread([connecting] {
+    connecting->outcome = connecting->link->connect();
+    connecting->is_done = true;
+    connecting->waker.wake();
+  }).detach();
+  return connecting;
+}
+
+/// A connection, and after its loss another one, of the first server that answers.
+class NatsBridge final : public Bridge {
+ public:
+  NatsBridge(sys::EventLoop& loop, const NatsLibrary& library, NatsBridgeOptions options,
+             std::unique_ptr<NatsLink> link)
+      : loop_(loop),
+        library_(library),
+        options_(std::move(options)),
+        message_bytes_max_(link->message_bytes_max()),
+        link_(std::move(link)) {}
+  NatsBridge(NatsBridge&&) = delete;
+  NatsBridge& operator=(NatsBridge&&) = delete;
+  ~NatsBridge() override {
+    if (timer_) loop_.cancel(*timer_);
+    stop_connecting();
+  }
+
+  void start(Listener listener) override {
+    listener_ = std::move(listener);
+    start_link();
+  }
+  void send(MachineId to, std::string_view message) override {
+    if (link_) link_->publish(subject_of_machine(options_.run, to), message);
+  }
+  void send_to_hub(std::string_view message) override {
+    // The server answers for a subject to which nobody subscribes, if there is where to answer to.
+    if (!link_) return;
+    link_->request(subject_of_hub(options_.run), subject_of_machine(options_.run, options_.own),
+                   message);
+  }
+  [[nodiscard]] std::size_t message_bytes_max() const override { return message_bytes_max_; }
+  [[nodiscard]] std::string name() const override { return names_of(options_.servers); }
+
+ private:
+  void start_link();
+  void lost();
+  void after(Duration delay, std::move_only_function<void()> call);
+  void connect_again();
+  void take_link();
+  void stop_connecting();
+
+  sys::EventLoop& loop_;
+  const NatsLibrary library_;
+  const NatsBridgeOptions options_;
+  Listener listener_;
+  const std::size_t message_bytes_max_;
+  std::unique_ptr<NatsLink> link_;  ///< None while there is no connection.
+  std::shared_ptr<Connecting> connecting_;
+  std::optional<sys::EventLoop::TimerId> timer_;
+};
+
+void NatsBridge::start_link() {
+  link_->start({.on_message = listener_.on_message,
+                .on_no_hub = listener_.on_no_hub,
+                // Its link is what calls.
+                .on_closed = [this] { after(Duration(0), [this] { lost(); }); },
+                .on_not_permitted =
+                    [this](const std::string& what) {
+                      listener_.on_end(fmt::format(
+                          "{}: {}; this user must be allowed to publish and to subscribe to \"{}\"",
+                          name(), what, subjects_of(options_.run)));
+                    },
+                .on_trouble = listener_.on_trouble});
+}
+
+void NatsBridge::after(Duration delay, std::move_only_function<void()> call) {
+  timer_ = loop_.after(delay, [this, call = std::move(call)]() mutable {
+    timer_.reset();
+    call();
+  });
+}
+
+void NatsBridge::lost() {
+  link_.reset();
+  connect_again();
+  listener_.on_change(false);
+}
+
+void NatsBridge::connect_again() {
+  connecting_ = begin_to_connect(loop_, library_, options_);
+  loop_.watch_readable(connecting_->waker.descriptor(), [this] { take_link(); });
+}
+
+void NatsBridge::take_link() {
+  connecting_->waker.drain();
+  if (!connecting_->is_done) return;
+  const std::shared_ptr<Connecting> done = connecting_;
+  stop_connecting();
+  if (done->outcome) {
+    link_ = std::move(done->link);
+    start_link();
+    return listener_.on_change(true);
+  }
+  if (done->outcome.error().is_refused) return listener_.on_end(done->outcome.error().why);
+  // A server that is just ending, or starting, fails in more ways than by not being there.
+  after(kReconnectAfter, [this] { connect_again(); });
+}
+
+void NatsBridge::stop_connecting() {
+  if (!connecting_) return;
+  loop_.unwatch(connecting_->waker.descriptor());
+  connecting_.reset();
+}
 
 }  // namespace
 
@@ -464,13 +558,7 @@ std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(
     sys::EventLoop& loop, NatsBridgeOptions options, const std::function<bool()>& is_given_up) {
   auto library = load_nats_library();
   if (!library) return std::unexpected(NoNats{.why = std::move(library.error().message)});
-  const auto connecting = std::make_shared<Connecting>(
-      std::make_unique<NatsBridge>(loop, *library, std::move(options)));
-  std::thread([connecting] {
-    connecting->outcome = connecting->bridge->connect();
-    connecting->is_done = true;
-    connecting->waker.wake();
-  }).detach();
+  const std::shared_ptr<Connecting> connecting = begin_to_connect(loop, *library, options);
   loop.watch_readable(connecting->waker.descriptor(), [&] { connecting->waker.drain(); });
   while (!connecting->is_done && !is_given_up()) loop.run_once(std::nullopt);
   loop.unwatch(connecting->waker.descriptor());
@@ -478,7 +566,8 @@ std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(
     return std::unexpected(NoNats{.why = "NATS: the connection was given up"});
   }
   if (!connecting->outcome) return std::unexpected(std::move(connecting->outcome.error()));
-  return std::move(connecting->bridge);
+  return std::make_unique<NatsBridge>(loop, *library, std::move(options),
+                                      std::move(connecting->link));
 }
 
 }  // namespace trainyard::workers

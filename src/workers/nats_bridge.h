@@ -1,8 +1,8 @@
 // A bridge over servers of NATS. Their library is looked for when the program runs, which needs
 // none to be installed where nothing is attached.
 //
-// Our event loop reads and writes for the library, which has threads of its own only to connect
-// again and to see whether the server is there.
+// Our event loop reads and writes for the library, which has threads of its own only to see whether
+// the server is there. Each connection, also the next after a loss, is made by a thread of ours.
 #pragma once
 
 #include <expected>
@@ -29,8 +29,9 @@ struct NatsBridgeOptions {
 
 /// Why there is no connection.
 struct NoNats {
-  std::string why;        ///< With the names of the servers.
-  bool may_come = false;  ///< Nobody listens there, or answers: perhaps not yet.
+  std::string why;          ///< With the names of the servers.
+  bool may_come = false;    ///< Nobody listens there, or answers: perhaps not yet.
+  bool is_refused = false;  ///< The server does not know this user.
 };
 
 /// Connects, which takes some seconds where a server does not answer. The loop runs meanwhile, and

@@ -28,13 +28,10 @@ bool find_options(void* in, NatsLibrary& to) {
          find_function(in, "natsOptions_SetNoEcho", to.set_no_echo) &&
          find_function(in, "natsOptions_SetIOBufSize", to.set_buffer_size) &&
          find_function(in, "natsOptions_SetEventLoop", to.set_event_loop) &&
-         find_function(in, "natsOptions_SetMaxReconnect", to.set_max_reconnect) &&
-         find_function(in, "natsOptions_SetReconnectWait", to.set_reconnect_wait) &&
+         find_function(in, "natsOptions_SetAllowReconnect", to.set_allow_reconnect) &&
          find_function(in, "natsOptions_SetPingInterval", to.set_ping_interval) &&
          find_function(in, "natsOptions_SetMaxPingsOut", to.set_pings_out) &&
          find_function(in, "natsOptions_SetErrorHandler", to.set_on_error) &&
-         find_function(in, "natsOptions_SetDisconnectedCB", to.set_on_disconnected) &&
-         find_function(in, "natsOptions_SetReconnectedCB", to.set_on_reconnected) &&
          find_function(in, "natsOptions_SetClosedCB", to.set_on_closed);
 }
 
@@ -46,7 +43,6 @@ bool find_all(void* in, NatsLibrary& to) {
          find_function(in, "natsConnection_Publish", to.publish) &&
          find_function(in, "natsConnection_PublishRequest", to.publish_request) &&
          find_function(in, "natsConnection_GetMaxPayload", to.max_payload) &&
-         find_function(in, "natsConnection_GetLastError", to.last_error_of) &&
          find_function(in, "natsConnection_Close", to.close) &&
          find_function(in, "natsConnection_Destroy", to.destroy) &&
          find_function(in, "natsSubscription_NextMsg", to.next_message) &&

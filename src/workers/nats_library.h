@@ -26,13 +26,10 @@ struct NatsLibrary {
   decltype(&::natsOptions_SetNoEcho) set_no_echo = nullptr;
   decltype(&::natsOptions_SetIOBufSize) set_buffer_size = nullptr;
   decltype(&::natsOptions_SetEventLoop) set_event_loop = nullptr;
-  decltype(&::natsOptions_SetMaxReconnect) set_max_reconnect = nullptr;
-  decltype(&::natsOptions_SetReconnectWait) set_reconnect_wait = nullptr;
+  decltype(&::natsOptions_SetAllowReconnect) set_allow_reconnect = nullptr;
   decltype(&::natsOptions_SetPingInterval) set_ping_interval = nullptr;
   decltype(&::natsOptions_SetMaxPingsOut) set_pings_out = nullptr;
   decltype(&::natsOptions_SetErrorHandler) set_on_error = nullptr;
-  decltype(&::natsOptions_SetDisconnectedCB) set_on_disconnected = nullptr;
-  decltype(&::natsOptions_SetReconnectedCB) set_on_reconnected = nullptr;
   decltype(&::natsOptions_SetClosedCB) set_on_closed = nullptr;
   decltype(&::natsConnection_Connect) connect = nullptr;
   decltype(&::natsConnection_SubscribeSync) subscribe = nullptr;
@@ -41,7 +38,6 @@ struct NatsLibrary {
   decltype(&::natsConnection_Publish) publish = nullptr;
   decltype(&::natsConnection_PublishRequest) publish_request = nullptr;
   decltype(&::natsConnection_GetMaxPayload) max_payload = nullptr;
-  decltype(&::natsConnection_GetLastError) last_error_of = nullptr;
   decltype(&::natsConnection_Close) close = nullptr;
   decltype(&::natsConnection_Destroy) destroy = nullptr;
   decltype(&::natsSubscription_NextMsg) next_message = nullptr;

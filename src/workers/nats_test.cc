@@ -474,6 +474,30 @@ TEST(Nats, IsLeftAtOnceWhileAServerThatIsTriedDoesNotAnswer) {
   EXPECT_EQ(::recv(connection.get(), &letter, 1, MSG_DONTWAIT), -1) << "it is waited for";
 }
 
+TEST(Nats, TakesNothingOfAnotherConnectionForTheRestOfAMessage) {
+  const BrokenServer server({"MSG SUBJECT 40\r\nonly a part of it",
+                             "MSG SUBJECT 5\r\nwhole\r\nMSG SUBJECT 4\r\nnext\r\n"});
+  ParallelOptions options{
+      .workers = 1, .attach_to = {server.address()}, .run = "test", .workers_elsewhere = 1};
+  sys::EventLoop loop;
+  auto bridge = connect_nats(
+      loop, {.servers = plan_servers(options).value(), .nats = {}, .run = "test", .own = 1});
+  ASSERT_TRUE(bridge) << bridge.error().why;
+  std::vector<std::string> messages;
+  std::vector<bool> changes;
+  (*bridge)->start({.on_message = [&](std::string_view it) { messages.emplace_back(it); },
+                    .on_no_hub = [] {},
+                    .on_change = [&](bool is_up) { changes.push_back(is_up); },
+                    .on_end = [](const std::string& why) { ADD_FAILURE() << why; },
+                    .on_trouble = [](const std::string& what) { ADD_FAILURE() << what; }});
+  EXPECT_TRUE(sys::eventually([&] {
+    loop.run_once(Duration(1));
+    return messages.size() == 2;
+  }));
+  EXPECT_EQ(messages, (std::vector<std::string>{"whole", "next"}));
+  EXPECT_EQ(changes, (std::vector<bool>{false, true}));
+}
+
 TEST(Nats, IsGivenUpAtOnceWhileTheFirstServerDoesNotAnswer) {
   const SilentServer silent;
   sys::EventLoop loop;
@@ -631,8 +655,10 @@ TEST(Nats, CountsWhatItDropsWhileThereIsNoServer) {
 
 TEST(Nats, EndsWhenTheServerDoesNotComeBack) {
   NatsServer server;
+  const Flag begun;
   const Flag there;
   const auto work = [&](Worker& worker) {
+    if (worker.node() == 0) begun.raise();
     need(worker.ready());
     if (worker.node() == 10) there.raise();
     EventBus bus;
@@ -640,15 +666,17 @@ TEST(Nats, EndsWhenTheServerDoesNotComeBack) {
     static_cast<void>(bus.wait_for("never", worker.ending()));
   };
   ParallelOptions options = begins(server, 1, 1);
-  options.nats.lost_after = 400ms;
+  options.nats.lost_after = 2s;
   MachineProcess first(options, work);
+  // Who joins waits no longer for the run to begin than for a server.
+  ASSERT_TRUE(begun.wait());
   options = joins(server, 1, 10);
-  options.nats.lost_after = 400ms;
+  options.nats.lost_after = 2s;
   MachineProcess second(options, work);
   ASSERT_TRUE(there.wait());
   server.kill();
   const std::string why =
-      "NATS: no server of 127.0.0.1:" + std::to_string(server.port()) + " answers for 0.4 s";
+      "NATS: no server of 127.0.0.1:" + std::to_string(server.port()) + " answers for 2 s";
   EXPECT_EQ(first.result(), why);
   EXPECT_EQ(second.result(), why);
 }

@@ -159,6 +159,66 @@ class RefusingServer {
   std::jthread thread_;
 };
 
+/// Lets a client subscribe, and sends it these bytes of a message: a text for each connection. The
+/// first ends with its text, as that of a server that is killed.
+class BrokenServer {
+ public:
+  /// Each "SUBJECT" stands for the subject and the number of the subscription, as MSG has them.
+  explicit BrokenServer(std::vector<std::string> texts) : texts_(std::move(texts)) {
+    sockaddr_in address = on_loopback(port_);
+    check(::bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+              ::listen(socket_.get(), 16) == 0,
+          "a port");
+    thread_ = std::jthread([this] {
+      std::vector<sys::Descriptor> clients;
+      for (const std::string& text : texts_) {
+        clients.emplace_back(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        serve(clients.back(), text);
+        if (clients.size() < texts_.size()) clients.back() = sys::Descriptor();
+      }
+      // The last client stays until it goes.
+      char byte = 0;
+      while (::recv(clients.back().get(), &byte, 1, 0) > 0) continue;
+    });
+  }
+  ~BrokenServer() { ::shutdown(socket_.get(), SHUT_RDWR); }
+  BrokenServer(const BrokenServer&) = delete;
+  BrokenServer& operator=(const BrokenServer&) = delete;
+
+  [[nodiscard]] std::string address() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  static void serve(const sys::Descriptor& client, std::string text) {
+    say(client, R"(INFO {"server_id":"x","version":"2.9.0","proto":1,"max_payload":65536})"
+                "\r\n");
+    read_until(client, "PING\r\n");
+    say(client, "PONG\r\n");
+    // "SUB trainyard.test.machine.1  1"
+    read_until(client, "SUB ");
+    std::string subject = read_until(client, "\r\n");
+    subject.resize(subject.find('\r'));
+    constexpr std::string_view kPlace = "SUBJECT";
+    for (std::size_t at = text.find(kPlace); at != std::string::npos; at = text.find(kPlace)) {
+      text.replace(at, kPlace.size(), subject);
+    }
+    say(client, text);
+  }
+  static std::string read_until(const sys::Descriptor& client, std::string_view end) {
+    std::string heard;
+    char byte = 0;
+    while (!heard.ends_with(end) && ::recv(client.get(), &byte, 1, 0) == 1) heard += byte;
+    return heard;
+  }
+  static void say(const sys::Descriptor& client, std::string_view text) {
+    static_cast<void>(::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL));
+  }
+
+  std::vector<std::string> texts_;
+  int port_ = free_port();
+  sys::Descriptor socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  std::jthread thread_;
+};
+
 /// Lets the system take connections, and never says anything.
 class SilentServer {
  public:
