@@ -80,15 +80,17 @@ KnownRun look_at_run(std::string directory, std::uint32_t number) {
   return run;
 }
 
-/// Those that hold a run, each once, in no order.
+/// Those that hold a run, or were made for a submission that the queue has, each once, in no order.
 std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
   const std::map<std::string, std::uint32_t> numbers = numbers_of_runs();
   std::set<std::string> seen;
   std::vector<KnownRun> runs;
   for (const std::string& directory : directories) {
     std::string real = run::real_directory(directory);
-    if (!holds_run(directory) || !seen.insert(real).second) continue;
     const auto number = numbers.find(real);
+    const bool is_run = holds_run(directory) ||
+                        (number != numbers.end() && is_known_without_directory(number->second));
+    if (!is_run || !seen.insert(real).second) continue;
     runs.push_back(look_at_run(directory, number == numbers.end() ? 0 : number->second));
   }
   return runs;
@@ -196,14 +198,15 @@ Error no_such_run(const std::string& named, const std::string& path) {
 Result<std::vector<std::string>> places_known_as(const std::string& named,
                                                  const std::string& path) {
   std::vector<std::string> known = known_runs(named);
-  const bool is_number = run::read_run_number(named).has_value() && !known.empty();
+  const std::optional<std::uint32_t> number = run::read_run_number(named);
+  const bool is_number = number && !known.empty();
   if (is_number && holds_run(path) && known.front() != run::real_directory(path)) {
     return std::unexpected(
         Error{fmt::format("'{}' is ambiguous: the number of the run in '{}', and the directory of "
                           "the run in './{}'; name the directory",
                           named, known.front(), named)});
   }
-  if (is_number && !holds_run(known.front())) {
+  if (is_number && !holds_run(known.front()) && !is_known_without_directory(*number)) {
     return std::unexpected(
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }

@@ -193,12 +193,15 @@ void QueueServer::begin_next() {
     end(skipped.number, read ? read->run_directory : "/", static_cast<int>(code), skipped.why);
     waiting_.erase(skipped.number);
   }
+  bool some_ended = !choice.skip.empty();
   for (const std::uint32_t number : choice.begin) {
     waiting_.erase(number);
-    if (files_.begin(number)) start(number, How::Begin, 0);
+    if (!files_.begin(number)) continue;
+    start(number, How::Begin, 0);
+    some_ended = some_ended || !at_work_.contains(number);
   }
-  // What needs one that was skipped.
-  if (!choice.skip.empty()) loop_.post([this] { look(); });
+  // Submissions that need one that was skipped or could not start.
+  if (some_ended) loop_.post([this] { look(); });
 }
 
 schedule::Fate QueueServer::fate_of(std::uint32_t number) {
@@ -223,12 +226,17 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
     return end(number, "/", static_cast<int>(ExitCode::Usage), submission.error().message);
   }
   const std::string& directory = submission->run_directory;
+  const Result<bool> begun = run::has_begun(directory);
+  const bool goes_on = how == How::GoOn && begun && *begun;
+  // A run that has begun is told by its journal, as earlier releases left no mark beside it.
+  if (!goes_on && !run::has_own_directory(*submission)) {
+    return end(number, directory, static_cast<int>(ExitCode::Usage),
+               std::string(run::kDirectoryGone));
+  }
   // One that was refused before and put back says anew what is wrong.
   const Result<sys::Descriptor> log = sys::open_log(
       run::run_log_path(directory), how == How::Begin ? sys::IfThere::Empty : sys::IfThere::Append);
   if (!log) return end(number, directory, static_cast<int>(ExitCode::Usage), log.error().message);
-  const Result<bool> begun = run::has_begun(directory);
-  const bool goes_on = how == How::GoOn && begun && *begun;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
   Result<sys::StartedProgram> started = sys::start_program(
@@ -332,7 +340,10 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
   Result<run::Submission> submission = files_.read(*place, number);
   if (!submission) return;
   const std::string& directory = submission->run_directory;
-  const auto text = sys::read_plain_file(run::kept_job_path(directory), kJobTextMax);
+  // Without its directory the job file itself is what is left of a submission.
+  const bool has_directory = run::has_own_directory(*submission);
+  const auto text = sys::read_plain_file(
+      has_directory ? run::kept_job_path(directory) : submission->job_file, kJobTextMax);
   if (!text || !*text || !(*text)->contains("notify")) return;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
@@ -343,7 +354,7 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
                                   .directory = submission->directory,
                                   .umask = submission->umask,
                                   .limits = submission->limits},
-                                 run::run_log_path(directory));
+                                 has_directory ? run::run_log_path(directory) : files_.log_path());
   if (!posted) note(fmt::format("run {}: not notified: too many notifications wait", number));
 }
 

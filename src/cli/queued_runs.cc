@@ -261,6 +261,14 @@ bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number) {
   return !outcome || outcome->stage != RunOutcome::Stage::Over;
 }
 
+bool is_known_without_directory(std::uint32_t number) {
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const auto place = files ? files->place_of(number) : std::nullopt;
+  if (place != Where::Ended) return place.has_value();
+  const auto ended = files->ended(number);
+  return ended && ended->why == run::kDirectoryGone;
+}
+
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
   std::error_code ignored;
   const auto is_there = [&ignored](const std::string& path) {
@@ -361,10 +369,16 @@ std::vector<LivingRun> runs_without_start() {
     const std::optional<run::EndedSubmission> ended = files->ended(number);
     if (!ended || ended->why.empty() || ended->why == run::kRemovedByUser) continue;
     if (ended->ended_unix_ms <= since) continue;
-    // It has been cleaned, or has been run since.
     std::error_code ignored;
-    if (!std::filesystem::exists(run::submission_path(ended->run_directory), ignored)) continue;
-    if (std::filesystem::exists(run::journal_path(ended->run_directory), ignored)) continue;
+    const auto is_there = [&ignored](const std::string& path) {
+      return std::filesystem::exists(path, ignored);
+    };
+    // It has been cleaned, or has been run since.
+    if (ended->why != run::kDirectoryGone &&
+        (!is_there(run::submission_path(ended->run_directory)) ||
+         is_there(run::journal_path(ended->run_directory)))) {
+      continue;
+    }
     runs.push_back({.number = number,
                     .directory = ended->run_directory,
                     .is_queued = true,
@@ -399,13 +413,15 @@ std::string living_text(const std::vector<LivingRun>& all) {
                         done_of(run), done, seen_from_here(run.directory));
   }
   if (more > 0) text += fmt::format("and {} more that did not start\n", more);
-  const auto not_started = std::ranges::find_if(runs, has_ended);
-  if (not_started != runs.end()) {
-    text += fmt::format(
-        "runs that did not start are listed for a day: 'trainyard clean {}' removes run {}\n",
-        not_started->number, not_started->number);
+  if (!std::ranges::any_of(runs, has_ended)) return text;
+  text += "runs that did not start are listed for a day";
+  const auto cleanable = std::ranges::find_if(runs, [&](const LivingRun& run) {
+    return has_ended(run) && run.reason != run::kDirectoryGone;
+  });
+  if (cleanable != runs.end()) {
+    text += fmt::format(": 'trainyard clean {0}' removes run {0}", cleanable->number);
   }
-  return text;
+  return text + "\n";
 }
 
 std::string living_json(const std::vector<LivingRun>& runs) {

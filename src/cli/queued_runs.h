@@ -34,6 +34,10 @@ bool goes_on_in_queue(const std::string& run_directory);
 /// The same where its number is known.
 bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number);
 
+/// Whether your queue has a submission of this number: one that has not ended, or was refused
+/// because its directory is gone. Such a submission counts as a run also without its directory.
+bool is_known_without_directory(std::uint32_t number);
+
 /// When a submission ended, or at least was submitted, that was refused, skipped or removed before
 /// it began. Nothing for any other directory.
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory);
@@ -69,7 +73,7 @@ struct LivingRun {
 std::vector<LivingRun> living_runs();
 
 /// Submissions that ended before they began, within the last day: refused when they began, or
-/// skipped; those alone of which the directory is still there. By number.
+/// skipped; without those that were cleaned. By number.
 std::vector<LivingRun> runs_without_start();
 
 /// A line for each, below a heading; says so where there is none. Of those that have ended the last

@@ -247,6 +247,14 @@ SubmissionMark read_mark(const std::string& run_directory) {
   return read ? mark : SubmissionMark{};
 }
 
+bool has_own_directory(const Submission& submission) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(submission_path(submission.run_directory), ignored)) return false;
+  const std::int64_t submitted = read_mark(submission.run_directory).submitted_unix_ms;
+  // The mark of an earlier release has no time.
+  return submitted == 0 || submitted == submission.submitted_unix_ms;
+}
+
 Result<QueueFiles> QueueFiles::of_this_user() {
   Result<std::string> state = state_of_this_user();
   if (!state) return std::unexpected(std::move(state.error()));

@@ -81,8 +81,14 @@ std::string to_text(const SubmissionMark& mark);
 /// Empty fields where a run directory has no mark, or one of an earlier release.
 SubmissionMark read_mark(const std::string& run_directory);
 
+/// False where the run directory of a submission was deleted, moved, or replaced by that of another
+/// one.
+bool has_own_directory(const Submission& submission);
+
 /// Why one has ended that its user removed.
 constexpr std::string_view kRemovedByUser = "removed from the queue";
+/// Why one has ended that could not start without its directory.
+constexpr std::string_view kDirectoryGone = "its directory was deleted or moved: submit it again";
 
 class QueueFiles {
  public:

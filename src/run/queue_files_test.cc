@@ -249,6 +249,22 @@ TEST(SubmissionMarks, AreReadAsTheyWereWrittenAndAreEmptyWhereThereIsNone) {
   EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
 }
 
+TEST(SubmissionMarks, SayWhetherADirectoryIsStillThatOfTheSubmission) {
+  const sys::TemporaryDirectory run{sys::TemporaryDirectory::in_memory()};
+  const Submission own{.number = 1, .run_directory = run / "", .submitted_unix_ms = 1000};
+  EXPECT_FALSE(has_own_directory({.number = 1, .run_directory = run / "gone"}));
+  EXPECT_FALSE(has_own_directory(own));
+  run.write("trainyard.submission",
+            to_text(SubmissionMark{.name = "vit", .directory = "/", .submitted_unix_ms = 1000}));
+  EXPECT_TRUE(has_own_directory(own));
+  run.write("trainyard.submission",
+            to_text(SubmissionMark{.name = "vit", .directory = "/", .submitted_unix_ms = 2000}));
+  EXPECT_FALSE(has_own_directory(own));
+  // The mark of an earlier release has no fields.
+  run.write("trainyard.submission", "1\n");
+  EXPECT_TRUE(has_own_directory(own));
+}
+
 TEST_F(Queue, DrainsUntilItIsToldNotTo) {
   EXPECT_FALSE(files_.is_draining());
   EXPECT_TRUE(files_.set_draining(false)) << "it did not";

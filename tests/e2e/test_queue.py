@@ -1,4 +1,5 @@
 """A user's queue on a host: what is submitted to it, and what becomes of it when something goes wrong."""
+import shutil
 import stat
 import threading
 import unittest
@@ -773,16 +774,32 @@ class Faults(QueueTest):
         self.assertIn("is another user's", done.stderr)
         self.assertEqual(sorted(path.relative_to(self.queue) for path in self.queue.rglob("*")), before)
 
-    def test_a_directory_that_is_gone_is_said(self):
+    def test_a_submission_whose_directory_is_gone_is_refused_and_what_needs_it_is_decided(self):
         there = self.directory / "there"
         there.mkdir()
         held = self.holds()
-        number = self.command_of("true", "--needs", held, prefix=("sh", "-c", 'cd there; exec "$@"', "sh"))
+        moved = self.command_of("true", "--needs", held, "--name", "moved", prefix=("sh", "-c", 'cd there; exec "$@"', "sh"))
+        deleted = self.command_of("true", "--needs", held, "--name", "deleted")
+        skipped = self.command_of("true", "--needs", moved, "--name", "skipped")
+        after = self.command_of("echo so", "--needs", deleted, "--if", "always()", "--name", "after")
         there.rename(self.directory / "elsewhere")
+        shutil.rmtree(self.directory / "runs/deleted")
+        self.assertEqual(self.trainyard("status", deleted, expect=0).stdout, f"run {deleted} is in your queue: waits for run {held}\n")
+        waiting = self.start("wait", deleted)
         self.open_gate()
-        self.assertEqual(self.trainyard("wait", held, expect=0).stderr, "")
-        self.until("its end", lambda: (self.queue / "ended" / number).exists())
-        self.assertIn(b"no such file or directory", (self.queue / "ended" / number).read_bytes())
+        gone = "its directory was deleted or moved: submit it again"
+        self.assertEqual(self.end_of(waiting, expect=2), ("", f"trainyard: run {deleted}: {gone}\n"))
+        self.assertEqual(self.wait(skipped, 1).stderr, f"trainyard: run {skipped}: needs run {moved}, which did not succeed\n")
+        self.wait(after)
+        self.assertEqual(self.text("runs/after/after/after/stdout.log"), "so\n")
+        self.assertEqual({number: (row["word"], row["reason"]) for number, row in self.living().items()},
+                         {int(moved): ("REFUSED", gone), int(deleted): ("REFUSED", gone),
+                          int(skipped): ("SKIPPED", f"needs run {moved}, which did not succeed")})
+        # Only of one that has a directory is there something to delete.
+        self.assertTrue(self.trainyard("status", expect=0, cwd="/").stdout.endswith(
+            f"\nruns that did not start are listed for a day: 'trainyard clean {skipped}' removes run {skipped}\n"))
+        self.assertEqual(self.trainyard("status", moved, expect=0).stdout, f"run {moved} will not start: {gone}\n")
+        self.assertEqual(self.wait(held).stderr, "")
 
     def test_a_damaged_submission_and_a_pipe_end_alone(self):
         held = self.holds()

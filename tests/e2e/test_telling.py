@@ -129,17 +129,25 @@ class NotifyOfSubmissions(NotifyTest, QueueTest):
         self.until("the first post", lambda: len(server.posts) == 1)
         held = self.holds()
         refused = self.submit("job.yaml", "--needs", held, *SETTINGS, env=hook)
-        self.write("trainyard.yaml", "nonsense: 1\n")
+        settings = self.write("trainyard.yaml", "nonsense: 1\n")
         self.open_gate()
         self.wait(refused, 2)
+        settings.unlink()
         self.until("the second post", lambda: len(server.posts) == 2)
-        first, second = (post["json"] for post in server.posts)
+        held = self.holds("again")
+        gone = self.submit("job.yaml", "--needs", held, *SETTINGS, env=hook)
+        shutil.rmtree(self.living()[int(gone)]["run_directory"])
+        self.open_gate()
+        self.until("the third post", lambda: len(server.posts) == 3)
+        first, second, third = (post["json"] for post in server.posts)
         self.assertEqual((first["event"], first["job"], first["run"], first["run_dir"], first["tasks"], first["reason"]),
                          ("not-started", "job", int(skipped), str(self.directory / "runs/job"), None,
                           f"needs run {failed}, which did not succeed"))
         self.assertIn(f"did not start: needs run {failed}, which did not succeed", first["text"])
         self.assertEqual((second["event"], second["run"]), ("not-started", int(refused)))
         self.assertIn("unknown key 'nonsense'", second["reason"])
+        self.assertEqual((third["event"], third["run"], third["reason"]),
+                         ("not-started", int(gone), "its directory was deleted or moved: submit it again"))
         self.until_file("runs/job/trainyard.telling.log")
         self.until("its line", lambda: ": sent\n" in self.log_of_notices())
 
