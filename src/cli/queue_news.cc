@@ -1,6 +1,5 @@
 #include "cli/queue_news.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -25,7 +24,7 @@ std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
       const model::Cause cause = changed->reason.cause;
       looking_.erase(shape);
       later_.erase(shape);
-      if (const auto lack = schedule::lack_for(cause)) looking_[shape] = *lack;
+      if (schedule::looks_for_room(cause)) looking_.insert(shape);
       if (cause == model::Cause::Held || cause == model::Cause::NotYet) later_.insert(shape);
     }
   }
@@ -36,16 +35,8 @@ std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
   return told_;
 }
 
-std::string_view QueueNews::word() const {
-  if (looking_.empty()) return kFoundRoom;
-  const bool only_gpus = std::ranges::all_of(
-      looking_, [](const auto& each) { return each.second == schedule::Shortage::Gpu; });
-  return only_gpus ? kLooksForGpu : kLooksForRoom;
-}
+std::string_view QueueNews::word() const { return looking_.empty() ? kFoundRoom : kLooksForRoom; }
 
-std::optional<schedule::Shortage> lack_in(std::string_view words) {
-  if (words.ends_with(kFoundRoom)) return std::nullopt;
-  return words.ends_with(kLooksForGpu) ? schedule::Shortage::Gpu : schedule::Shortage::Other;
-}
+bool still_looks(std::string_view words) { return !words.ends_with(kFoundRoom); }
 
 }  // namespace trainyard::cli

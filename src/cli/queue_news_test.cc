@@ -10,7 +10,6 @@
 #include "model/ids.h"
 #include "model/turn.h"
 #include "model/waiting.h"
-#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
 namespace {
@@ -26,13 +25,12 @@ model::Turn turn_of(const std::vector<model::ReasonChanged>& reasons) {
   return turn;
 }
 
-TEST(QueueNews, ReportsWhatIsLackingOnceUntilItIsSomethingElse) {
+TEST(QueueNews, ReportsThatItLooksForRoomOnceUntilItHasFoundSome) {
   QueueNews news;
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Group)})), std::nullopt);
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), kLooksForGpu);
-  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::GpuLimit)})), std::nullopt);
-  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), kLooksForRoom);
-  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), kLooksForGpu);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), kLooksForRoom);
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), std::nullopt);
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::None)})), std::nullopt)
       << "nothing has started: whatever is in the way is not known yet";
   model::Turn started = turn_of({});
@@ -48,9 +46,9 @@ TEST(QueueNews, DoesNotLookForRoomWhileAllTasksAreHeldOrWaitForATime) {
 }
 
 TEST(QueueNews, IsReadAsItWasWrittenLast) {
-  EXPECT_EQ(lack_in(kLooksForGpu), schedule::Shortage::Gpu);
-  EXPECT_EQ(lack_in(kLooksForRoom), schedule::Shortage::Other);
-  EXPECT_EQ(lack_in("looks\nlooks for a GPU\nfound\n"), std::nullopt);
+  EXPECT_TRUE(still_looks(kLooksForRoom));
+  EXPECT_FALSE(still_looks("looks\nfound\n"));
+  EXPECT_TRUE(still_looks("found\nlooks\n"));
 }
 
 }  // namespace

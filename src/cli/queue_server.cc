@@ -214,8 +214,9 @@ schedule::Fate QueueServer::fate_of(std::uint32_t number) {
 schedule::QueueLoad QueueServer::load() const {
   schedule::QueueLoad load{.looking = {}, .at_work = at_work_.size()};
   for (const auto& [number, run] : at_work_) {
-    if (!run.lack) continue;
-    load.looking.push_back({.number = number, .priority = run.priority, .lack = *run.lack});
+    if (!run.looks) continue;
+    load.looking.push_back(
+        {.number = number, .priority = run.priority, .needs_gpu = run.needs_gpu});
   }
   return load;
 }
@@ -249,15 +250,15 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   if (!started) {
     return end(number, directory, static_cast<int>(ExitCode::Usage), started.error().message);
   }
-  at_work_[number] = {
-      .run_directory = directory,
-      .pid = started->pid,
-      .is_child = true,
-      .ended = std::move(started->ended),
-      .words = std::move(started->words),
-      .priority = submission->priority,
-      .lack = submission->needs_gpu ? schedule::Shortage::Gpu : schedule::Shortage::Other,
-      .deaths = deaths};
+  at_work_[number] = {.run_directory = directory,
+                      .pid = started->pid,
+                      .is_child = true,
+                      .ended = std::move(started->ended),
+                      .words = std::move(started->words),
+                      .priority = submission->priority,
+                      .needs_gpu = submission->needs_gpu,
+                      .looks = true,
+                      .deaths = deaths};
   watch(number);
 }
 
@@ -279,7 +280,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.lack = lack_in(said);
+  run.looks = still_looks(said);
   look();
 }
 

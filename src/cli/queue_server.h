@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,7 +50,8 @@ class QueueServer {
     sys::Descriptor ended;  ///< Closed for one that nobody can watch: it is looked at.
     sys::Descriptor words;  ///< Of a child.
     int priority = 0;
-    std::optional<schedule::Shortage> lack = {};  ///< Of one that looks for room.
+    bool needs_gpu = false;
+    bool looks = false;  ///< For room.
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };

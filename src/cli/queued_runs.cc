@@ -67,13 +67,11 @@ std::optional<schedule::LookingRun> as_looking_run(const run::QueueFiles& files,
   auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
   const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
   if (!waiting) return std::nullopt;
-  std::optional<schedule::Shortage> lack;
-  for (const journal::WaitingReason& reason : *waiting) {
-    const std::optional<schedule::Shortage> one = schedule::lack_for(reason.cause);
-    if (one && lack != schedule::Shortage::Other) lack = one;
+  if (!std::ranges::any_of(*waiting, schedule::looks_for_room, &journal::WaitingReason::cause)) {
+    return std::nullopt;
   }
-  if (!lack) return std::nullopt;
-  return schedule::LookingRun{.number = number, .priority = submission->priority, .lack = *lack};
+  return schedule::LookingRun{
+      .number = number, .priority = submission->priority, .needs_gpu = submission->needs_gpu};
 }
 
 /// Reads the journal of each run of the queue that is at work.
@@ -103,16 +101,13 @@ std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
 std::string looking_before(const schedule::QueuedSubmission& submission,
                            const std::vector<schedule::LookingRun>& looking) {
   std::vector<std::uint32_t> numbers;
-  bool only_gpus = true;
   for (const schedule::LookingRun& run : looking) {
-    if (!schedule::is_before(run, submission)) continue;
-    numbers.push_back(run.number);
-    only_gpus = only_gpus && run.lack == schedule::Shortage::Gpu;
+    if (schedule::is_before(run, submission)) numbers.push_back(run.number);
   }
   if (numbers.empty()) return {};
   return fmt::format("{} before it {} for room: {}{}", numbers.size(),
                      numbers.size() == 1 ? "looks" : "look", ranges_of(numbers),
-                     only_gpus ? " (GPU)" : "");
+                     submission.needs_gpu ? " (GPU)" : "");
 }
 
 /// Whether a run that a submission needs has ended, in the queue or beside it.

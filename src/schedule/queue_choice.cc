@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -50,19 +49,15 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
   return {.ready = all_ended};
 }
 
-/// Each lack has its own bound, so that runs that lack GPUs and others do not add up.
 bool may_look(const QueuedSubmission& submission, const std::vector<LookingRun>& looking) {
-  const auto before = [&](Shortage lack) {
-    return static_cast<std::size_t>(std::ranges::count_if(looking, [&](const LookingRun& run) {
-      return run.lack == lack && is_before(run, submission);
-    }));
-  };
-  return before(Shortage::Gpu) < kLookingMax && before(Shortage::Other) < kLookingMax;
+  const auto before = std::ranges::count_if(
+      looking, [&](const LookingRun& run) { return is_before(run, submission); });
+  return static_cast<std::size_t>(before) < kLookingMax;
 }
 
 }  // namespace
 
-std::optional<Shortage> lack_for(model::Cause cause) {
+bool looks_for_room(model::Cause cause) {
   switch (cause) {
     case model::Cause::None:
     case model::Cause::Group:
@@ -71,21 +66,14 @@ std::optional<Shortage> lack_for(model::Cause cause) {
     case model::Cause::Held:
     case model::Cause::NotYet:
     case model::Cause::Parallel:
-      return std::nullopt;
-    case model::Cause::Gpus:
-    case model::Cause::GpusLinger:
-    case model::Cause::GpusGone:
-    case model::Cause::Settling:
-    case model::Cause::GpuLimit:
-      return Shortage::Gpu;
+      return false;
     default:
-      return Shortage::Other;
+      return true;
   }
 }
 
 bool is_before(const LookingRun& run, const QueuedSubmission& submission) {
-  return run.priority >= submission.priority &&
-         (run.lack == Shortage::Other || submission.needs_gpu);
+  return run.priority >= submission.priority && run.needs_gpu == submission.needs_gpu;
 }
 
 void order_queue(std::vector<QueuedSubmission>& waiting) {
@@ -113,7 +101,7 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
     load.at_work += 1;
     load.looking.push_back({.number = submission.number,
                             .priority = submission.priority,
-                            .lack = submission.needs_gpu ? Shortage::Gpu : Shortage::Other});
+                            .needs_gpu = submission.needs_gpu});
   }
   return choice;
 }

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,8 @@
 
 namespace trainyard::schedule {
 
-/// Up to this number of runs of one priority or a higher one may lack a GPU at a time, and as many
-/// may lack something else: a submission that waits behind them costs a file.
+/// Up to this number of runs that need a GPU, of one priority or a higher one, look for room at a
+/// time, and as many that need none: a submission that waits behind them costs a file.
 constexpr std::size_t kLookingMax = 8;
 /// Up to this number of runs may be at work.
 constexpr std::size_t kAtWorkMax = 128;
@@ -26,16 +25,14 @@ constexpr std::size_t kAtWorkMax = 128;
 /// What has become of a run or a submission that another one needs.
 enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
 
-/// The kind of room that a run looks for.
-enum class Shortage : std::uint8_t { Gpu, Other };
-
-/// Nothing where no run that ends can help, as for tasks that are held or wait for a time.
-std::optional<Shortage> lack_for(model::Cause cause);
+/// Whether tasks that wait for this look for room. False where no run that ends can help, as for
+/// tasks that are held or wait for a time.
+bool looks_for_room(model::Cause cause);
 
 struct LookingRun {
   std::uint32_t number = 0;
   int priority = 0;
-  Shortage lack = Shortage::Other;
+  bool needs_gpu = false;  ///< Some task of it.
 };
 
 struct QueuedSubmission {
@@ -52,7 +49,7 @@ struct QueueLoad {
 };
 
 /// Whether a submission has to wait until this run has found room. A run never holds up one of a
-/// higher priority, nor does a run that lacks a GPU hold up a submission that needs none.
+/// higher priority. Runs that need a GPU hold up submissions that need one, the others the others.
 bool is_before(const LookingRun& run, const QueuedSubmission& submission);
 
 /// One that never begins.

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -63,14 +62,13 @@ TEST(QueueChoice, LetsAHigherPriorityLookWhoeverLooks) {
               IsEmpty());
 }
 
-TEST(QueueChoice, CountsRunsThatLackAGpuApartFromTheOthers) {
+TEST(QueueChoice, CountsRunsThatNeedAGpuApartFromTheOthers) {
   const std::vector<QueuedSubmission> waiting{{.number = 1, .needs_gpu = true}, {.number = 2}};
   const auto begun_beside = [&](std::vector<LookingRun> looking) {
     return choose_next(waiting, {.looking = std::move(looking), .at_work = 20}, fates({})).begin;
   };
-  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.lack = Shortage::Gpu})), ElementsAre(2));
-  // A task that needs a GPU needs memory and CPUs as well.
-  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.lack = Shortage::Other})), IsEmpty());
+  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.needs_gpu = true})), ElementsAre(2));
+  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.needs_gpu = false})), ElementsAre(1));
   std::vector<QueuedSubmission> many;
   for (std::uint32_t number = 1; number <= 100; ++number) {
     many.push_back({.number = number, .needs_gpu = number <= 50});
@@ -80,10 +78,10 @@ TEST(QueueChoice, CountsRunsThatLackAGpuApartFromTheOthers) {
 
 TEST(QueueChoice, TakesTasksThatWaitForATimeOrAreHeldForNoneThatLookForRoom) {
   for (const auto cause : {model::Cause::NotYet, model::Cause::Held, model::Cause::Group}) {
-    EXPECT_EQ(lack_for(cause), std::nullopt);
+    EXPECT_FALSE(looks_for_room(cause));
   }
-  EXPECT_EQ(lack_for(model::Cause::Gpus), Shortage::Gpu);
-  EXPECT_EQ(lack_for(model::Cause::Memory), Shortage::Other);
+  EXPECT_TRUE(looks_for_room(model::Cause::Gpus));
+  EXPECT_TRUE(looks_for_room(model::Cause::Memory));
 }
 
 TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
