@@ -148,7 +148,7 @@ Waited look_in_queue(const run::QueueFiles& files, const std::string& directory)
   if (*place == QueuePlace::Ended) {
     const auto ended = files.ended(*number);
     if (!ended || ended->why.empty()) return {};
-    fail(fmt::format("run {}: {}", *number, ended->why));
+    fail(fmt::format("run {}: {}", *number, reason_of_end(files, *ended)));
     return {.code = ended->exit_code};
   }
   // A run that was begun goes on without whoever serves the queue, and ends.

@@ -93,6 +93,12 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
   return returns;
 }
 
+std::vector<std::uint32_t> QueueReturn::numbers() const {
+  std::vector<std::uint32_t> numbers;
+  for (const run::Submission& submission : submissions_) numbers.push_back(submission.number);
+  return numbers;
+}
+
 std::string QueueReturn::shown() const {
   std::string text;
   for (const run::Submission& submission : submissions_) {
@@ -131,6 +137,18 @@ ExitCode QueueReturn::put_back() const {
   return code;
 }
 
+void note_skipped(const std::string& run_directory) {
+  const Result<QueueReturn> skipped = QueueReturn::because_of(run_directory);
+  if (!skipped || skipped->is_empty()) return;
+  const std::vector<std::uint32_t> numbers = skipped->numbers();
+  const bool is_one = numbers.size() == 1;
+  note(fmt::format(
+      "{0} {1} skipped because of run {2}: 'trainyard retry {2} --cascade' puts {3} "
+      "back into your queue",
+      is_one ? fmt::format("run {}", numbers.front()) : "runs " + ranges_of(numbers),
+      is_one ? "was" : "were", number_of_run(run_directory).value_or(0), is_one ? "it" : "them"));
+}
+
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection) {
   const bool is_alone = selection.is_all() && !options.changed && !options.fresh &&
                         options.memory.empty() && options.gpu_memory.empty() &&
@@ -142,8 +160,16 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
                     "number alone puts it back into your queue",
                     name));
   }
-  const Result<QueueReturn> returns = QueueReturn::itself(selection.run, options.cascade);
+  const Result<QueueReturn> returns = waits_in_queue(selection.run)
+                                          ? QueueReturn::because_of(selection.run)
+                                          : QueueReturn::itself(selection.run, options.cascade);
   if (!returns) return fail(returns.error());
+  if (returns->is_empty()) {
+    return fail(fmt::format(
+        "nothing to retry: {} is in your queue, and no submission was skipped because of it",
+        name));
+  }
+  if (!options.cascade) note_skipped(selection.run);
   if (options.dry_run) return answer(returns->shown());
   if (const Result<void> served = returns->serve_queue(); !served) return fail(served.error());
   return returns->put_back();

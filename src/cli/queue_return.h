@@ -31,6 +31,7 @@ class QueueReturn {
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
   [[nodiscard]] bool is_empty() const { return submissions_.empty(); }
+  [[nodiscard]] std::vector<std::uint32_t> numbers() const;
 
   /// For a dry run, a line each: "run 2 ('runs/eval') would go back into your queue".
   [[nodiscard]] std::string shown() const;
@@ -48,7 +49,12 @@ class QueueReturn {
   std::vector<run::Submission> submissions_;  ///< What others need comes before.
 };
 
-/// `trainyard retry` of a run that ended before it began.
+/// Prints which submissions were skipped because of a run and how to put them back, if there are
+/// any: "runs 2 to 4 were skipped because of run 1: 'trainyard retry 1 --cascade' puts them back
+/// into your queue".
+void note_skipped(const std::string& run_directory);
+
+/// `trainyard retry` of a run that ended before it began; with --cascade also of one that waits.
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection);
 
 }  // namespace trainyard::cli

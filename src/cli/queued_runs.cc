@@ -83,20 +83,6 @@ std::vector<schedule::LookingRun> looking_runs(const run::QueueFiles& files) {
   return looking;
 }
 
-/// "2 to 9, 12" of numbers in order.
-std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
-  std::string text;
-  for (std::size_t first = 0; first < numbers.size();) {
-    std::size_t last = first;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(numbers[first]);
-    if (last > first) text += fmt::format(" to {}", numbers[last]);
-    first = last + 1;
-  }
-  return text;
-}
-
 /// "8 before it look for room: 2 to 9 (GPU)", or nothing.
 std::string looking_before(const schedule::QueuedSubmission& submission,
                            const std::vector<schedule::LookingRun>& looking) {
@@ -186,6 +172,27 @@ schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
                                             : schedule::Fate::EndedBadly;
 }
 
+std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmission& ended) {
+  const Result<run::Submission> kept = files.read(Where::Ended, ended.number);
+  if (!kept) return ended.why;
+  return schedule::present_reason(run::queued(*kept), ended.why, [&files](std::uint32_t number) {
+    return fate_of_run(files, number);
+  });
+}
+
+std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(numbers[first]);
+    if (last > first) text += fmt::format(" to {}", numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 std::string why_suspended(const run::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
   if (!server || !sys::is_suspended(*server)) return {};
@@ -225,7 +232,7 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
     // It ends with what the run printed; a run that was skipped has none.
     const std::string log = run::run_log_path(run_directory);
     const auto printed = sys::read_end_of_file(log, 1);
-    return Error{fmt::format("run {} will not start: {}{}", *number, ended->why,
+    return Error{fmt::format("run {} will not start: {}{}", *number, reason_of_end(*files, *ended),
                              printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
@@ -377,7 +384,7 @@ std::vector<LivingRun> runs_without_start() {
     runs.push_back({.number = number,
                     .directory = ended->run_directory,
                     .is_queued = true,
-                    .reason = ended->why,
+                    .reason = reason_of_end(*files, *ended),
                     .ended_as = word_of_end(ended->exit_code)});
   }
   return runs;

@@ -20,6 +20,12 @@ std::optional<Error> why_not_begun(const std::string& run_directory);
 /// The outcome of a run of the queue, or of one that was started without the queue.
 schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number);
 
+/// For people: why a submission ended before it began, as it is now; empty where it began.
+std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmission& ended);
+
+/// "2 to 9, 12" of numbers in order.
+std::string ranges_of(const std::vector<std::uint32_t>& numbers);
+
 /// For people: the process that serves the queue is suspended; empty where none is.
 std::string why_suspended(const run::QueueFiles& files);
 

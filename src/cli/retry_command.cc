@@ -471,7 +471,9 @@ ExitCode retry_command(const RetryOptions& options) {
                                                  .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
   const std::size_t runs = selection->of;
-  if (time_of_no_start(selection->run)) return retry_submission(options, *selection);
+  if (time_of_no_start(selection->run) || (options.cascade && waits_in_queue(selection->run))) {
+    return retry_submission(options, *selection);
+  }
   // What has read the journal is gone before the run goes on: its keeper must inherit nothing of
   // it.
   const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
@@ -480,6 +482,7 @@ ExitCode retry_command(const RetryOptions& options) {
     note(fmt::format("retrying in {}, the latest of {}", name_of_run(wanted->run), runs));
   }
   for (const std::string& line : wanted->amounts.notes) note(line);
+  if (!options.cascade) note_skipped(wanted->run);
   const QueueReturn& submissions = wanted->submissions;
   if (options.dry_run) return answer(shown(*wanted) + submissions.shown());
   sys::write_standard_error(shown(*wanted));

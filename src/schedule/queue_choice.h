@@ -75,6 +75,11 @@ using FateOf = std::function<Fate(std::uint32_t number)>;
 QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of);
 
+/// Why a submission that ended for this reason did not begin, in words that are true now: where it
+/// was skipped for a run that may succeed yet, or has succeeded since, they say how to put it back.
+/// Any other reason stays as it is.
+std::string present_reason(const QueuedSubmission& ended, std::string why, const FateOf& fate_of);
+
 /// In the order in which they would begin if none needed another.
 void order_queue(std::vector<QueuedSubmission>& waiting);
 

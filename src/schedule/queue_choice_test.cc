@@ -100,6 +100,24 @@ TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
               .number = 13, .why = "needs run 99, which did not succeed", .needed = 99}));
 }
 
+TEST(QueueChoice, GivesTheReasonOfASkipAsItIsNow) {
+  const QueuedSubmission skipped{.number = 10, .needs = {1, 2}};
+  const auto now = [&skipped](const char* why, Fate first, Fate second) {
+    return present_reason(skipped, why, fates({{1, first}, {2, second}}));
+  };
+  const char* const why = "needs run 1, which did not succeed";
+  const auto well = Fate::EndedWell;
+  const auto bad = Fate::EndedBadly;
+  const char* const at_first =
+      "needs run 1, which did not succeed at first: 'trainyard retry 10' puts it back into your "
+      "queue";
+  EXPECT_EQ(now(why, bad, Fate::NotEnded), why);
+  EXPECT_EQ(now(why, well, well), at_first);
+  EXPECT_EQ(now(why, Fate::NotEnded, well), at_first);
+  EXPECT_EQ(now(why, well, bad), "needs run 2, which did not succeed");
+  EXPECT_EQ(now("removed from the queue", well, well), "removed from the queue");
+}
+
 TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {
   const FateOf fate = fates({{1, Fate::EndedWell}, {2, Fate::NotEnded}, {3, Fate::EndedBadly}});
   const auto failure = model::RunIf::Failure;

@@ -475,12 +475,36 @@ class Returning(QueueTest):
         second, third = (self.command_of("true", "--name", name, "--needs", first) for name in ("second", "third"))
         self.wait(third, 1)
         (self.directory / "bad").unlink()
-        self.trainyard("retry", first, expect=0)
+        self.assertIn(f"trainyard: runs {second} to {third} were skipped because of run {first}: 'trainyard retry {first} --cascade' puts them back "
+                      "into your queue\n", self.trainyard("retry", first, expect=0).stderr)
         self.trainyard("retry", second, expect=0)
         self.wait(second)
         self.assertEqual(self.trainyard("retry", first, "--cascade", expect=0).stdout, f"run {third} is back in your queue\n")
         self.wait(third)
         self.assertIn("no task of run", self.trainyard("retry", first, "--cascade", expect=2).stderr)
+
+    def test_a_skip_is_told_as_it_is_once_the_run_that_it_needs_is_back(self):
+        held = self.holds()
+        killed = self.command_of("true", "--name", "killed", "--needs", held)
+        second = self.command_of("true", "--name", "second", "--needs", killed)
+        third = self.command_of("true", "--name", "third", "--needs", second)
+        self.trainyard("kill", killed, expect=0)
+        self.wait(third, 1)
+        self.assertEqual(self.wait(second, 1).stderr, f"trainyard: run {second}: needs run {killed}, which did not succeed\n")
+        done = self.trainyard("retry", killed, expect=0)
+        self.assertEqual((done.stdout, done.stderr),
+                         (f"run {killed} is back in your queue\n", f"trainyard: runs {second} to {third} were skipped because of run {killed}: "
+                          f"'trainyard retry {killed} --cascade' puts them back into your queue\n"))
+        now = f"needs run {killed}, which did not succeed at first: 'trainyard retry {second}' puts it back into your queue"
+        self.assertEqual(self.wait(second, 1).stderr, f"trainyard: run {second}: {now}\n")
+        self.assertEqual(self.trainyard("status", second, expect=0).stdout, f"run {second} will not start: {now}\n")
+        rows = self.living()
+        self.assertEqual((rows[int(second)]["reason"], rows[int(third)]["reason"]), (now, f"needs run {second}, which did not succeed"))
+        self.assertEqual(self.trainyard("retry", killed, "--cascade", expect=0).stdout,
+                         f"run {second} is back in your queue\nrun {third} is back in your queue\n")
+        self.assertIn("no submission was skipped because of it", self.trainyard("retry", killed, "--cascade", expect=2).stderr)
+        self.open_gate()
+        self.wait(third)
 
     def test_what_was_refused_or_removed_goes_back(self):
         refused = self.refused_when_it_begins()
