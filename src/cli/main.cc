@@ -43,6 +43,7 @@
 #include "cli/with_command.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
+#include "sys/this_process.h"
 
 namespace trainyard::cli {
 namespace {
@@ -446,5 +447,6 @@ ExitCode main(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   trainyard::sys::open_standard_descriptors();
+  trainyard::sys::survive_file_size_limit();
   return static_cast<int>(trainyard::cli::main(argc, argv));
 }

@@ -1,5 +1,6 @@
 #include "journal/sqlite.h"
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -26,14 +27,26 @@ constexpr const char* kInPlaceOfDamage =
     "'trainyard run <job file> --new' begins another run, and what this one has left stays in its "
     "directory";
 
+/// The limit of this process that a system error is about, or nothing.
+std::string_view limit_words(int error) {
+  if (error == EMFILE) return ": too many open files, see 'ulimit -n'";
+  return error == EFBIG ? ": file too large, see 'ulimit -f'" : "";
+}
+
 /// The last error of `database` in words for a person, with what SQLite says about it.
 std::string sqlite_words(sqlite3* database) {
   std::string said = sqlite3_errmsg(database);
   // A full disk is told apart; a quota or a limit of file sizes is not.
   if (sqlite3_extended_errcode(database) == SQLITE_IOERR_WRITE) {
-    return fmt::format("cannot be written because of its disk, a quota or a limit ({})", said);
+    return fmt::format(
+        "cannot be written because of its disk, a quota or a limit such as 'ulimit -f' ({})", said);
   }
-  switch (sqlite3_errcode(database)) {
+  const int code = sqlite3_errcode(database);
+  // After any other code the system error is that of an earlier one.
+  if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) {
+    said += limit_words(sqlite3_system_errno(database));
+  }
+  switch (code) {
     case SQLITE_FULL:
       return fmt::format("its disk is full ({})", said);
     case SQLITE_IOERR:

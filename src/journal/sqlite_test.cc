@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/resource.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,6 +67,22 @@ TEST(Database, NamesTheFileInEveryError) {
   ASSERT_FALSE(unprepared.has_value());
   EXPECT_EQ(unprepared.error().message,
             "journal '" + directory.journal() + "': no such table: nowhere");
+}
+
+TEST(Database, NamesTheLimitOfOpenFiles) {
+  const JournalDirectory directory;
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
+  rlimit none = old;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Result<Database> refused = Database::open(directory.journal(), Database::Access::Create);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "journal '" + directory.journal() +
+                "': cannot be opened (unable to open database file: too many open files, see "
+                "'ulimit -n')");
 }
 
 TEST(Database, SaysWhenTheDiskIsFull) {

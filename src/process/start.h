@@ -24,10 +24,11 @@ namespace trainyard::process {
 
 /// What ends the yard does not end the keeper, nor the guard behind it: they go when the yard has
 /// gone, and not before its processes. Where a task has a keeper of its own, as a parallel run, the
-/// signal that comes to each process of a task before TERM is for those that save something. All
-/// other signals do to them what they do by default.
-constexpr std::array<int, 7> kIgnoredByKeeper{SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
-                                              SIGPIPE, SIGUSR1, SIGUSR2};
+/// signal that comes to each process of a task before TERM is for those that save something. A
+/// file that reaches the limit of its size ends them as little as the yard. All other signals do to
+/// them what they do by default.
+constexpr std::array<int, 8> kIgnoredByKeeper{SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
+                                              SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ};
 
 /// What a process has to do before its program runs, in this order. preload_server.py has the same
 /// numbers.

@@ -121,6 +121,11 @@ Result<void> allow_open_files(std::uint64_t count) {
   return {};
 }
 
+void survive_file_size_limit() {
+  // Unlike SIG_IGN, a handler is not inherited by other programs.
+  std::signal(SIGXFSZ, [](int) {});
+}
+
 Error become(const std::vector<std::string>& command) {
   const std::vector<char*> arguments = pointers_to(command);
   ::execvp(arguments[0], arguments.data());

@@ -42,6 +42,10 @@ void end_with_parent();
 /// says how many the administrator allows.
 Result<void> allow_open_files(std::uint64_t count);
 
+/// From now on a file that reaches the limit of its size ('ulimit -f') is an error for what writes
+/// it, and no signal ends this process. Programs that it starts or becomes have the default again.
+void survive_file_size_limit();
+
 /// Becomes the program, looked up on PATH, with its arguments; keeps no descriptor that is closed
 /// by exec. Returns only when it cannot, with the reason.
 Error become(const std::vector<std::string>& command);

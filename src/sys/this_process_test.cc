@@ -1,8 +1,10 @@
 // What a process that becomes another one does first. Becoming one is tested by `trainyard rank`.
 #include "sys/this_process.h"
 
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -44,6 +46,29 @@ TEST(ThisProcess, SaysWhichLogCannotBeWritten) {
   const auto log = open_log("/no/such/place/log", IfThere::Empty);
   ASSERT_FALSE(log);
   EXPECT_EQ(log.error().message, "cannot write '/no/such/place/log': no such file or directory");
+}
+
+TEST(ThisProcess, FailsToWriteMoreThanAFileMayHaveAndLivesOnWhileItsProgramsDoNot) {
+  const TemporaryDirectory place;
+  const auto end_after = [&](const std::vector<std::string>& program) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      survive_file_size_limit();
+      const rlimit few{.rlim_cur = 3, .rlim_max = 3};
+      ::setrlimit(RLIMIT_FSIZE, &few);
+      const auto log = open_log(place / "log", IfThere::Empty);
+      const bool refused = log && !write_all(*log, "more", "log");
+      if (refused && !program.empty()) static_cast<void>(become(program));
+      ::_exit(refused ? 7 : 8);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  };
+  const int alone = end_after({});
+  EXPECT_TRUE(WIFEXITED(alone) && WEXITSTATUS(alone) == 7);
+  const int other = end_after({"sh", "-c", "exec cat /proc/self/stat > " + (place / "other")});
+  EXPECT_TRUE(WIFSIGNALED(other) && WTERMSIG(other) == SIGXFSZ);
 }
 
 TEST(ThisProcess, AllowsMoreOpenFilesUpToWhatTheAdministratorAllows) {

@@ -172,6 +172,15 @@ while True: time.sleep(0.05) if not __import__("os").path.exists("seen") else sy
         self.end_of(yard, expect=0)
         self.assertGreaterEqual(self.status()["tasks"][0]["memory_peak_bytes"], 400_000_000)
 
+    def test_a_limit_of_the_size_of_files_is_named_and_ends_tasks_alone(self):
+        def limited(blocks):
+            return ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh"]
+        self.job(job_of("[dd, if=/dev/zero, of=large, bs=1M, count=4]"))
+        self.assertIn("'ulimit -f'", self.trainyard("run", "job.yaml", prefix=limited(80), expect=2).stderr)
+        self.trainyard("run", "job.yaml", "--run-dir", "runs/more", prefix=limited(4000), expect=1)
+        task, = self.status("runs/more")["tasks"]
+        self.assertEqual((task["word"], task["message"]), ("KILLED", "killed by signal 25 (SIGXFSZ)"))
+
     def test_more_tasks_than_descriptors_wait_and_run(self):
         os.mkfifo(self.directory / "gate")
         self.job("""
