@@ -13,6 +13,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
+#include "model/status.h"
 #include "model/terms.h"
 #include "schedule/another_try.h"
 #include "schedule/test_yard.h"
@@ -26,13 +27,14 @@ using ::testing::IsEmpty;
 
 constexpr model::ExitedWith kFails{3};
 
-/// Cells of a training (0, 1) and an evaluation (2, 3) each; a task takes all the machine.
-model::Plan cells(model::RunIf condition = model::RunIf::Success) {
+/// Cells of a training (0, 1) and an evaluation (2, 3) each; a task takes all the machine, unless it
+/// takes less.
+model::Plan cells(model::RunIf condition = model::RunIf::Success, Bytes memory = gb(10)) {
   model::Plan plan = PlanBuilder()
                          .group({.name = "train"})
-                         .tasks(2, gb(10))
+                         .tasks(2, memory)
                          .group({.name = "eval", .needs_by_task = {{0}}})
-                         .tasks(2, gb(10))
+                         .tasks(2, memory)
                          .build();
   plan.shapes.back().terms.run_if = condition;
   plan.task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}};
@@ -138,7 +140,43 @@ TEST(Conditions, AreLookedAtAnewForATaskThatBeginsAnewWithWhatItNeeds) {
   EXPECT_THAT(changes(yard.ended(0, at(5), model::ExitedWith{0}, {}, 2)),
               Contains("1#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())"));
   EXPECT_TRUE(yard.over());
-  EXPECT_THAT(commands(retry(1)), ElementsAre("answer 9 not running")) << "now that is known";
+}
+
+TEST(Conditions, EndATaskThatBeginsAnewThoughNothingThatItNeedsFailed) {
+  for (const model::Verdict before :
+       {model::Verdict::Stopped, model::Verdict::Failed, model::Verdict::NotNeeded}) {
+    model::Plan plan = groups(model::RunIf::Failure);
+    plan.tasks[0].before = model::Verdict::Finished;
+    plan.tasks[1].before = before;
+    Yard yard(plan);
+    EXPECT_TRUE(yard.over()) << "all stays as it ended until somebody asks";
+    const model::Decision asked = yard.on(at(1), model::RetryAsked{.task = {1}, .request = 9});
+    EXPECT_THAT(commands(asked), ElementsAre("answer 9 done"));
+    EXPECT_THAT(changes(asked),
+                ElementsAre("1#0 INIT", "group 1 blocked", "group 1 running",
+                            "1#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())",
+                            "group 1 finished"));
+    EXPECT_TRUE(yard.over());
+  }
+}
+
+TEST(Conditions, EndATaskThatBeginsAnewWhileOthersOfItsGroupWait) {
+  Yard yard(cells(model::RunIf::Failure, gb(1)));
+  static_cast<void>(yard.started(1));
+  static_cast<void>(yard.ran(0, at(1), kFails));
+  static_cast<void>(yard.ran(2, at(2), kFails));
+  const auto retry = [&yard](std::uint32_t task, Instant when) {
+    return yard.on(when, model::RetryAsked{.task = {task}, .request = 9});
+  };
+  static_cast<void>(retry(0, at(3)));
+  static_cast<void>(yard.started(0, at(4), 2));
+  static_cast<void>(yard.ended(0, at(5), model::ExitedWith{0}, {}, 2));
+  const model::Decision asked = retry(2, at(6));
+  EXPECT_THAT(commands(asked), ElementsAre("answer 9 done"));
+  EXPECT_THAT(
+      changes(asked),
+      ElementsAre("2#0 INIT", "2#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())"));
+  EXPECT_THAT(commands(yard.ended(1, at(7), kFails)), ElementsAre("start 3#1 with 1 GB"));
 }
 
 TEST(Conditions, BeginNothingWhenTheRunIsInterrupted) {

@@ -27,6 +27,8 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   fresh_lanes_ = true;
   switch (groups_.phase(group)) {
     case model::GroupPhase::Running:
+      // The group goes on: it has other tasks without a verdict.
+      if (conclude_if_not_to_run(event.task, out)) break;
       if (is_held(event.task)) {
         tell_of_trial(group, trials_.at(group), out);
       } else {
@@ -45,19 +47,13 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   }
 }
 
-/// Where what it needs will not come to be, or the group is just ending as one of it failed,
-/// it would only be skipped. Whether one that is for failures is needed is not known before all
-/// groups that its group needs have ended.
+/// A task that would only be skipped does not: what it needs has failed, or its group is just ending
+/// as one of it failed. One that is not needed does, and is NOT_NEEDED at once.
 bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
   if (interrupts_ > 0 || !tasks.knows(task)) return false;
   const model::Verdict verdict = tasks[task].verdict;
   if (verdict == model::Verdict::None || verdict == model::Verdict::Finished) return false;
-  const model::GroupIndex group = group_of(task);
-  const bool group_waits = groups_.phase(group) != model::GroupPhase::Running &&
-                           groups_.outlook(group).phase == model::GroupPhase::Blocked;
-  const Fate fate = fate_of(task);
-  if (fate == Fate::Skipped || (fate == Fate::NotNeeded && !group_waits)) return false;
-  return !failing_fast_.contains(group);
+  return fate_of(task) != Fate::Skipped && !failing_fast_.contains(group_of(task));
 }
 
 /// The request is written to the journal, so that a resumed run uses it.

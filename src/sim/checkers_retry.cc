@@ -1,5 +1,4 @@
 // What a task that begins anew must be from then on, as somebody asked for it.
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -33,19 +32,9 @@ bool Checkers::may_begin_anew(model::TaskIndex index) const {
   if (task.verdict == model::Verdict::None || task.verdict == model::Verdict::Finished) {
     return false;
   }
-  const Outside::Fate fate = outside_.fate_of(index);
   const SeenGroup& group = outside_.groups[task.group.value];
-  const auto& needs = outside_.plan.groups[task.group.value].needs;
-  const bool group_waits =
-      group.phase != model::GroupPhase::Running &&
-      std::ranges::any_of(needs, [this](model::GroupIndex needed) {
-        const model::GroupPhase phase = outside_.groups[needed.value].phase;
-        return phase == model::GroupPhase::Blocked || phase == model::GroupPhase::Running;
-      });
-  const bool hopeless =
-      fate == Outside::Fate::Skipped || (fate == Outside::Fate::NotNeeded && !group_waits);
   const bool ending = group.tripped && group.phase == model::GroupPhase::Running;
-  return !hopeless && !ending;
+  return outside_.fate_of(index) != Outside::Fate::Skipped && !ending;
 }
 
 void Checkers::began_anew(const model::TaskChanged& change) {

@@ -28,6 +28,20 @@ groups:
     memory: 10MB
     tasks: [{id: report, command: 'true'}]
 """
+ALARM = """
+name: job
+groups:
+  - name: train
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: all, command: 'test ! -e broken'}]
+  - name: alarm
+    needs: train
+    if: failure()
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: ring, command: echo alarm}]
+"""
 # The first fails until it is mended, the second until it has more, the third once it has run.
 SCRIPT = """
 echo "$1: attempt $TRAINYARD_ATTEMPT of $TRAINYARD_MEMORY_LIMIT" >> tries
@@ -322,6 +336,18 @@ groups:
         self.assertEqual(self.text("counts"), "3\n5\n", "not before what it needs")
         self.assertEqual(self.attempts()["report/all"], ("FINISHED", 2))
         self.assertNotIn("OUT OF DATE", self.trainyard("status", "runs/job", expect=0).stdout)
+
+    def test_an_alarm_that_is_out_of_date_is_not_needed_where_nothing_fails_any_more(self):
+        self.job(ALARM)
+        self.write("broken", "")
+        self.trainyard("run", "job.yaml", expect=1)
+        (self.directory / "broken").unlink()
+        self.retry(expect=0)
+        self.assertEqual([task["out_of_date"] for task in self.status()["tasks"]], [False, True])
+        self.assertNotIn("is not retried", self.retry("--cascade", expect=0).stderr)
+        self.assertEqual([task["word"] for task in self.status()["tasks"]], ["FINISHED", "NOT_NEEDED"])
+        self.trainyard("wait", "runs/job", expect=0)
+        self.retry("--cascade", expect=2)
 
     def test_goes_on_when_nobody_reads_what_it_prints(self):
         self.trainyard("run", "job.yaml", expect=1)

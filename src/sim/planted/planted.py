@@ -271,8 +271,8 @@ BUGS = [
      "  if (of_host) reached_memory_[event.task] = event.memory;\n",
      ""),
     ("a_task_begins_anew_though_what_it_needs_has_failed", "state_retry.cc",
-     "  if (fate == Fate::Skipped || (fate == Fate::NotNeeded && !group_waits)) return false;\n",
-     "  if (fate == Fate::NotNeeded && !group_waits) return false;\n"),
+     "  return fate_of(task) != Fate::Skipped && !failing_fast_.contains(group_of(task));\n",
+     "  return !failing_fast_.contains(group_of(task));\n"),
     ("what_runs_on_a_silent_machine_is_started_elsewhere", "state_machines.cc",
      "  machines_.at(event.machine.value).keeper_silent = event.silent;\n",
      "  machines_.at(event.machine.value).keeper_silent = event.silent;\n"
