@@ -58,7 +58,8 @@ struct PlannedTask {
   /// The number that its next attempt gets: 1, or more when a resumed run has tried it before.
   std::uint32_t first_attempt = 1;
   /// What it ended with in an earlier execution of the run: counted, and not run again, unless
-  /// somebody asks for it (RetryAsked). None: it is to be run.
+  /// somebody asks for it (RetryAsked), or it was not needed and is behind what runs again. None: it
+  /// is to be run.
   Verdict before = Verdict::None;
 
   [[nodiscard]] bool is_open() const { return before == Verdict::None; }

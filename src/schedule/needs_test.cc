@@ -179,6 +179,56 @@ TEST(Conditions, EndATaskThatBeginsAnewWhileOthersOfItsGroupWait) {
   EXPECT_THAT(commands(yard.ended(1, at(7), kFails)), ElementsAre("start 3#1 with 1 GB"));
 }
 
+TEST(Conditions, AreLookedAtAnewWithTheGroupThatIsNeeded) {
+  for (const bool fails : {true, false}) {
+    model::Plan plan = groups(model::RunIf::Failure);
+    plan.tasks[0].before = model::Verdict::Stopped;
+    plan.tasks[1].before = model::Verdict::NotNeeded;
+    Yard yard(plan);
+    EXPECT_TRUE(yard.over());
+    const model::Decision asked = yard.on(at(1), model::RetryAsked{.task = {0}, .request = 9});
+    EXPECT_THAT(commands(asked), ElementsAre("answer 9 done", "start 0#1 with 1 GB"));
+    EXPECT_THAT(changes(asked), ElementsAre("0#0 INIT", "group 0 blocked", "group 0 running",
+                                            "1#0 INIT", "group 1 blocked",
+                                            "shape 1: waits for group 'train'", "0#1 AVAILABLE"));
+    const model::Decision ended = yard.ran(0, at(2), model::ExitedWith{fails ? 3 : 0});
+    if (fails) {
+      EXPECT_THAT(commands(ended), ElementsAre("start 1#1 with 1 GB"));
+    } else {
+      EXPECT_THAT(changes(ended),
+                  Contains("1#0 INIT NOT_NEEDED: nothing that it needs failed (if: failure())"));
+    }
+    EXPECT_EQ(yard.over(), !fails);
+  }
+}
+
+TEST(Conditions, AreLookedAtAnewWithTheTaskThatIsNeededAlone) {
+  model::Plan plan = cells(model::RunIf::Failure, gb(1));
+  plan.tasks[0].before = model::Verdict::Stopped;
+  plan.tasks[1].before = model::Verdict::Finished;
+  plan.tasks[2].before = model::Verdict::NotNeeded;
+  plan.tasks[3].before = model::Verdict::NotNeeded;
+  Yard yard(plan);
+  EXPECT_THAT(
+      changes(yard.on(at(1), model::RetryAsked{.task = {0}, .request = 9})),
+      ElementsAre("0#0 INIT", "group 0 blocked", "group 0 running", "2#0 INIT", "group 1 blocked",
+                  "group 1 running", "shape 1: waits for the tasks of group 'train' that it needs",
+                  "0#1 AVAILABLE"));
+  EXPECT_THAT(commands(yard.ran(0, at(2), kFails)), ElementsAre("start 2#1 with 1 GB"));
+}
+
+TEST(Conditions, AreLookedAtAnewWhereAResumedRunBeginsWithWhatIsNeeded) {
+  model::Plan plan = groups(model::RunIf::Failure);
+  plan.tasks[0].first_attempt = 2;
+  plan.tasks[1].before = model::Verdict::NotNeeded;
+  Yard yard(plan);
+  EXPECT_THAT(changes(yard.first),
+              ElementsAre("group 0 running", "1#0 INIT", "shape 1: waits for group 'train'",
+                          "0#2 AVAILABLE"));
+  static_cast<void>(yard.started(0, at(1), 2));
+  EXPECT_THAT(commands(yard.ended(0, at(2), kFails, {}, 2)), ElementsAre("start 1#1 with 1 GB"));
+}
+
 TEST(Conditions, BeginNothingWhenTheRunIsInterrupted) {
   Yard yard(groups(model::RunIf::Always));
   static_cast<void>(yard.started(0));

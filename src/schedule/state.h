@@ -243,6 +243,9 @@ struct Scheduler::State {
 
   // Of those that begin anew.
   [[nodiscard]] bool may_begin_anew(model::TaskIndex task) const;
+  void begin_anew(const model::RetryAsked& event, model::Decision& out);
+  void reopen_those_behind(model::GroupIndex group, model::Decision& out);
+  void reopen_if_not_needed(model::TaskIndex task, model::Decision& out);
   void ask_for(const model::RetryAsked& event, model::Decision& out);
   /// How long an attempt of it may take; 0: there is no limit.
   [[nodiscard]] Duration time_limit_of(model::TaskIndex task) const;

@@ -65,6 +65,9 @@ void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model
   // Groups that ended in an earlier execution end again first, so that the others see it.
   look_at_blocked_groups(out);
   tell_who_is_blocked(start, out);
+  for (model::TaskIndex task{start.task}; tasks.knows(task); ++task.value) {
+    reopen_if_not_needed(task, out);
+  }
 }
 
 /// Restores the state of earlier executions: the memory that tasks request since they ran out, how

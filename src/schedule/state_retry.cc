@@ -1,4 +1,9 @@
-// The part of the scheduler by which a task that has ended begins anew.
+// The part of the scheduler by which a task that has ended begins anew: one that somebody asks for,
+// and those behind it that were not needed.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
@@ -17,7 +22,10 @@ namespace trainyard::schedule {
 void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decision& out) {
   const bool may = may_begin_anew(event.task);
   out.commands.emplace_back(model::Answer{.request = event.request, .done = may});
-  if (!may) return;
+  if (may) begin_anew(event, out);
+}
+
+void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decision& out) {
   const model::GroupIndex group = group_of(event.task);
   groups_.task_reopened(group, tasks[event.task].verdict);
   needs_.reopened(event.task, tasks[event.task].verdict);
@@ -44,7 +52,29 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
           model::GroupChanged{.group = group, .phase = model::GroupPhase::Blocked});
       look_at_blocked_groups(out);
       tell_who_is_blocked({}, out);
+      reopen_those_behind(group, out);
   }
+  for (const model::TaskNeed& need : needs_.needed_by(event.task)) {
+    reopen_if_not_needed(need.task, out);
+  }
+}
+
+void Scheduler::State::reopen_those_behind(model::GroupIndex group, model::Decision& out) {
+  for (std::uint32_t index = 0; index < groups_.size(); ++index) {
+    const std::vector<model::GroupIndex>& needs = groups_.planned({index}).needs;
+    if (std::ranges::find(needs, group) == needs.end()) continue;
+    const auto [first, last] = members_[index];
+    for (model::TaskIndex task = first; task < last; ++task.value) reopen_if_not_needed(task, out);
+  }
+}
+
+/// A task that was not needed may be, where what it needs has yet to end: it begins anew with that.
+void Scheduler::State::reopen_if_not_needed(model::TaskIndex task, model::Decision& out) {
+  if (tasks[task].verdict != model::Verdict::NotNeeded || !may_begin_anew(task)) return;
+  const model::GroupIndex group = group_of(task);
+  const bool group_waits = groups_.phase(group) != model::GroupPhase::Running &&
+                           groups_.outlook(group).phase == model::GroupPhase::Blocked;
+  if (group_waits || needs_.of(task).open > 0) begin_anew({.task = task}, out);
 }
 
 /// A task that would only be skipped does not: what it needs has failed, or its group is just ending

@@ -100,6 +100,7 @@ class Checkers final : public Watcher {
   /// Whether this is a verdict that follows from what the task needs.
   [[nodiscard]] bool follows_from_needs(model::TaskIndex index, model::Verdict verdict) const;
   [[nodiscard]] bool may_begin_anew(model::TaskIndex index) const;
+  [[nodiscard]] bool may_be_needed_now(model::TaskIndex index) const;
   void began_anew(const model::TaskChanged& change);
   [[nodiscard]] bool may_be_blocked_again(const SeenGroup& group) const;
   void look_at_trials();

@@ -1,4 +1,5 @@
 // What a task that begins anew must be from then on, as somebody asked for it.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -37,12 +38,24 @@ bool Checkers::may_begin_anew(model::TaskIndex index) const {
   return outside_.fate_of(index) != Outside::Fate::Skipped && !ending;
 }
 
+/// One that was not needed, behind what has yet to end.
+bool Checkers::may_be_needed_now(model::TaskIndex index) const {
+  const SeenTask& task = outside_.task(index);
+  if (task.verdict != model::Verdict::NotNeeded) return false;
+  const auto& needs = outside_.plan.groups[task.group.value].needs;
+  return outside_.needs_open_tasks(index) ||
+         std::ranges::any_of(needs, [this](model::GroupIndex needed) {
+           const model::GroupPhase phase = outside_.groups[needed.value].phase;
+           return phase == model::GroupPhase::Blocked || phase == model::GroupPhase::Running;
+         });
+}
+
 void Checkers::began_anew(const model::TaskChanged& change) {
   const model::TaskIndex index = change.key.task;
   const std::optional<model::RetryAsked> due = std::exchange(retry_of_, std::nullopt);
   const model::RetryAsked asked = due.value_or(model::RetryAsked{});
-  expect_of(index, due.has_value() && asked.task == index,
-            "begins anew when somebody asks for it, once");
+  expect_of(index, due ? asked.task == index : may_be_needed_now(index),
+            "begins anew when somebody asks for it, once, or with what it needs");
   expect_of(index, change.key.attempt == 0 && change.message.empty(), "begins as one that is new");
   if (complaint_) return;
   SeenTask& task = outside_.task(index);

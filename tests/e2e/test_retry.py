@@ -349,6 +349,15 @@ groups:
         self.trainyard("wait", "runs/job", expect=0)
         self.retry("--cascade", expect=2)
 
+    def test_an_alarm_that_was_not_needed_runs_when_what_it_needs_fails_in_a_retry(self):
+        self.job(ALARM)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual([task["word"] for task in self.status()["tasks"]], ["FINISHED", "NOT_NEEDED"])
+        self.job(ALARM.replace("test ! -e broken", "exit 3"))
+        self.retry("--changed", expect=1)
+        self.assertEqual([task["word"] for task in self.status()["tasks"]], ["EXIT 3", "FINISHED"])
+        self.assertEqual(self.text("runs/job/alarm/ring/stdout.log"), "alarm\n")
+
     def test_goes_on_when_nobody_reads_what_it_prints(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.write("mended", "")
