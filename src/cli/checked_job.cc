@@ -158,6 +158,8 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   checked.warnings = job->warnings();
+  const std::vector<std::string>& unset = job->notify_notes();
+  checked.warnings.insert(checked.warnings.end(), unset.begin(), unset.end());
   if (std::string braces = words.words.braces_warning(); !braces.empty()) {
     checked.warnings.push_back(std::move(braces));
   }

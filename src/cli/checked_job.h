@@ -37,8 +37,9 @@ struct CheckedJob {
   std::string config_file;              ///< Absolute, or empty.
   std::string directory;                ///< Where we are.
   std::string first;                    ///< The directory of its first run.
-  std::vector<std::string> warnings;    ///< Of the job and its command, then missing programs.
-  bool needs_gpu = false;               ///< Some task of it.
+  /// Of the job, its addresses and its command, then missing programs.
+  std::vector<std::string> warnings;
+  bool needs_gpu = false;  ///< Some task of it.
 };
 
 /// Whether mistakes of a job are about a GPU, of which `here` has none.

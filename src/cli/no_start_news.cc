@@ -26,6 +26,7 @@ ExitCode post_not_started(const RunOptions& options, const std::string& reason) 
       options.job_text.empty() ? text::read_text_file(options.job_file) : options.job_text;
   if (!text) return fail(text.error());
   const job::JobNotify notify = job::Job::notify_of(*text, *load);
+  for (const std::string& note : notify.notes) fail(note);
   if (notify.addresses.empty()) return ExitCode::Success;
   const tell::RunName run{.job = notify.job_name,
                           .number = number_of_run(options.run_directory),

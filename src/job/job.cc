@@ -247,7 +247,8 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   if (auto note = gpu_limit_note(*state->plan, limits)) state->notes.push_back(std::move(*note));
   Addresses addresses = addresses_of(state->spec.telling, options.environment);
   state->notify = std::move(addresses.addresses);
-  std::ranges::move(addresses.notes, std::back_inserter(state->notes));
+  state->notify_notes = std::move(addresses.notes);
+  std::ranges::copy(state->notify_notes, std::back_inserter(state->notes));
   state->group_starts = std::move(planned.group_starts);
   state->learned_uses = std::move(planned.learned_uses);
   state->check_values(document, mistakes);
@@ -353,11 +354,15 @@ JobNotify Job::notify_of(std::string_view text, const LoadOptions& options) {
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(text, options.job_file);
-  if (document.root() == nullptr) return {.job_name = name_of_file(path), .addresses = {}};
+  if (document.root() == nullptr) {
+    return {.job_name = name_of_file(path), .addresses = {}, .notes = {}};
+  }
   text::MistakeList whatever;
   JobSpec spec = read_job(document, {.directory = directory, .files = options.files}, whatever);
+  Addresses found = addresses_of(spec.telling, options.environment);
   return {.job_name = spec.name.empty() ? name_of_file(path) : std::move(spec.name),
-          .addresses = addresses_of(spec.telling, options.environment).addresses};
+          .addresses = std::move(found.addresses),
+          .notes = std::move(found.notes)};
 }
 
 const std::string& Job::name() const { return state_->name; }
@@ -368,6 +373,7 @@ const settings::Configuration& Job::configuration() const { return state_->confi
 const model::Capacity& Job::capacity() const { return state_->capacity; }
 const std::vector<model::NamedMachine>& Job::machines() const { return state_->machines; }
 const std::vector<text::WebAddress>& Job::notify() const { return state_->notify; }
+const std::vector<std::string>& Job::notify_notes() const { return state_->notify_notes; }
 const std::string& Job::on_finish() const { return state_->spec.telling.on_finish; }
 std::string Job::without_secrets(std::string text) const {
   return job::without_secrets(std::move(text), state_->notify);

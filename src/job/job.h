@@ -55,6 +55,7 @@ struct JobRuns {
 struct JobNotify {
   std::string job_name;
   std::vector<text::WebAddress> addresses;
+  std::vector<std::string> notes;  ///< As Job::notify_notes().
 };
 
 /// A directory in which tasks run that has another place now than the job file says.
@@ -161,6 +162,8 @@ class Job {
   /// Who is told how the run goes, and the command that runs when it has ended, for the shell;
   /// empty: none. Of a file that is submitted they have no effect.
   [[nodiscard]] const std::vector<text::WebAddress>& notify() const;
+  /// For people: which variables of `notify` hold no address. They are among the notes(), too.
+  [[nodiscard]] const std::vector<std::string>& notify_notes() const;
   [[nodiscard]] const std::string& on_finish() const;
   /// Any text in which the file may be quoted, without what is secret of the addresses.
   [[nodiscard]] std::string without_secrets(std::string text) const;

@@ -47,6 +47,7 @@ struct Job::State {
   JobSpec spec;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
   std::vector<text::WebAddress> notify;
+  std::vector<std::string> notify_notes;
   std::vector<std::string> notes;
   std::vector<std::string> warnings;  ///< Of the notes, those that are about the results.
   std::vector<std::uint32_t> group_starts;

@@ -15,6 +15,7 @@
 namespace trainyard::job {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -72,11 +73,12 @@ TEST(TellingKeys, AreFoundInAJobThatCannotRun) {
                             .current_directory = "/nowhere",
                             .environment = {"HOOK=https://a.example/x"},
                             .host = {}};
-  const JobNotify found =
-      Job::notify_of("name: digits\nnotify: $HOOK\ngroups: [{tasks: [{comand: x}]}]\n", options);
+  const JobNotify found = Job::notify_of(
+      "name: digits\nnotify: [$HOOK, $NONE]\ngroups: [{tasks: [{comand: x}]}]\n", options);
   EXPECT_EQ(found.job_name, "digits");
   ASSERT_EQ(found.addresses.size(), 1U);
   EXPECT_EQ(found.addresses[0].url, "https://a.example/x");
+  EXPECT_THAT(found.notes, ElementsAre("notify: $NONE is not set, so nothing is sent to it"));
   EXPECT_THAT(Job::notify_of("groups: [", options).addresses, IsEmpty());
 }
 
@@ -97,6 +99,14 @@ TEST(TellingKeys, TakeAnAddressFromTheVariableThatHoldsIt) {
   EXPECT_THAT(found.notes, ElementsAre("notify: $BAD: is not a valid address; it must start with "
                                        "https://, as in https://hooks.example.com/...",
                                        "notify: $NONE is not set, so nothing is sent to it"));
+}
+
+TEST(TellingKeys, SayWhichVariableOfAJobIsNotSet) {
+  const std::string why = "notify: $NONE is not set, so nothing is sent to it";
+  const Job job = job_of(std::string("notify: $NONE\n") + kOneTask);
+  EXPECT_THAT(job.notify_notes(), ElementsAre(why));
+  EXPECT_THAT(job.notes(), Contains(why)) << "for a run";
+  EXPECT_THAT(job_of(kOneTask).notify_notes(), IsEmpty());
 }
 
 TEST(TellingKeys, LeaveNoSecretInTheTextThatIsKept) {

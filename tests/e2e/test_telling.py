@@ -151,6 +151,16 @@ class NotifyOfSubmissions(NotifyTest, QueueTest):
         self.until_file("runs/job/trainyard.telling.log")
         self.until("its line", lambda: ": sent\n" in self.log_of_notices())
 
+    def test_says_when_it_is_submitted_and_skipped_that_a_variable_is_not_set(self):
+        self.notify(variables=["$NONE"], tasks="[{id: a, cpus: 0, memory: 1MB, command: 'true'}]")
+        why = "notify: $NONE is not set, so nothing is sent to it"
+        failed = self.command_of("exit 3", "--name", "failed")
+        skipped = self.submit("job.yaml", "--needs", failed, *SETTINGS)
+        self.assertEqual(self.told.count(why), 1, self.told)
+        self.wait(skipped, 1)
+        self.until_file("runs/job/trainyard.run.log")
+        self.until("its line", lambda: why in self.text("runs/job/trainyard.run.log"))
+
 
 class Notify(NotifyTest):
     def test_tells_of_the_first_failure_and_of_the_end(self):
