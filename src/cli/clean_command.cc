@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
 #include "run/machine_keys.h"
+#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/files.h"
@@ -150,6 +152,27 @@ FoundRuns find_old_runs() {
   return found;
 }
 
+/// The files of learned estimates that end with a run: its own, and the one that runs of commands
+/// of its name share, where it is the last of them.
+std::vector<std::string> learned_files(const std::string& run_directory) {
+  const std::string kept = run::kept_job_path(run_directory);
+  std::string name = run::read_mark(run_directory).name;
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run_directory));
+  if (name.empty() && reader) name = reader->job_name().value_or("");
+  std::vector<std::string> files{job::learned_path(kept)};
+  const std::filesystem::path runs = std::filesystem::path(run_directory).parent_path();
+  const auto shares = [&](const std::string& other) {
+    return std::filesystem::path(other).filename() !=
+               std::filesystem::path(run_directory).filename() &&
+           holds_run(other) && has_name(other, name);
+  };
+  if (std::ranges::none_of(run::run_directories_like((runs / name).string()), shares)) {
+    files.push_back(job::learned_path(kept, name));
+  }
+  return files;
+}
+
 /// Tells of each run what became of it.
 class CleanReport {
  public:
@@ -252,7 +275,7 @@ ExitCode clean_command(const CleanWords& words) {
                      {.some_ended = some_ended, .failed = found.some_unreadable});
   for (const OldRun& run : *runs) {
     run::CleanOptions options = asked->options;
-    options.learned = job::learned_path(run::kept_job_path(run.directory));
+    options.learned = learned_files(run.directory);
     report.add(run, run::clean_run(run.directory, options));
   }
   return report.finish();

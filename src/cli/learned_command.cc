@@ -41,17 +41,20 @@
 namespace trainyard::cli {
 namespace {
 
-/// The job file that is meant, as people name it.
+/// Whether it is the text of a command, which is kept in the directory of its run.
+bool is_of_command(const std::string& job_file) {
+  const std::filesystem::path path(job_file);
+  return path == run::kept_job_path(path.parent_path().string());
+}
+
+/// The job file that is meant, as people name it: it, the run of a command, or none.
 Result<std::string> job_file_of(const LearnedOptions& options) {
   std::error_code ignored;
-  if (!options.job_file.empty()) {
-    const bool is_run = !std::filesystem::exists(options.job_file, ignored) &&
-                        !known_runs(options.job_file).empty();
-    if (!is_run) return options.job_file;
-    return std::unexpected(
-        Error{fmt::format("'{}' is a run: name the job file of the run", options.job_file)});
-  }
-  const Result<std::string> run = find_run({});
+  const bool is_run = !options.job_file.empty() &&
+                      !std::filesystem::exists(options.job_file, ignored) &&
+                      !known_runs(options.job_file).empty();
+  if (!options.job_file.empty() && !is_run) return options.job_file;
+  const Result<std::string> run = find_run(options.job_file);
   if (!run) return std::unexpected(run.error());
   Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -62,8 +65,14 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
         Error{fmt::format("'{}' has no job file: name the one that is meant", *run)});
   }
   const journal::ExecutionRow& last = executions->back();
-  return seen_from_here(run::path_after_move(
-      last.job_file, {.was = last.run_directory, .is = run::real_directory(*run)}));
+  const std::string job_file = run::path_after_move(
+      last.job_file, {.was = last.run_directory, .is = run::real_directory(*run)});
+  // Estimates are those of all runs of a job file: the name of one run could mean its own alone.
+  if (is_run && !is_of_command(job_file)) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is a run: name the job file of the run", options.job_file)});
+  }
+  return seen_from_here(job_file);
 }
 
 /// A job with what is known of it.
@@ -89,7 +98,7 @@ std::optional<Looked> look(const LearnedOptions& options) {
     fail(job.error());
     return std::nullopt;
   }
-  const std::string kept_in = job::learned_path(job->paths().file);
+  const std::string kept_in = job->paths().learned;
   const Result<job::Learned> learned = job::load_learned(kept_in);
   report::LearnedPage page{
       .job_file = *job_file,
@@ -136,6 +145,12 @@ ExitCode learned_write_command(const LearnedOptions& options) {
   const std::optional<Looked> looked = look(options);
   if (!looked) return ExitCode::Usage;
   const report::LearnedPage& page = looked->page;
+  if (is_of_command(looked->job.paths().file)) {
+    return fail(fmt::format(
+        "'{}' is the text of a command, which has no job file to update: type the numbers as "
+        "options of the next command, as in --memory 2GB",
+        page.job_file));
+  }
   if (!page.note.empty()) return fail(page.note, ExitCode::TaskFailed);
   const std::string& before = looked->job.text();
   const job::LearnedWriting writing =
@@ -184,7 +199,11 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
   const std::string path = sys::absolute_path(*job_file, *here);
-  const std::string kept_in = job::learned_path(path);
+  // It may be gone, or have mistakes; then the name is of no consequence.
+  const Result<job::LoadOptions> load = load_options(*job_file, {}, {});
+  const Result<job::JobRuns> job =
+      load ? job::Job::runs_of(*load) : Result<job::JobRuns>(std::unexpected(load.error()));
+  const std::string kept_in = job::learned_path(path, job ? job->job_name : std::string());
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored) && !std::filesystem::exists(kept_in, ignored)) {
     return fail(

@@ -62,7 +62,8 @@ constexpr std::array<Said, 7> kFiles{{
     {.name = "runs/<name>/reports/index.html",
      .meaning = "The report of the run, when it has ended."},
     {.name = ".trainyard/<job-file>.learned.json",
-     .meaning = "The learned estimates of a job, next to the job file."},
+     .meaning = "The learned estimates of a job, next to the job file; those of commands are in "
+                "runs/.trainyard/<name>.learned.json."},
     {.name = "~/.local/state/trainyard/<host>/runs",
      .meaning = "The numbers of your runs on a host, as links to their directories."},
 }};

@@ -43,7 +43,6 @@
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "job/keep_learned.h"
-#include "job/learned.h"
 #include "journal/journal.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -355,7 +354,7 @@ void Session::keep_what_was_learned() {
   for (std::uint32_t batch = 0; batch < tasks_.jobs().count(); ++batch) {
     const job::Job& each = tasks_.jobs().at(batch);
     if (!each.configuration().flag(settings::Setting::SchedulerAutoAdjust)) continue;
-    batches[job::learned_path(each.paths().file)].insert(batch + 1);
+    batches[each.paths().learned].insert(batch + 1);
   }
   const Duration trained_least =
       tasks_.jobs().first().configuration().period(settings::kTrainedLeast, job::kTrainedLeast);

@@ -76,8 +76,8 @@ std::string run_directory(const LoadOptions& options, const JobSpec& spec,
 }
 
 /// What earlier runs have taught; nothing where there were none, or where it cannot be read.
-Learned learned_of(const std::string& job_file, std::vector<std::string>& notes) {
-  Result<Learned> learned = load_learned(learned_path(job_file));
+Learned learned_of(const std::string& path, std::vector<std::string>& notes) {
+  Result<Learned> learned = load_learned(path);
   if (learned) return std::move(*learned);
   notes.push_back(std::move(learned.error().message));
   return {};
@@ -203,8 +203,14 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->machines = options.machines;
   state->configuration = layered(options, document, directory, mistakes);
   state->spec = read_job(document, {.directory = directory, .files = options.files}, mistakes);
+  if (state->spec.name.empty()) state->spec.name = name_of_file(path);
+  const std::string runs_in = run_directory(options, state->spec, state->configuration, directory);
+  // The text of a command that has no run yet has the file that its run will have.
+  const bool has_no_run = !options.line_names.empty() && !options.submission;
+  const std::string learned =
+      learned_path(has_no_run ? run::kept_job_path(runs_in) : path, state->spec.name);
   if (state->configuration.flag(settings::Setting::SchedulerAutoAdjust)) {
-    state->learned = learned_of(path, state->notes);
+    state->learned = learned_of(learned, state->notes);
   }
   set_commands(state->spec, state->learned);
   state->here.host = options.host;
@@ -221,8 +227,6 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
     basis.batch = options.submission->number;
     basis.groups_before = options.submission->groups;
   }
-  if (state->spec.name.empty()) state->spec.name = name_of_file(path);
-  const std::string runs_in = run_directory(options, state->spec, state->configuration, directory);
   if (options.disk_size) basis.disk_size = options.disk_size(runs_in);
   PlannedJob planned = plan_job(state->spec, basis, document, mistakes);
   if (!mistakes.empty())
@@ -230,8 +234,10 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
 
   state->text = text;
   state->name = state->spec.name;
-  state->paths = {
-      .file = path, .directory = directory, .run_directory = run::real_directory(runs_in)};
+  state->paths = {.file = path,
+                  .directory = directory,
+                  .run_directory = run::real_directory(runs_in),
+                  .learned = learned};
   state->moved_directory = options.moved_directory;
   state->environment = what_matters(options.environment);
   for (const std::string& variable : options.environment) {

@@ -42,6 +42,7 @@ struct JobPaths {
   std::string file;       ///< The job file.
   std::string directory;  ///< Its directory: where commands run by default.
   std::string run_directory;
+  std::string learned;  ///< The file of its learned estimates.
 };
 
 /// Where the runs of a job go.

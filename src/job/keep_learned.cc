@@ -185,7 +185,7 @@ std::string seen_from_job_file(const std::string& run_directory, const std::stri
   const std::filesystem::path run(run_directory);
   const std::filesystem::path job = std::filesystem::path(learned_path).parent_path().parent_path();
   const std::filesystem::path relative = run.lexically_relative(job);
-  // A command has its job file in its run directory, for which "." would say nothing.
+  // Estimates that are in the run directory itself have no name for it but ".".
   const bool below = !relative.empty() && relative != "." && *relative.begin() != "..";
   return below ? relative.string() : run_directory;
 }

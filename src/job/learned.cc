@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/percentile.h"
 #include "base/time.h"
+#include "run/run_directory.h"
 
 namespace trainyard::job {
 namespace {
@@ -299,6 +300,15 @@ std::string learned_path(std::string_view job_file) {
   const std::filesystem::path path(job_file);
   return (path.parent_path() / ".trainyard" / (path.filename().string() + ".learned.json"))
       .string();
+}
+
+std::string learned_path(const std::string& job_file, std::string_view job_name) {
+  const std::filesystem::path run = std::filesystem::path(job_file).parent_path();
+  const bool is_command = job_file == run::kept_job_path(run.string());
+  if (!is_command || !run::is_directory_like(run.filename().string(), job_name)) {
+    return learned_path(job_file);
+  }
+  return learned_path((run.parent_path() / job_name).string());
 }
 
 }  // namespace trainyard::job

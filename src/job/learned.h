@@ -189,4 +189,9 @@ class Learned {
 /// Where it is kept for a job file: <its directory>/.trainyard/<its name>.learned.json
 std::string learned_path(std::string_view job_file);
 
+/// The same of a job of this name. The job file of a command is run::kept_job_path() of its run:
+/// runs of commands of one name, in runs/tr, runs/tr-2, ..., share runs/.trainyard/tr.learned.json.
+/// One in a directory that has another name (--run-dir) has a file of its own in that directory.
+std::string learned_path(const std::string& job_file, std::string_view job_name);
+
 }  // namespace trainyard::job

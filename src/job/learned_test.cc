@@ -500,6 +500,49 @@ TEST(Learned, RaisesANumberThatMayGrowAndMakesNoneSmaller) {
       << "nothing of what is written and taken: it may grow";
 }
 
+TEST(Learned, IsSharedByTheRunsOfCommandsOfOneName) {
+  const std::string shared = "/work/runs/.trainyard/tr.learned.json";
+  EXPECT_EQ(learned_path("/work/runs/tr/trainyard.job.yaml", "tr"), shared);
+  EXPECT_EQ(learned_path("/work/runs/tr-2/trainyard.job.yaml", "tr"), shared);
+  EXPECT_EQ(learned_path("/work/runs/tr-2/trainyard.job.yaml", "tr-2"),
+            "/work/runs/.trainyard/tr-2.learned.json");
+  EXPECT_EQ(learned_path("/work/first/trainyard.job.yaml", "tr"),
+            "/work/first/.trainyard/trainyard.job.yaml.learned.json")
+      << "a directory that is not called after the command";
+  EXPECT_EQ(learned_path("/work/tr/tr.yaml", "tr"), "/work/tr/.trainyard/tr.yaml.learned.json");
+}
+
+TEST(Learned, IsUsedByTheNextCommandOfTheNameAndNotReducedByAnotherCommand) {
+  const sys::TemporaryDirectory directory;
+  const auto text = [](std::string_view command) {
+    return fmt::format(
+        "name: tr\ngroups:\n  - name: tr\n    gpu-memory: auto\n    tasks:\n"
+        "      - {{id: tr, command: {}}}\n",
+        command);
+  };
+  model::Capacity machine = small_machine();
+  machine.gpus = {{.number = 0, .memory = gb(8)}};
+  const LoadOptions typed{
+      .job_file = "command.yaml", .current_directory = directory.path(), .line_names = {"--name"}};
+  const LoadOptions second{.job_file = "runs/tr-2/trainyard.job.yaml",
+                           .run_directory = "runs/tr-2",
+                           .current_directory = directory.path()};
+  Learned learned;
+  learned.add("tr", "tr", {.memory = gb(1), .gpu_memory = gb(2)});
+  const Learned measured = measured_from(job_of(text("x"), second, machine), learned);
+  directory.make("runs");
+  directory.make("runs/.trainyard");
+  directory.write("runs/.trainyard/tr.learned.json", measured.to_json());
+  for (const LoadOptions& options : {typed, second}) {
+    const Job same = job_of(text("x"), options, machine);
+    EXPECT_EQ(same.paths().learned, directory.path() + "/runs/.trainyard/tr.learned.json");
+    const auto request = [](const Job& job) { return job.plan().shape_of({0}).terms.request; };
+    EXPECT_EQ(request(same).gpu_memory, mb(2200));
+    const Job another = job_of(text("y"), options, machine);
+    EXPECT_EQ(request(another).gpu_memory, Bytes{}) << "a whole GPU";
+  }
+}
+
 TEST(Learned, IsLeftAloneWhereItIsBroken) {
   const sys::TemporaryDirectory directory;
   directory.write("sweep.yaml", "groups: [{name: g, tasks: [{command: x}]}]\n");

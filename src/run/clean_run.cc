@@ -160,9 +160,9 @@ void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
                            telling_log_path(run_directory_), on_finish_log_path(run_directory_)}) {
     remove_file(path);
   }
-  if (!options_.learned.empty()) {
-    remove_file(options_.learned);
-    remove_empty(std::filesystem::path(options_.learned).parent_path());
+  for (const std::string& learned : options_.learned) {
+    remove_file(learned);
+    remove_empty(std::filesystem::path(learned).parent_path());
   }
   for (const std::string_view end : {"-wal", "-shm", "-journal", ""}) {
     remove_file(fmt::format("{}{}", journal_path(run_directory_), end));

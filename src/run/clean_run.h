@@ -17,9 +17,9 @@ struct CleanOptions {
   bool keep_results = false;  ///< The journal, the reports, and what tasks left as results.
   bool keep_logs = false;     ///< The journal, the reports, and the logs of tasks.
   bool only_look = false;     ///< Delete nothing, and say what would be.
-  /// The estimates that were learned for the job file kept in the run directory
-  /// (job::learned_path() of kept_job_path()): they end with it. Empty: there are none.
-  std::string learned;
+  /// Files of learned estimates that end with the run: those of the job file that is kept in its
+  /// directory (job::learned_path() of kept_job_path()). They need not exist.
+  std::vector<std::string> learned = {};
 
   [[nodiscard]] bool keeps_some() const { return keep_results || keep_logs; }
 };

@@ -39,12 +39,12 @@ TEST(CleanRun, DeletesASubmissionThatHasNotBegunAndNothingElseInItsDirectory) {
     std::ofstream(learned) << "four";
     const std::string other = run + "/precious.txt";
     if (has_other_file) std::ofstream(other) << "mine";
-    const Result<Cleaned> would = clean_run(run, {.only_look = true, .learned = learned});
+    const Result<Cleaned> would = clean_run(run, {.only_look = true, .learned = {learned}});
     ASSERT_TRUE(would.has_value()) << would.error().message;
     EXPECT_EQ(would->bytes, Bytes{16});
     EXPECT_TRUE(std::filesystem::exists(run + "/trainyard.submission"));
     EXPECT_TRUE(std::filesystem::exists(learned));
-    const Result<Cleaned> cleaned = clean_run(run, {.learned = learned});
+    const Result<Cleaned> cleaned = clean_run(run, {.learned = {learned}});
     ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
     EXPECT_EQ(cleaned->bytes, Bytes{16});
     EXPECT_FALSE(std::filesystem::exists(run + "/.trainyard"));

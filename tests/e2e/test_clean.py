@@ -104,10 +104,13 @@ class Clean(YardTest):
             self.assertGreater(row["bytes"], 300_000)
         self.assertEqual(os.listdir(self.directory / "runs"), [])
 
-    def test_nothing_stays_of_a_run_of_a_command_that_has_learned_estimates(self):
-        self.trainyard("run", "--name", "command", "--set", "period.trained-least=0s", "--", "true", expect=0)
-        self.assertIn(".trainyard/trainyard.job.yaml.learned.json", self.files("runs/command"))
-        self.assertNotIn("other files", self.clean("runs/command").stdout)
+    def test_learned_estimates_of_commands_of_one_name_go_with_the_last_of_their_runs(self):
+        for _ in range(2):
+            self.trainyard("run", "--name", "command", "--set", "period.trained-least=0s", "--", "true", expect=0)
+        self.clean("runs/command")
+        self.assertEqual(sorted(os.listdir(self.directory / "runs")), [".trainyard", "command-2"])
+        self.assertEqual(os.listdir(self.directory / "runs/.trainyard"), ["command.learned.json"])
+        self.assertNotIn("other files", self.clean("runs/command-2").stdout)
         self.assertEqual(os.listdir(self.directory / "runs"), [])
 
     def test_never_touches_a_run_at_work(self):

@@ -107,14 +107,22 @@ class Plan(YardTest):
         self.write("go", "")
         self.end_of(yard, expect=0)
 
-    def test_a_command_that_taught_is_named_by_the_directory_of_its_run(self):
+    def test_a_command_teaches_the_next_one_of_its_name_and_is_named_by_its_run(self):
         self.write("commands", "until test -e go; do sleep 0.01; done\n")
         yard = self.start("run", "--name", "fit", "--cpus", "0", "--each-line", "commands", *self.TEACHES)
         self.live_until_sampled("runs/fit", yard)
-        kept = json.loads(self.text("runs/fit/.trainyard/trainyard.job.yaml.learned.json"))
-        directory = str((self.directory / "runs/fit").resolve())
-        self.assertEqual([each["run"] for each in kept["sources"]], [directory])
-        self.assertIn(f"as learned from {directory} of ", self.trainyard("run", "--resume", "runs/fit", "--dry-run", expect=0).stdout)
+        kept = json.loads(self.text("runs/.trainyard/fit.learned.json"))
+        self.assertEqual([each["run"] for each in kept["sources"]], ["fit"])
+        again = ("run", "--name", "fit", "--cpus", "0", "--each-line", "commands", "--dry-run")
+        for words in (("run", "--resume", "runs/fit", "--dry-run"), again):
+            self.assertIn("as learned from fit of ", self.trainyard(*words, expect=0).stdout)
+        shown = self.trainyard("learned", "fit", expect=0).stdout
+        self.assertTrue(shown.startswith("learned estimates of runs/fit/trainyard.job.yaml, kept in runs/.trainyard/fit.learned.json\n\n"
+                                         "fit: 1 task\n"), shown)
+        self.assertIn("has no job file to update", self.trainyard("learned", "write", "fit", expect=2).stderr)
+        self.assertEqual(self.trainyard("learned", "forget", "fit", expect=0).stdout,
+                         "removed the learned estimates of 1 task of runs/fit/trainyard.job.yaml\n")
+        self.assertIn("none yet", self.trainyard("learned", "fit", expect=0).stdout)
 
     def test_a_run_teaches_the_next(self):
         self.job("""
