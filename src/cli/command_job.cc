@@ -51,7 +51,9 @@ std::string yaml_scalar(std::string_view text) {
 }
 
 std::string usual_name(const CommandWords& words) {
-  return words.command.empty() ? name_of_file(words.each_line) : command_name(words.command);
+  std::string name =
+      words.command.empty() ? name_of_file(words.each_line) : command_name(words.command);
+  return text::why_no_run_name(name) ? "command" : name;
 }
 
 /// A line of the job file, and what the user has typed for it.
@@ -323,9 +325,8 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
                         words.command.front().find_first_not_of(" \t\r\n") == std::string::npos;
   if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
   if (!words.name.empty()) {
-    if (const auto why = text::why_unsafe(words.name)) {
-      return std::unexpected(Error{fmt::format(
-          "--name: the name '{}' {}; it must be a valid directory name", words.name, *why)});
+    if (const auto why = text::why_no_run_name(words.name)) {
+      return std::unexpected(Error{fmt::format("--name: the name '{}' {}", words.name, *why)});
     }
   }
   // Without a matrix there is nothing that a brace could stand for, and all is as it was typed.

@@ -114,6 +114,22 @@ TEST(CommandJob, SaysInWhichDirectoryItsTasksRun) {
   EXPECT_EQ(directory_of_command("x:\n    working-directory: data\n"), std::nullopt);
 }
 
+TEST(CommandJob, HasNoNameThatMeansAnotherRun) {
+  const auto named = [](const std::string& name) {
+    const auto job = job_of_command({.command = {"true"}, .name = name}, "/work");
+    return job ? job->name : job.error().message;
+  };
+  EXPECT_EQ(named("5"),
+            "--name: the name '5' means the run with this number; choose a name with a letter, "
+            "such as 'run-5'");
+  EXPECT_EQ(named("last"),
+            "--name: the name 'last' means the newest run; choose another, such as 'last-run'");
+  EXPECT_EQ(named("last-5"), "last-5");
+  for (const char* const program : {"./5.sh", "bin/last"}) {
+    EXPECT_EQ(job_of_command({.command = {program}}, "/work").value().name, "command") << program;
+  }
+}
+
 TEST(CommandJob, RefusesACommandWithoutAProgram) {
   EXPECT_EQ(why_not({""}), "the command after '--' is empty");
   EXPECT_EQ(why_not({" \t"}), "the command after '--' is empty");

@@ -34,6 +34,7 @@
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
+#include "text/file_name.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -167,7 +168,7 @@ bool is_bare_name(const std::string& named) {
 /// Whether the word means the newest run here, and nothing that is called so.
 bool means_last(const std::string& named, const std::string& here) {
   std::error_code ignored;
-  return named == kLastRun && !fs::exists(sys::absolute_path(named, here), ignored) &&
+  return named == text::kLastRun && !fs::exists(sys::absolute_path(named, here), ignored) &&
          named_here(named, here).empty();
 }
 

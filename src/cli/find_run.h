@@ -13,9 +13,6 @@
 
 namespace trainyard::cli {
 
-/// What a user types for the newest run of this directory, where nothing else is called so.
-constexpr std::string_view kLastRun = "last";
-
 /// Which of several runs a name, or none, stands for. Of those that a name stands for, one that
 /// waits in the queue counts as active for the commands that refuse: what changes a run never takes
 /// an older one in its place.

@@ -17,11 +17,10 @@
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "sys/terminal.h"
+#include "text/file_name.h"
 
 namespace trainyard::cli {
 namespace {
-
-constexpr std::string_view kLast = "@last";
 
 /// The name of a run: that of its directory.
 std::string_view name_in(std::string_view directory) {
@@ -35,7 +34,9 @@ bool is_still_there(const std::string& directory) {
 
 }  // namespace
 
-bool is_run_name(std::string_view name) { return name.ends_with(kLast) && !name.contains('/'); }
+bool is_run_name(std::string_view name) {
+  return name.ends_with(text::kLastOfName) && !name.contains('/');
+}
 
 std::vector<std::string> known_runs(std::string_view name) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
@@ -45,7 +46,7 @@ std::vector<std::string> known_runs(std::string_view name) {
     return directory ? std::vector{*directory} : std::vector<std::string>();
   }
   const bool last = is_run_name(name);
-  if (last) name.remove_suffix(kLast.size());
+  if (last) name.remove_suffix(text::kLastOfName.size());
   std::vector<std::string> found;
   for (const run::RunNumbers::Numbered& run : numbers->all()) {
     const std::string_view called = name_in(run.directory);
@@ -90,7 +91,7 @@ std::optional<std::uint32_t> unknown_number_in(std::string_view word) {
 }
 
 Error no_run_of_number(std::uint32_t number) {
-  const std::vector<std::string> newest = known_runs(kLast);
+  const std::vector<std::string> newest = known_runs(text::kLastOfName);
   return Error{fmt::format("run {} not found{}", number,
                            newest.empty() ? "" : "; the newest is " + name_of_run(newest.front()))};
 }

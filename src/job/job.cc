@@ -60,7 +60,7 @@ namespace {
 /// The name of a job that says none: its file's, without the ending.
 std::string name_of_file(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
-  return text::why_unsafe(stem) ? "job" : stem;
+  return text::why_no_run_name(stem) ? "job" : stem;
 }
 
 std::string run_directory(const LoadOptions& options, const JobSpec& spec,

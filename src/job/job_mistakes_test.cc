@@ -125,6 +125,20 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
       ElementsAre("sweep.yaml:1:7: the name 'a/b' has a '/'; it must be a valid directory name",
                   "sweep.yaml:2:17: the group name '..' stands for an existing directory; it must "
                   "be a valid directory name"));
+  const auto name = [](std::string_view text) {
+    return mistakes_of(
+        fmt::format("name: {}\ngroups: [{{name: 5, tasks: [{{command: x}}]}}]", text));
+  };
+  EXPECT_THAT(name("5"), ElementsAre("sweep.yaml:1:7: the name '5' means the run with this number; "
+                                     "choose a name with a letter, such as 'run-5'"));
+  EXPECT_THAT(name("last"), ElementsAre("sweep.yaml:1:7: the name 'last' means the newest run; "
+                                        "choose another, such as 'last-run'"));
+  EXPECT_THAT(name("a@last"),
+              ElementsAre("sweep.yaml:1:7: the name 'a@last' means the newest run of "
+                          "a name; choose one that does not end with '@last'"));
+  EXPECT_THAT(name("5a"), IsEmpty());
+  EXPECT_THAT(name("last-5"), IsEmpty());
+  EXPECT_THAT(name("a@5"), IsEmpty());
   EXPECT_THAT(mistakes_of("groups: [{name: train/x, tasks: []}]"),
               ElementsAre("sweep.yaml:1:17: the group name 'train/x' has a '/'; it must be a valid "
                           "directory name",

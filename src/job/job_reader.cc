@@ -435,7 +435,7 @@ class JobReader {
       return job;
     }
     text::check_keys(to_, root, keys_of_job(), kNotOfJob);
-    if (const text::YamlNode* name = root.find("name")) job.name = read_name(to_, *name, "name");
+    if (const text::YamlNode* name = root.find("name")) job.name = read_job_name(*name);
     if (const text::YamlNode* run_dir = root.find("run-dir"))
       job.run_directory = read_run_dir(*run_dir);
     if (const text::YamlNode* first = root.find("try-first")) {
@@ -460,13 +460,21 @@ class JobReader {
   }
 
  private:
-  /// `what` is how a message calls it: "group name".
-  static std::string read_name(const text::Complainer& to, const text::YamlNode& node,
-                               std::string_view what) {
+  std::string read_job_name(const text::YamlNode& node) {
+    const auto name = text::read_single(to_, node, "name");
+    if (!name) return "";
+    if (const auto why = text::why_no_run_name(*name)) {
+      to_.complain(node, fmt::format("the name '{}' {}", *name, *why));
+      return "";
+    }
+    return *name;
+  }
+
+  static std::string read_group_name(const text::Complainer& to, const text::YamlNode& node) {
     const auto name = text::read_single(to, node, "name");
     if (!name) return "";
     if (const auto why = text::why_unsafe(*name)) {
-      to.complain(node, fmt::format("the {} '{}' {}; it must be a valid directory name", what,
+      to.complain(node, fmt::format("the group name '{}' {}; it must be a valid directory name",
                                     *name, *why));
       return "";
     }
@@ -522,7 +530,7 @@ class JobReader {
     }
     const text::YamlNode* const name_node = node.find("name");
     std::string name;
-    if (name_node != nullptr) name = read_name(to_, *name_node, "group name");
+    if (name_node != nullptr) name = read_group_name(to_, *name_node);
     // Further mistakes of a group with an invalid name are found by the name in the file.
     const bool is_named = name_node != nullptr && !name_node->text.empty();
     const std::string shown = name.empty() && is_named ? name_node->text : name;

@@ -53,7 +53,7 @@ Result<std::string> directory_of(const YardOptions& options,
   if (!options.directory.empty()) {
     return run::real_directory(sys::absolute_path(options.directory, *here));
   }
-  if (const std::optional<std::string> why = text::why_unsafe(options.name)) {
+  if (const std::optional<std::string> why = text::why_no_run_name(options.name)) {
     return std::unexpected(Error{fmt::format("the name of the yard '{}' {}", options.name, *why)});
   }
   const std::string& workdir = configuration.text(settings::Setting::Workdir);

@@ -52,6 +52,22 @@ std::optional<std::string> why_unsafe(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<std::string> why_no_run_name(std::string_view name) {
+  if (const auto why = why_unsafe(name)) return *why + "; it must be a valid directory name";
+  if (name.find_first_not_of("0123456789") == std::string_view::npos) {
+    return fmt::format(
+        "means the run with this number; choose a name with a letter, such as "
+        "'run-{}'",
+        name);
+  }
+  if (name == kLastRun) return "means the newest run; choose another, such as 'last-run'";
+  if (name.ends_with(kLastOfName)) {
+    return fmt::format("means the newest run of a name; choose one that does not end with '{}'",
+                       kLastOfName);
+  }
+  return std::nullopt;
+}
+
 std::string absolute_path(const std::string& directory, const std::string& path) {
   std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
   while (result.size() > 1 && result.ends_with('/')) result.pop_back();
