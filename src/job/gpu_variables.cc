@@ -1,13 +1,22 @@
 #include "job/gpu_variables.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "job/job_binding.h"
+#include "job/job_spec.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/terms.h"
 
 namespace trainyard::job {
 
@@ -16,6 +25,18 @@ namespace {
 constexpr const char* kDevices = "CUDA_VISIBLE_DEVICES";
 constexpr const char* kOrder = "CUDA_DEVICE_ORDER";
 constexpr const char* kBusOrder = "PCI_BUS_ID";
+
+/// The variable by which a task chooses its GPUs itself; null: it sets none.
+const std::string* chooses_gpus_by(const GroupSpec& group, const TaskSpec& task) {
+  constexpr std::array<std::string_view, 3> kNames{kDevices, "HIP_VISIBLE_DEVICES",
+                                                   "ROCR_VISIBLE_DEVICES"};
+  for (const Wants* const wants : {&task.wants, &group.wants}) {
+    for (const auto& [name, text] : wants->environment) {
+      if (std::ranges::find(kNames, name) != kNames.end()) return &name;
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -59,6 +80,28 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(
   if (by_number && wants_some) variables.emplace_back(kOrder, kBusOrder);
   variables.emplace_back(amd ? "HIP_VISIBLE_DEVICES" : kDevices, value);
   return variables;
+}
+
+std::vector<std::string> gpu_variable_warnings(const JobSpec& spec, const model::Plan& plan,
+                                               const std::vector<std::uint32_t>& group_starts) {
+  std::vector<std::string> warnings;
+  for (std::size_t number = 0; number < spec.groups.size(); ++number) {
+    const GroupSpec& group = spec.groups[number];
+    const auto chooses = [&group](const TaskSpec& task) { return chooses_gpus_by(group, task); };
+    if (std::ranges::none_of(group.tasks, chooses)) continue;
+    for (std::uint32_t i = 0; i < count_tasks(group); ++i) {
+      const model::Terms& terms = plan.shape_of({group_starts[number] + i}).terms;
+      if (terms.request.gpus == 0 || terms.two_phase) continue;
+      const std::string* const name = chooses(group.tasks[origin_of(group, i).task]);
+      if (name == nullptr) continue;
+      warnings.push_back(
+          fmt::format("group '{}': env sets {}, so tasks run on the GPUs that it names, and not on "
+                      "those that are reserved for them; remove it",
+                      group.name, *name));
+      break;
+    }
+  }
+  return warnings;
 }
 
 std::optional<std::string> cannot_see_gpus(const model::Capacity& capacity,

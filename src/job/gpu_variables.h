@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/job_spec.h"
 #include "job/task_environment.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -37,6 +38,13 @@ GpuNaming naming_of_gpus(const Variables& said, bool is_renumbered);
 std::vector<std::pair<std::string, std::string>> gpu_variables(
     const std::vector<model::Gpu>& of_machine, const model::Shape& shape,
     const std::vector<model::Gpu>& gpus, GpuNaming naming);
+
+/// "group 'train': env sets CUDA_VISIBLE_DEVICES, so tasks run on the GPUs that it names, and not on
+/// those that are reserved for them; remove it", for each group of which a task with GPUs sets such
+/// a variable. Two-phase tasks may choose one. `group_starts` has the first task of each group.
+/// Costs O(tasks) in groups that set one.
+std::vector<std::string> gpu_variable_warnings(const JobSpec& spec, const model::Plan& plan,
+                                               const std::vector<std::uint32_t>& group_starts);
 
 /// Why a task of two phases cannot be told its GPU here; nothing when it can. It would have to see
 /// all of them, and programs see one MIG slice and nothing beside it.

@@ -24,6 +24,7 @@
 #include "hardware/mps.h"
 #include "job/gpu_caps.h"
 #include "job/gpu_limit_note.h"
+#include "job/gpu_variables.h"
 #include "job/job_binding.h"
 #include "job/job_configuration.h"
 #include "job/job_files.h"
@@ -247,6 +248,8 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->warnings = unused_key_warnings(state->spec);
+  std::ranges::move(gpu_variable_warnings(state->spec, *state->plan, planned.group_starts),
+                    std::back_inserter(state->warnings));
   std::ranges::copy(state->warnings, std::back_inserter(state->notes));
   add_notes_of_cut_pipes(state->spec, state->notes);
   const model::GpuLimits limits = settings::gpu_limits(state->configuration);

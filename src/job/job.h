@@ -171,8 +171,9 @@ class Job {
 
   /// For people: where what is written and what was learned differ, and warnings().
   [[nodiscard]] const std::vector<std::string>& notes() const;
-  /// What users must know to read the results: matrix keys that change nothing. None of a later
-  /// round, which has those of the first.
+  /// What users must know to read the results: matrix keys that change nothing, and variables by
+  /// which tasks leave the GPUs that are reserved for them. None of a later round, which has those
+  /// of the first.
   [[nodiscard]] const std::vector<std::string>& warnings() const;
 
   /// What of a task's numbers earlier runs have taught, as it is reserved, and from where that is

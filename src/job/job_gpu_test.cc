@@ -234,6 +234,36 @@ TEST(JobGpus, AreWhatATaskSeesInItsEnvironment) {
   EXPECT_THAT(environment("gpus: 1", {1}), Not(Contains(HasSubstr("TF_FORCE"))));
 }
 
+TEST(JobGpus, ThatATaskChoosesItselfAreWarnedOf) {
+  const auto warnings = [](std::string_view group, std::string_view tasks) {
+    const Job job = job_of(fmt::format("groups: [{{name: a, {}, tasks: [{}]}}]\n", group, tasks),
+                           in_job_directory(), with_two_gpus());
+    for (const std::string& warning : job.warnings()) EXPECT_THAT(job.notes(), Contains(warning));
+    return job.warnings();
+  };
+  const std::string of_cuda =
+      "group 'a': env sets CUDA_VISIBLE_DEVICES, so tasks run on the GPUs that it names, and not "
+      "on "
+      "those that are reserved for them; remove it";
+  const std::string_view chooses = "env: {CUDA_VISIBLE_DEVICES: '1'}";
+  for (const std::string_view wants : {"gpus: 1", "gpu-memory: 2GB", "device: 'cuda:1'"}) {
+    EXPECT_THAT(warnings(fmt::format("{}, {}", wants, chooses), "{command: x}, {command: y}"),
+                ElementsAre(of_cuda));
+  }
+  EXPECT_THAT(warnings("gpus: 1", fmt::format("{{command: x}}, {{command: y, {}}}", chooses)),
+              ElementsAre(of_cuda));
+  EXPECT_THAT(warnings("gpus: 1, env: {HIP_VISIBLE_DEVICES: 1}", "{command: x}"),
+              ElementsAre(HasSubstr("env sets HIP_VISIBLE_DEVICES, so")));
+  EXPECT_THAT(warnings("gpus: 1, env: {CUDA_DEVICE_ORDER: FASTEST_FIRST}", "{command: x}"),
+              IsEmpty());
+  EXPECT_THAT(
+      warnings("cpus: 1", fmt::format("{{command: x, gpus: 1}}, {{command: y, {}}}", chooses)),
+      IsEmpty())
+      << "it has no GPUs";
+  EXPECT_THAT(warnings(fmt::format("gpus: 1, two-phase: true, {}", chooses), "{command: x}"),
+              IsEmpty());
+}
+
 TEST(JobGpus, AreNamedByUuidWhereCudaCountsOthers) {
   const auto environment = [](std::string_view keys, const model::Capacity& machine,
                               bool gpus_answer) {
