@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -16,6 +17,7 @@
 #include "cli/run_words.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
+#include "job/task_keys.h"
 
 namespace trainyard::cli {
 namespace {
@@ -41,8 +43,10 @@ constexpr const char* kSubmitExamples =
 
 /// What does not go together, for people; empty when all does.
 std::string wrong_with_submit(const SubmitOptions& options) {
-  if (std::string wrong = wrong_with_command(options.words, options.job_file, "submit");
-      !wrong.empty()) {
+  CommandWords words = options.words;
+  // It says then what must have become of the needed runs, whatever the submission runs.
+  if (!options.needs.empty()) words.keys.at(std::to_underlying(job::TaskKey::If)).clear();
+  if (std::string wrong = wrong_with_command(words, options.job_file, "submit"); !wrong.empty()) {
     return wrong;
   }
   if (options.job_file.empty() && !options.words.is_command()) {

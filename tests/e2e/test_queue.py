@@ -309,6 +309,16 @@ class Following(QueueTest):
         self.assertIn(f"needs run {bad}, which did not succeed", self.wait(skipped, 1).stderr)
         self.assertIn("did not succeed", self.trainyard("status", skipped, expect=0).stdout)
 
+    def test_a_job_file_runs_after_a_failed_run_where_if_says_so(self):
+        self.write("report.yaml", "groups: [{cpus: 0, memory: 1MB, tasks: [{command: 'true'}]}]\n")
+        bad = self.command_of("exit 3")
+        for condition, why in (("always()", ""), ("failure()", ""), ("success()", f"needs run {bad}, which did not succeed")):
+            with self.subTest(condition=condition):
+                number = self.trainyard("submit", "--needs", bad, "--if", condition, "report.yaml", expect=0).stdout.strip()
+                self.assertIn(why, self.wait(number, 1 if why else 0).stderr)
+        self.assertIn("--if: ", self.trainyard("submit", "--needs", bad, "--if", "maybe", "report.yaml", expect=2).stderr)
+        self.assertIn("--if needs a command after '--'", self.trainyard("submit", "--if", "always()", "report.yaml", expect=2).stderr)
+
     def test_what_waits_is_taken_out_by_kill(self):
         held = self.holds()
         self.assertIn("--needs runs/nothing: no run found in", self.trainyard("submit", *LIGHT, "--needs", "runs/nothing", "--", "true",
