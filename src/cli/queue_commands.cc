@@ -23,6 +23,7 @@
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
+#include "hardware/process_owner.h"
 #include "journal/reader.h"
 #include "model/waiting.h"
 #include "report/terminal_text.h"
@@ -33,6 +34,7 @@
 #include "sys/fifo.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
+#include "sys/this_process.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -217,7 +219,19 @@ Error nothing_to_wait_for(const std::string& word, Error why) {
                            text::shell_word(run))};
 }
 
-/// Each once. A task that waits does not wait for its own run.
+/// Whether this command was started in a task of the run, or in a run that such a task has started:
+/// the run ends after it.
+bool is_part_of(const std::string& run) {
+  const auto own = sys::variable("TRAINYARD_RUN_DIR");
+  if (own && run::real_directory(*own) == run::real_directory(run)) return true;
+  if (!sys::is_in_task()) return false;
+  const std::int64_t holder = sys::RunLock::holder(run).value_or(0);
+  const std::vector<std::int64_t> ancestors = hardware::ancestors_of(sys::own_pid());
+  return std::ranges::find(ancestors, holder) != ancestors.end();
+}
+
+/// Each once. An error where one that is named cannot end before this command; others of these are
+/// left out.
 Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::vector<std::string> runs;
   if (options.all) {
@@ -227,14 +241,16 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
     if (!here) return here;
     runs = std::move(*here);
   }
-  if (const auto own = sys::variable("TRAINYARD_RUN_DIR")) {
-    std::erase_if(runs, [real = run::real_directory(*own)](const std::string& run) {
-      return run::real_directory(run) == real;
-    });
-  }
+  std::erase_if(runs, is_part_of);
   for (const std::string& named : options.runs) {
     Result<std::string> run = find_run(named, WhenSeveral::TakeNewest);
     if (!run) return std::unexpected(nothing_to_wait_for(named, std::move(run.error())));
+    if (is_part_of(*run)) {
+      return std::unexpected(
+          Error{fmt::format("the wait would not end: {} ends after this command, which one of its "
+                            "tasks has started",
+                            name_of_run(*run))});
+    }
     const bool again = std::ranges::any_of(runs, [&run](const std::string& other) {
       return run::real_directory(other) == run::real_directory(*run);
     });

@@ -1,4 +1,5 @@
 """A user's queue on a host: what is submitted to it, and what becomes of it when something goes wrong."""
+import shlex
 import shutil
 import stat
 import threading
@@ -640,6 +641,13 @@ class Waiting(QueueTest):
         self.submit(*WITH_A_RUN, "--name", "inner", "--",
                     f"{TRAINYARD} wait && {TRAINYARD} wait --all")
         self.trainyard("wait", "inner", expect=0)
+
+    def test_a_wait_for_a_run_that_the_wait_is_part_of_is_refused_by_name(self):
+        inner = shlex.join([str(TRAINYARD), "run", *WITH_A_RUN, "--name", "inner", "--", f"{TRAINYARD} wait --all; {TRAINYARD} wait outer"])
+        self.trainyard("run", *WITH_A_RUN, "--name", "outer", "--", "sh", "-c", f"{TRAINYARD} wait outer; {inner}", expect=1)
+        why = "the wait would not end: run 1 ('runs/outer') ends after this command, which one of its tasks has started"
+        for name in ("outer", "inner"):
+            self.assertIn(why, self.text(f"runs/{name}/{name}/{name}/stderr.log"))
 
 
 class Ending(QueueTest):
