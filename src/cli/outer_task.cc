@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -12,12 +13,19 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cli/checked_job.h"
 #include "cli/known_runs.h"
+#include "cli/run_machines.h"
+#include "hardware/this_machine.h"
+#include "job/job.h"
+#include "job/job_files.h"
 #include "journal/reader.h"
 #include "model/resources.h"
+#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "schedule/outer_task.h"
 #include "sys/environment.h"
+#include "text/text_file.h"
 
 namespace trainyard::cli {
 namespace {
@@ -60,6 +68,47 @@ std::optional<schedule::OuterTask> read_outer_task(const OuterTaskName& outer,
   return found;
 }
 
+bool has_started_a_task(const std::string& run_directory) {
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run_directory));
+  const auto groups = reader ? reader->groups() : std::unexpected(reader.error());
+  return groups && std::ranges::any_of(*groups, [](const journal::GroupRow& group) {
+           return group.running + group.retrying + group.finished + group.failed + group.stopped >
+                  0;
+         });
+}
+
+/// A submission in the queue of which no task has started; nothing for any other run.
+std::optional<run::Submission> unstarted_submission(const std::string& run_directory) {
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  if (!files || !number) return std::nullopt;
+  const auto place = files->place_of(*number);
+  if (!place || *place == run::QueueFiles::Place::Ended || has_started_a_task(run_directory)) {
+    return std::nullopt;
+  }
+  Result<run::Submission> submission = files->read(*place, *number);
+  return submission ? std::optional(*std::move(submission)) : std::nullopt;
+}
+
+/// Nothing where it cannot be read: its run says why.
+std::optional<job::Job> job_of(run::Submission submission, const model::Capacity& here) {
+  const std::string& directory = submission.run_directory;
+  const Result<std::string> text = text::read_text_file(run::kept_job_path(directory));
+  Result<job::JobFiles> files = kept_files_of(directory);
+  if (!text || !files) return std::nullopt;
+  auto job = job::Job::parse(*text,
+                             {.job_file = std::move(submission.job_file),
+                              .config_file = std::move(submission.config_file),
+                              .settings = std::move(submission.settings),
+                              .run_directory = directory,
+                              .current_directory = std::move(submission.directory),
+                              .environment = std::move(submission.environment),
+                              .files = std::move(*files)},
+                             here);
+  return job ? std::optional(*std::move(job)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<OuterTaskName> outer_task_name() {
@@ -78,6 +127,23 @@ Result<void> check_fits_beside(const OuterTaskName& outer, const job::Job& job,
   if (!task) return {};
   const auto why = schedule::waits_for_outer_task(job.plan(), job.policy(), here, *task);
   return why ? Result<void>(std::unexpected(Error{*why})) : Result<void>();
+}
+
+Result<void> check_submissions_fit_beside(const OuterTaskName& outer,
+                                          const std::vector<std::string>& runs) {
+  const sys::OwnEnvironment own;
+  std::optional<model::Capacity> here;
+  for (const std::string& run : runs) {
+    std::optional<run::Submission> submission = unstarted_submission(run);
+    if (!submission) continue;
+    if (!here) here = hardware::find_this_machine().reading.capacity;
+    const std::optional<job::Job> job = job_of(*std::move(submission), *here);
+    if (!job || !runs_only_here(job->configuration())) continue;
+    if (Result<void> fits = check_fits_beside(outer, *job, *here); !fits) {
+      return std::unexpected(std::move(fits.error()).in(name_of_run(run)));
+    }
+  }
+  return {};
 }
 
 }  // namespace trainyard::cli

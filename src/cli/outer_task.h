@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "job/job.h"
@@ -26,5 +27,11 @@ std::optional<OuterTaskName> outer_task_name();
 /// know the task, nothing is wrong. Opens a database.
 Result<void> check_fits_beside(const OuterTaskName& outer, const job::Job& job,
                                const model::Capacity& here);
+
+/// The same of those of these runs that are submissions in the queue of this user, on this machine
+/// alone, and have not started a task yet. An error names the first that does not fit. To be called
+/// while there is one thread: it forks the process that looks at the GPUs.
+Result<void> check_submissions_fit_beside(const OuterTaskName& outer,
+                                          const std::vector<std::string>& runs);
 
 }  // namespace trainyard::cli

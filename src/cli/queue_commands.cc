@@ -19,6 +19,7 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
+#include "cli/outer_task.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
@@ -315,6 +316,10 @@ int wait_command(const WaitOptions& options) {
   Result<std::vector<std::string>> runs = runs_to_wait_for(options);
   if (!runs) return static_cast<int>(fail(runs.error()));
   if (runs->empty()) return static_cast<int>(answer(living_text({})));
+  if (const auto outer = outer_task_name()) {
+    const Result<void> fit = check_submissions_fit_beside(*outer, *runs);
+    if (!fit) return static_cast<int>(fail(fit.error()));
+  }
   SuspendedQueue suspended;
   std::vector<RunEnd> ends;
   ends.reserve(runs->size());

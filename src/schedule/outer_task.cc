@@ -75,8 +75,9 @@ std::optional<std::string> waits_for_outer_task(const model::Plan& plan,
       continue;
     }
     return fmt::format(
-        "group '{}' would wait for ever: this run was started in task {}, which holds {} until the "
-        "run ends",
+        "group '{}' would wait for ever: task {}, in which this command was started, holds {} "
+        "until "
+        "the command ends",
         plan.groups.at(shape.group.value).shown(), outer.name, holdings_text(outer));
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
-// The task of another run in which a run was started. It holds what it has reserved until the run
-// has ended, so a task of the run that needs some of that would wait for ever. Pure.
+// The task of another run in which a run was started, or is waited for. It holds what it has
+// reserved until the run has ended, so a task of the run that needs some of that would wait for
+// ever. Pure.
 #pragma once
 
 #include <optional>

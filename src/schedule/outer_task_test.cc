@@ -39,8 +39,8 @@ TEST(OuterTask, HoldsUpWhatNeedsItsCpusMemoryOrGpus) {
   const OuterTask outer{
       .name = "outer/a of run 46", .cpus = model::cpus(2), .memory = gb(15), .gpus = {"0"}};
   EXPECT_EQ(why_waiting({.cpus = model::cpus(3)}, outer),
-            "group 'g' would wait for ever: this run was started in task outer/a of run 46, which "
-            "holds 2 CPUs, 15 GB of memory, GPU 0 until the run ends");
+            "group 'g' would wait for ever: task outer/a of run 46, in which this command was "
+            "started, holds 2 CPUs, 15 GB of memory, GPU 0 until the command ends");
   EXPECT_TRUE(why_waiting({.memory = gb(10)}, outer));
   EXPECT_TRUE(why_waiting({.gpus = 2}, outer));
   EXPECT_TRUE(why_waiting({.gpus = 1, .gpu = model::GpuIndex{0}}, outer));
@@ -51,8 +51,8 @@ TEST(OuterTask, ThatSharesItsGpuLeavesTheRestOfItsMemory) {
   EXPECT_EQ(why_waiting({.gpus = 1, .gpu_memory = gb(10)}, outer), std::nullopt);
   EXPECT_TRUE(why_waiting({.gpus = 1, .gpu_memory = gb(15)}, outer));
   EXPECT_EQ(why_waiting({.gpus = 1}, outer),
-            "group 'g' would wait for ever: this run was started in task a, which holds 10 GB of "
-            "GPU 0, 1 until the run ends");
+            "group 'g' would wait for ever: task a, in which this command was started, holds 10 GB "
+            "of GPU 0, 1 until the command ends");
 }
 
 }  // namespace

@@ -220,9 +220,20 @@ class Submitting(QueueTest):
         cpus = len(os.sched_getaffinity(0))
         self.trainyard("run", "--cpus", str(cpus), "--memory", "300MB", *SETTINGS, "--name", "outer", "--",
                        TRAINYARD, "run", "--cpus", "1", "--memory", "1MB", *SETTINGS, "--name", "inner", "--", "true", expect=1)
-        self.assertIn("would wait for ever: this run was started in task outer/outer of run 1 ('runs/outer'), which holds "
-                      f"{cpus} CPU{'' if cpus == 1 else 's'}, 300 MB of memory until the run ends", self.text("runs/outer/outer/outer/stderr.log"))
+        self.assertIn("would wait for ever: task outer/outer of run 1 ('runs/outer'), in which this command was started, holds "
+                      f"{cpus} CPU{'' if cpus == 1 else 's'}, 300 MB of memory until the command ends", self.text("runs/outer/outer/outer/stderr.log"))
         self.assertFalse((self.directory / "runs/inner").exists())
+
+    def test_a_wait_for_a_submission_that_waits_for_what_the_waiting_task_holds_is_refused_by_name(self):
+        cpus = len(os.sched_getaffinity(0))
+        self.trainyard("up", expect=0)
+        submits = shlex.join([str(TRAINYARD), "submit", "--cpus", "1", "--memory", "1MB", *SETTINGS, "--name", "inner", "--", "true"])
+        self.trainyard("run", "--cpus", str(cpus), "--memory", "300MB", *SETTINGS, "--name", "outer", "--",
+                       "sh", "-c", f"{submits} && {TRAINYARD} wait inner", expect=1)
+        self.assertEqual(self.text("runs/outer/outer/outer/stderr.log").splitlines()[-1],
+                         "trainyard: run 2 ('runs/inner'): group 'inner' would wait for ever: task outer/outer of run 1 ('runs/outer'), in which "
+                         f"this command was started, holds {cpus} CPU{'' if cpus == 1 else 's'}, 300 MB of memory until the command ends")
+        self.wait("inner")
 
     def test_a_task_starts_nothing_that_would_end_with_it(self):
         for words, said in ((("submit", *LIGHT, "--", "true"), "run 'trainyard up' outside of tasks first"),
