@@ -87,10 +87,13 @@ class TaskGroup:
         group = {"two-phase": True, "working-directory": verbatim(os.getcwd())}
         group.update(_keys(self.defaults), name=self.name, tasks=rows)
         group["env"] = dict({"PYTHONPATH": verbatim(_search_path())}, **group.get("env", {}))
+        name = os.path.basename(os.path.dirname(directory))
+        # A job cannot have a name by which commands mean another run.
+        if name.isdecimal() or name == "last" or name.endswith("@last"):
+            name = "yard-" + name
         job = os.path.join(place, job_name)
         with open(job + ".new", "w", encoding="utf-8") as file:
-            json.dump({"name": os.path.basename(os.path.dirname(directory)), "groups": [group]}, file,
-                      ensure_ascii=False, indent=1)
+            json.dump({"name": name, "groups": [group]}, file, ensure_ascii=False, indent=1)
         os.replace(job + ".new", job)
         return job
 

@@ -457,6 +457,17 @@ if __name__ == "__main__":
         self.assertIn("cannot start './none'", told[1])
         self.assertTrue(all(map(alive, tasks)))
 
+    def test_a_directory_may_be_called_like_the_number_of_a_run(self):
+        self.run_program("""
+class Fold(trainyard.Task):
+    def train(self, device):
+        return {}
+if __name__ == "__main__":
+    with yard("7") as flow:
+        flow.run(group("g", [Fold(id="t")]))
+""")
+        self.assertEqual(self.words("./7"), {"g/t": "FINISHED"})
+
     def test_a_run_that_somebody_else_ends_is_an_error(self):
         told = self.told_when_its_program_gets(signal.SIGTERM)
         self.assertEqual(told[0], "the run was ended before group 'g' had ended")
