@@ -33,19 +33,23 @@ Result<sys::RunLock> lock_directory(const std::string& run_directory,
                                            lock.error().message, run_directory, another)});
 }
 
-/// What goes on with the run in this directory, which is the job's own or another's: the job file
-/// alone would mean the last of several.
-std::string resume_line(const NewDirectory& directory, bool own) {
+/// The command that continues the run in this directory, which is the job's own or another's: the
+/// job file alone would mean the last of several. `retry` takes tasks, --resume takes no --only.
+std::string continue_text(const NewDirectory& directory, bool own) {
+  const std::string run = text::shell_word(seen_from_here(directory.run_directory));
   if (!directory.typed && !own) {
-    return fmt::format("trainyard run --resume {} {}",
-                       text::shell_word(seen_from_here(directory.run_directory)),
+    return fmt::format("To resume it, type\n  trainyard run --resume {} {}", run,
                        text::shell_word(seen_from_here(directory.job.job_file)));
+  }
+  if (!directory.only.empty()) {
+    std::string line = "To retry these of its tasks, type\n  trainyard retry " + run;
+    for (const std::string& pattern : directory.only) line += " " + text::shell_word(pattern);
+    return line;
   }
   const bool one_of_several =
       !directory.typed && run::run_directories_like(directory.run_directory).size() > 1;
-  return fmt::format(
-      "{} --resume{}", directory.command_line,
-      one_of_several ? " " + text::shell_word(seen_from_here(directory.run_directory)) : "");
+  return fmt::format("To resume it, type\n  {} --resume{}", directory.command_line,
+                     one_of_several ? " " + run : "");
 }
 
 }  // namespace
@@ -61,11 +65,10 @@ Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
   const bool own = is_run_of(run_directory, directory.job);
-  return std::unexpected(Error{
-      fmt::format("'{}' already contains a run{}. To resume it, type\n  {}\nTo start another run, "
-                  "in '{}', type\n  {} --new",
-                  run_directory, own ? "" : ", of another job file", resume_line(directory, own),
-                  run::free_run_directory(run_directory), directory.command_line)});
+  return std::unexpected(Error{fmt::format(
+      "'{}' already contains a run{}. {}\nTo start another run, in '{}', type\n  {} --new",
+      run_directory, own ? "" : ", of another job file", continue_text(directory, own),
+      run::free_run_directory(run_directory), directory.command_line)});
 }
 
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory) {

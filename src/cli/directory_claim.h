@@ -12,8 +12,9 @@ namespace trainyard::cli {
 
 struct NewDirectory {
   std::string run_directory;
-  bool typed = false;        ///< With --run-dir.
-  std::string command_line;  ///< That asks for it.
+  bool typed = false;             ///< With --run-dir.
+  std::string command_line;       ///< That asks for it.
+  std::vector<std::string> only;  ///< Tasks of the job with --only; empty: all.
   job::JobRuns job;
 };
 

@@ -486,6 +486,7 @@ Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachine
       {.run_directory = run_directory,
        .typed = !options.run_directory.empty(),
        .command_line = options.command_line,
+       .only = options.only,
        .job = {.job_name = job.name(), .job_file = job.paths().file, .first = run_directory}});
 }
 

@@ -281,6 +281,11 @@ class Selection(SelectionTest):
                             (["--only", "all", "--resume"], "use 'trainyard retry sweep.yaml all'\n")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
+        refused = self.trainyard("run", "sweep.yaml", "--only", "lr=0.1", "--only", "all", expect=2).stderr
+        self.assertIn("already contains a run. To retry these of its tasks, type\n"
+                      "  trainyard retry runs/sweep lr=0.1 all\nTo start another run, in ", refused)
+        self.assertNotIn("--resume", refused)
+        self.assertIn("2 tasks of 'runs/sweep':\n", self.trainyard("retry", "runs/sweep", "lr=0.1", "all", expect=1).stderr)
         killed = self.trainyard("kill", "1", expect=2).stderr
         self.assertIn("run 1 ('runs/sweep') has ended", killed)
         self.assertNotIn("Add '*'", killed)
