@@ -97,6 +97,7 @@ ExitCode results_command(const ResultsOptions& options) {
   if (!selections) return fail(selections.error());
   report::ResultRows rows;
   for (const TasksOfRun& selection : *selections) {
+    if (const std::string latest = latest_note(selection); !latest.empty()) note(latest);
     if (const Result<void> added = add_tasks_of(selection, rows); !added) {
       return fail(added.error());
     }

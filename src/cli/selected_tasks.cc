@@ -22,6 +22,7 @@
 #include "cli/console.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
+#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/digest.h"
@@ -129,6 +130,14 @@ bool has_died(journal::JournalReader& reader, const std::string& run) {
 
 std::string shown_name(const journal::TaskRow& row) {
   return fmt::format("{}/{}", row.group_name, row.id);
+}
+
+std::string latest_note(const TasksOfRun& selection) {
+  const std::string& name = selection.named;
+  const bool is_path = name.contains('/') || name.starts_with('.') || job::is_named_as_job(name);
+  if (selection.of < 2 || name.empty() || is_path) return {};
+  return fmt::format("'{}' is {}, the latest of {}", name, name_of_run(selection.run),
+                     selection.of);
 }
 
 std::string none_in_state(const TasksOfRun& selection) {

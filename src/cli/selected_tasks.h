@@ -22,6 +22,7 @@ struct TasksOfRun {
   std::vector<text::TaskPattern> patterns;  ///< None: all.
   std::vector<report::TaskState> states;    ///< None: any.
   std::size_t of = 1;                       ///< Number of runs of which it is the latest.
+  std::string named = {};                   ///< The word that names the run; empty: none does.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };
@@ -49,6 +50,10 @@ std::string shown_name(const journal::TaskRow& row);
 
 /// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);
+
+/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2"; empty unless the run was named by a name
+/// that several runs have.
+std::string latest_note(const TasksOfRun& selection);
 
 /// "no task of 'runs/sweep' is in that state", where the states leave none; the states may be those
 /// that a command means where nobody says any.

@@ -203,13 +203,32 @@ Result<void> add_selected(FoundRun run, const RunInWord& word, const ReadWords& 
     TasksOfRun& added = selections.emplace_back(TasksOfRun{.run = std::move(run.directory),
                                                            .patterns = read.patterns,
                                                            .states = read.states,
-                                                           .of = run.of});
+                                                           .of = run.of,
+                                                           .named = word.run});
     return word.tasks.empty() ? Result<void>() : add_pattern(word.tasks, added.patterns);
   }
   const bool has_own_tasks = known->patterns.size() > read.patterns.size();
   if (word.tasks.empty()) known->patterns = read.patterns;
   return word.tasks.empty() || !has_own_tasks ? Result<void>()
                                               : add_pattern(word.tasks, known->patterns);
+}
+
+/// A name means the latest of its runs, not the one in runs/<name>. An error where another word
+/// names that latest run too: the table would lack one of the two runs that are meant.
+Result<void> check_named_once(const std::vector<RunInWord>& words,
+                              const std::vector<std::string>& runs) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string own = fmt::format("runs/{}", words[i].run);
+    if (words[i].is_path || !holds_run(own)) continue;
+    if (run::real_directory(own) == run::real_directory(runs[i])) continue;
+    for (std::size_t j = 0; j < words.size(); ++j) {
+      if (runs[j] != runs[i] || words[j].run == words[i].run) continue;
+      return std::unexpected(Error{
+          fmt::format("'{}' and '{}' both mean {}; type {} for the run in that directory",
+                      words[i].run, words[j].run, name_of_run(runs[i]), text::shell_word(own))});
+    }
+  }
+  return {};
 }
 
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
@@ -221,15 +240,20 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     }
   }
   std::vector<TasksOfRun> selections;
+  std::vector<std::string> directories;
   for (const RunInWord& word : read.runs) {
     // Beside another one a run is meant.
     Result<void> sure = read.runs.size() == 1 ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
     Result<FoundRun> run = choose_run(word.run, words.when_several);
     if (!run) return std::unexpected(std::move(run.error()));
+    directories.push_back(run->directory);
     if (Result<void> added = add_selected(std::move(*run), word, read, selections); !added) {
       return std::unexpected(std::move(added.error()));
     }
+  }
+  if (Result<void> once = check_named_once(read.runs, directories); !once) {
+    return std::unexpected(std::move(once.error()));
   }
   if (!selections.empty()) return selections;
   Result<FoundRun> run = choose_run(words.run_directory, words.when_several);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -129,8 +131,14 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   const SelectionWords words{.words = options.words, .run_directory = options.run_directory};
   const bool is_one = options.words.size() == 1 && !options.words.front().empty();
   if (!is_one || !options.run_directory.empty()) return read_selection(words);
-  Result<std::string> run = find_run(options.words.front());
-  if (run) return TasksOfRun{.run = std::move(*run), .patterns = {}, .states = {}};
+  Result<FoundRun> run = choose_run(options.words.front(), WhenSeveral::TakeLatest);
+  if (run) {
+    return TasksOfRun{.run = std::move(run->directory),
+                      .patterns = {},
+                      .states = {},
+                      .of = run->of,
+                      .named = options.words.front()};
+  }
   Result<TasksOfRun> asked = read_selection(words);
   const bool is_state = options.words.front().starts_with(':');
   if (!asked) return std::unexpected(std::move(is_state ? asked.error() : run.error()));
@@ -148,6 +156,7 @@ ExitCode status_command(const StatusOptions& options) {
   const Result<TasksOfRun> asked = tasks_asked_for(options);
   if (!asked && nothing_said) return show_living(options);
   if (!asked) return fail(asked.error());
+  if (const std::string latest = latest_note(*asked); !latest.empty()) note(latest);
   const std::string& run = asked->run;
   if (!options.json) {
     if (const std::optional<ExitCode> waited = show_waiting(options, run)) return *waited;

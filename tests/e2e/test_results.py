@@ -83,6 +83,15 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertEqual([(row["run"], row["lr"], row["acc"]) for row in rows],
                          [("runs/job", "1e-3", "0.4"), ("runs/job", "0.01", "0.4"),
                           ("runs/job-2", "1e-3", "0.4"), ("runs/job-2", "0.01", "0.4")])
+        for words, other in ((("job", "job-2"), "job-2"), (("job-2", "job"), "job-2"), (("job", "2"), "2")):
+            self.assertEqual(self.results(*words, expect=2).stderr,
+                             f"trainyard: 'job' and '{other}' both mean run 2 ('runs/job-2'); "
+                             "type runs/job for the run in that directory\n")
+        latest = "trainyard: 'job' is run 2 ('runs/job-2'), the latest of 2\n"
+        for words in (("results", "job"), ("results", "job/seed=0", "job/seed=1"), ("status", "job")):
+            self.assertEqual(self.trainyard(*words, expect=0).stderr, latest)
+        for word in ("job.yaml", "2", "runs/job-2", "job-2", "last"):
+            self.assertEqual(self.trainyard("results", word, expect=0).stderr, "", word)
         self.assertEqual(self.results("runs/job", "1", "1/*", "--csv").stdout, self.results("1", "--csv").stdout)
         self.assertEqual(self.results("1/seed=0", "1/lr=0.01", "--csv").stdout.count("\n"), 4)
         self.assertEqual(self.results("runs/job", "--markdown").stdout.splitlines()[1],
