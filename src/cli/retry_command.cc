@@ -178,21 +178,60 @@ Result<void> keep_changed(Wanted& wanted) {
                         seen_from_here(wanted.run))});
 }
 
+bool is_finished(const journal::TaskRow& task) {
+  return task.standing.verdict == model::Verdict::Finished;
+}
+
+/// Names the command that runs finished tasks again, which a plain retry does not: `--changed` if
+/// one was edited in the job file, else another run, of all tasks or `only` one. Empty if no task
+/// has finished, and for runs that no command line starts again.
+std::string cure_for_finished(journal::JournalReader& reader, const Wanted& wanted,
+                              const std::string& only = {}) {
+  if (std::ranges::none_of(wanted.tasks, is_finished)) return {};
+  const Result<std::set<std::uint32_t>> changed =
+      wanted.lives ? std::set<std::uint32_t>() : changed_since(wanted.run);
+  const auto has_changed = [&changed](const journal::TaskRow& task) {
+    return changed->contains(task.index.value);
+  };
+  if (changed && std::ranges::any_of(wanted.tasks, has_changed)) {
+    return fmt::format(
+        "; 'trainyard retry {} --changed' retries the tasks that were edited in the job file",
+        text::shell_word(seen_from_here(wanted.run)));
+  }
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (!executions || executions->empty() || executions->back().is_of_program()) return {};
+  const std::string& job_file = executions->back().job_file;
+  // The job file of a command is in the directory of its run, where another run would be nested.
+  if (job_file == run::kept_job_path(run::real_directory(wanted.run))) {
+    std::error_code ignored;
+    if (std::filesystem::exists(run::submission_path(wanted.run), ignored)) return {};
+    return fmt::format("; to run its command again, in another run, type\n  {}",
+                       executions->front().command_line);
+  }
+  return fmt::format(
+      "; 'trainyard run {} --new{}, in another run", text::shell_word(seen_from_here(job_file)),
+      only.empty() ? "' runs all tasks with the code as it is now"
+                   : fmt::format(" --only {}' runs it again", text::shell_word(only)));
+}
+
 /// Leaves those that have ended and ran other code than what started last.
-Result<void> keep_other_code(Wanted& wanted) {
+Result<void> keep_other_code(journal::JournalReader& reader, Wanted& wanted) {
   if (wanted.lives) {
     return std::unexpected(Error{
         fmt::format("the run in '{}' is active: --other-code works only after a run has ended",
                     seen_from_here(wanted.run))});
   }
-  std::erase_if(wanted.tasks, [](const journal::TaskRow& task) {
+  const auto stays = [](const journal::TaskRow& task) {
     return task.standing.verdict == model::Verdict::None || task.newer_code.empty();
-  });
-  if (!wanted.tasks.empty()) return {};
-  return std::unexpected(
-      Error{fmt::format("none of the selected tasks of '{}' ran other code than the tasks that "
-                        "started last",
-                        seen_from_here(wanted.run))});
+  };
+  if (std::ranges::all_of(wanted.tasks, stays)) {
+    return std::unexpected(
+        Error{fmt::format("none of the selected tasks of '{}' ran other code than the tasks that "
+                          "started last{}",
+                          seen_from_here(wanted.run), cure_for_finished(reader, wanted))});
+  }
+  std::erase_if(wanted.tasks, stays);
+  return {};
 }
 
 bool may_be_tried(const journal::TaskRow& task) {
@@ -200,36 +239,29 @@ bool may_be_tried(const journal::TaskRow& task) {
          task.standing.verdict != model::Verdict::Finished;
 }
 
-/// Why a task that was selected by its name cannot be retried.
-Error cannot_be_tried(journal::JournalReader& reader, const journal::TaskRow& task) {
+/// Why the only selected task cannot be retried.
+Error cannot_be_tried(journal::JournalReader& reader, const Wanted& wanted) {
+  const journal::TaskRow& task = wanted.tasks.front();
   const std::string name = shown_name(task);
-  if (task.standing.verdict != model::Verdict::Finished) {
+  if (!is_finished(task)) {
     return Error{fmt::format("{} is {}: only tasks that have ended are retried", name,
                              model::word_for(task.standing))};
   }
-  std::string text = name + " has finished: only tasks that have not finished are retried";
-  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
-  if (executions && !executions->empty() && !executions->back().is_of_program()) {
-    text += fmt::format("; 'trainyard run {} --new --only {}' runs it again, in another run",
-                        text::shell_word(seen_from_here(executions->back().job_file)),
-                        text::shell_word(name));
-  }
-  return Error{std::move(text)};
+  return Error{fmt::format("{} has finished: only tasks that have not finished are retried{}", name,
+                           cure_for_finished(reader, wanted, name))};
 }
 
 Result<void> keep_unfinished(journal::JournalReader& reader, Wanted& wanted) {
   if (wanted.tasks.size() == 1 && !may_be_tried(wanted.tasks.front())) {
-    return std::unexpected(cannot_be_tried(reader, wanted.tasks.front()));
+    return std::unexpected(cannot_be_tried(reader, wanted));
+  }
+  if (std::ranges::none_of(wanted.tasks, may_be_tried)) {
+    return std::unexpected(Error{
+        fmt::format("no selected task of '{}' can be retried: each has finished or not ended yet{}",
+                    seen_from_here(wanted.run), cure_for_finished(reader, wanted))});
   }
   std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
-  if (!wanted.tasks.empty()) return {};
-  return std::unexpected(Error{
-      fmt::format("no selected task of '{}' can be retried: each has finished or not ended yet",
-                  seen_from_here(wanted.run))});
-}
-
-bool is_finished(const journal::TaskRow& task) {
-  return task.standing.verdict == model::Verdict::Finished;
+  return {};
 }
 
 /// One whose yard died goes on as a whole, before any of it is tried again.
@@ -294,7 +326,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   wanted.tasks = std::move(*tasks);
   if (!wanted.tasks.empty()) {
     const Result<void> kept = options.changed      ? keep_changed(wanted)
-                              : options.other_code ? keep_other_code(wanted)
+                              : options.other_code ? keep_other_code(*reader, wanted)
                                                    : keep_unfinished(*reader, wanted);
     if (!kept) return std::unexpected(kept.error());
   }

@@ -112,7 +112,8 @@ class Code(YardTest):
         # They end at once now, before git is asked.
         self.assertEqual([(task["id"], task["attempt"], task["newer_code"]) for task in self.status()["tasks"]],
                          [("n=1", 2, None), ("n=2", 2, None), ("n=3", 1, None)])
-        self.assertIn("none of the selected tasks of 'runs/job' ran other code than the tasks that started last\n",
+        self.assertIn("none of the selected tasks of 'runs/job' ran other code than the tasks that started last; "
+                      "'trainyard run job.yaml --new' runs all tasks with the code as it is now, in another run\n",
                       self.trainyard("retry", "runs/job", "--other-code", expect=2).stderr)
 
     def test_where_nobody_edits_nothing_is_said_of_code(self):

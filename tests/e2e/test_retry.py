@@ -121,7 +121,8 @@ class Retry(YardTest):
                       "--new --only train/lr=3' runs it again, in another run\n", self.retry("lr=3", expect=2).stderr)
         self.assertIn("to run tasks of a run that has started, use 'trainyard retry job.yaml lr=3 eval'\n",
                       self.trainyard("run", "job.yaml", "--resume", "--only", "lr=3", "--only", "eval", expect=2).stderr)
-        self.assertIn("no selected task of 'runs/job' can be retried: each has finished or not ended yet",
+        self.assertIn("no selected task of 'runs/job' can be retried: each has finished or not ended yet; 'trainyard run "
+                      "job.yaml --new' runs all tasks with the code as it is now, in another run\n",
                       self.retry("other", "lr=3", expect=2).stderr)
         shown = self.retry("--cascade", "--dry-run").stdout
         self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"
@@ -283,6 +284,9 @@ groups:
                       self.retry("--changed", expect=2).stderr)
         self.job(JOB.replace("tasks: [{command: 'sh task.sh {lr}'}]",
                              "tasks: [{command: 'sh task.sh {lr}; echo once more >> more'}]"))
+        self.assertEqual(self.retry("lr=3", expect=2).stderr,
+                         "trainyard: train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard "
+                         "retry runs/job --changed' retries the tasks that were edited in the job file\n")
         self.write("mended", "")
         refused = self.retry("--changed", "--memory", "20MB", expect=2).stderr
         self.assertIn("--changed cannot be combined with --memory", refused)
@@ -295,6 +299,12 @@ groups:
                          [("FINISHED", 2), ("EXIT 4", 1), ("FINISHED", 2)])
         self.assertEqual(tasks["eval/all"], ("SKIPPED", 0), "it was not named")
         self.assertEqual(self.text("more"), 2 * "once more\n")
+
+    def test_of_a_finished_command_names_the_command_that_runs_it_again(self):
+        self.trainyard("run", "--cpus", "0", "--memory", "10MB", "--name", "echo", "--", "echo", "a b", expect=0)
+        self.assertRegex(self.retry("runs/echo", ":finished", expect=2).stderr,
+                         r"only tasks that have not finished are retried; to run its command again, in another run, "
+                         r"type\n  \S+ run .*--name echo -- echo 'a b' .*\n$")
 
     def report_of_a_failure(self):
         self.job(JOB[:JOB.index("  - name: eval")] + """
