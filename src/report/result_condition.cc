@@ -1,5 +1,6 @@
 #include "report/result_condition.h"
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <expected>
@@ -17,6 +18,7 @@
 #include "report/result_table.h"
 #include "report/task_state.h"
 #include "text/condition.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 
@@ -67,6 +69,24 @@ class StatusMatch {
   std::vector<StatusMark> marks_;
 };
 
+/// "--where lr=0.1 --where width=8" for "lr=0.1,width=8", as the id of a task has it. Empty where
+/// a piece is not a condition on a column of the table.
+std::string conditions_apart(const ResultTable& table, const text::Condition& condition) {
+  const std::string_view sign = condition.is == text::Condition::Is::Equal ? "=" : "!=";
+  std::string words;
+  for (const auto piece : std::views::split(condition.value, ',')) {
+    const std::string_view part(piece.begin(), piece.end());
+    if (words.empty()) {
+      words = "--where " + text::shell_word(fmt::format("{}{}{}", condition.name, sign, part));
+      continue;
+    }
+    const Result<text::Condition> next = text::parse_condition(part);
+    if (!next || !table.column(next->name)) return {};
+    words += " --where " + text::shell_word(part);
+  }
+  return words;
+}
+
 }  // namespace
 
 Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
@@ -78,6 +98,16 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   const bool is_status = column.kind == ColumnKind::Fact && column.name == kStatusColumn;
   const StatusMatch status(condition.value);
   const bool compares_words = condition.is == Is::Equal || condition.is == Is::Unequal;
+  const auto has_value = [&](const std::vector<ResultCell>& row) {
+    return row[*place].text == condition.value;
+  };
+  if (compares_words && condition.value.contains(',') &&
+      std::ranges::none_of(table.rows, has_value)) {
+    if (const std::string apart = conditions_apart(table, condition); !apart.empty()) {
+      return std::unexpected(Error{fmt::format("no task has '{}' as its {}: write {}",
+                                               condition.value, condition.name, apart)});
+    }
+  }
   if (is_status && compares_words && !status.is_known()) {
     const std::string_view sign = condition.is == Is::Equal ? "=" : "!=";
     return std::unexpected(

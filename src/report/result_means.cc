@@ -219,7 +219,9 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
     if (!has_result(*row, of.left)) missing.add((*row)[of.status], name(*row), notes);
     there.insert(values_of(*row, of.gone));
   }
-  if (of.table.thinned_out) return;
+  // No two tasks have the same id, so that a task is not missing where another row has its id.
+  const auto is_id = [&of](std::size_t key) { return of.table.columns[key].name == kTaskColumn; };
+  if (of.table.thinned_out || std::ranges::any_of(of.gone, is_id)) return;
   for (const auto& [values, row] : cells.at(texts_at(*group.front(), of.meant))) {
     if (!there.contains(values)) notes.add(fmt::format("{}: no such task", name(*row)));
   }
@@ -322,6 +324,13 @@ Result<std::size_t> key_column(const ResultTable& table, std::string_view name) 
     keys.emplace_back(table.columns[place].name);
   }
   const std::optional<std::string_view> near = nearest(name, keys);
+  const bool has_matrix = std::ranges::any_of(keys, [](std::string_view key) {
+    return key != kRunColumn && key != "group" && key != kTaskColumn;
+  });
+  if (!near && !has_matrix) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is not a key of the matrix: these tasks have none", name)});
+  }
   return std::unexpected(Error{fmt::format("'{}' is not a key of the matrix{}", name,
                                            near ? fmt::format(" (did you mean '{}'?)", *near)
                                                 : fmt::format("; use {}", fmt::join(keys, ", ")))});
@@ -363,11 +372,14 @@ Result<void> keep_one_group(ResultTable& table, const Places& keys) {
   return {};
 }
 
-/// The ids of tasks that have a value for a key that is averaged over: they would keep apart what
-/// is to be one.
+/// Removes the ids of tasks that have a value for a key that is averaged over: they would keep
+/// apart what is to be one. Where the average is over the ids themselves they name the tasks.
 void forget_ids_of_cells(ResultTable& table, const Places& gone) {
+  const auto is_gone = [&gone](std::size_t place) {
+    return std::ranges::find(gone, place) != gone.end();
+  };
   for (const std::size_t id : places_of(table, ColumnKind::Key)) {
-    if (table.columns[id].name != kTaskColumn) continue;
+    if (table.columns[id].name != kTaskColumn || is_gone(id)) continue;
     for (Row& row : table.rows) {
       const auto has_value = [&row](std::size_t place) { return !row[place].text.empty(); };
       if (std::ranges::any_of(gone, has_value)) row[id] = {};

@@ -394,6 +394,41 @@ TEST(ResultTable, RefusesAStatusThatNoTaskCanHave) {
   }
 }
 
+TEST(ResultTable, RefusesTwoConditionsThatACommaJoins) {
+  ResultTable table = results_of(
+      {trained("1e-3", "0", R"({"net": "a,lr=b"})"), trained("0.01", "1", R"({"net": "c"})")});
+  const auto wrong = [&table](std::string_view text) -> std::string {
+    const Result<void> kept = keep_where(table, text::parse_condition(text).value());
+    return kept ? "" : kept.error().message;
+  };
+  EXPECT_EQ(wrong("lr=1e-3,seed=0"),
+            "no task has '1e-3,seed=0' as its lr: write --where lr=1e-3 --where seed=0");
+  EXPECT_EQ(wrong("status=failed,lr!=0.01,time<9"),
+            "no task has 'failed,lr!=0.01,time<9' as its status: write --where status=failed "
+            "--where 'lr!=0.01' --where 'time<9'");
+  EXPECT_EQ(wrong("lr!=1e-3,seed=0"),
+            "no task has '1e-3,seed=0' as its lr: write --where 'lr!=1e-3' --where seed=0");
+  EXPECT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(wrong("net=a,lr=b"), "") << "it is a value";
+  EXPECT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(wrong("lr=1e-3,fold=0"), "") << "no column is called so";
+  EXPECT_THAT(table.rows, IsEmpty());
+}
+
+TEST(ResultMeans, AreOfTasksWithoutAMatrixByTheirIdsAlone) {
+  journal::TaskRow lost = failed_row("eval", model::Failure::OutOfMemory, "took too much");
+  const ResultTable table =
+      results_of({finished_row("train", Duration{2'000}, R"({"acc": 0.5})"), lost});
+  EXPECT_EQ(averaged_over(table, {"sede"}).error().message,
+            "'sede' is not a key of the matrix: these tasks have none");
+  const Result<ResultTable> averaged = averaged_over(table, {"task"});
+  ASSERT_TRUE(averaged);
+  EXPECT_EQ(result_table_text(*averaged),
+            "tasks         time     acc\n"
+            "    1  2.0 s ± 0.0  50.0 %\n"
+            "eval: no result, OUT_OF_MEMORY\n");
+}
+
 TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("lr").error().message,
             "'lr' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'");
