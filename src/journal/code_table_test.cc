@@ -75,6 +75,10 @@ struct CodedRun {
     return codes;
   }
 
+  [[nodiscard]] bool has_several() const {
+    return must(must(JournalReader::open(directory.journal())).has_several_codes());
+  }
+
   JournalDirectory directory;
   TestJob job{numbered(3)};
   std::unique_ptr<Journal> journal;
@@ -86,6 +90,7 @@ TEST(CodeTable, KeepsWhatEachAttemptRanWhateverHasBecomeOfItSince) {
   must(run.journal->commit(started_with(at(1), key(0), kOld) + started_with(at(1), key(1), kOld) +
                            started_with(at(1), key(2), kOld)));
   EXPECT_THAT(run.codes(), ElementsAre("aaaaaaa", "aaaaaaa", "aaaaaaa"));
+  EXPECT_FALSE(run.has_several());
   // One has ended, one is tried again, one runs.
   must(run.journal->commit(finished(at(2), key(0), "{}") + tried_again(at(2), key(1))));
   must(run.journal->commit(granted(at(3), {key(1, 2)})));
@@ -93,6 +98,7 @@ TEST(CodeTable, KeepsWhatEachAttemptRanWhateverHasBecomeOfItSince) {
   must(run.journal->commit(found(at(4), kNew, {key(0), key(1), key(2)})));
   EXPECT_THAT(run.codes(),
               ElementsAre("aaaaaaa+123456, not aaaaaaa", "aaaaaaa", "aaaaaaa+123456, not aaaaaaa"));
+  EXPECT_TRUE(run.has_several());
   EXPECT_THAT(run.codes_of_attempts(0), ElementsAre("aaaaaaa+123456"));
   EXPECT_THAT(run.codes_of_attempts(1), ElementsAre("aaaaaaa+123456", "aaaaaaa"));
   must(run.journal->commit(found(at(5), std::nullopt, {key(0), key(1, 2)})));

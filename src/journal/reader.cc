@@ -344,6 +344,13 @@ Result<int> JournalReader::count_warned() {
   return static_cast<int>(*count);
 }
 
+Result<bool> JournalReader::has_several_codes() {
+  const Result<std::int64_t> spare =
+      state_->database.number("SELECT count(*) - count(DISTINCT root) FROM codes");
+  if (!spare) return std::unexpected(spare.error());
+  return *spare > 0;
+}
+
 Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {
   const std::string sql = fmt::format(
       "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.called = ?1 "

@@ -275,6 +275,8 @@ class JournalReader {
   Result<std::vector<TaskNeedRow>> task_needs();
   /// How many tasks have ended with a warning. Costs O(how many).
   Result<int> count_warned();
+  /// Whether attempts ran several codes of a work tree, so that TaskRow::newer_code may be set.
+  Result<bool> has_several_codes();
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
   /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
   struct Lookup {

@@ -18,6 +18,7 @@
 #include "model/waiting.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
+#include "report/other_code.h"
 #include "report/sink.h"
 #include "report/status_text.h"
 #include "report/table.h"
@@ -150,6 +151,23 @@ Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow
   return read;
 }
 
+/// The line that counts the tasks of an ended run which ran other code. `--all` has it below its
+/// tables. An active run has none, as it retries no finished task.
+Result<void> write_other_code(journal::JournalReader& reader, const StatusView& view, Sink& sink) {
+  if (view.state != RunState::Ended) return {};
+  const Result<bool> several = reader.has_several_codes();
+  if (!several) return std::unexpected(several.error());
+  if (!*several) return {};
+  OtherCode other_code;
+  Result<void> read = reader.tasks({}, [&other_code](const journal::TaskRow& row) {
+    other_code.look_at(row);
+    return true;
+  });
+  const std::string line = other_code.text_with_cure(view.run_directory);
+  if (read && !line.empty()) sink("\n" + line + "\n");
+  return read;
+}
+
 }  // namespace
 
 Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request) {
@@ -216,7 +234,7 @@ Result<void> write_status(journal::JournalReader& reader, const StatusRequest& r
     return write_some(reader, *view, *request.only, now, sink);
   }
   sink(status_text(*view));
-  if (!table.all) return {};
+  if (!table.all) return write_other_code(reader, *view, sink);
   sink("\n");
   return write_tables(reader, now, sink);
 }

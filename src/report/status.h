@@ -30,7 +30,8 @@ struct StatusRequest {
 Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request);
 
 /// Text for people; with `table.all` the table of every task follows, of any number. Of `only` some
-/// tasks it is their rows, by group.
+/// tasks it is their rows, by group. Costs O(tasks) with any of these, and for an ended run whose
+/// attempts ran more than one code; else as read_status().
 Result<void> write_status(journal::JournalReader& reader, const StatusRequest& request,
                           const TableOptions& table, Sink& sink);
 

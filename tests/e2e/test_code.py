@@ -80,6 +80,8 @@ class Code(YardTest):
         self.assertEqual(output.count("FINISHED, other code"), 2)
         cured = line + ": 'trainyard retry runs/job --other-code' runs them again"
         self.assertIn(cured + "\n", output)
+        self.assertTrue(self.trainyard("status", "runs/job", expect=0).stdout.endswith("\n\n" + cured + "\n"))
+        self.assertEqual(self.trainyard("status", "runs/job", "--all", expect=0).stdout.count(cured), 1)
         tasks = {task["id"]: task for task in self.status()["tasks"]}
         self.assertEqual({name: (task["code"], task["newer_code"]) for name, task in tasks.items()},
                          {"n=1": (first, third), "n=2": (second, third), "n=3": (third, None)})
