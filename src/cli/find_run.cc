@@ -231,18 +231,26 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   return paths_of_job(*job);
 }
 
-/// `is_active` says which of them count; these are first.
+/// Names the active runs, which are first, and the words that mean one of them alone. `named` is
+/// the word that means all of them; empty: none was typed.
 template <class IsActive>
-Error several_active(const std::vector<KnownRun>& runs, IsActive is_active) {
+Error several_active(const std::vector<KnownRun>& runs, const std::string& named,
+                     IsActive is_active) {
   std::string names;
+  std::string words;
   bool some_wait = false;
   for (const KnownRun& run : runs) {
     if (!is_active(run)) break;
     some_wait = some_wait || !run.lives;
-    names += fmt::format("{}'{}'", names.empty() ? "" : " and ", run.directory);
+    const std::string seen = seen_from_here(run.directory);
+    names += fmt::format("{}{}", names.empty() ? "" : " and ", name_of_run(run.directory));
+    words += fmt::format("{}{}", words.empty() ? "" : " or ",
+                         run.number != 0 ? fmt::format("{}", run.number) : text::shell_word(seen));
   }
-  return Error{fmt::format("several runs are active{}: {}; name one of them",
-                           some_wait ? " or in your queue" : "", names)};
+  return Error{fmt::format(
+      "several runs{} are active{}: {}; type {}{}",
+      named.empty() ? "" : fmt::format(" of '{}'", named), some_wait ? " or in your queue" : "",
+      names, words, named.empty() ? " to name one" : fmt::format(" instead of '{}'", named))};
 }
 
 /// Asks which of several runs is meant, of which it names the first two.
@@ -318,7 +326,7 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   };
   const bool several = runs.size() > 1 && is_active(runs[1]);
   if (several && when_several != WhenSeveral::TakeLatest) {
-    return std::unexpected(several_active(runs, is_active));
+    return std::unexpected(several_active(runs, named, is_active));
   }
   const bool guessed = runs.size() > 1 && !is_active(runs.front());
   if (guessed && when_several == WhenSeveral::Refuse) {

@@ -242,11 +242,11 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   std::vector<TasksOfRun> selections;
   std::vector<std::string> directories;
   for (const RunInWord& word : read.runs) {
+    Result<FoundRun> run = choose_run(word.run, words.when_several);
+    if (!run) return std::unexpected(std::move(run.error()));
     // Beside another one a run is meant.
     Result<void> sure = read.runs.size() == 1 ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
-    Result<FoundRun> run = choose_run(word.run, words.when_several);
-    if (!run) return std::unexpected(std::move(run.error()));
     directories.push_back(run->directory);
     if (Result<void> added = add_selected(std::move(*run), word, read, selections); !added) {
       return std::unexpected(std::move(added.error()));

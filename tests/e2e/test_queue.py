@@ -601,9 +601,11 @@ class Waiting(QueueTest):
         self.assertEqual(self.trainyard("submit", "--run-dir", second, "--", "true", expect=2).stderr,
                          f"trainyard: run {second} is in your queue: waits for run {held}; tasks can be added only to an active run\n")
         third = self.command_of("exit 6", "--name", "eval", "--needs", held)
-        for words in (["kill", "eval"], ["clean", "eval"]):
+        for words in (["kill", "eval"], ["kill", "eval", "*"], ["clean", "eval"]):
             with self.subTest(words=words):
-                self.assertIn("several runs are active or in your queue: ", self.trainyard(*words, expect=2).stderr)
+                self.assertRegex(self.trainyard(*words, expect=2).stderr,
+                                 rf"several runs of 'eval' are active or in your queue: run {third} \('runs/.*'\) and "
+                                 rf"run {second} \('runs/.*'\); type {third} or {second} instead of 'eval'\n$")
         last = self.command_of("true", "--needs", "eval", "--if", "failure()", "--name", "last-one")
         self.assertIn(f"run {last} is in your queue: waits for run {third}", self.trainyard("status", "last", expect=0).stdout)
         waits = [self.start("wait", word) for word in ("eval", second, "last")]
