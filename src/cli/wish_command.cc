@@ -119,13 +119,7 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                           name_of_run(selection->run))});
   }
   const bool none_named = selection->is_all();
-  if (none_named) {
-    if (options.what != What::Release) {
-      return std::unexpected(Error{
-          fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run))});
-    }
-    selection->states = {report::TaskState::OnHold};
-  }
+  if (none_named && options.what == What::Release) selection->states = {report::TaskState::OnHold};
   Result<journal::JournalReader> reader = open_run(selection->run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   Result<std::vector<journal::TaskRow>> tasks =
@@ -133,6 +127,10 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   Result<std::string> socket = socket_of_run(*reader, selection->run);
   if (!socket) return std::unexpected(std::move(socket.error()));
+  if (none_named && options.what != What::Release) {
+    return std::unexpected(
+        Error{fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run))});
+  }
   if (tasks->empty() && none_named) {
     return std::unexpected(
         Error{fmt::format("no task of '{}' is on hold", seen_from_here(selection->run))});

@@ -193,6 +193,8 @@ groups:
         self.assertEqual(self.trainyard("release", expect=2).stderr, "trainyard: no task of 'runs/job' is on hold\n")
         self.open_gate()
         self.end_of(yard, expect=0)
+        for words in (["hold"], ["hold", "job"], ["hold", "*"], ["update", "--priority=1"], ["release"]):
+            self.assertEqual(self.trainyard(*words, expect=2).stderr, "trainyard: run 1 ('runs/job') has ended\n", words)
 
 
 if __name__ == "__main__":
