@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -158,11 +159,8 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   checked.first = job->paths().run_directory;
   checked.files = job->files();
   checked.warnings = job->warnings();
-  const std::vector<std::string>& unset = job->notify_notes();
-  checked.warnings.insert(checked.warnings.end(), unset.begin(), unset.end());
-  if (std::string braces = words.words.braces_warning(); !braces.empty()) {
-    checked.warnings.push_back(std::move(braces));
-  }
+  std::ranges::copy(job->notify_notes(), std::back_inserter(checked.warnings));
+  std::ranges::move(words.words.warnings(), std::back_inserter(checked.warnings));
   if (words.checks_programs) {
     for (MissingProgram& missing : missing_programs(*job)) {
       if (!missing.comes_later) checked.warnings.push_back(std::move(missing.text));

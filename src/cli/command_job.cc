@@ -231,20 +231,60 @@ Result<Lines> tasks_of_lines(const std::string& path, bool as_typed) {
   return tasks;
 }
 
-}  // namespace
-
-std::string CommandWords::first_option() const {
-  if (!name.empty()) return "--name";
-  if (!matrix.empty()) return "--matrix";
-  for (const job::TaskKeyInfo& info : job::task_keys()) {
-    if (!keys.at(std::to_underlying(info.key)).empty()) return fmt::format("--{}", info.name);
-  }
-  return {};
+/// The words up to a program that has options of these names itself: another trainyard.
+std::span<const std::string> words_before_trainyard(const std::vector<std::string>& command) {
+  const auto end = std::ranges::find_if(
+      command, [](const std::string& word) { return word == "--" || word.ends_with("trainyard"); });
+  return {command.begin(), end};
 }
 
-std::string CommandWords::braces_warning() const {
-  if (!matrix.empty()) return {};
-  const std::string line = fmt::format("{}", fmt::join(command, " "));
+/// "'--matrix' and '--dry-run' after '--' belong to the command; write them before '--'", for
+/// options of `run` that are not before '--' as well; empty: there are none.
+std::string misplaced_options(const CommandWords& words) {
+  constexpr std::array<std::string_view, 4> kSeldomOfPrograms{"--matrix", "--dry-run", "--gpus",
+                                                              "--gpu-memory"};
+  const auto is_before = [&words](std::string_view option) {
+    return std::ranges::any_of(job::task_keys(), [&](const job::TaskKeyInfo& info) {
+      return option.substr(2) == info.name && !words.keys.at(std::to_underlying(info.key)).empty();
+    });
+  };
+  std::vector<std::string_view> found;
+  for (const std::string_view word : words_before_trainyard(words.command)) {
+    const std::string_view name = word.substr(0, word.find('='));
+    if (std::ranges::find(kSeldomOfPrograms, name) == kSeldomOfPrograms.end()) continue;
+    if (!is_before(name) && std::ranges::find(found, name) == found.end()) found.push_back(name);
+  }
+  if (found.empty()) return {};
+  const bool is_one = found.size() == 1;
+  return fmt::format("'{}' after '--' {} to the command; write {} before '--'",
+                     fmt::join(found, "' and '"), is_one ? "belongs" : "belong",
+                     is_one ? "it" : "them");
+}
+
+/// Whether a --matrix after '--' has the values of a placeholder in the command.
+bool has_misplaced_matrix(const CommandWords& words) {
+  const std::span<const std::string> command = words_before_trainyard(words.command);
+  for (std::size_t at = 0; at < command.size(); ++at) {
+    std::string_view values = command[at];
+    if (!values.starts_with("--matrix")) continue;
+    if (values.starts_with("--matrix=")) {
+      values.remove_prefix(values.find('=') + 1);
+    } else {
+      values = at + 1 < command.size() ? std::string_view(command[at + 1]) : "";
+    }
+    const std::size_t sign = values.find('=');
+    if (sign == 0 || sign == std::string_view::npos) continue;
+    const std::string placeholder = fmt::format("{{{}}}", values.substr(0, sign));
+    const auto has_it = [&](const std::string& word) { return word.contains(placeholder); };
+    if (std::ranges::any_of(words.command, has_it)) return true;
+  }
+  return false;
+}
+
+/// "'{lr}' stays as typed: there is no '--matrix lr=...'"; empty: no option has a placeholder.
+std::string unfilled_placeholder(const CommandWords& words) {
+  if (!words.matrix.empty()) return {};
+  const std::string line = fmt::format("{}", fmt::join(words.command, " "));
   bool is_value = false;
   for (const auto part : std::views::split(line, ' ')) {
     const std::string_view word(part);
@@ -261,6 +301,23 @@ std::string CommandWords::braces_warning() const {
     }
   }
   return {};
+}
+
+}  // namespace
+
+std::string CommandWords::first_option() const {
+  if (!name.empty()) return "--name";
+  if (!matrix.empty()) return "--matrix";
+  for (const job::TaskKeyInfo& info : job::task_keys()) {
+    if (!keys.at(std::to_underlying(info.key)).empty()) return fmt::format("--{}", info.name);
+  }
+  return {};
+}
+
+std::vector<std::string> CommandWords::warnings() const {
+  std::vector<std::string> all{misplaced_options(*this), unfilled_placeholder(*this)};
+  std::erase(all, std::string());
+  return all;
 }
 
 std::string CommandWords::shown() const {
@@ -324,6 +381,7 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   const bool is_blank = !words.command.empty() &&
                         words.command.front().find_first_not_of(" \t\r\n") == std::string::npos;
   if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
+  if (has_misplaced_matrix(words)) return std::unexpected(Error{misplaced_options(words)});
   if (!words.name.empty()) {
     if (const auto why = text::why_no_run_name(words.name)) {
       return std::unexpected(Error{fmt::format("--name: the name '{}' {}", words.name, *why)});

@@ -25,9 +25,10 @@ struct CommandWords {
   [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }
   /// The first of the options that go with a command alone; empty: none is said.
   [[nodiscard]] std::string first_option() const;
-  /// "'{lr}' stays as typed: there is no '--matrix lr=...'", for the first placeholder in the value
-  /// of an option, as in "--lr {lr}" and "--lr={lr}"; empty: there is none, or a matrix.
-  [[nodiscard]] std::string braces_warning() const;
+  /// "'--dry-run' after '--' belongs to the command; write it before '--'" for options of `run` that
+  /// other programs seldom have, and "'{lr}' stays as typed: there is no '--matrix lr=...'" for the
+  /// first placeholder in the value of an option, as in "--lr {lr}" and "--lr={lr}".
+  [[nodiscard]] std::vector<std::string> warnings() const;
   /// The command as typed: "python3 fit.py --lr 0.1", or "each line of commands.txt".
   [[nodiscard]] std::string shown() const;
 };

@@ -3,15 +3,22 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "job/task_keys.h"
 
 namespace trainyard::cli {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 /// The job file of one --matrix with a command, or the reason why there is none.
 std::string job_of_matrix(const std::string& matrix) {
@@ -83,7 +90,8 @@ TEST(CommandJob, RefusesAValueOfAMatrixThatACommaWouldCut) {
 TEST(CommandJob, WarnsOfAPlaceholderWithoutAMatrix) {
   const auto warning = [](const std::vector<std::string>& command,
                           const std::vector<std::string>& matrix = {}) {
-    return CommandWords{.command = command, .matrix = matrix}.braces_warning();
+    return fmt::format(
+        "{}", fmt::join(CommandWords{.command = command, .matrix = matrix}.warnings(), "\n"));
   };
   const std::string of_lr = "'{lr}' stays as typed: there is no '--matrix lr=...'";
   EXPECT_EQ(warning({"python3", "fit.py", "--lr", "{lr}", "{seed}"}), of_lr);
@@ -100,8 +108,33 @@ TEST(CommandJob, LeavesBracesThatAreNoValueOfAnOptionToTheProgram) {
                                                   {"awk", "--assign=n=1", "{print}", "f"},
                                                   {"git", "log", "@{upstream}"},
                                                   {"python3", "-c", "print(f\"loss={loss}\")"}}) {
-    EXPECT_EQ(CommandWords{.command = command}.braces_warning(), "") << command.back();
+    EXPECT_THAT(CommandWords{.command = command}.warnings(), IsEmpty()) << command.back();
   }
+}
+
+TEST(CommandJob, WarnsOfItsOptionsAfterTheSeparator) {
+  const auto warnings = [](const std::vector<std::string>& command, bool gpus = false) {
+    CommandWords words{.command = command};
+    if (gpus) words.keys.at(std::to_underlying(job::TaskKey::Gpus)) = {"1"};
+    return words.warnings();
+  };
+  EXPECT_THAT(warnings({"echo", "hi", "--dry-run"}),
+              ElementsAre("'--dry-run' after '--' belongs to the command; write it before '--'"));
+  EXPECT_THAT(warnings({"./fit", "--gpus", "1", "--gpu-memory=4GB", "--gpus=2"}),
+              ElementsAre("'--gpus' and '--gpu-memory' after '--' belong to the command; write "
+                          "them before '--'"));
+  EXPECT_THAT(warnings({"docker", "run", "--gpus", "all", "x"}, /*gpus=*/true), IsEmpty());
+  EXPECT_THAT(warnings({"./fit", "--resume", "--only", "a", "--memory", "x"}), IsEmpty());
+  EXPECT_THAT(warnings({"bin/trainyard", "run", "a.yaml", "--dry-run"}), IsEmpty());
+}
+
+TEST(CommandJob, RefusesAMatrixAfterTheSeparatorWhoseKeyIsAPlaceholder) {
+  const std::string why = "'--matrix' after '--' belongs to the command; write it before '--'";
+  EXPECT_EQ(why_not({"./fit", "--lr", "{lr}", "--matrix", "lr=0.1,0.2"}), why);
+  EXPECT_EQ(why_not({"./fit", "--lr={lr}", "--matrix=lr=0.1"}), why);
+  EXPECT_EQ(why_not({"./fit", "--lr", "{lr}", "--matrix", "lr=0.1", "--dry-run"}),
+            "'--matrix' and '--dry-run' after '--' belong to the command; write them before '--'");
+  EXPECT_EQ(why_not({"./fit", "--matrix", "a=b", "--matrix", "--matrix"}), "");
 }
 
 TEST(CommandJob, SaysInWhichDirectoryItsTasksRun) {

@@ -590,7 +590,7 @@ ExitCode run_command(const RunOptions& said) {
   const sys::OwnEnvironment own;
   const auto made = said.words.is_command() ? with_command_job(said) : said;
   if (!made) return fail(made.error());
-  if (const std::string braces = said.words.braces_warning(); !braces.empty()) warn(braces);
+  for (const std::string& warning : said.words.warnings()) warn(warning);
   const RunOptions& typed = *made;
   if (typed.dry_run) {
     const Result<RunOptions> options = fill_in(typed);
