@@ -213,6 +213,7 @@ class Session {
   std::optional<sys::Departure> departure_;
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
+  bool needs_other_command_ = false;         ///< As ResultsView has it.
   std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
   Telling telling_;  ///< Before what the process that it forks must not have.
   DiskKeeping disk_;
@@ -222,7 +223,9 @@ class Session {
 ExitCode Session::run() {
   for (const MissingProgram& missing : missing_programs(job())) {
     // Where tasks before it may make it, a message would be false for a run that is right.
-    if (!missing.comes_later) warn(missing.text);
+    if (missing.comes_later) continue;
+    warn(missing.text);
+    needs_other_command_ = job().paths().file == run::kept_job_path(directory());
   }
   if (const std::optional<ExitCode> failed = listen()) return *failed;
   if (const std::optional<ExitCode> failed = begin()) return *failed;
@@ -337,7 +340,8 @@ ExitCode Session::finish(const run::Ending& ending) {
   keep_what_was_learned();
   const ExitCode shown = show_results(directory(), {.json = options_.json,
                                                     .retries = asked_for(options_),
-                                                    .warnings = tasks_.jobs().warnings()});
+                                                    .warnings = tasks_.jobs().warnings(),
+                                                    .needs_other_command = needs_other_command_});
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});
   const bool is_short = (left && !left->of_tasks) || !ending.files_left.empty();

@@ -161,7 +161,8 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   if (!view.json) {
     for (const std::string& warning : view.warnings) sink(warning + "\n");
     // Other lines name the command after an interrupt, and after a retry.
-    const bool with_resume = view.retries.empty() && !was_interrupted(*reader);
+    const bool with_resume =
+        !view.needs_other_command && view.retries.empty() && !was_interrupted(*reader);
     const Result<std::string> advice =
         retry_advice(*reader, seen_from_here(run_directory), with_resume);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);

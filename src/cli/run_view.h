@@ -41,6 +41,8 @@ struct ResultsView {
   bool json = false;
   std::vector<wire::Retry> retries;   ///< The tasks that were to be retried; none: all count.
   std::vector<std::string> warnings;  ///< Printed under the tables, and not with JSON.
+  /// A resumed run would start the same words: those of a command whose program was not found.
+  bool needs_other_command = false;
 };
 
 /// Writes the reports, prints the tables (or JSON) on standard output, and says whether all went

@@ -1,6 +1,7 @@
 #include "process/start_failure.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
@@ -15,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "base/result.h"
 #include "model/launch.h"
 #include "process/start.h"
@@ -25,6 +27,10 @@ namespace trainyard::process {
 namespace {
 
 constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
+/// Programs that a mistyped name may mean. Many systems have no 'python', only 'python3'. Among all
+/// programs on PATH one would be near to almost every name.
+constexpr std::array<std::string_view, 6> kUsualPrograms{"python",   "python3",    "bash",
+                                                         "torchrun", "accelerate", "deepspeed"};
 
 bool is_program(const std::string& path) {
   struct stat about{};
@@ -61,12 +67,15 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   const auto found = std::ranges::find_if(
       places, [&](const std::string& place) { return is_program(seen(place)); });
   if (!name.contains('/') && found == places.end()) {
-    // Many systems have no 'python', which job files name all the same.
-    const bool has_python3 =
-        name == "python" && std::ranges::any_of(places, [&](const std::string& place) {
-          return is_program(seen(place + "3"));
-        });
-    const std::string meant = is_there(seen(name)) ? "./" + name : has_python3 ? "python3" : "";
+    std::vector<std::string_view> others;
+    for (const std::string_view other : kUsualPrograms) {
+      const bool is_on_path = std::ranges::any_of(places, [&](const std::string& place) {
+        return is_program(seen(std::filesystem::path(place).replace_filename(other).string()));
+      });
+      if (is_on_path) others.push_back(other);
+    }
+    const std::string meant =
+        is_there(seen(name)) ? "./" + name : std::string(nearest(name, others).value_or(""));
     return {fmt::format("{}: program not found on PATH{}", cannot,
                         meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant))};
   }

@@ -48,6 +48,10 @@ TEST_F(MachineLook, FindsAProgramWhereItsTaskWould) {
   make_program("python3", std::filesystem::perms::owner_all);
   EXPECT_EQ(look_for({.name = "python", .environment = {path}}).why_not,
             "cannot run 'python': program not found on PATH (did you mean 'python3'?)");
+  EXPECT_EQ(look_for({.name = "pyhton3", .environment = {path}}).why_not,
+            "cannot run 'pyhton3': program not found on PATH (did you mean 'python3'?)");
+  EXPECT_EQ(look_for({.name = "torchrum", .environment = {path}}).why_not,
+            "cannot run 'torchrum': program not found on PATH");
 }
 
 TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {

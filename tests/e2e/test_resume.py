@@ -145,6 +145,17 @@ groups:
         self.write("cure", "")
         self.assertNotIn(line, self.trainyard("run", "--resume", "runs/job", expect=0).stdout)
 
+    def test_a_command_whose_program_or_script_was_not_found_offers_no_resume(self):
+        for name, *command in (("a", "pyhton3", "train.py"), ("b", "sh", "trian.sh")):
+            done = self.trainyard("run", "--memory", "1MB", "--name", name, "--", *command, expect=1)
+            self.assertIn("not found", done.stderr)
+            again = self.trainyard("run", "--resume", f"runs/{name}", expect=1)
+            for text in (done.stdout, again.stdout):
+                self.assertIn(f"reports: runs/{name}/reports/index.html\n", text)
+                self.assertNotIn("after a fix", text)
+        failed = self.trainyard("run", "--memory", "1MB", "--name", "c", "--", "false", expect=1)
+        self.assertIn("after a fix: 'trainyard run --resume runs/c' ", failed.stdout)
+
     def test_names_the_run_that_it_resumes_where_the_job_file_has_several(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'test -e cure'}]}]")
         self.trainyard("run", "job.yaml", expect=1)
