@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,15 @@ std::string name_of_file(const std::string& path) {
   return text::why_no_run_name(stem) ? "job" : stem;
 }
 
+/// Whether the job file is the one that trainyard wrote for a command into its run directory, which
+/// is `directory`.
+bool is_kept_in_run(const LoadOptions& options, const std::string& directory) {
+  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  std::error_code ignored;
+  return path == run::kept_job_path(directory) &&
+         std::filesystem::exists(run::journal_path(directory), ignored);
+}
+
 std::string run_directory(const LoadOptions& options, const JobSpec& spec,
                           const settings::Configuration& configuration,
                           const std::string& directory) {
@@ -71,6 +81,9 @@ std::string run_directory(const LoadOptions& options, const JobSpec& spec,
     return text::absolute_path(options.current_directory, options.run_directory);
   }
   const std::string& workdir = configuration.text(settings::Setting::Workdir);
+  if (workdir == "auto" && spec.run_directory.empty() && is_kept_in_run(options, directory)) {
+    return std::filesystem::path(directory).replace_filename(spec.name).string();
+  }
   const std::string base = workdir == "auto" ? directory : workdir;
   return text::absolute_path(base,
                              spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);

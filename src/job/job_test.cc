@@ -252,6 +252,25 @@ TEST(Job, KnowsARunDirectoryByOneNameOnly) {
   }
 }
 
+TEST(Job, PutsRunsOfACommandNextToTheRunThatKeepsItsJobFile) {
+  const sys::TemporaryDirectory place;
+  const std::filesystem::path runs = std::filesystem::canonical(place.path()) / "runs";
+  std::filesystem::create_directories(runs / "big-2");
+  constexpr std::string_view kBig = "name: big\ngroups: [{tasks: [{command: x}]}]";
+  LoadOptions options{.job_file = "trainyard.job.yaml",
+                      .current_directory = (runs / "big-2").string()};
+  EXPECT_EQ(job_of(kBig, options).paths().run_directory, (runs / "big-2/runs/big").string())
+      << "no run is there";
+  place.write("runs/big-2/journal.db", "");
+  EXPECT_EQ(job_of(kBig, options).paths().run_directory, (runs / "big").string());
+  EXPECT_EQ(job_of("name: big\nrun-dir: out\ngroups: [{tasks: [{command: x}]}]", options)
+                .paths()
+                .run_directory,
+            (runs / "big-2/out").string());
+  options.job_file = "sweep.yaml";
+  EXPECT_EQ(job_of(kBig, options).paths().run_directory, (runs / "big-2/runs/big").string());
+}
+
 TEST(Job, PutsTasksStraightInTheRunDirectoryWithoutGrouping) {
   LoadOptions options = in_job_directory();
   options.settings = {"task.directory-grouping=false"};

@@ -368,6 +368,11 @@ groups:
         self.assertEqual([task["word"] for task in self.status()["tasks"]], ["EXIT 3", "FINISHED"])
         self.assertEqual(self.text("runs/job/alarm/ring/stdout.log"), "alarm\n")
 
+    def test_a_run_of_the_job_file_kept_for_a_command_is_next_to_its_run(self):
+        self.trainyard("run", "--memory", "1MB", "--name", "big", "--matrix", "n=1,2", "--", "true", "{n}", expect=0)
+        self.trainyard("run", "runs/big/trainyard.job.yaml", "--new", "--only", "big/n=1", expect=0)
+        self.assertEqual(self.attempts("runs/big-2"), {"big/n=1": ("FINISHED", 1), "big/n=2": ("NOT_SELECTED", 0)})
+
     def test_goes_on_when_nobody_reads_what_it_prints(self):
         self.trainyard("run", "job.yaml", expect=1)
         self.write("mended", "")
