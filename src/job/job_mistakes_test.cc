@@ -48,6 +48,16 @@ TEST(JobMistakes, NameTheNearestKey) {
           "sweep.yaml:9:1: unknown key 'colour'"));
 }
 
+TEST(JobMistakes, HaveNoMistakeInThePlaceholdersOfAMisspeltMatrix) {
+  EXPECT_THAT(mistakes_of("groups:\n"
+                          "- name: train\n"
+                          "  matirx: {lr: [0.1], include: [{lr: 1, seed: 2}]}\n"
+                          "  tasks: [{id: 'a{lr}', command: './t {lr} {seed} {other}'}]\n"),
+              ElementsAre("sweep.yaml:3:3: group 'train': unknown key 'matirx' (did you mean "
+                          "'matrix'?)",
+                          HasSubstr("unknown placeholder '{other}'")));
+}
+
 TEST(JobMistakes, SayWhereAKeyBelongs) {
   EXPECT_THAT(mistakes_of("tasks: []\nmatrix: {}\ncommand: x\ngroups:\n- tasks: [{command: a}]\n"),
               ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'",

@@ -92,6 +92,7 @@ class GroupReader {
       group.needs = read_needs(to_, *needs, before_);
     }
     if (const text::YamlNode* matrix = node.find("matrix")) read_group_matrix(*matrix, group);
+    if (misspelt(node, keys_of_group(), "matrix") != nullptr) group.matrix_broken = true;
     inherit_matrix(node, group);
     set_names(node, group);
     group.wants = read_wants(to_, node);
@@ -169,7 +170,8 @@ class GroupReader {
   void set_names(const text::YamlNode& node, GroupSpec& group) {
     names_.assign(text::kOwnPlaceholders.begin(), text::kOwnPlaceholders.end());
     for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
-    const text::YamlNode* const matrix = node.find("matrix");
+    const text::YamlNode* matrix = node.find("matrix");
+    if (matrix == nullptr) matrix = misspelt(node, keys_of_group(), "matrix");
     if (group.matrix_broken && matrix != nullptr) add_names_of_broken(*matrix);
     matrix_names_ = names_.size() - text::kOwnPlaceholders.size();
     if (group.round) add_round(matrix, group);
@@ -221,18 +223,22 @@ class GroupReader {
     task.wants = read_wants(to, node);
     if (const text::YamlNode* command = node.find("command")) {
       read_command(to, *command, task);
-    } else if (!has_misspelt_command(node)) {
+    } else if (misspelt(node, keys_of_task(), "command") == nullptr) {
       to.complain(node, "has no 'command'");
     }
     return task;
   }
 
-  /// Whether an unknown key means 'command': it is a mistake already.
-  static bool has_misspelt_command(const text::YamlNode& node) {
+  /// The value of an unknown key that means `meant`, one of `keys`: it is a mistake already. Null:
+  /// there is none.
+  static const text::YamlNode* misspelt(const text::YamlNode& node,
+                                        std::span<const std::string_view> keys,
+                                        std::string_view meant) {
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-      if (nearest(node.items[i]->text, keys_of_task()) == "command") return true;
+      const std::string& key = node.items[i]->text;
+      if (key != meant && nearest(key, keys) == meant) return node.items[i + 1];
     }
-    return false;
+    return nullptr;
   }
 
   /// The id is part of {task_id} and {task_dir}, so it cannot use them.
