@@ -110,6 +110,15 @@ std::string why_no_values(std::string_view key, std::string_view values) {
   return {};
 }
 
+/// "0..3" for "0-3", which is a range in other programs; empty for other values, as "2024-12".
+std::string meant_range(std::string_view value) {
+  const std::size_t dash = value.find('-', 1);
+  if (dash == std::string_view::npos) return {};
+  std::string range = fmt::format("{}..{}", value.substr(0, dash), value.substr(dash + 1));
+  const auto read = job::parse_range(range);
+  return read && *read && (*read)->step > 0 ? range : std::string();
+}
+
 /// "lr: [1e-3, 3e-4]" for "lr=1e-3,3e-4", "seed: 0..3" for "seed=0..3".
 Result<Lines> matrix_lines(const std::vector<std::string>& all) {
   if (all.empty()) return Lines{};
@@ -132,6 +141,10 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
     }
     if (const std::string why = why_no_values(*name, rest); !why.empty()) {
       return std::unexpected(Error{fmt::format("--matrix {}: {}", said, why)});
+    }
+    if (const std::string range = meant_range(rest); !range.empty()) {
+      return std::unexpected(
+          Error{fmt::format("--matrix {}: must be a range, as in {}={}", said, *name, range)});
     }
     if (!rest.contains(',') && rest.contains("..")) {
       if (!job::parse_range(rest)) {

@@ -57,6 +57,10 @@ TEST(CommandJob, SaysWhatARangeOfAMatrixIs) {
   EXPECT_EQ(job_of_matrix("lr=1e-3..1e-1"),
             "--matrix lr=1e-3..1e-1: must be a range of whole numbers, as in seed=0..3, or values "
             "with commas, as in lr=1e-3,3e-4");
+  EXPECT_EQ(job_of_matrix("seed=0-3"), "--matrix seed=0-3: must be a range, as in seed=0..3");
+  for (const char* const value : {"2024-12", "1e-3", "-3", "a-b", "0-", "0-3,7-9"}) {
+    EXPECT_THAT(job_of_matrix(std::string("x=") + value), HasSubstr("\n      x: [\"")) << value;
+  }
 }
 
 TEST(CommandJob, JoinsAMatrixThatTheShellHasSplit) {
