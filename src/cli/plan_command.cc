@@ -100,6 +100,22 @@ Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
   return made_up_gpus(std::vector<Bytes>(static_cast<std::size_t>(count), *each));
 }
 
+/// "4x24GB": a machine with it has the GPUs for each task of the job, with a margin.
+std::string gpus_for_job(job::LoadOptions load, const model::Capacity& here) {
+  load.only_shown = true;
+  const auto job = job::Job::load(load, here);
+  int count = 1;
+  std::int64_t memory = 24;
+  if (job) {
+    for (const model::Shape& shape : job->plan().shapes) {
+      const model::Request& request = shape.terms.request;
+      count = std::max(count, request.gpus);
+      memory = std::max(memory, request.gpu_memory.count * 5 / 4 / gb(1).count);
+    }
+  }
+  return fmt::format("{}x{}GB", count, memory);
+}
+
 /// The machine with what was said instead of what is there.
 Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity here,
                                     const std::string* gpus) {
@@ -454,8 +470,8 @@ ExitCode plan_command(const PlanOptions& options) {
     const ExitCode code = fail(*mistakes);
     if (is_for_here(options) && are_for_want_of_gpus(*mistakes, machine.reading.capacity)) {
       sys::write_standard_error(fmt::format(
-          "trainyard: plan for a machine with GPUs: 'trainyard plan {} --gpus 1x24GB'\n",
-          text::shell_word(options.job_file)));
+          "trainyard: plan for a machine with GPUs: 'trainyard plan {} --gpus {}'\n",
+          text::shell_word(options.job_file), gpus_for_job(*load, machine.reading.capacity)));
     }
     return code;
   }

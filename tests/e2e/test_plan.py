@@ -86,10 +86,13 @@ class Plan(YardTest):
                 self.assertIn(why, self.plan(*words, expect=2).stderr)
 
     def test_without_gpus_says_how_to_plan_for_some(self):
-        self.job(SWEEP)
-        refused = self.plan().stderr
-        if "this machine has none" in refused:
-            self.assertTrue(refused.endswith("trainyard: plan for a machine with GPUs: 'trainyard plan job.yaml --gpus 1x24GB'\n"), refused)
+        for job, gpus in ((SWEEP.replace("gpu-memory: 10GB", "gpus: 4"), "4x24GB"),
+                          (SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 40GB"), "1x50GB"), (SWEEP, "1x24GB")):
+            self.job(job)
+            refused = self.plan().stderr
+            if "this machine has none" in refused:
+                self.assertTrue(refused.endswith(f"trainyard: plan for a machine with GPUs: 'trainyard plan job.yaml --gpus {gpus}'\n"), refused)
+            self.plan("--gpus", gpus, expect=0)
         self.assertNotIn("plan for a machine", self.plan("--gpus", "0", expect=2).stderr)
 
     def test_what_is_not_known_is_said(self):
