@@ -72,7 +72,8 @@ std::string unknown(std::string_view what, std::string_view word,
 std::string parallel_option(const CLI::App& command, std::string_view word, std::string_view next) {
   constexpr std::array<std::string_view, 4> kOptions{"--jobs", "--max-parallel", "--max-procs",
                                                      "--parallel"};
-  const bool is_short = word.starts_with("-j");
+  const bool is_short =
+      word.starts_with("-j") && word.find_first_not_of("=0123456789", 2) == std::string_view::npos;
   const std::string_view name = word.substr(0, is_short ? 2 : word.find('='));
   if (!is_short && std::ranges::find(kOptions, name) == kOptions.end()) return {};
   if (command.get_option_no_throw("--set") == nullptr) return {};
@@ -166,8 +167,12 @@ std::string unknown_topic(const CLI::App& app, std::span<const char* const> word
 }
 
 std::string unknown_option(const CLI::App& command, std::string_view word) {
-  return unknown("option", word.substr(0, word.find('=')), options_of(command),
-                 "trainyard " + command.get_name());
+  std::string name = command.get_name();
+  for (const CLI::App* above = command.get_parent(); above != nullptr;
+       above = above->get_parent()) {
+    name = above->get_name() + " " + name;
+  }
+  return unknown("option", word.substr(0, word.find('=')), options_of(command), name);
 }
 
 }  // namespace trainyard::cli

@@ -135,6 +135,21 @@ bool is_unit(const std::string& kind, const std::string& word) {
   return kind == value_kinds::kTime && parse_duration("1" + word).has_value();
 }
 
+/// The cure where `next` belongs to the value before it: a setting or a pattern in two words. Empty:
+/// it may be a job file.
+std::string split_words(const std::string& option, const std::string& value,
+                        const std::string& next) {
+  if (next.empty() || next.starts_with('-') || job::is_named_as_job(next)) return {};
+  if (option == "--set" && !value.contains('=')) {
+    return fmt::format("--set {0} {1}: write the key and its value as one word: --set {0}={1}",
+                       text::shell_word(value), text::shell_word(next));
+  }
+  if (option != "--only" || !value.contains('=') || !next.contains('=')) return {};
+  return fmt::format(
+      "--only {0} {1}: write --only {0},{1} (both) or --only {0} --only {1} (either)",
+      text::shell_word(value), text::shell_word(next));
+}
+
 std::string missing_command(const Command& command) {
   std::vector<std::string> uses;
   for (const CLI::App* each : command.app->get_subcommands({})) {
@@ -210,6 +225,8 @@ std::string missing_value_mistake(const CLI::App& app, std::span<const char* con
       return fmt::format("{} {} {}: write the value and its unit as one word: {}{}", word, value,
                          words[at + 2], value, words[at + 2]);
     }
+    const std::string next = at + 2 < words.size() ? words[at + 2] : "";
+    if (std::string split = split_words(word, value, next); !split.empty()) return split;
     ++at;
   }
   return {};
@@ -237,7 +254,7 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
     const std::string& better = matrix.empty() ? cure : matrix;
     if (!better.empty()) return fmt::format("unexpected argument '{}'; {}", extra, better);
     if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
-    return fmt::format("unknown option '{}'; '{} --help' lists them", extra, command.name);
+    return unknown_option(*command.app, extra);
   }
   if (command.app == &app) return "no command given; 'trainyard --help' lists the commands";
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

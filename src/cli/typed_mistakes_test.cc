@@ -27,6 +27,7 @@ class TypedMistakes : public testing::Test {
     run->add_option("--cpus", text_)->type_name(value_kinds::kNumber);
     run->add_option("--slurm", text_)->type_name(value_kinds::kOptions);
     run->add_option("--resume", text_)->expected(0, 1);
+    run->add_option("--only", texts_)->type_name(value_kinds::kPattern);
     run->add_flag("--json", flag_);
     CLI::App* const plan = app_.add_subcommand("plan", "");
     plan->add_option("job", text_)->type_name(value_kinds::kJobFile)->required();
@@ -106,6 +107,15 @@ TEST_F(TypedMistakes, NameTheNearestWord) {
   EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
 }
 
+TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "-resume"}),
+            "unknown option '-resume' (did you mean '--resume'?)");
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "-time-limit=3h"}),
+            "unknown option '-time-limit' (did you mean '--time-limit'?)");
+  EXPECT_EQ(mistake_in({"config", "init", "-x"}),
+            "unknown option '-x'; 'trainyard config init --help' lists them");
+}
+
 TEST_F(TypedMistakes, CompleteAWordThatBeginsOneName) {
   EXPECT_EQ(mistake_in({"conf"}), "unknown command 'conf' (did you mean 'config'?)");
   EXPECT_EQ(mistake_in({"--hel"}), "unknown option '--hel' (did you mean '--help'?)");
@@ -134,6 +144,8 @@ TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
            "' limits the tasks that run at once";
   };
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "-j8"}), limit("-j8", "8"));
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "-json"}),
+            "unknown option '-json' (did you mean '--json'?)");
   EXPECT_EQ(mistake_in({"plan", "-j", "8", "a.yaml"}), limit("-j", "8"));
   EXPECT_EQ(mistake_in({"plan", "--jobs=8", "a.yaml"}), limit("--jobs", "8"));
   EXPECT_EQ(mistake_in({"plan", "--max-parallel", "many", "a.yaml"}), limit("--max-parallel", "4"));
@@ -215,6 +227,23 @@ TEST_F(TypedMistakes, JoinAValueWithItsUnit) {
             "--time-limit 1.5 h: write the value and its unit as one word: 1.5h");
   EXPECT_EQ(missing_in({"run", "--memory", "3", "sweep.yaml"}), "");
   EXPECT_EQ(missing_in({"run", "--cpus", "3", "GB"}), "") << "a number has no unit";
+}
+
+TEST_F(TypedMistakes, JoinASettingWithItsValue) {
+  EXPECT_EQ(missing_in({"plan", "a.yaml", "--set", "scheduler.max-process", "4"}),
+            "--set scheduler.max-process 4: write the key and its value as one word: --set "
+            "scheduler.max-process=4");
+  EXPECT_EQ(missing_in({"plan", "--set", "a.b=1", "a.yaml"}), "");
+  EXPECT_EQ(missing_in({"plan", "--set", "a.b", "a.yaml"}), "") << "CLI11 refuses the setting";
+  EXPECT_EQ(missing_in({"plan", "a.yaml", "--set", "a.b", "--set", "c=1"}), "") << "the same";
+}
+
+TEST_F(TypedMistakes, SayHowSeveralPatternsAreTyped) {
+  EXPECT_EQ(missing_in({"run", "a.yaml", "--only", "lr=0.1", "seed=0"}),
+            "--only lr=0.1 seed=0: write --only lr=0.1,seed=0 (both) or --only lr=0.1 --only "
+            "seed=0 (either)");
+  EXPECT_EQ(missing_in({"run", "--only", "lr=0.1", "a.yaml"}), "");
+  EXPECT_EQ(missing_in({"run", "--only", "lr=0.1", "--only", "seed=0", "a.yaml"}), "");
 }
 
 TEST_F(TypedMistakes, LeaveValuesThatOnlyLookLikeOptions) {
