@@ -193,7 +193,9 @@ Result<void> TakingOver::match_groups() {
   for (const OldGroup& group : old) {
     if (group.taken || !group.present) continue;
     changes_.add(
-        fmt::format("group '{}' is no longer in the job file; its results are kept", group.name));
+        fmt::format("group '{}' is no longer in the job file; its results are not shown, and come "
+                    "back with the group",
+                    group.name));
     const Result<void> gone = database_.run(
         fmt::format("UPDATE groups SET position = NULL WHERE number = {}", group.number));
     if (!gone) return gone;
@@ -494,8 +496,9 @@ Result<void> TakingOver::remove_old_tasks() {
     const Result<std::string> id =
         database_.text(fmt::format("SELECT id FROM tasks WHERE number = {}", old_[i].number));
     if (!id) return std::unexpected(id.error());
-    changes_.add(fmt::format("task '{}/{}' is no longer in the job file{}", group->second, *id,
-                             old_[i].finished() ? "; its result is kept" : ""));
+    changes_.add(fmt::format(
+        "task '{}/{}' is no longer in the job file{}", group->second, *id,
+        old_[i].finished() ? "; its result is not shown, and comes back with the task" : ""));
   }
   return {};
 }

@@ -404,9 +404,12 @@ TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
     EXPECT_EQ(resumed.finished, 0);
     EXPECT_EQ(resumed.not_kept, (Journal::NotKept{.gone = 2}));
     if (!is_first) continue;
-    EXPECT_THAT(resumed.changes,
-                ElementsAre("group 'b' is no longer in the job file; its results are kept",
-                            "task 'a/1' is no longer in the job file; its result is kept"));
+    EXPECT_THAT(
+        resumed.changes,
+        ElementsAre("group 'b' is no longer in the job file; its results are not shown, and "
+                    "come back with the group",
+                    "task 'a/1' is no longer in the job file; its result is not shown, and "
+                    "comes back with the task"));
   }
   {
     JournalReader reader = must(JournalReader::open(directory.journal()));
