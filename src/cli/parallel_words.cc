@@ -332,6 +332,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
       "with\n"
       "the worker's number, to standard error. When a worker fails, all are stopped. SIGTERM is\n"
       "sent after half of --grace. In a job file: 'workers: {learner: 1, collector: 2}'.\n"
+      "A run deletes the logs of an earlier run in the same directory; --logs names another one.\n"
       "On two machines, the first of which starts the run:\n"
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --elsewhere 2 -- ./dqn\n"
       "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "
