@@ -30,6 +30,7 @@
 #include "trainyard/worker.h"
 #include "wire/worker.h"
 #include "workers/test_workers.h"
+#include "workers/worker_state.h"
 
 namespace trainyard::workers {
 namespace {
@@ -297,6 +298,33 @@ TEST(ParallelEnd, StopsWhenItIsTold) {
   EXPECT_TRUE(result) << result.text();
   EXPECT_TRUE(result.stopped);
   EXPECT_EQ(sys::content_of(directory / "0"), "stopped: the run is stopped");
+}
+
+TEST(ParallelEnd, WaitsForTheThreadThatTellsAWorkerOfOthers) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    // What the thread uses, which may outlive this function.
+    struct Telling {
+      std::weak_ptr<WorkerState> state;
+      std::atomic<bool> is_telling = false;
+    };
+    const auto shared = std::make_shared<Telling>();
+    shared->state = WorkerState::of(worker).weak_from_this();
+    static std::shared_ptr<const WorkerState::Watcher> watcher;
+    watcher = std::make_shared<const WorkerState::Watcher>([shared](const PeerChange* change) {
+      if (change == nullptr || change->what == PeerChange::What::Ready) return;
+      shared->is_telling = true;
+      // Until this thread would have the last share, or the worker waits for it.
+      const auto until = std::chrono::steady_clock::now() + 200ms;
+      while (shared->state.use_count() > 1 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::yield();
+      }
+    });
+    if (worker.node() == 0) WorkerState::of(worker).watch_senders(watcher);
+    need(worker.ready());
+    if (worker.node() == 1) return;
+    while (!shared->is_telling) std::this_thread::yield();
+  });
+  EXPECT_TRUE(result) << result.text();
 }
 
 TEST(ParallelEnd, TellsAWorkerThatCrashesWhileAllEndAsFailed) {

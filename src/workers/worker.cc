@@ -76,9 +76,16 @@ WorkerState::~WorkerState() {
   if (channel) channel->close();
 }
 
+Worker WorkerState::handle_to(std::shared_ptr<WorkerState> state) {
+  WorkerState* const it = state.get();
+  return Worker(std::shared_ptr<WorkerState>(it, [held = std::move(state)](WorkerState* worker) {
+    if (worker->channel) worker->channel->close();
+  }));
+}
+
 Result<Worker> WorkerState::join(Place place) {
   auto state = std::make_shared<WorkerState>(std::move(place));
-  if (state->place.socket.empty()) return Worker(std::move(state));
+  if (state->place.socket.empty()) return handle_to(std::move(state));
   link::Conversation conversation(
       {.with = kParent, .within = Duration(30'000), .limits = wire::kWorkerLimits});
   Result<void> there = conversation.connect(state->place.socket);
@@ -111,7 +118,7 @@ Result<Worker> WorkerState::join(Place place) {
        .on_refused = [with](const std::string& why) { with([&](auto& me) { me.refused(why); }); },
        .on_bus_gone =
            [with](const detail::BusState& bus) { with([&](auto& me) { me.bus_gone(bus); }); }});
-  return Worker(std::move(state));
+  return handle_to(std::move(state));
 }
 
 bool WorkerState::connect(EventBus& bus, PipelineBase* loop, Follow follow) {

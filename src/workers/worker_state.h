@@ -64,6 +64,10 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   std::stop_source ending;
 
  private:
+  /// The last copy of the handle joins the reading thread. That thread has a share of the state
+  /// while it tells something, and must not have the last one: it cannot join itself.
+  static Worker handle_to(std::shared_ptr<WorkerState> state);
+
   struct Connected {
     std::shared_ptr<detail::BusState> bus;
     PipelineBase* loop = nullptr;   ///< None: it is a bus by itself.
