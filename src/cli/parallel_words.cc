@@ -412,8 +412,9 @@ int ParallelWords::run_them() {
   };
   auto plan = workers::plan_workers(options);
   if (!plan) return static_cast<int>(fail(plan.error()));
-  // Before TERM they come to each process of a task, and are for the workers alone.
-  for (const int signal : {SIGUSR1, SIGUSR2}) std::signal(signal, SIG_IGN);
+  // SIGUSR1 and SIGUSR2 come to each process of a task before TERM, and are for the workers alone.
+  // SIGPIPE: a reader of the output that goes away does not end the run. Workers have the default.
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(signal, SIG_IGN);
   workers::ParallelRun run(options, *std::move(plan));
   const ParallelResult result =
       run.run({.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});

@@ -1,5 +1,6 @@
 #include "cli/ranks_words.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <expected>
 #include <iostream>
@@ -91,6 +92,8 @@ int RanksWords::run_them() const {
   if (!launcher) return static_cast<int>(fail(launcher.error()));
   const auto here = sys::current_directory();
   if (!here) return static_cast<int>(fail(here.error()));
+  // A reader of the output that goes away does not end the ranks, which have the default.
+  std::signal(SIGPIPE, SIG_IGN);
   const Result<int> code = ranks::run_ranks(
       {.ranks = count_,
        .launcher = *launcher,

@@ -110,6 +110,28 @@ worker.barrier("end")
         for pid in pids:
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
+    def test_a_reader_of_its_output_that_goes_away_does_not_end_it(self):
+        # The worker ends with what it has printed, so that it is shown before the run has ended.
+        process = self.start("-n", "1", "--", "sh", "-c", "echo first; while [ ! -e gone ]; do sleep 0.01; done; echo second")
+        self.assertEqual(process.stderr.readline(), "[0] first\n")
+        process.stderr.close()
+        (self.directory / "gone").touch()
+        self.assertEqual((process.wait(PATIENCE_S), (self.directory / "worker-0.log").read_text()), (0, "first\nsecond\n"))
+
+    def test_workers_save_after_ctrl_c_when_the_reader_of_the_output_has_gone(self):
+        process = self.start("-n", "1", "--", "sh", "-c", "trap 'echo saving; until [ -e heard ]; do sleep 0.01; done; echo > saved; exit' TERM; "
+                                                          "echo first; while :; do sleep 0.01; done")
+        self.assertEqual(process.stderr.readline(), "[0] first\n")
+        process.stderr.close()
+        process.send_signal(signal.SIGINT)
+        log = self.directory / "worker-0.log"
+        self.until("the worker to save", lambda: "saving" in log.read_text())
+        (self.directory / "heard").touch()
+        self.assertEqual((process.wait(PATIENCE_S), (self.directory / "saved").exists()), (130, True))
+
+    def test_sigpipe_kills_a_worker_as_it_does_by_default(self):
+        self.assertIn("worker 0 failed: was killed by signal 13", self.parallel("-n", "1", "--", "sh", "-c", "kill -PIPE $$; exit 0", expect=1).stderr)
+
     def test_a_parent_that_is_killed_leaves_nothing(self):
         process = self.start("-n", "2", "--grace", "1s", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
         logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]

@@ -241,6 +241,17 @@ groups:
         self.end_of(process, expect=130)
         self.assertEqual([path.name for path in there if alive(path.read_text().strip())], [])
 
+    def test_by_hand_a_reader_of_its_output_that_goes_away_does_not_end_it(self):
+        process = subprocess.Popen([TRAINYARD, "ranks", "-n", "2", "--", "sh", "-c",
+                                    "[ $RANK = 1 ] || { trap 'echo > saved; exit' TERM; echo first >&2; while :; do sleep 0.01; done; }; "
+                                    "until [ -e gone ]; do sleep 0.01; done; exit 3"],
+                                   cwd=self.directory, env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.assertEqual(process.stderr.readline(), b"first\n")
+        process.stderr.close()
+        (self.directory / "gone").touch()
+        # It says which rank has failed, and nobody reads that.
+        self.assertEqual((process.wait(PATIENCE_S), (self.directory / "saved").exists()), (3, True))
+
     def test_by_hand_nothing_is_left_when_it_is_killed(self):
         for launcher in ("built-in", "mpirun"):
             there = [self.directory / f"{launcher}.{what}.{rank}" for rank in range(2) for what in ("rank", "daemon")]
