@@ -12,7 +12,10 @@
 //
 // Listeners of remote events are called by a thread of the worker, one event at a time, in the
 // order in which one worker emitted them. One that does not return holds up the others, and one
-// that waits for another remote event waits for itself. Any thread may call anything.
+// that waits for another remote event waits for itself. The worker that emits an event calls its
+// own listeners in emit(): what is an error in a listener of remote events is one there, too.
+// Listeners of a queue, and of events of this process alone (Event), may wait. Any thread may call
+// anything.
 #pragma once
 
 #include <chrono>
@@ -118,13 +121,13 @@ class Worker {
   void connect(PipelineBase& loop, Follow follow = follow_all) const;
 
   /// Waits until so many workers listen, all when it is 0. An error names those that do not: late,
-  /// or at once where one has ended that never did. Not in a listener: an error.
+  /// or at once where one has ended that never did. Not in a listener of remote events: an error.
   [[nodiscard]] Result<void> ready(int workers = 0, Timeout within = std::chrono::seconds(60),
                                    const std::stop_token& stop = {}) const;
   /// Waits until all that have one of these roles (none: all workers) have come to the barrier of
   /// this name, but for those that have ended well. An error names who is missing, or has failed.
-  /// The name has 1 to 256 bytes. Not in a listener: an error. A listener that does not return, or
-  /// events of this worker that wait for others, hold it up by at most 2 s.
+  /// The name has 1 to 256 bytes. Not in a listener of remote events: an error. A listener that
+  /// does not return, or events of this worker that wait for others, hold it up by at most 2 s.
   [[nodiscard]] Result<void> barrier(std::string_view name,
                                      Timeout within = std::chrono::seconds(60),
                                      const std::vector<Role>& roles = {},
@@ -137,7 +140,7 @@ class Worker {
   /// one is cut off. Half of the grace is left then before TERM.
   [[nodiscard]] std::stop_token ending() const;
   /// What the router knows, as JSON: workers, queues, counts, who waits at which barrier. Not in a
-  /// listener: an error.
+  /// listener of remote events: an error.
   [[nodiscard]] Result<std::string> status() const;
 
  private:

@@ -243,8 +243,9 @@ class Worker:
         self._settle()
 
     def _check_thread(self, how):
-        if threading.current_thread() is self._reader:
-            raise RuntimeError("a listener cannot wait %s: nothing comes before it returns" % how)
+        # In the worker that emits a listener could wait, but those of its event elsewhere cannot come.
+        if not self.is_alone and (threading.current_thread() is self._reader or self._listeners.is_inside()):
+            raise RuntimeError("a listener cannot wait %s: wait outside of listeners" % how)
 
     def waited(self, name, took_s, came_from):
         """Told for the picture of the run, who waited for whom, where it was not short."""

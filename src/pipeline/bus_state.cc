@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -33,6 +34,9 @@ namespace {
 /// How deep this thread is in listeners.
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a thread has it to itself
 constinit thread_local int in_listeners = 0;
+/// How deep it is in listeners of remote events that it calls itself, not as the thread of a queue.
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a thread has it to itself
+constinit thread_local int in_remote_listeners = 0;
 
 /// One more, for as long as it lives: a copy of an event may throw.
 class InUse {
@@ -313,12 +317,16 @@ bool BusState::deliver(Listener& listener, const PayloadType& type, const void* 
 void BusState::call_here(Listener& listener, const void* payload) const {
   const CallHere here(listener);
   if (!here.may()) return;
+  std::optional<InUse> in_remote;
+  if (listener.codec != nullptr) in_remote.emplace(in_remote_listeners);
   call(listener, payload);
   // Nobody calls it again; what it holds goes with this call.
   if (listener.once) listener.calls.fetch_or(Listener::kOff);
 }
 
 bool BusState::is_in_a_listener() { return in_listeners > 0; }
+
+bool BusState::is_in_a_remote_listener() { return in_remote_listeners > 0; }
 
 void BusState::call(Listener& listener, const void* payload) const {
   const InUse in_it(in_listeners);

@@ -98,6 +98,9 @@ class BusState {
   /// Not in a listener.
   void end();
   [[nodiscard]] std::stop_token ended() const { return ended_.get_token(); }
+  /// This thread calls a listener of remote events, of whatever bus: for what came, or as it emits.
+  /// Those of queues have threads of their own.
+  static bool is_in_a_remote_listener();
 
   /// Between these two nobody waits for an event: who does is woken. They nest.
   void cut_waits_short();

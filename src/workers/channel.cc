@@ -271,9 +271,11 @@ Result<void> Channel::put_event(const detail::EventName& name, std::string_view 
 
 Result<wire::WorkerReply> Channel::ask(const wire::WorkerRequest& request, Timeout within,
                                        const std::stop_token& stop) {
-  if (std::this_thread::get_id() == reader_.get_id()) {
-    return std::unexpected(Error{
-        "a listener of remote events cannot wait for the others: nothing comes before it returns"});
+  // The listener of a worker that emits could wait, but those of its event elsewhere cannot come.
+  if (std::this_thread::get_id() == reader_.get_id() ||
+      detail::BusState::is_in_a_remote_listener()) {
+    return std::unexpected(
+        Error{"a listener of remote events cannot wait for the others: wait outside of listeners"});
   }
   const auto until = std::chrono::steady_clock::now() + within.time() + wire::kAnswerPatience;
   if (!std::holds_alternative<wire::StatusRequest>(request)) settle();

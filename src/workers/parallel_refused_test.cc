@@ -38,6 +38,9 @@ using testing::StartsWith;
 
 constexpr RemoteEvent<Buffer> kScore{"score"};
 
+constexpr const char* kNoWait =
+    "a listener of remote events cannot wait for the others: wait outside of listeners";
+
 std::string why_not(const Result<void>& done) { return done ? "none" : done.error().message; }
 
 TEST(ParallelRefused, FailsThePipelineAndTheRunOfAWorkerThatIsCutOff) {
@@ -79,15 +82,34 @@ TEST(ParallelRefused, TellsAListenerThatItCannotWaitForTheOthers) {
     worker.connect(bus);
     std::vector<std::string> errors;
     const Subscription heard = bus.on("ask", [&](const Json&) {
-      errors.push_back(why_not(worker.barrier("inside")));
+      errors.push_back(why_not(worker.barrier("inside", 1s)));
       errors.push_back(why_not(worker.ready()));
       errors.push_back(worker.status() ? "none" : worker.status().error().message);
     });
-    if (worker.node() == 0) bus.emit("ask", 1, remote_only);
+    if (worker.node() == 0) bus.emit("ask", 1, remote);
     need(worker.barrier("asked"));
-    const std::string why =
-        "a listener of remote events cannot wait for the others: nothing comes before it returns";
-    need(errors == std::vector<std::string>(worker.node() == 1 ? 3 : 0, why), "three errors");
+    need(errors == std::vector<std::string>(3, kNoWait), "three errors, also where it was emitted");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(ParallelRefused, LetsListenersWaitThatEachWorkerCallsForItself) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    constexpr Event<int> kEpoch{"epoch"};
+    std::vector<std::string> errors;
+    const Subscription of_this_process =
+        bus.on(kEpoch, [&](int) { errors.push_back(why_not(worker.barrier("epoch"))); });
+    const Subscription of_a_queue = bus.on("ask", bus.make_queue(), [&](const Json&) {
+      errors.push_back(why_not(worker.barrier("queue")));
+    });
+    bus.emit(kEpoch, 1);
+    need(worker.barrier("met"));
+    if (worker.node() == 0) bus.emit("ask", 1, remote);
+    need(worker.barrier("asked"));
+    bus.stop(60s);
+    need(errors == std::vector<std::string>(2, "none"), "no errors");
   });
   EXPECT_TRUE(result) << result.text();
 }

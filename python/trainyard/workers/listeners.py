@@ -35,6 +35,7 @@ class Listeners:
         # What the router is told of a name must come in this order. It may have to wait for room, and
         # those that are called meanwhile must not wait for that.
         self._telling = threading.RLock()
+        self._calling = threading.local()  # Its `is_inside`: this thread is in a listener.
         self._lock = threading.Lock()
         self._named = {}
         self._patterns = []
@@ -106,6 +107,7 @@ class Listeners:
     def _call(self, listener, event, payload):
         if not listener.is_on:
             return
+        before, self._calling.is_inside = self.is_inside(), True
         try:
             if is_pattern(listener.name):
                 listener.call(event, payload)
@@ -113,3 +115,9 @@ class Listeners:
                 listener.call(payload)
         except Exception as error:
             self._failed(event, error)
+        finally:
+            self._calling.is_inside = before
+
+    def is_inside(self):
+        """Whether this thread is in a listener: that of the worker for what came, or one that emits."""
+        return getattr(self._calling, "is_inside", False)
