@@ -105,6 +105,23 @@ T get_member(const nlohmann::json& value, const Bundle& bundle) {
   }
 }
 
+/// Adds it to the member. Throws where the sum does not fit a signed integer. Unsigned ones wrap,
+/// so that a member of these may also get smaller.
+template <class T>
+void add_to_member(T& member, const nlohmann::json& value, const Bundle& bundle) {
+  const T more = get_member<T>(value, bundle);
+  if constexpr (kIsInteger<T> && std::is_signed_v<T>) {
+    T sum{};
+    if (__builtin_add_overflow(member, more, &sum)) {
+      throw std::runtime_error(misfit_text(
+          value, "with " + std::to_string(member) + " it makes no integer of its size"));
+    }
+    member = sum;
+  } else {
+    member += more;
+  }
+}
+
 /// One role of a worker is what it is here: it sends as that.
 inline bool sends_as(const Worker& worker, Role role) {
   return !worker.is_alone() && !worker.roles().empty() && worker.has_role(role);
@@ -145,7 +162,8 @@ class Exchange {
     return *this;
   }
   /// By how much the number has grown since the run began is added to those of the others. What it
-  /// was before, as of a context that has been resumed, is not sent.
+  /// was before, as of a context that has been resumed, is not sent. A sum that does not fit a
+  /// signed integer fails the step.
   template <auto Member>
   Exchange&& add(Role from) && {
     return std::move(add<Member>(from));
@@ -169,7 +187,7 @@ class Exchange {
              },
          .merge =
              [](C& context, const nlohmann::json& value, const detail::Bundle& bundle) {
-               context.*Member += detail::get_member<T>(value, bundle);
+               detail::add_to_member(context.*Member, value, bundle);
              }},
         from);
     return *this;

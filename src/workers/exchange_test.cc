@@ -262,6 +262,9 @@ TEST(Exchange, NamesTheEventAndTheMemberOfWhatDoesNotFit) {
        "it"},
       {{.json = R"({"env_step":1.5})", .buffers = {}},
        ", member 'env_step': 1.5 does not fit: no integer of its size"},
+      {{.json = R"({"env_step":9223372036854775807})", .buffers = {}},
+       ", member 'env_step': 9223372036854775807 does not fit: with 1 it makes no integer of its "
+       "size"},
       {{.json = R"({"episodes":{"a":1}})", .buffers = {}},
        ", member 'episodes': [json.exception.type_error.302] type must be array, but is object"},
       {{.json = "[1,2]", .buffers = {}}, ": [1,2] does not fit: no object of members"}};
@@ -281,6 +284,7 @@ TEST(Exchange, NamesTheEventAndTheMemberOfWhatDoesNotFit) {
           if (worker.has_role(role::kCollector)) {
             detail::emit_bundle(loop.events(), name + ".collector", cases[i].bundle, false);
           } else {
+            loop.context().env_step = 1;
             const RunResult ended = loop.run({.max_steps = 1});
             need(ended.why == "step 'exchange': std::runtime_error: event '" + name +
                                   ".collector'" + cases[i].error,
