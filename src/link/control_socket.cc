@@ -7,7 +7,10 @@
 #include <cstring>
 #include <expected>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +28,7 @@
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
+#include "sys/files.h"
 #include "sys/token.h"
 
 namespace trainyard::link {
@@ -191,6 +195,38 @@ std::vector<std::string> socket_parents() {
   }
   parents.emplace_back("/tmp");
   return parents;
+}
+
+std::vector<std::string> control_sockets() {
+  std::vector<std::string> directories;
+  // These may be shared with processes whose sockets the kernel does not show to us.
+  for (const std::string& parent : socket_parents()) {
+    for (const std::string& name : sys::names_in(parent))
+      directories.push_back(parent + "/" + name);
+  }
+  std::ifstream bound("/proc/net/unix");
+  for (std::string line; std::getline(bound, line);) {
+    const std::size_t at = line.find('/');
+    if (at == std::string::npos || !line.ends_with(kSocketName)) continue;
+    // The directory was renamed when its socket had been bound.
+    const std::filesystem::path fresh = std::filesystem::path(line.substr(at)).parent_path();
+    std::string name = fresh.filename();
+    if (name.starts_with('.')) name.erase(0, 1);
+    directories.push_back(fresh.parent_path() / name);
+  }
+  std::map<std::string, std::string> sockets;  // By where they are: each may have several paths.
+  for (const std::string& directory : directories) {
+    if (!directory.substr(directory.rfind('/') + 1).starts_with(kDirectoryPrefix)) continue;
+    const std::string socket = directory + std::string(kSocketName);
+    struct stat status{};
+    if (::lstat(socket.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) continue;
+    if (status.st_uid != ::geteuid()) continue;
+    std::error_code error;
+    const auto place = std::filesystem::canonical(socket, error);
+    if (!error) sockets.emplace(place, socket);
+  }
+  const auto paths = std::views::values(sockets);
+  return {paths.begin(), paths.end()};
 }
 
 Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents,

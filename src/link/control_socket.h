@@ -29,6 +29,10 @@ Result<sys::Descriptor> listen_at(const std::string& path);
 /// Where a socket's directory may be: $XDG_RUNTIME_DIR, $TMPDIR (those that are set), /tmp.
 std::vector<std::string> socket_parents();
 
+/// The control sockets of our user on this machine, wherever their directories are: also those of
+/// processes with another XDG_RUNTIME_DIR. What killed servers have left may be among them.
+std::vector<std::string> control_sockets();
+
 /// One of these, and where it is.
 struct ControlSocket {
   sys::Descriptor socket;

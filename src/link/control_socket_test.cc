@@ -24,8 +24,11 @@
 namespace trainyard::link {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
@@ -74,6 +77,27 @@ TEST_F(ControlSocketTest, IsInTheFirstPlaceThatWillDo) {
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_THAT(made->path, StartsWith(directory + "/trainyard-"));
   EXPECT_TRUE(std::filesystem::is_empty(deep));
+}
+
+TEST_F(ControlSocketTest, IsFoundWhereOthersPutTheirsElsewhere) {
+  const auto made = listen_in_one_of({directory});
+  const auto beside = listen_in_one_of({directory});
+  ASSERT_TRUE(made && beside);
+  ASSERT_THAT(socket_parents(), Not(Contains(directory)));
+  std::ofstream(directory + "/trainyard-file") << "has no socket";
+  std::filesystem::create_directory(directory + "/other");
+  const auto not_ours = listen_at(directory + "/other/control");
+  ASSERT_TRUE(not_ours);
+  const auto found = [this] {
+    std::vector<std::string> here = control_sockets();
+    std::erase_if(here, [this](const std::string& it) { return !it.starts_with(directory + "/"); });
+    return here;
+  };
+  EXPECT_THAT(found(), UnorderedElementsAre(made->path, beside->path));
+  remove_socket(beside->path);
+  EXPECT_THAT(found(), ElementsAre(made->path));
+  remove_socket(made->path);
+  EXPECT_THAT(found(), IsEmpty());
 }
 
 TEST_F(ControlSocketTest, SaysWhatIsWrongWithEveryPlace) {

@@ -1,23 +1,17 @@
 #include "workers/parallel_look.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
-#include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "link/control_socket.h"
 #include "link/conversation.h"
-#include "sys/files.h"
 #include "sys/process_scan.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
@@ -25,9 +19,6 @@
 
 namespace trainyard::workers {
 namespace {
-
-constexpr const char* kDirectoryPrefix = "trainyard-";
-constexpr const char* kSocketName = "control";
 
 /// Such a process cannot answer, and is not waited for.
 bool is_suspended(std::int64_t process) {
@@ -64,20 +55,8 @@ void ask(const std::string& socket, Duration within, ParallelLook& look) {
 }  // namespace
 
 ParallelLook look_at_parallel_runs(Duration within) {
-  std::vector<std::string> sockets;
-  for (const std::string& parent : link::socket_parents()) {
-    for (const std::string& name : sys::names_in(parent)) {
-      if (!name.starts_with(kDirectoryPrefix)) continue;
-      std::string socket = fmt::format("{}/{}/{}", parent, name, kSocketName);
-      std::error_code error;
-      if (std::filesystem::is_socket(socket, error)) sockets.push_back(std::move(socket));
-    }
-  }
-  std::ranges::sort(sockets);
-  const auto repeated = std::ranges::unique(sockets);
-  sockets.erase(repeated.begin(), repeated.end());
   ParallelLook look;
-  for (const std::string& socket : sockets) ask(socket, within, look);
+  for (const std::string& socket : link::control_sockets()) ask(socket, within, look);
   return look;
 }
 

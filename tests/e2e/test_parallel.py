@@ -166,6 +166,12 @@ worker.barrier("end")
         self.assertEqual(process.wait(PATIENCE_S), 143)
         self.assertEqual(self.looks(process), [])
 
+    def test_those_at_work_can_be_looked_at_with_another_runtime_directory(self):
+        process = self.start("-n", "1", "--", "sleep 1000")
+        self.until("it to be there", lambda: self.looks(process))
+        del self.environment["XDG_RUNTIME_DIR"]
+        self.assertEqual([look["process"] for look in self.looks(process)], [process.pid])
+
     def test_one_that_is_to_begin_again_is_not_ready_and_what_waits_for_it_is_named_without_control_characters(self):
         self.write("worker.py", BEGIN + """
 worker.ready()
