@@ -33,8 +33,11 @@ class Topics:
         self._heard = {}  # (number, origin): the sequence of the last one
 
     def check(self, number, name, kind):
-        if self.known.setdefault(number, (name, kind)) != (name, kind):
-            raise TypeError("event '%s' carries %s, and event '%s' %s" % (self.known[number] + (name, kind)))
+        known, carried = self.known.setdefault(number, (name, kind))
+        if known != name:
+            raise ValueError("events '%s' and '%s' have the same number: rename one of them" % (known, name))
+        if carried != kind:
+            raise TypeError("event '%s' has carried %s, and cannot carry %s: give one of them another name" % (name, carried, kind))
 
     def is_new(self, frame):
         """Whether this event has not come before."""
