@@ -42,6 +42,7 @@
 #include "text/shell_quote.h"
 #include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
+#include "wire/last_words.h"
 #include "workers/parallel_look.h"
 #include "workers/parallel_options.h"
 #include "workers/parallel_run.h"
@@ -96,6 +97,13 @@ std::vector<std::string> split(const std::string& text, char at) {
     }
   }
   return parts;
+}
+
+/// Lines that are safe to show: an exception may hold what a terminal acts on.
+std::string plain_lines(std::string_view text) {
+  std::vector<std::string> lines = split(wire::without_colours(text), '\n');
+  for (std::string& line : lines) line = report::plain(line);
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 /// "4,7": numbers from 0 on.
@@ -408,7 +416,7 @@ int ParallelWords::run_them() {
   options.directory = sys::absolute_path(logs_.empty() ? usual_logs_of_workers() : logs_, *here);
   options.show = true;
   options.note = [](std::string_view what) {
-    std::cerr << "trainyard parallel: " << what << '\n' << std::flush;
+    std::cerr << "trainyard parallel: " << plain_lines(what) << '\n' << std::flush;
   };
   auto plan = workers::plan_workers(options);
   if (!plan) return static_cast<int>(fail(plan.error()));
@@ -419,11 +427,12 @@ int ParallelWords::run_them() {
   const ParallelResult result =
       run.run({.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});
   for (const WorkerFailure& each : result.failures) {
-    std::cerr << fmt::format("trainyard parallel: worker {} failed: {}\n", each.node, each.what);
+    std::cerr << fmt::format("trainyard parallel: worker {} failed: {}\n", each.node,
+                             plain_lines(each.what));
   }
   std::cerr << std::flush;
   if (!result.error.empty()) {
-    const ExitCode usage = fail(result.error);
+    const ExitCode usage = fail(plain_lines(result.error));
     if (!result.stopped) return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
   }
   // Whatever went wrong while all were ending.

@@ -33,16 +33,14 @@ bool says_something(std::string_view line) {
 
 /// Without what colours it, and what else is no character that is to be seen.
 std::string readable(std::string_view line) {
-  std::string text;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    if (line[at] == '\x1b' && at + 1 < line.size() && line[at + 1] == '[') {
-      at += 2;
-      while (at < line.size() && (line[at] < '@' || line[at] > '~')) ++at;
-      continue;
-    }
-    const auto value = static_cast<unsigned char>(line[at]);
-    text += value < 0x20 || value == 0x7f ? ' ' : line[at];
-  }
+  std::string text = without_colours(line);
+  std::ranges::replace_if(
+      text,
+      [](char letter) {
+        const auto value = static_cast<unsigned char>(letter);
+        return value < 0x20 || value == 0x7f;
+      },
+      ' ');
   const std::size_t first = text.find_first_not_of(' ');
   if (first == std::string::npos) return {};
   text = valid_utf8(text.substr(first, text.find_last_not_of(' ') + 1 - first));
@@ -78,6 +76,19 @@ std::string last_line(std::string_view text) {
 }
 
 }  // namespace
+
+std::string without_colours(std::string_view text) {
+  std::string kept;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!text.substr(at).starts_with("\x1b[")) {
+      kept += text[at];
+      continue;
+    }
+    at += 2;
+    while (at < text.size() && (text[at] < '@' || text[at] > '~')) ++at;
+  }
+  return kept;
+}
 
 std::string last_words(std::string_view errors) {
   std::string failure = said_failure(errors);

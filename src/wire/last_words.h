@@ -19,4 +19,7 @@ std::string last_words(std::string_view errors);
 /// failed: "last output: 'epoch 3'".
 std::string last_words_of_output(std::string_view output);
 
+/// The text without sequences that colour it or move the cursor (ESC [ ... letter).
+std::string without_colours(std::string_view text);
+
 }  // namespace trainyard::wire

@@ -70,6 +70,7 @@ TEST(LastWords, CanBeShown) {
   EXPECT_EQ(last_words("\x1b[1;31mError:\x1b[0m bad\tvalue\x07\n"), "Error: bad value");
   EXPECT_EQ(last_words("no space left\n\x1b[?25h\x1b[0m\n\x1b[31m"), "no space left");
   EXPECT_EQ(last_words("bad \xff byte"), "bad \xef\xbf\xbd byte");
+  EXPECT_EQ(without_colours("\x1b[1;31mred\x1b[0m\n\x1b[2Jnext\x1b[31"), "red\nnext");
   EXPECT_EQ(last_words(std::string(1000, 'x')), std::string(300, 'x'));
 }
 

@@ -49,6 +49,13 @@ class Parallel(YardTest):
                              """case "$TRAINYARD_WORKER" in *'"node":1'*) exit 3;; esac; exec sleep 1000""", expect=1)
         self.assertIn("trainyard parallel: worker 1 failed: exited with code 3", done.stderr)
 
+    def test_what_one_fails_with_is_said_without_control_characters(self):
+        self.write("worker.py", BEGIN + 'raise ValueError("\\x1b[31mred\\a\\nnext")')
+        done = self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01s", "--", PYTHON, "worker.py", expect=1)
+        said = [line for line in done.stderr.splitlines() if not line.startswith("[0] ")]
+        self.assertEqual(said, ["trainyard parallel: worker 0 failed, and begins again in 10 ms: ValueError: red", "next",
+                                "trainyard parallel: worker 0 failed: ValueError: red", "next"])
+
     def test_one_that_fails_begins_again_so_often(self):
         done = self.parallel("-n", "1", "--retries", "2", "--retry-delay", "0.01s", "--", "sh", "-c",
                              """case "$TRAINYARD_WORKER" in *'"life":3'*) echo third; exit 0;; esac; exit 4""")
