@@ -40,6 +40,7 @@
 #include "wire/fields.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
+#include "wire/last_words.h"
 #include "wire/parallel_record.h"
 #include "wire/worker.h"
 #include "workers/child_home.h"
@@ -386,7 +387,14 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
     return router_->has_ended(life.plan.node, Presence::Finished, finish.outcome, finish.why);
   }
   const bool says_why = life.finish && finish.outcome == "failed" && !finish.why.empty();
-  if (!says_why) return has_failed(life, how);
+  if (!says_why) {
+    // Where all is shown, the result is one line for each failure, without the end of the log.
+    const std::string printed =
+        options_.show && not_started == nullptr
+            ? wire::last_words_of_output(ranks::end_of_log(log_of(life), kErrorLines))
+            : std::string();
+    return has_failed(life, printed.empty() ? how : fmt::format("{}, {}", how, printed));
+  }
   // A program that throws what its pipeline failed with is aborted for it.
   has_failed(life,
              exit != nullptr ? finish.why : fmt::format("{} (the process {})", finish.why, how));

@@ -49,6 +49,11 @@ class Parallel(YardTest):
                              """case "$TRAINYARD_WORKER" in *'"node":1'*) exit 3;; esac; exec sleep 1000""", expect=1)
         self.assertIn("trainyard parallel: worker 1 failed: exited with code 3", done.stderr)
 
+    def test_one_that_fails_without_a_word_to_the_run_is_named_with_what_it_printed_last(self):
+        done = self.parallel("-n", "1", "--", "sh", "-c", "echo reading; echo 'no such file: data.bin' >&2; exit 3", expect=1)
+        self.assertEqual(done.stderr.splitlines(), ["[0] reading", "[0] no such file: data.bin",
+                         "trainyard parallel: worker 0 failed: exited with code 3, last output: 'no such file: data.bin'"])
+
     def test_what_one_fails_with_is_said_without_control_characters(self):
         self.write("worker.py", BEGIN + 'raise ValueError("\\x1b[31mred\\a\\nnext")')
         done = self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01s", "--", PYTHON, "worker.py", expect=1)
