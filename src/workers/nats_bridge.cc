@@ -250,6 +250,8 @@ Error NatsLink::error_of(natsStatus status) const {
           "(--nats-seed)";
     } else if (std::ranges::any_of(options_.servers, &NatsAddress::has_credentials)) {
       text += "; the server must know the token or the user in its address";
+    } else if (!options_.nats.token.empty() || !options_.nats.user.empty()) {
+      text += "; the server must know this token, or this user and password";
     } else {
       text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
     }

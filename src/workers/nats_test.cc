@@ -361,9 +361,11 @@ TEST(Nats, NamesWhatIsWrongWithTheServerOrTheToken) {
                           testing::Not(HasSubstr("conn.c"))));
   EXPECT_THAT(text, testing::Not(HasSubstr("guess")));
   wrong.attach_to = {server.address()};
-  wrong.nats.token = "guess";
   EXPECT_THAT(error_of(wrong), EndsWith("; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and "
                                         "TRAINYARD_NATS_PASSWORD"));
+  wrong.nats.token = "guess";
+  EXPECT_THAT(error_of(wrong),
+              EndsWith("; the server must know this token, or this user and password"));
   wrong.attach_to = {"nats://127.0.0.1:" + std::to_string(free_port())};
   wrong.nats.lost_after = 100ms;
   EXPECT_THAT(error_of(wrong), HasSubstr("No server available for connection"));
