@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -269,6 +268,28 @@ std::vector<std::string> options_of_a_run(const CLI::App& parallel) {
   return names;
 }
 
+constexpr const char* kHelpEnd =
+    "Examples:\n"
+    "  trainyard parallel -n 4 -- ./train\n"
+    "  trainyard parallel -n 3 --roles learner,collector,collector --topology star -- ./dqn\n"
+    "  trainyard parallel -n 4 --retries 3 -- python3 collect.py\n"
+    "  trainyard parallel --status\n"
+    "\n"
+    "A single word after '--' is a shell command.\n"
+    "A worker joins with trainyard::Worker::from_environment() in C++ or trainyard.Worker in\n"
+    "Python; other programs run without events. Output goes to the logs (worker-0.log) and, "
+    "with\n"
+    "the worker's number, to standard error. When a worker fails, all are stopped. SIGTERM is\n"
+    "sent after half of --grace. In a job file: 'workers: {learner: 1, collector: 2}'.\n"
+    "A run deletes the logs of an earlier run in the same directory; --logs names another one.\n"
+    "On two machines, the first of which starts the run:\n"
+    "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --elsewhere 2 -- ./dqn\n"
+    "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "
+    "./dqn\n"
+    "Secrets: TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD.\n"
+    "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run, also when the\n"
+    "program cannot be started; 130 interrupted, here or on another machine; 143 SIGTERM.";
+
 std::string usual_logs_of_workers() {
   return run::workers_directory(usual_logs(), ranks::own_attempt());
 }
@@ -327,27 +348,7 @@ ParallelWords::ParallelWords(CLI::App& app) {
       parallel_->add_flag("--status", status_, "Show your active parallel runs; run nothing"));
   of_output(parallel_->add_flag("--json", json_, "With --status: print JSON"));
   takes_command(*parallel_);
-  parallel_->footer(
-      "Examples:\n"
-      "  trainyard parallel -n 4 -- ./train\n"
-      "  trainyard parallel -n 3 --roles learner,collector,collector --topology star -- ./dqn\n"
-      "  trainyard parallel -n 4 --retries 3 -- python3 collect.py\n"
-      "  trainyard parallel --status\n"
-      "\n"
-      "A single word after '--' is a shell command.\n"
-      "A worker joins with trainyard::Worker::from_environment() in C++ or trainyard.Worker in\n"
-      "Python; other programs run without events. Output goes to the logs (worker-0.log) and, "
-      "with\n"
-      "the worker's number, to standard error. When a worker fails, all are stopped. SIGTERM is\n"
-      "sent after half of --grace. In a job file: 'workers: {learner: 1, collector: 2}'.\n"
-      "A run deletes the logs of an earlier run in the same directory; --logs names another one.\n"
-      "On two machines, the first of which starts the run:\n"
-      "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --elsewhere 2 -- ./dqn\n"
-      "  trainyard parallel -n 2 --attach nats://host-a:4222 --run dqn --join --node-ids 2 -- "
-      "./dqn\n"
-      "Secrets: TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD.\n"
-      "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run, also when the\n"
-      "program cannot be started; 130 interrupted, here or on another machine; 143 SIGTERM.");
+  parallel_->footer(kHelpEnd);
 }
 
 std::optional<int> ParallelWords::run() {

@@ -202,7 +202,7 @@ std::vector<std::string> control_sockets() {
   // These may be shared with processes whose sockets the kernel does not show to us.
   for (const std::string& parent : socket_parents()) {
     for (const std::string& name : sys::names_in(parent))
-      directories.push_back(parent + "/" + name);
+      directories.push_back(fmt::format("{}/{}", parent, name));
   }
   std::ifstream bound("/proc/net/unix");
   for (std::string line; std::getline(bound, line);) {

@@ -35,6 +35,7 @@ using ::testing::UnorderedElementsAre;
 class ControlSocketTest : public ::testing::Test {
  protected:
   sys::TemporaryDirectory directory_;
+  // NOLINTNEXTLINE(readability-identifier-naming): all tests read it
   const std::string& directory = directory_.path();
 };
 

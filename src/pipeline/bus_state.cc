@@ -27,6 +27,7 @@
 #include "pipeline/trouble.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
+#include "trainyard/timeout.h"
 
 namespace trainyard::detail {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,7 @@
 #include "link/arena_exchange.h"
 #include "link/arena_pool.h"
 #include "link/frame_socket.h"
+#include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
 #include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"

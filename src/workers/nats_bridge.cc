@@ -27,6 +27,7 @@
 
 #include "base/match.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/passing.h"

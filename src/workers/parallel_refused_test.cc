@@ -21,6 +21,7 @@
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 #include "trainyard/buffer.h"
+#include "trainyard/event.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
 #include "trainyard/pipeline.h"
@@ -114,23 +115,24 @@ TEST(ParallelRefused, LetsListenersWaitThatEachWorkerCallsForItself) {
   EXPECT_TRUE(result) << result.text();
 }
 
+bool is_waited_for(Worker& worker, const std::string& barrier) {
+  const Json status = Json::parse(worker.status().value());
+  return std::ranges::any_of(status.at("barriers"),
+                             [&](const Json& it) { return it.at("name") == barrier; });
+}
+
 TEST(ParallelRefused, CountsNobodyAtABarrierWhoWasToldToStopWaiting) {
   const auto result = parallel(quiet(2), [](Worker& worker) {
     need(worker.ready());
     if (worker.node() == 0) {
-      const auto is_waited_for = [&] {
-        const Json status = Json::parse(worker.status().value());
-        return std::ranges::any_of(status.at("barriers"),
-                                   [](const Json& it) { return it.at("name") == "later"; });
-      };
       std::stop_source stop;
       std::string why;
       std::thread waits([&] { why = why_not(worker.barrier("later", 60s, {}, stop.get_token())); });
-      const bool is_there = sys::eventually(is_waited_for);
+      const bool is_there = sys::eventually([&] { return is_waited_for(worker, "later"); });
       stop.request_stop();
       waits.join();
       need(is_there && why == "it was told to stop", "a wait that is stopped, and not " + why);
-      need(!is_waited_for(), "that it is not counted");
+      need(!is_waited_for(worker, "later"), "that it is not counted");
     }
     need(worker.barrier("end"));
   });
@@ -225,14 +227,15 @@ TEST(ParallelRefused, TellsAListenerThatJsonDoesNotFitWhatItTakes) {
   bus.emit("list", Json{{"a", 1}}, retained);
   const Subscription on = bus.on(kList, [&](const std::vector<int>& it) { heard = it; });
   EXPECT_EQ(heard, std::vector<int>{255});
+  const std::string text =
+      "small: JSON of type string came, which does not fit the listener: it takes an integer of 8 "
+      "bits";
   const std::string number =
       "small: JSON of type number came, which does not fit the listener: it takes an integer of 8 "
       "bits";
   EXPECT_EQ(telling.told,
             (std::vector<std::string>{
-                number, number, number,
-                "small: JSON of type string came, which does not fit the listener: it takes an "
-                "integer of 8 bits",
+                number, number, number, text,
                 "list: JSON of type object came, which does not fit the listener: "
                 "[json.exception.type_error.302] type must be array, but is object"}));
 }

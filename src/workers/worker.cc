@@ -347,7 +347,7 @@ Result<void> WorkerState::meet(const wire::WorkerRequest& request, Timeout withi
   // The end of the run was told first, so it counts and not how the meeting went.
   if (!ending.stop_requested()) return std::unexpected(reply.error());
   const std::scoped_lock lock(mutex_);
-  return std::unexpected(Error{"the run ends: " + end_->why});
+  return std::unexpected(end_ ? Error{"the run ends: " + end_->why} : reply.error());
 }
 
 }  // namespace trainyard::workers
