@@ -187,9 +187,13 @@ void mark_lost(journal::GroupRow& row) {
   row.died = row.phase == model::GroupPhase::Running;
 }
 
-std::string cause_text(const journal::GroupRow& group, const std::string& why) {
+std::string cause_text(const journal::GroupRow& group, const std::string& why,
+                       std::string_view run_directory) {
   if (why.empty() || !group.needs_finished_since) return why;
-  return why + "; it has finished since, and 'trainyard run --resume' runs what was skipped";
+  const std::string resuming = run_directory.empty() ? "resuming the run"
+                                                     : fmt::format("'trainyard run --resume {}'",
+                                                                   text::shell_word(run_directory));
+  return fmt::format("{}; it has finished since, and {} runs what was skipped", why, resuming);
 }
 
 std::string_view word_for_phase(model::GroupPhase phase) {

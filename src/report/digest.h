@@ -160,8 +160,10 @@ std::string_view word_for_phase(model::GroupPhase phase);
 std::string_view shown_phase(model::GroupPhase phase);
 
 /// Why a group was skipped, and that what it needs has finished since, where it has. `why` is its
-/// message or its why_skipped, and may be empty.
-std::string cause_text(const journal::GroupRow& group, const std::string& why);
+/// message or its why_skipped, and may be empty. The command to type is named only with a
+/// `run_directory`, as the user reaches it: a report can be read anywhere.
+std::string cause_text(const journal::GroupRow& group, const std::string& why,
+                       std::string_view run_directory = {});
 
 // What the journal of a run that died calls running is lost: --resume will write it down, and start
 // it again.

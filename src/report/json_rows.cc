@@ -167,23 +167,24 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
   return std::move(attempt).text();
 }
 
-std::string json_of(const journal::GroupRow& row) {
-  return compact(Json{{"name", row.name},
-                      {"phase", row.died ? "DIED" : word_for_phase(row.phase)},
-                      {"message", text_or_null(cause_text(row, row.message))},
-                      {"tasks", row.tasks},
-                      {"finished", row.finished},
-                      {"out_of_date", row.out_of_date},
-                      {"failed", row.failed},
-                      {"skipped", row.skipped},
-                      {"not_needed", row.not_needed},
-                      {"not_selected", row.not_selected},
-                      {"why_skipped", text_or_null(cause_text(row, row.why_skipped))},
-                      {"stopped", row.stopped},
-                      {"running", row.running},
-                      {"lost", row.lost},
-                      {"retrying", row.retrying},
-                      {"waiting", row.waiting}});
+std::string json_of(const journal::GroupRow& row, std::string_view run_directory) {
+  return compact(
+      Json{{"name", row.name},
+           {"phase", row.died ? "DIED" : word_for_phase(row.phase)},
+           {"message", text_or_null(cause_text(row, row.message, run_directory))},
+           {"tasks", row.tasks},
+           {"finished", row.finished},
+           {"out_of_date", row.out_of_date},
+           {"failed", row.failed},
+           {"skipped", row.skipped},
+           {"not_needed", row.not_needed},
+           {"not_selected", row.not_selected},
+           {"why_skipped", text_or_null(cause_text(row, row.why_skipped, run_directory))},
+           {"stopped", row.stopped},
+           {"running", row.running},
+           {"lost", row.lost},
+           {"retrying", row.retrying},
+           {"waiting", row.waiting}});
 }
 
 std::string json_of(const journal::ExecutionRow& row) {

@@ -18,7 +18,8 @@ std::string json_text(std::string_view text);
 /// `now`, for how long a task that runs has run.
 std::string json_of(const journal::TaskRow& row, std::optional<Instant> now);
 std::string json_of(const journal::AttemptRow& row, std::string_view id);
-std::string json_of(const journal::GroupRow& row);
+/// The run directory as in cause_text(): empty in a report.
+std::string json_of(const journal::GroupRow& row, std::string_view run_directory = {});
 std::string json_of(const journal::ExecutionRow& row);
 /// The run directory as its lines to type name it.
 std::string json_of(const journal::WaitingReason& row, std::string_view run_directory);

@@ -88,7 +88,7 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
     if (!read) return read;
     if (rows.empty()) continue;
     TaskTable table(selected, options);
-    sink("\n" + group_heading(whole) + "\n" + table.lines(rows));
+    sink("\n" + group_heading(whole, options.run_directory) + "\n" + table.lines(rows));
     const int count = static_cast<int>(rows.size());
     const std::string_view best_title = count == group.tasks ? "best"
                                         : count > 1          ? "best of these"
@@ -143,7 +143,7 @@ Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow
     sink(group_table(digest, shown.take(), options));
     return {};
   }
-  sink(group_heading(digest) + "\n");
+  sink(group_heading(digest, options.run_directory) + "\n");
   TaskTable table(digest, options);
   read = write_all_rows(reader, table, {.group = group.index, .died = options.died}, sink);
   const std::string footer = group_footer(digest, group.tasks, table);

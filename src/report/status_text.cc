@@ -121,10 +121,11 @@ std::string groups_text(const StatusView& view) {
   std::string text = "\n" + aligned(rows);
   for (const journal::GroupRow& group : view.groups) {
     if (!group.message.empty()) {
-      text += fmt::format("{}: {}\n", plain(group.name), plain(cause_text(group, group.message)));
+      text += fmt::format("{}: {}\n", plain(group.name),
+                          plain(cause_text(group, group.message, view.run_directory)));
     } else if (!group.why_skipped.empty()) {
       text += fmt::format("{}: {} skipped: {}\n", plain(group.name), with_commas(group.skipped),
-                          plain(cause_text(group, group.why_skipped)));
+                          plain(cause_text(group, group.why_skipped, view.run_directory)));
     }
     if (group.out_of_date == 0) continue;
     text += fmt::format("{}: {}: 'trainyard retry {} --cascade' runs {} again\n", plain(group.name),
@@ -449,7 +450,8 @@ std::string status_json_open(const StatusView& view) {
        {"execution", json_of(view.execution)},
        {"machine", view.sample ? json_of(*view.sample) : "null"},
        {"machines", json_list(view.machines, as_json)},
-       {"groups", json_list(view.groups, as_json)},
+       {"groups", json_list(view.groups,
+                            [&view](const auto& row) { return json_of(row, view.run_directory); })},
        {"waiting",
         json_list(view.waiting,
                   [&view](const auto& row) { return json_of(row, view.run_directory); })},

@@ -186,7 +186,11 @@ TEST(Status, ShowsHowARunEnded) {
   view.groups.front().needs_finished_since = true;
   EXPECT_THAT(status_text(view),
               HasSubstr("\neval: 2 skipped: needs a task of group 'train' that failed; it has "
-                        "finished since, and 'trainyard run --resume' runs what was skipped\n"));
+                        "finished since, and 'trainyard run --resume runs/mnist' runs what was "
+                        "skipped\n"));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("why_skipped"),
+            "needs a task of group 'train' that failed; it has finished since, and 'trainyard run "
+            "--resume runs/mnist' runs what was skipped");
 }
 
 TEST(Status, CountsWhatIsOutOfDateAndSaysHowItRunsAgain) {

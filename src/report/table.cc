@@ -249,12 +249,14 @@ std::vector<journal::TaskRow> ShownRows::take() {
   return rows;
 }
 
-std::string group_heading(const GroupDigest& digest) {
+std::string group_heading(const GroupDigest& digest, const std::string& run_directory) {
   const journal::GroupRow& group = digest.group();
   std::string text = fmt::format("{}: {}", plain(group.name), counted(group.tasks, "task"));
   if (const std::string counts = counts_text(group); !counts.empty()) text += ", " + counts;
   if (const auto took = digest.took()) text += " in " + to_text(*took);
-  if (!group.message.empty()) text += ": " + plain(cause_text(group, group.message));
+  if (!group.message.empty()) {
+    text += ": " + plain(cause_text(group, group.message, run_directory));
+  }
   return text + "\n";
 }
 
@@ -351,12 +353,13 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
 
 std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,
                         const TableOptions& options) {
-  std::string heading = group_heading(digest);
+  std::string heading = group_heading(digest, options.run_directory);
   // Of a group that never began there is nothing to say task by task.
   const journal::GroupRow& group = digest.group();
   const bool never_began = group.skipped + group.not_needed + group.not_selected == group.tasks;
   if (never_began && !options.all && !group.why_skipped.empty()) {
-    return heading + fmt::format("skipped: {}\n", plain(cause_text(group, group.why_skipped)));
+    return heading + fmt::format("skipped: {}\n", plain(cause_text(group, group.why_skipped,
+                                                                   options.run_directory)));
   }
   if (rows.empty() || (never_began && !options.all)) return heading;
   TaskTable table(digest, options);

@@ -94,8 +94,9 @@ class ShownRows {
   std::vector<journal::TaskRow> others_;
 };
 
-/// "train: 18 tasks, 17 finished, 1 failed in 2m5s".
-std::string group_heading(const GroupDigest& digest);
+/// "train: 18 tasks, 17 finished, 1 failed in 2m5s". The run directory as the user reaches it, in a
+/// command to type.
+std::string group_heading(const GroupDigest& digest, const std::string& run_directory);
 
 /// The whole text for a group: heading, rows, how many more there are, the best task.
 std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,

@@ -161,7 +161,17 @@ TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
   late.needs_finished_since = true;
   EXPECT_EQ(table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")}),
             "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; it has finished "
-            "since, and 'trainyard run --resume' runs what was skipped\n");
+            "since, and resuming the run runs what was skipped\n");
+  EXPECT_EQ(table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")},
+                     {.run_directory = "runs/a sweep"}),
+            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; it has finished "
+            "since, and 'trainyard run --resume 'runs/a sweep'' runs what was skipped\n");
+  late.message.clear();
+  late.why_skipped = "needs a task of group 'train' that failed";
+  EXPECT_EQ(
+      table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")}, {.run_directory = "runs/x"}),
+      "eval: 2 tasks, 2 skipped\nskipped: needs a task of group 'train' that failed; it has "
+      "finished since, and 'trainyard run --resume runs/x' runs what was skipped\n");
 }
 
 TEST(Table, MarksWhatIsOutOfDateAndSaysHowItRunsAgain) {
