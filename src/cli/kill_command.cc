@@ -149,7 +149,8 @@ ExitCode kill_command(const KillOptions& options) {
     const Result<std::string> socket = socket_of_run(*reader, selection->run);
     if (!socket) return fail(socket.error());
     return fail(
-        fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run)));
+        fmt::format("which tasks of '{}'? {}", seen_from_here(selection->run),
+                    how_to_name_all(options.dry_run ? "kill --dry-run" : "kill", *selection)));
   }
   // A pattern means the tasks that have not ended; a task that is named gets an error if it has.
   const auto ended = [](const journal::TaskRow& task) {

@@ -335,8 +335,8 @@ ExitCode logs_command(const LogsOptions& options) {
         "--rank cannot be combined with --stdout or --stderr: each rank from 1 on has one log");
   }
   if (tasks->size() > 1 && selection->is_all()) {
-    return fail(fmt::format("which of the {} tasks of '{}'? Add '*' for all", tasks->size(),
-                            seen_from_here(selection->run)));
+    return fail(fmt::format("which of the {} tasks of '{}'? {}", tasks->size(),
+                            seen_from_here(selection->run), how_to_name_all("logs", *selection)));
   }
   if (tasks->size() > 1) return show_several(*reader, options, selection->run, *tasks);
   const std::string wrong = wrong_with(options, tasks->front());

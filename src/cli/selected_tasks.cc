@@ -30,6 +30,7 @@
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
+#include "text/shell_quote.h"
 #include "text/task_pattern.h"
 
 namespace trainyard::cli {
@@ -150,6 +151,11 @@ std::string none_in_state(const TasksOfRun& selection) {
   return fmt::format("{} of '{}' is {}",
                      selection.patterns.empty() ? "no task" : "none of the selected tasks", run,
                      states);
+}
+
+std::string how_to_name_all(std::string_view command, const TasksOfRun& selection) {
+  return fmt::format("For all of them, type: trainyard {} {} '*'", command,
+                     text::shell_word(seen_from_here(selection.run)));
 }
 
 std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,

@@ -59,4 +59,7 @@ std::string latest_note(const TasksOfRun& selection);
 /// that a command means where nobody says any.
 std::string none_in_state(const TasksOfRun& selection);
 
+/// "For all of them, type: trainyard kill runs/sweep '*'", for a command that needs its tasks named.
+std::string how_to_name_all(std::string_view command, const TasksOfRun& selection);
+
 }  // namespace trainyard::cli

@@ -54,6 +54,14 @@ std::string done_text(const WishOptions& options) {
   return fmt::format("has priority {}", options.priority);
 }
 
+/// "update --priority 5": what is typed before the tasks.
+std::string words_before_tasks(const WishOptions& options) {
+  const std::string command = options.what == What::Hold
+                                  ? std::string("hold")
+                                  : fmt::format("update --priority {}", options.priority);
+  return options.dry_run ? command + " --dry-run" : command;
+}
+
 /// Whether it can be done to the task, as far as the journal knows.
 bool may_be_done(const WishOptions& options, const journal::TaskRow& task) {
   if (task.standing.verdict != model::Verdict::None) return false;
@@ -129,7 +137,8 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (!socket) return std::unexpected(std::move(socket.error()));
   if (none_named && options.what != What::Release) {
     return std::unexpected(
-        Error{fmt::format("which tasks of '{}'? Add '*' for all", seen_from_here(selection->run))});
+        Error{fmt::format("which tasks of '{}'? {}", seen_from_here(selection->run),
+                          how_to_name_all(words_before_tasks(options), *selection))});
   }
   if (tasks->empty() && none_named) {
     return std::unexpected(

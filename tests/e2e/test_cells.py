@@ -184,7 +184,10 @@ groups:
 
     def test_says_which_tasks_where_nobody_names_any(self):
         yard = self.begin()
-        self.assertIn("which tasks of 'runs/job'? Add '*' for all", self.trainyard("hold", expect=2).stderr)
+        for words in (["hold"], ["update", "--priority", "-5"], ["hold", "--dry-run"]):
+            self.assertEqual(self.trainyard(*words, expect=2).stderr,
+                             "trainyard: which tasks of 'runs/job'? For all of them, type: "
+                             f"trainyard {' '.join(words)} runs/job '*'\n")
         self.assertIn("--priority is required", self.trainyard("update", "a", expect=2).stderr)
         for words in (["update", "a", "--priority=1001"], ["run", "--dry-run", "--priority=-1001", "--", "true"],
                       ["submit", "--priority=1.5", "--", "true"]):
