@@ -21,6 +21,7 @@
 #include "journal/reader.h"
 #include "model/resources.h"
 #include "report/terminal_text.h"
+#include "text/shell_quote.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -128,6 +129,16 @@ Result<RequestedAmounts> fitted(RequestedAmounts amounts,
   if (refused == 0) return without_smaller(std::move(amounts), tasks, jobs);
   if (refused > kRefusedNamedMax) text += fmt::format("\nand {} more", refused - kRefusedNamedMax);
   return std::unexpected(Error{std::move(text)});
+}
+
+std::string typed_amounts(const RetryOptions& options) {
+  std::string text;
+  for (const auto& [option, typed] :
+       {std::pair{"--memory", &options.memory}, std::pair{"--gpu-memory", &options.gpu_memory},
+        std::pair{"--time-limit", &options.time_limit}}) {
+    if (!typed->empty()) text += fmt::format(" {} {}", option, text::shell_word(*typed));
+  }
+  return text;
 }
 
 std::string with_text(const wire::Retry& with) {

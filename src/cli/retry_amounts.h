@@ -30,6 +30,9 @@ RequestedAmounts without_unused_gpu_memory(RequestedAmounts amounts,
 Result<RequestedAmounts> fitted(RequestedAmounts amounts,
                                 const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs);
 
+/// " --memory 20GB --time-limit 2h", as typed, for a command to type; empty without an amount.
+std::string typed_amounts(const RetryOptions& options);
+
 /// " with at least 20 GB on each GPU, a time limit of 2h"; empty without an amount.
 std::string with_text(const wire::Retry& with);
 

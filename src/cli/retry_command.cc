@@ -102,19 +102,30 @@ Error no_task_in_state(journal::JournalReader& reader, const TasksOfRun& selecti
                       none_in_state(selection), what_failed(reader, selection))};
 }
 
-/// Says why nothing is retried, and how tasks that Ctrl-C stopped run.
-Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection) {
+/// Says why nothing is retried, and how the tasks that were stopped or skipped run: by a retry that
+/// names their states where the run is active or an amount was typed, else by a resume.
+Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection,
+                     const RetryOptions& options, const Wanted& wanted) {
   std::string text = no_task_in_state(reader, selection).message;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return Error{std::move(text)};
-  std::size_t left = 0;
+  int stopped = 0;
+  int skipped = 0;
   for (const journal::GroupRow& group : *groups) {
-    left += static_cast<std::size_t>(group.stopped + group.skipped);
+    stopped += group.stopped;
+    skipped += group.skipped;
   }
+  const int left = stopped + skipped;
   if (left == 0) return Error{std::move(text)};
-  return Error{fmt::format("{}; {} {} STOPPED or SKIPPED: 'trainyard run --resume {}' runs {}",
-                           text, count_of(left), left == 1 ? "is" : "are",
-                           text::shell_word(seen_from_here(selection.run)),
+  const std::string run = text::shell_word(seen_from_here(selection.run));
+  const std::string amounts = typed_amounts(options);
+  const std::string command =
+      wanted.lives || !amounts.empty()
+          ? fmt::format("retry {}{}{}{}", run, stopped > 0 ? " :stopped" : "",
+                        skipped > 0 ? " :skipped" : "", amounts)
+          : "run --resume " + run;
+  return Error{fmt::format("{}; {} {} STOPPED or SKIPPED: 'trainyard {}' runs {}", text,
+                           report::counted(left, "task"), left == 1 ? "is" : "are", command,
                            left == 1 ? "it" : "them")};
 }
 
@@ -320,8 +331,8 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   if (tasks->empty() && out_of_date.empty()) {
     const bool puts_back = all_failed && !wanted.submissions.is_empty();
     if (puts_back && may_have_succeeded(wanted)) return wanted;
-    return std::unexpected(all_failed && !wanted.lives ? no_failed_task(*reader, selection)
-                                                       : no_task_in_state(*reader, selection));
+    return std::unexpected(all_failed ? no_failed_task(*reader, selection, options, wanted)
+                                      : no_task_in_state(*reader, selection));
   }
   wanted.tasks = std::move(*tasks);
   if (!wanted.tasks.empty()) {

@@ -146,6 +146,31 @@ class Retry(YardTest):
             kinds = [row[0] for row in journal.execute("SELECT kind FROM events WHERE kind IN ('retry', 'kill')")]
         self.assertEqual(kinds, ["retry"] * 3, "the one that would only be skipped was not asked for")
 
+    def test_of_an_active_run_names_the_command_for_skipped_tasks(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: job
+groups:
+  - name: g
+    max-parallel: 1
+    cpus: 0
+    memory: 10MB
+    tasks: [{id: waits, command: cat gate}, {id: second, command: 'true'}]
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the first", lambda: self.words().get("g/waits") == "RUNNING")
+        self.trainyard("kill", "second", expect=0)
+        for words, amounts in (([], ""), (["--cascade"], ""), (["--memory", "20MB"], " --memory 20MB")):
+            self.assertEqual(self.retry(*words, expect=2).stderr,
+                             "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 1 task is STOPPED or "
+                             f"SKIPPED: 'trainyard retry runs/job :skipped{amounts}' runs it\n")
+        self.assertEqual(self.retry("runs/job", ":skipped", "--memory", "20MB").stdout,
+                         "1 task starts over with all its retries in the active run\n")
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.attempts(), {"g/waits": ("FINISHED", 1), "g/second": ("FINISHED", 1)})
+
     def test_asks_for_more_memory_and_another_time_limit(self):
         self.job("""
 name: job
@@ -244,6 +269,11 @@ groups:
         refused = self.retry(expect=2).stderr
         self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED "
                                   "or SKIPPED: 'trainyard run --resume runs/job' runs them\n")
+        refused = self.retry("--memory", "20MB", "--time-limit", "2h", expect=2).stderr
+        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED "
+                                  "or SKIPPED: 'trainyard retry runs/job :stopped --memory 20MB --time-limit 2h' runs them\n")
+        self.assertTrue(self.retry("runs/job", ":stopped", "--memory", "20MB", "--time-limit", "2h", "--dry-run").stdout
+                        .startswith("5 tasks of 'runs/job' with at least 20 MB of memory, a time limit of 2h:\n"))
         waited = self.trainyard("wait", "1", expect=130).stderr
         self.assertEqual(waited, "trainyard: run 1 ('runs/job') ended: interrupted; "
                                  "'trainyard run --resume runs/job' resumes it\n")
