@@ -236,10 +236,18 @@ Result<void> keep_other_code(journal::JournalReader& reader, Wanted& wanted) {
     return task.standing.verdict == model::Verdict::None || task.newer_code.empty();
   };
   if (std::ranges::all_of(wanted.tasks, stays)) {
-    return std::unexpected(
-        Error{fmt::format("none of the selected tasks of '{}' ran other code than the tasks that "
-                          "started last{}",
-                          seen_from_here(wanted.run), cure_for_finished(reader, wanted))});
+    const bool is_known = std::ranges::any_of(
+        wanted.tasks, [](const journal::TaskRow& task) { return !task.code.empty(); });
+    const std::string run = seen_from_here(wanted.run);
+    std::string why = fmt::format(
+        "the code of the selected tasks of '{}' is not known: tasks must run in a git work tree",
+        run);
+    if (is_known) {
+      why = fmt::format(
+          "none of the selected tasks of '{}' ran other code than the tasks that started last",
+          run);
+    }
+    return std::unexpected(Error{why + cure_for_finished(reader, wanted)});
   }
   std::erase_if(wanted.tasks, stays);
   return {};

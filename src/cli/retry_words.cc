@@ -72,7 +72,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "--changed takes tasks whose entry in the job file was edited: command, env and so on. An\n"
       "edited script does not count: --other-code takes the tasks that 'status' marks 'other "
       "code',\n"
-      "which ran other code than the tasks that started last.\n"
+      "which ran other code than the tasks that started last: changes in files that git tracks.\n"
       "A submission that was skipped, refused or removed before it started goes back into your\n"
       "queue, with the environment and the limits of this shell. --cascade also puts back the\n"
       "submissions that were skipped because of the run, and retries finished tasks that are\n"

@@ -136,6 +136,10 @@ class Code(YardTest):
             (self.directory / "bin" / name).symlink_to(f"/bin/{name}")
         self.trainyard("run", "job.yaml", expect=0, env={"PATH": str(self.directory / "bin")})
         self.assertEqual([(task["word"], task["code"]) for task in self.status()["tasks"]], [("FINISHED", None)] * 2)
+        self.assertEqual(self.trainyard("retry", "runs/job", "--other-code", expect=2).stderr,
+                         "trainyard: the code of the selected tasks of 'runs/job' is not known: tasks must run in a git "
+                         "work tree; 'trainyard run job.yaml --new' runs all tasks with the code as it is now, in another "
+                         "run\n")
 
     def test_a_git_that_hangs_holds_up_neither_tasks_nor_the_end(self):
         self.repository()
