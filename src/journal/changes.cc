@@ -1,5 +1,6 @@
 #include "journal/changes.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,17 @@ namespace {
 
 std::string words_for(int parallel_max) {
   return parallel_max == 0 ? "no limit" : fmt::format("{}", parallel_max);
+}
+
+std::string text_about_kept(std::size_t tasks) {
+  if (tasks == 1) {
+    return "1 task was changed after it had finished; its result is kept (--rerun-changed runs it "
+           "again)";
+  }
+  return fmt::format(
+      "{} tasks were changed after they had finished; their results are kept (--rerun-changed runs "
+      "them again)",
+      tasks);
 }
 
 }  // namespace
@@ -47,8 +59,14 @@ void Changes::compare(const std::string& group, const GroupSettings& before,
 
 std::vector<std::string> Changes::lines() const {
   std::vector<std::string> lines = first_;
-  if (count_ > kChangeLinesMax) {
-    lines.back() = fmt::format("and {} more", count_ - kChangeLinesMax + 1);
+  std::size_t count = count_;
+  if (kept_ > 0) {
+    lines.insert(lines.begin(), text_about_kept(kept_));
+    ++count;
+  }
+  if (count > kChangeLinesMax) {
+    lines.resize(kChangeLinesMax);
+    lines.back() = fmt::format("and {} more", count - kChangeLinesMax + 1);
   }
   return lines;
 }

@@ -15,6 +15,8 @@ constexpr std::size_t kChangeLinesMax = 20;
 class Changes {
  public:
   void add(std::string line);
+  /// Counts a finished task that was edited and keeps its result: the first line is about all such.
+  void count_kept() { ++kept_; }
   /// Says how the settings of a group differ.
   void compare(const std::string& group, const GroupSettings& before, const GroupSettings& after);
 
@@ -24,6 +26,7 @@ class Changes {
  private:
   std::vector<std::string> first_;
   std::size_t count_ = 0;
+  std::size_t kept_ = 0;
 };
 
 }  // namespace trainyard::journal

@@ -463,10 +463,7 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
                                                  : forget_result(database_, old.number);
     if (!put_aside) return put_aside;
   } else if (changed && old.finished()) {
-    changes_.add(
-        fmt::format("task '{}' was changed after it had finished; its result is kept "
-                    "(--rerun-changed runs it again)",
-                    name_of(task)));
+    changes_.count_kept();
   } else if (changed) {
     changes_.add(fmt::format("task '{}' was changed", name_of(task)));
   }

@@ -109,7 +109,7 @@ TEST(ResumeEdited, KeepsWhatIsBehindOthersWhereTheseAreKept) {
   EXPECT_EQ(resumed.finished, 4);
   EXPECT_EQ(resumed.not_kept, Journal::NotKept{});
   EXPECT_THAT(resumed.changes,
-              ElementsAre("task 'train/1' was changed after it had finished; its result is kept "
+              ElementsAre("1 task was changed after it had finished; its result is kept "
                           "(--rerun-changed runs it again)"));
 }
 
@@ -160,13 +160,12 @@ TEST(ResumeEdited, SaysWhatAnEditChanged) {
   job.plan.groups[0].try_first = true;
   job.fingerprints = {8, 9};
   const std::vector<std::string> wanted{
-      "task 'a/1' was changed after it had finished; its result is kept (--rerun-changed runs it "
+      "1 task was changed after it had finished; its result is kept (--rerun-changed runs it "
       "again)"};
   EXPECT_THAT(resume(directory, job).changes,
-              ElementsAre("group 'a': max-parallel was 2 and is no limit",
+              ElementsAre(wanted[0], "group 'a': max-parallel was 2 and is no limit",
                           "group 'a': try-first was 0 and is 1",
-                          "group 'a': fail-fast was false and is true", wanted[0],
-                          "task 'a/2' was changed"));
+                          "group 'a': fail-fast was false and is true", "task 'a/2' was changed"));
   // It still has the result of the other command; the rest is known by now.
   EXPECT_EQ(resume(directory, job).changes, wanted);
   job.fingerprints = {1, 9};
@@ -216,6 +215,23 @@ TEST(ResumeEdited, SaysAtMostTwentyLines) {
   job.fingerprints.assign(20, 3);
   job.fingerprints.resize(50, 2);
   EXPECT_EQ(resume(directory, job).changes.back(), "task 'train/19' was changed");
+}
+
+TEST(ResumeEdited, CountsInTheFirstLineTheFinishedTasksThatKeepTheirResults) {
+  const JournalDirectory directory;
+  TestJob job{numbered(22)};
+  must(must(Journal::create(directory.journal(), "sweep", job.batch(), {}))
+           ->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "{}") +
+                    finished(at(3), key(1), "{}")));
+  job.fingerprints.assign(22, 2);
+  const std::vector<std::string> changes = resume(directory, job).changes;
+  ASSERT_EQ(changes.size(), kChangeLinesMax);
+  EXPECT_EQ(changes[0],
+            "2 tasks were changed after they had finished; their results are kept (--rerun-changed "
+            "runs them again)");
+  EXPECT_EQ(changes[1], "task 'train/2' was changed");
+  EXPECT_EQ(changes[18], "task 'train/19' was changed");
+  EXPECT_EQ(changes[19], "and 2 more");
 }
 
 }  // namespace

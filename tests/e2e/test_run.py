@@ -339,6 +339,8 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         self.job(text.replace("VALUE", "2"))
         kept = self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertIn("nothing to run: all 2 tasks have finished\n1 task was changed after it had finished; its result is "
+                      "kept (--rerun-changed runs it again)\n", kept.stderr)
         self.assertRegex(kept.stdout, "a +FINISHED, edited ")
         self.assertRegex(kept.stdout, "b +FINISHED ")
         self.assertIn("1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/job --rerun-changed' runs it again\n", kept.stdout)
