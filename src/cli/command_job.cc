@@ -23,6 +23,7 @@
 #include "job/matrix.h"
 #include "job/task_keys.h"
 #include "sys/files.h"
+#include "text/condition.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
 #include "text/shell_quote.h"
@@ -77,12 +78,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
-/// "1e-3,1e-4" for "1e-3, 1e-4".
+/// "1e-3,1e-4" for "1e-3, 1e-4,".
 std::string without_blanks(std::string_view values) {
   std::string text;
   for (const auto part : std::views::split(values, ',')) {
-    text += text.empty() ? "" : ",";
-    text += trimmed(std::string_view(part));
+    const std::string_view value = trimmed(std::string_view(part));
+    text += text.empty() || value.empty() ? "" : ",";
+    text += value;
   }
   return text;
 }
@@ -97,6 +99,7 @@ std::string why_no_values(std::string_view key, std::string_view values) {
   for (const auto part : std::views::split(values, ',')) {
     const std::string_view value(part);
     if (value.size() == values.size()) break;
+    if (trimmed(value).empty()) return "has an empty value; write one as ''";
     for (const std::string_view pair : {"[]", "()", "{}"}) {
       if (std::ranges::count(value, pair.front()) == std::ranges::count(value, pair.back())) {
         continue;
@@ -108,6 +111,18 @@ std::string why_no_values(std::string_view key, std::string_view values) {
     }
   }
   return {};
+}
+
+/// "0.1,0.2" for "0.1 0.2"; empty for other values, as "cosine 10".
+std::string meant_numbers(std::string_view value) {
+  std::string numbers;
+  for (std::string_view rest = value; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \t"));
+    if (!text::number_of(word)) return {};
+    numbers += (numbers.empty() ? "" : ",") + std::string(word);
+    rest = trimmed(rest.substr(word.size()));
+  }
+  return numbers.contains(',') ? numbers : std::string();
 }
 
 /// "0..3" for "0-3", which is a range in other programs; empty for other values, as "2024-12".
@@ -142,11 +157,15 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
     if (const std::string why = why_no_values(*name, rest); !why.empty()) {
       return std::unexpected(Error{fmt::format("--matrix {}: {}", said, why)});
     }
+    if (const std::string numbers = meant_numbers(rest); !numbers.empty()) {
+      return std::unexpected(Error{fmt::format(
+          "--matrix {}: must be values with commas, as in {}={}", said, *name, numbers)});
+    }
     if (const std::string range = meant_range(rest); !range.empty()) {
       return std::unexpected(
           Error{fmt::format("--matrix {}: must be a range, as in {}={}", said, *name, range)});
     }
-    if (!rest.contains(',') && rest.contains("..")) {
+    if (!rest.contains(',') && (rest.contains("..") || rest.starts_with("range("))) {
       if (!job::parse_range(rest)) {
         return std::unexpected(
             Error{fmt::format("--matrix {}: must be a range of whole numbers, as in seed=0..3, or "
@@ -162,7 +181,8 @@ Result<Lines> matrix_lines(const std::vector<std::string>& all) {
       const std::string_view typed = rest.substr(0, rest.find(','));
       const std::string_view value = trimmed(typed);
       values += values.empty() ? "" : ", ";
-      values += value.contains("..") ? yaml_scalar(value) : quoted_yaml(value);
+      const bool is_empty = value == "''" || value == "\"\"";
+      values += value.contains("..") ? yaml_scalar(value) : quoted_yaml(is_empty ? "" : value);
       if (typed.size() == rest.size()) break;
       rest.remove_prefix(typed.size() + 1);
     }

@@ -57,10 +57,29 @@ TEST(CommandJob, SaysWhatARangeOfAMatrixIs) {
   EXPECT_EQ(job_of_matrix("lr=1e-3..1e-1"),
             "--matrix lr=1e-3..1e-1: must be a range of whole numbers, as in seed=0..3, or values "
             "with commas, as in lr=1e-3,3e-4");
+  EXPECT_EQ(job_of_matrix("lr=range(3)"),
+            "--matrix lr=range(3): must be a range of whole numbers, as in seed=0..3, or values "
+            "with commas, as in lr=1e-3,3e-4");
   EXPECT_EQ(job_of_matrix("seed=0-3"), "--matrix seed=0-3: must be a range, as in seed=0..3");
   for (const char* const value : {"2024-12", "1e-3", "-3", "a-b", "0-", "0-3,7-9"}) {
     EXPECT_THAT(job_of_matrix(std::string("x=") + value), HasSubstr("\n      x: [\"")) << value;
   }
+}
+
+TEST(CommandJob, RefusesAnEmptyValueOfAMatrixUnlessItIsTwoQuotes) {
+  for (const char* const typed : {"lr=0.1,0.2,", "lr=0.1, ,0.2", "lr=,0.1", "lr=,"}) {
+    EXPECT_EQ(job_of_matrix(typed),
+              std::string("--matrix ") + typed + ": has an empty value; write one as ''");
+  }
+  EXPECT_THAT(job_of_matrix("flag='',--amp"), HasSubstr(R"(flag: ["", "--amp"])"));
+  EXPECT_THAT(job_of_matrix("flag=--amp,\"\""), HasSubstr(R"(flag: ["--amp", ""])"));
+}
+
+TEST(CommandJob, RefusesNumbersOfAMatrixThatHaveBlanksBetween) {
+  EXPECT_EQ(job_of_matrix("lr=0.1  1e-2"),
+            "--matrix lr=0.1  1e-2: must be values with commas, as in lr=0.1,1e-2");
+  EXPECT_THAT(job_of_matrix("x=cosine 10"), HasSubstr(R"(x: ["cosine 10"])"));
+  EXPECT_THAT(job_of_matrix("x=64 64,32 32"), HasSubstr(R"(x: ["64 64", "32 32"])"));
 }
 
 TEST(CommandJob, JoinsAMatrixThatTheShellHasSplit) {
@@ -74,8 +93,8 @@ TEST(CommandJob, JoinsAMatrixThatTheShellHasSplit) {
 TEST(CommandJob, RefusesAMatrixInTheBracketsOfAJobFile) {
   EXPECT_EQ(job_of_matrix("lr=[0.1,0.2]"),
             "--matrix lr=[0.1,0.2]: must be values without brackets, as in lr=0.1,0.2");
-  EXPECT_EQ(job_of_matrix("lr=[0.1, 0.2]"),
-            "--matrix lr=[0.1, 0.2]: must be values without brackets, as in lr=0.1,0.2");
+  EXPECT_EQ(job_of_matrix("lr=[0.1, 0.2,]"),
+            "--matrix lr=[0.1, 0.2,]: must be values without brackets, as in lr=0.1,0.2");
   EXPECT_EQ(job_of_matrix("seed=[0..3]"),
             "--matrix seed=[0..3]: must be values without brackets, as in seed=0..3");
 }
