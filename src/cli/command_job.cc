@@ -274,8 +274,8 @@ std::span<const std::string> words_before_trainyard(const std::vector<std::strin
 /// "'--matrix' and '--dry-run' after '--' belong to the command; write them before '--'", for
 /// options of `run` that are not before '--' as well; empty: there are none.
 std::string misplaced_options(const CommandWords& words) {
-  constexpr std::array<std::string_view, 4> kSeldomOfPrograms{"--matrix", "--dry-run", "--gpus",
-                                                              "--gpu-memory"};
+  constexpr std::array<std::string_view, 6> kSeldomOfPrograms{
+      "--matrix", "--dry-run", "--gpus", "--gpu-memory", "--retries", "--time-limit"};
   const auto is_before = [&words](std::string_view option) {
     return std::ranges::any_of(job::task_keys(), [&](const job::TaskKeyInfo& info) {
       return option.substr(2) == info.name && !words.keys.at(std::to_underlying(info.key)).empty();

@@ -146,6 +146,9 @@ TEST(CommandJob, WarnsOfItsOptionsAfterTheSeparator) {
   EXPECT_THAT(warnings({"./fit", "--gpus", "1", "--gpu-memory=4GB", "--gpus=2"}),
               ElementsAre("'--gpus' and '--gpu-memory' after '--' belong to the command; write "
                           "them before '--'"));
+  EXPECT_THAT(warnings({"./fit", "--retries", "2", "--time-limit=1h"}),
+              ElementsAre("'--retries' and '--time-limit' after '--' belong to the command; write "
+                          "them before '--'"));
   EXPECT_THAT(warnings({"docker", "run", "--gpus", "all", "x"}, /*gpus=*/true), IsEmpty());
   EXPECT_THAT(warnings({"./fit", "--resume", "--only", "a", "--memory", "x"}), IsEmpty());
   EXPECT_THAT(warnings({"bin/trainyard", "run", "a.yaml", "--dry-run"}), IsEmpty());
