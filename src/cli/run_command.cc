@@ -208,6 +208,9 @@ class Session {
   ExitCode finish(const run::Ending& ending);
   void keep_what_was_learned();
   [[nodiscard]] std::string how_to_go_on() const;
+  [[nodiscard]] bool is_of_command() const {
+    return job().paths().file == run::kept_job_path(directory());
+  }
 
   const RunOptions& options_;
   std::optional<sys::Departure> departure_;
@@ -225,7 +228,7 @@ ExitCode Session::run() {
     // Where tasks before it may make it, a message would be false for a run that is right.
     if (missing.comes_later) continue;
     warn(missing.text);
-    needs_other_command_ = job().paths().file == run::kept_job_path(directory());
+    needs_other_command_ = is_of_command();
   }
   if (const std::optional<ExitCode> failed = listen()) return *failed;
   if (const std::optional<ExitCode> failed = begin()) return *failed;
@@ -341,6 +344,7 @@ ExitCode Session::finish(const run::Ending& ending) {
   const ExitCode shown = show_results(directory(), {.json = options_.json,
                                                     .retries = asked_for(options_),
                                                     .warnings = tasks_.jobs().warnings(),
+                                                    .is_of_command = is_of_command(),
                                                     .needs_other_command = needs_other_command_});
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});

@@ -67,17 +67,15 @@ bool was_interrupted(journal::JournalReader& reader) {
   return executions && !executions->empty() && run::is_interrupted(executions->back().how);
 }
 
-/// The commands that run failed tasks again. `with_resume`: also for tasks that need no more memory
-/// or time.
-Result<std::string> retry_advice(journal::JournalReader& reader, const std::string& run_directory,
-                                 bool with_resume) {
+/// The commands that run failed tasks again.
+Result<report::RetryAdvice> retry_advice(journal::JournalReader& reader) {
   report::RetryAdvice advice;
   const Result<void> read = reader.tasks({.failed = true}, [&advice](const journal::TaskRow& row) {
     advice.look_at(row);
     return true;
   });
   if (!read) return std::unexpected(read.error());
-  return advice.text(run_directory) + (with_resume ? advice.resume_text(run_directory) : "");
+  return advice;
 }
 
 /// After an interrupt, the way on.
@@ -163,10 +161,13 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
     // Other lines name the command after an interrupt, and after a retry.
     const bool with_resume =
         !view.needs_other_command && view.retries.empty() && !was_interrupted(*reader);
-    const Result<std::string> advice =
-        retry_advice(*reader, seen_from_here(run_directory), with_resume);
+    const Result<report::RetryAdvice> advice = retry_advice(*reader);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
-    sink(*advice);
+    const std::string seen = seen_from_here(run_directory);
+    sink(advice->text(seen));
+    if (with_resume) {
+      sink(advice->resume_text({.directory = seen, .is_of_command = view.is_of_command}));
+    }
   }
   if (!view.json && written)
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));

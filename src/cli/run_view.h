@@ -41,7 +41,8 @@ struct ResultsView {
   bool json = false;
   std::vector<wire::Retry> retries;   ///< The tasks that were to be retried; none: all count.
   std::vector<std::string> warnings;  ///< Printed under the tables, and not with JSON.
-  /// A resumed run would start the same words: those of a command whose program was not found.
+  bool is_of_command = false;  ///< The run has no job file; a resumed run starts the same words.
+  /// The command of such a run has a program or script that was not found.
   bool needs_other_command = false;
 };
 

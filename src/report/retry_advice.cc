@@ -45,10 +45,12 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
   return lines;
 }
 
-std::string RetryAdvice::resume_text(std::string_view run_directory) const {
+std::string RetryAdvice::resume_text(const ResumableRun& run) const {
   if (!has_other_cause_ || reserves_no_gpu_) return {};
-  return fmt::format("after a fix: 'trainyard run --resume {}' runs the failed tasks again\n",
-                     plain(text::shell_word(run_directory)));
+  return fmt::format("after a fix{}: 'trainyard run --resume {}' runs the failed tasks again{}\n",
+                     run.is_of_command ? " of the program" : "",
+                     plain(text::shell_word(run.directory)),
+                     run.is_of_command ? ", with the same command" : "");
 }
 
 }  // namespace trainyard::report

@@ -8,6 +8,13 @@
 
 namespace trainyard::report {
 
+/// A run that may be resumed.
+struct ResumableRun {
+  std::string_view directory;
+  /// It has a command and no job file: a resumed run starts the same words.
+  bool is_of_command = false;
+};
+
 class RetryAdvice {
  public:
   void look_at(const journal::TaskRow& row);
@@ -18,7 +25,7 @@ class RetryAdvice {
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
   /// failed for another cause, unless text() names this command already; else empty.
-  [[nodiscard]] std::string resume_text(std::string_view run_directory) const;
+  [[nodiscard]] std::string resume_text(const ResumableRun& run) const;
 
  private:
   bool out_of_memory_ = false;

@@ -26,7 +26,7 @@ std::string advice_on(std::initializer_list<journal::TaskRow> rows) {
 }
 
 std::string resume_advice_on(std::initializer_list<journal::TaskRow> rows) {
-  return looked_at(rows).resume_text("my runs/x");
+  return looked_at(rows).resume_text({.directory = "my runs/x"});
 }
 
 TEST(RetryAdvice, HasALineForEachCause) {
@@ -71,6 +71,13 @@ TEST(RetryAdvice, HasOneLineForAllOtherCauses) {
   EXPECT_EQ(resume_advice_on({exited, too_long}), line);
   EXPECT_EQ(resume_advice_on({too_long, failed_row("c", model::Failure::OutOfMemory, "")}), "");
   EXPECT_EQ(resume_advice_on({}), "");
+}
+
+TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
+  EXPECT_EQ(looked_at({failed_row("a", model::Failure::Exit, "")})
+                .resume_text({.directory = "runs/x", .is_of_command = true}),
+            "after a fix of the program: 'trainyard run --resume runs/x' runs the failed tasks "
+            "again, with the same command\n");
 }
 
 TEST(RetryAdvice, NamesTheCommandThatResumesTheRunOnce) {

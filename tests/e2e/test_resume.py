@@ -154,7 +154,8 @@ groups:
                 self.assertIn(f"reports: runs/{name}/reports/index.html\n", text)
                 self.assertNotIn("after a fix", text)
         failed = self.trainyard("run", "--memory", "1MB", "--name", "c", "--", "false", expect=1)
-        self.assertIn("after a fix: 'trainyard run --resume runs/c' ", failed.stdout)
+        self.assertIn("after a fix of the program: 'trainyard run --resume runs/c' runs the failed tasks again, with the same command\n",
+                      failed.stdout)
 
     def test_names_the_run_that_it_resumes_where_the_job_file_has_several(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'test -e cure'}]}]")
