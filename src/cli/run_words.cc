@@ -122,8 +122,16 @@ std::string wrong_with_run(const RunOptions& options) {
       !wrong.empty()) {
     return wrong;
   }
-  if (options.words.is_command() && (options.resumes || options.next || !options.only.empty())) {
-    return "--resume, --new and --only cannot be used with a command: they need a job file";
+  if (options.words.is_command() && options.resumes) {
+    std::string run = options.resume.empty() ? options.run_directory : options.resume;
+    if (run.empty() && !options.words.name.empty()) run = "runs/" + options.words.name;
+    return fmt::format(
+        "--resume cannot be used with a command: 'trainyard run --resume {}' continues a run of a "
+        "command",
+        run.empty() ? "<run-dir>" : text::shell_word(run));
+  }
+  if (options.words.is_command() && (options.next || !options.only.empty())) {
+    return "--new and --only cannot be used with a command: they need a job file";
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(options.job_file, ignored)) {
