@@ -278,22 +278,26 @@ std::vector<MissingProgram> missing_programs(const job::Job& job) {
   if (!runs_only_here(job.configuration())) return missing;
   for (job::ProgramOfTasks& each : job.programs()) {
     const std::string& directory = each.program.directory;
-    const auto add = [&](const std::string& task, const std::string& why, bool comes_later) {
+    const auto add = [&](const std::string& tasks, const std::string& why, bool comes_later) {
       const char* const unless = comes_later ? ", unless a task that it waits for makes it" : "";
-      missing.push_back({.text = report::plain(
-                             fmt::format("task {} in '{}': {}{}", task, directory, why, unless)),
-                         .comes_later = comes_later});
+      missing.push_back(
+          {.text = report::plain(fmt::format("{} in '{}': {}{}", tasks, directory, why, unless)),
+           .comes_later = comes_later});
     };
     // Importing them may take seconds, and nothing is to be started.
     each.program.modules.clear();
     const wire::FoundProgram found = run::look_for_program(each.program);
     if (!found.why_not.empty()) {
-      add(each.first_task, found.why_not, each.comes_later);
+      add("task " + each.first_task, found.why_not, each.comes_later);
       continue;
     }
     for (const job::ScriptOfTasks& script : each.scripts) {
       const std::string why = why_no_script(script.name, directory);
-      if (!why.empty()) add(script.first_task, why, script.comes_later);
+      if (why.empty()) continue;
+      const std::size_t all = job.plan().tasks.size();
+      const bool is_of_all = all > 1 && script.tasks == all;
+      add(is_of_all ? fmt::format("all {} tasks", all) : "task " + script.first_task, why,
+          script.comes_later);
     }
   }
   return missing;

@@ -156,7 +156,9 @@ std::vector<ProgramOfTasks> Job::programs() const {
     found->comes_later = found->comes_later && waits;
     for (const ScriptOfTasks& script : sought->scripts) {
       ScriptOfTasks* const known = script_in(found->scripts, script.name, name);
-      if (known != nullptr) known->comes_later = known->comes_later && waits;
+      if (known == nullptr) continue;
+      known->comes_later = known->comes_later && waits;
+      ++known->tasks;
     }
   }
   return all;

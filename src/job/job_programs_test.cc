@@ -31,7 +31,8 @@ std::vector<std::string> scripts_of(const Job& job) {
   std::vector<std::string> all;
   for (const ProgramOfTasks& each : job.programs()) {
     for (const ScriptOfTasks& script : each.scripts) {
-      all.push_back(fmt::format("{} {} for {}{}", each.program.name, script.name, script.first_task,
+      all.push_back(fmt::format("{} {} for {}, {} in all{}", each.program.name, script.name,
+                                script.first_task, script.tasks,
                                 script.comes_later ? ", later" : ""));
     }
   }
@@ -89,11 +90,11 @@ groups:
       - {id: 'c{lr}', command: [/opt/bin/Rscript, plot.R, '{lr}']}
   - {name: late, tasks: [{id: d, command: [python3, train.py]}, {id: e, command: [python3, made.py]}]}
 )");
-  EXPECT_THAT(scripts_of(job),
-              ElementsAre("python3 train.py for train/a0.1", "python3 made.py for late/e, later",
-                          "python3 src/eval-0.1.py for train/b0.1",
-                          "python3 src/eval-0.2.py for train/b0.2",
-                          "/opt/bin/Rscript plot.R for train/c0.1"));
+  EXPECT_THAT(scripts_of(job), ElementsAre("python3 train.py for train/a0.1, 3 in all",
+                                           "python3 made.py for late/e, 1 in all, later",
+                                           "python3 src/eval-0.1.py for train/b0.1, 1 in all",
+                                           "python3 src/eval-0.2.py for train/b0.2, 1 in all",
+                                           "/opt/bin/Rscript plot.R for train/c0.1, 2 in all"));
 }
 
 TEST(JobPrograms, HaveNoScriptsThatAreNotPlainOrThatTheRunMakes) {

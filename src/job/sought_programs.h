@@ -2,6 +2,7 @@
 // them: Job::programs().
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ScriptOfTasks {
   std::string name;         ///< As the command has it, from the task's directory: "train.py".
   std::string first_task;   ///< One of the tasks that run it, for people.
   bool comes_later = true;  ///< All its tasks wait for others, which may make it.
+  std::size_t tasks = 0;    ///< The number of tasks that run it, of the first 200 of each group.
 
   friend bool operator==(const ScriptOfTasks&, const ScriptOfTasks&) = default;
 };

@@ -246,6 +246,8 @@ groups:
         self.assertEqual(done.stderr.count("script '"), 1, done.stderr)
         self.assertIn(missing + "\n", done.stderr)
         self.assertEqual([self.words()[f"train/{task}"] for task in ("b1", "b2")], ["FINISHED"] * 2, "it was only a warning")
+        of_all = self.trainyard("run", "--memory", "1MB", "--matrix", "lr=1,2", "--dry-run", "--", "sh", "src/trian.sh", "{lr}", expect=0)
+        self.assertEqual(of_all.stderr, missing.replace("task train/a1 in", "all 2 tasks in") + "\n")
 
     def test_warns_of_a_matrix_key_that_nothing_uses_before_the_run_and_under_its_table(self):
         self.job("name: job\ngroups: [{name: g, memory: 1MB, cpus: 0, matrix: {lr: [1, 2], seed: 0..4}, tasks: [{command: ['true', '{lr}']}]}]")
