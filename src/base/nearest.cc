@@ -18,7 +18,7 @@ struct OtherName {
   std::string_view word;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 29> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
+constexpr std::array<OtherName, 34> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
                                                  {.word = "time", .ours = "time-limit"},
                                                  {.word = "walltime", .ours = "time-limit"},
                                                  {.word = "mem", .ours = "memory"},
@@ -26,12 +26,17 @@ constexpr std::array<OtherName, 29> kOtherNames{{{.word = "timeout", .ours = "ti
                                                  {.word = "workdir", .ours = "working-directory"},
                                                  {.word = "chdir", .ours = "working-directory"},
                                                  {.word = "environment", .ours = "env"},
+                                                 {.word = "env-vars", .ours = "env"},
                                                  {.word = "cmd", .ours = "command"},
                                                  {.word = "retry", .ours = "retries"},
                                                  {.word = "preempt", .ours = "preemptible"},
                                                  {.word = "force", .ours = "now"},
                                                  {.word = "depends-on", .ours = "needs"},
                                                  {.word = "dependencies", .ours = "needs"},
+                                                 {.word = "depends_on", .ours = "needs"},
+                                                 {.word = "depends", .ours = "needs"},
+                                                 {.word = "params", .ours = "matrix"},
+                                                 {.word = "parameters", .ours = "matrix"},
                                                  {.word = "ls", .ours = "status"},
                                                  {.word = "list", .ours = "status"},
                                                  {.word = "ps", .ours = "status"},

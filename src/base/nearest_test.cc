@@ -30,7 +30,13 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("--mem", kOptions), "--memory");
   EXPECT_EQ(nearest("--retry", kOptions), "--retries") << "and not --retry-on, which is nearer";
   EXPECT_EQ(nearest("mem", kKeys), "memory");
-  EXPECT_EQ(nearest("depends-on", kKeys), "needs");
+  for (const char* const word : {"depends-on", "depends_on", "depends", "dependencies"}) {
+    EXPECT_EQ(nearest(word, kKeys), "needs") << word;
+  }
+  EXPECT_EQ(nearest("params", kKeys), "matrix");
+  EXPECT_EQ(nearest("parameters", kKeys), "matrix");
+  constexpr std::array<std::string_view, 2> kOfTask{"env", "id"};
+  EXPECT_EQ(nearest("env-vars", kOfTask), "env");
   constexpr std::array<std::string_view, 5> kCommands{"status", "kill", "logs", "clean", "up"};
   EXPECT_EQ(nearest("ls", kCommands), "status") << "and not up, which is as near";
   EXPECT_EQ(nearest("queue", kCommands), "status");
