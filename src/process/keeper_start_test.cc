@@ -194,6 +194,16 @@ TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
             "cannot run '/no/such/train': no such file or directory");
   EXPECT_EQ(yard.refusal(yard.launch({"trainyard-no-such-program"})),
             "cannot run 'trainyard-no-such-program': program not found on PATH");
+  for (const char* const name :
+       {"python3 src/fit.py --lr 0.1", "LR=0.1", "P=/x", "/bin/sh -c true", "cd"}) {
+    model::Launch launch = yard.launch({name});
+    launch.environment = {"PATH=/nowhere"};
+    EXPECT_EQ(yard.refusal(launch),
+              std::string("cannot run '") + name +
+                  "': program not found; write the whole command as one string, which bash runs");
+  }
+  EXPECT_EQ(yard.refusal(yard.launch({"/no/my programs/x"})),
+            "cannot run '/no/my programs/x': no such file or directory");
   EXPECT_EQ(yard.refusal(yard.launch({})), "cannot run a command that is empty");
   EXPECT_EQ(yard.refusal(yard.launch({""})), "cannot run a command that is empty");
 }

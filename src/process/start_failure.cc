@@ -40,6 +40,19 @@ bool is_program(const std::string& path) {
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+/// True if the first word of a list is one that only a shell understands: "python3 fit.py", "LR=1"
+/// and "cd". A path may have blanks itself.
+bool is_for_shell(std::string_view name, const std::string& directory) {
+  if (name == "cd" || name == "export") return true;
+  constexpr std::string_view kOfVariables =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  const std::size_t sign = name.find_first_not_of(kOfVariables);
+  if (sign != std::string_view::npos && sign > 0 && name[sign] == '=') return true;
+  const std::string program(name.substr(0, name.find(' ')));
+  return program.size() < name.size() && !program.empty() &&
+         (!program.contains('/') || is_there(sys::absolute_path(program, directory)));
+}
+
 /// Suggests what would make an existing file run. Empty if it is executable.
 std::string hint_for(const std::string& name, const std::string& file) {
   if (::access(file.c_str(), X_OK) == 0) return "";
@@ -66,6 +79,9 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   };
   const auto found = std::ranges::find_if(
       places, [&](const std::string& place) { return is_program(seen(place)); });
+  if (found == places.end() && !is_there(seen(name)) && is_for_shell(name, directory)) {
+    return {cannot + ": program not found; write the whole command as one string, which bash runs"};
+  }
   if (!name.contains('/') && found == places.end()) {
     std::vector<std::string_view> others;
     for (const std::string_view other : kUsualPrograms) {
