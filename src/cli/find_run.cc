@@ -262,9 +262,11 @@ Error several_found(const std::vector<KnownRun>& runs) {
 }
 
 Error no_run_here(const std::string& named) {
-  return Error{named.empty()
-                   ? "no run found under ./runs: name a run number, a run directory or a job file"
-                   : fmt::format("no run of '{}' found", named)};
+  if (!named.empty()) return Error{fmt::format("no run of '{}' found", named)};
+  const std::vector<std::string> newest = known_runs(text::kLastOfName);
+  return Error{
+      fmt::format("no run found under ./runs: name a run number, a run directory or a job file{}",
+                  newest.empty() ? "" : "; your newest is " + name_of_run(newest.front()))};
 }
 
 }  // namespace

@@ -224,6 +224,15 @@ class Selection(SelectionTest):
         self.assertNotIn("several runs", self.trainyard("retry", "sweep", ":oom", "--dry-run", expect=2).stderr)
         self.assertIn("would delete run 1 ('runs/sweep')", self.trainyard("clean", "sweep", "--dry-run", expect=0).stdout)
 
+    def test_where_there_is_no_run_the_newest_elsewhere_is_named(self):
+        other = self.directory / "other"
+        other.mkdir()
+        none = "trainyard: no run found under ./runs: name a run number, a run directory or a job file"
+        self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr, none + "\n")
+        self.run_sweep()
+        self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr,
+                         f"{none}; your newest is run 1 ('{self.directory.resolve()}/runs/sweep')\n")
+
     def test_a_task_as_tables_show_it_is_of_a_group_of_the_latest_run_before_a_run_of_that_name(self):
         small = ["run", "--name", "train", "--cpus", "0", "--memory", "10MB"]
         other = self.directory / "other"
