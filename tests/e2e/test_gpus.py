@@ -118,7 +118,11 @@ class Devices(GpuTest):
         self.sweep("gpus: 1", 1)
         refused = self.trainyard("run", "job.yaml", expect=2)
         self.assertIn("needs a GPU, this machine has none (the driver crashes programs that query it)\n", refused.stderr)
-        self.assertTrue(refused.stderr.endswith("trainyard: to run on the CPUs, remove 'gpus' and 'gpu-memory' from the job file\n"), refused.stderr)
+        cure = "trainyard: to run on the CPUs, remove 'gpus' and 'gpu-memory' from the job file\n"
+        self.assertTrue(refused.stderr.endswith(cure), refused.stderr)
+        shown = self.trainyard("run", "job.yaml", "--dry-run", expect=0)
+        self.assertIn("can never run here: needs a GPU, this machine has none", shown.stdout)
+        self.assertTrue(shown.stderr.endswith(cure), shown.stderr)
         nowhere = self.trainyard("devices", expect=0, env={"LD_LIBRARY_PATH": "/nowhere"})
         self.assertEqual(nowhere.stdout, "no GPU: no NVIDIA driver is installed\n")
 
