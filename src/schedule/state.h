@@ -209,6 +209,8 @@ struct Scheduler::State {
   void add_task_needs(const model::Plan& plan, const model::PlanStart& start);
   void go_on_with(const model::Plan& plan, const model::PlanStart& start);
   void tell_who_is_blocked(const model::PlanStart& start, model::Decision& out);
+  /// Names the groups that tasks of this shape wait for, whose own group waits.
+  void tell_why_blocked(model::ShapeIndex shape, model::Decision& out);
 
   // Of the stages of a two-phase task.
   void begin_loading(model::TaskIndex task, model::Decision& out);

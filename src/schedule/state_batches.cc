@@ -158,17 +158,19 @@ void Scheduler::State::tell_who_is_blocked(const model::PlanStart& start, model:
     if (tasks[task].verdict == model::Verdict::None) open[tasks[task].shape.value] = true;
   }
   for (std::uint32_t index = start.shape; index < shapes_.size(); ++index) {
-    const model::GroupIndex group = shapes_[index].group;
-    if (groups_.phase(group) != model::GroupPhase::Blocked || !open[index]) continue;
-    std::string names;
-    for (const model::GroupIndex needed : groups_.planned(group).needs) {
-      const model::GroupPhase phase = groups_.phase(needed);
-      if (phase != model::GroupPhase::Blocked && phase != model::GroupPhase::Running) continue;
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).shown());
-    }
-    set_reason({index}, {.cause = model::Cause::Group, .needs = {}, .groups = std::move(names)},
-               out);
+    const bool is_blocked = groups_.phase(shapes_[index].group) == model::GroupPhase::Blocked;
+    if (is_blocked && open[index]) tell_why_blocked({index}, out);
   }
+}
+
+void Scheduler::State::tell_why_blocked(model::ShapeIndex shape, model::Decision& out) {
+  std::string names;
+  for (const model::GroupIndex needed : groups_.planned(shapes_[shape.value].group).needs) {
+    const model::GroupPhase phase = groups_.phase(needed);
+    if (phase != model::GroupPhase::Blocked && phase != model::GroupPhase::Running) continue;
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", groups_.planned(needed).shown());
+  }
+  set_reason(shape, {.cause = model::Cause::Group, .needs = {}, .groups = std::move(names)}, out);
 }
 
 }  // namespace trainyard::schedule

@@ -44,7 +44,7 @@ void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decisio
       }
       break;
     case model::GroupPhase::Blocked:
-      tell_who_is_blocked({}, out);
+      tell_why_blocked(tasks[event.task].shape, out);
       break;
     default:
       groups_.reopen(group);
