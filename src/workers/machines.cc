@@ -198,7 +198,8 @@ void Machines::take_claim(const Datagram& datagram, const std::string& host) {
   if (!joined_ && (was_away || datagram.from < options_.own.id)) return;
   if (was_away) return ask(datagram.from);
   in_doubt_at_ = sys::EventLoop::now();
-  if (std::exchange(refused_, datagram.from) != datagram.from) {
+  const bool is_another = std::exchange(refused_, datagram.from) != datagram.from;
+  if (is_another && ++claims_ <= kStrayNotesMax) {
     options_.note(fmt::format("{} begins a run '{}', too, and is refused", host, options_.run));
   }
   refuse(datagram.from,

@@ -107,6 +107,7 @@ class Machines {
   int asks_without_hub_ = 0;  ///< Claims that no other machine received.
   bool is_silence_noted_ = false;
   MachineId refused_ = 0;  ///< The last one whose claim was refused.
+  int claims_ = 0;         ///< Refused ones of different machines: notes are bounded.
   /// When another machine last claimed the run of this one, or may have done so unnoticed.
   std::optional<Duration> in_doubt_at_;
   bool leaves_ = false;
