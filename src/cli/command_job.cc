@@ -277,6 +277,7 @@ std::string misplaced_options(const CommandWords& words) {
   constexpr std::array<std::string_view, 6> kSeldomOfPrograms{
       "--matrix", "--dry-run", "--gpus", "--gpu-memory", "--retries", "--time-limit"};
   const auto is_before = [&words](std::string_view option) {
+    if (option == "--matrix") return !words.matrix.empty();
     return std::ranges::any_of(job::task_keys(), [&](const job::TaskKeyInfo& info) {
       return option.substr(2) == info.name && !words.keys.at(std::to_underlying(info.key)).empty();
     });
@@ -296,14 +297,16 @@ std::string misplaced_options(const CommandWords& words) {
 
 /// Whether a --matrix after '--' has the values of a placeholder in the command.
 bool has_misplaced_matrix(const CommandWords& words) {
+  if (!words.matrix.empty()) return false;
   const std::span<const std::string> command = words_before_trainyard(words.command);
   for (std::size_t at = 0; at < command.size(); ++at) {
     std::string_view values = command[at];
-    if (!values.starts_with("--matrix")) continue;
     if (values.starts_with("--matrix=")) {
       values.remove_prefix(values.find('=') + 1);
+    } else if (values == "--matrix" && at + 1 < command.size()) {
+      values = command[at + 1];
     } else {
-      values = at + 1 < command.size() ? std::string_view(command[at + 1]) : "";
+      continue;
     }
     const std::size_t sign = values.find('=');
     if (sign == 0 || sign == std::string_view::npos) continue;

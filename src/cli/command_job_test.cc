@@ -150,6 +150,8 @@ TEST(CommandJob, WarnsOfItsOptionsAfterTheSeparator) {
               ElementsAre("'--retries' and '--time-limit' after '--' belong to the command; write "
                           "them before '--'"));
   EXPECT_THAT(warnings({"docker", "run", "--gpus", "all", "x"}, /*gpus=*/true), IsEmpty());
+  const CommandWords with_matrix{.command = {"./fit", "--matrix", "a.npy"}, .matrix = {"lr=0.1"}};
+  EXPECT_THAT(with_matrix.warnings(), IsEmpty()) << "it is before '--' as well";
   EXPECT_THAT(warnings({"./fit", "--resume", "--only", "a", "--memory", "x"}), IsEmpty());
   EXPECT_THAT(warnings({"bin/trainyard", "run", "a.yaml", "--dry-run"}), IsEmpty());
 }
@@ -161,6 +163,7 @@ TEST(CommandJob, RefusesAMatrixAfterTheSeparatorWhoseKeyIsAPlaceholder) {
   EXPECT_EQ(why_not({"./fit", "--lr", "{lr}", "--matrix", "lr=0.1", "--dry-run"}),
             "'--matrix' and '--dry-run' after '--' belong to the command; write them before '--'");
   EXPECT_EQ(why_not({"./fit", "--matrix", "a=b", "--matrix", "--matrix"}), "");
+  EXPECT_EQ(why_not({"./fit", "--lr", "{lr}", "--matrix-file", "lr=1"}), "") << "another option";
 }
 
 TEST(CommandJob, SaysInWhichDirectoryItsTasksRun) {

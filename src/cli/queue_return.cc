@@ -150,8 +150,8 @@ void note_skipped(const std::string& run_directory) {
 }
 
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection) {
-  const bool is_alone = selection.is_all() && !options.changed && !options.fresh &&
-                        options.memory.empty() && options.gpu_memory.empty() &&
+  const bool is_alone = selection.is_all() && !options.changed && !options.other_code &&
+                        !options.fresh && options.memory.empty() && options.gpu_memory.empty() &&
                         options.time_limit.empty();
   const std::string name = name_of_run(selection.run);
   if (!is_alone) {
