@@ -243,7 +243,7 @@ groups:
 
     def test_by_hand_a_reader_of_its_output_that_goes_away_does_not_end_it(self):
         process = subprocess.Popen([TRAINYARD, "ranks", "-n", "2", "--", "sh", "-c",
-                                    "[ $RANK = 1 ] || { trap 'echo > saved; exit' TERM; echo first >&2; while :; do sleep 0.01; done; }; "
+                                    "[ $RANK = 1 ] || { trap 'echo > saved; exit' TERM; sleep 1000 & echo first >&2; wait; }; "
                                     "until [ -e gone ]; do sleep 0.01; done; exit 3"],
                                    cwd=self.directory, env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.assertEqual(process.stderr.readline(), b"first\n")
