@@ -501,15 +501,16 @@ TEST(Learned, RaisesANumberThatMayGrowAndMakesNoneSmaller) {
 }
 
 TEST(Learned, IsSharedByTheRunsOfCommandsOfOneName) {
-  const std::string shared = "/work/runs/.trainyard/tr.learned.json";
-  EXPECT_EQ(learned_path("/work/runs/tr/trainyard.job.yaml", "tr"), shared);
-  EXPECT_EQ(learned_path("/work/runs/tr-2/trainyard.job.yaml", "tr"), shared);
-  EXPECT_EQ(learned_path("/work/runs/tr-2/trainyard.job.yaml", "tr-2"),
-            "/work/runs/.trainyard/tr-2.learned.json");
-  EXPECT_EQ(learned_path("/work/first/trainyard.job.yaml", "tr"),
-            "/work/first/.trainyard/trainyard.job.yaml.learned.json")
+  const std::string shared = "/home/ada/runs/.trainyard/tr.learned.json";
+  EXPECT_EQ(learned_path("/home/ada/runs/tr/trainyard.job.yaml", "tr"), shared);
+  EXPECT_EQ(learned_path("/home/ada/runs/tr-2/trainyard.job.yaml", "tr"), shared);
+  EXPECT_EQ(learned_path("/home/ada/runs/tr-2/trainyard.job.yaml", "tr-2"),
+            "/home/ada/runs/.trainyard/tr-2.learned.json");
+  EXPECT_EQ(learned_path("/home/ada/first/trainyard.job.yaml", "tr"),
+            "/home/ada/first/.trainyard/trainyard.job.yaml.learned.json")
       << "a directory that is not called after the command";
-  EXPECT_EQ(learned_path("/work/tr/tr.yaml", "tr"), "/work/tr/.trainyard/tr.yaml.learned.json");
+  EXPECT_EQ(learned_path("/home/ada/tr/tr.yaml", "tr"),
+            "/home/ada/tr/.trainyard/tr.yaml.learned.json");
 }
 
 TEST(Learned, IsUsedByTheNextCommandOfTheNameAndNotReducedByAnotherCommand) {

@@ -670,7 +670,7 @@ TEST(Nats, EndsWhenTheServerDoesNotComeBack) {
   ParallelOptions options = begins(server, 1, 1);
   options.nats.lost_after = 2s;
   MachineProcess first(options, work);
-  // Who joins waits no longer for the run to begin than for a server.
+  // A machine that joins also waits for no longer than lost_after until the run begins.
   ASSERT_TRUE(begun.wait());
   options = joins(server, 1, 10);
   options.nats.lost_after = 2s;

@@ -286,7 +286,7 @@ TEST(ParallelEnd, StopsWhenItIsTold) {
         Pipeline<Train> loop(worker.pipeline());
         worker.connect(loop, follow_nobody);
         loop.use("waits", [&](Train&) {
-          // What worker 0 writes at its end is read below: the run is not stopped before it is here.
+          // The file of worker 0 is read below: the run is stopped after it has come to this step.
           if (worker.node() == 0) std::ofstream(directory.path() + "/there") << "x";
           static_cast<void>(loop.events().wait_for("never", loop.ending()));
         });
@@ -302,7 +302,7 @@ TEST(ParallelEnd, StopsWhenItIsTold) {
 
 TEST(ParallelEnd, WaitsForTheThreadThatTellsAWorkerOfOthers) {
   const auto result = parallel(quiet(2), [](Worker& worker) {
-    // What the thread uses, which may outlive this function.
+    // The reading thread uses these, and may outlive this function.
     struct Telling {
       std::weak_ptr<WorkerState> state;
       std::atomic<bool> is_telling = false;

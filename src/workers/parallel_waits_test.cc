@@ -150,7 +150,7 @@ TEST(ParallelWaits, OfAnExchangeAreForTheWorkerWhoseItemCame) {
                             ++it.env_step;
                           },
                           {.roles = {role::kCollector}});
-                 // What the collector emits before the learner listens does not reach it.
+                 // Events of the collector before the learner listens do not reach it.
                  need(worker.ready());
                  const auto ended = loop.run({.max_steps = 2});
                  need(static_cast<bool>(ended), "that it ends well");
