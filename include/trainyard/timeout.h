@@ -8,8 +8,8 @@ namespace trainyard {
 
 class Timeout {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): it stands for a duration
   template <class Rep, class Period>
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for a duration
   constexpr Timeout(std::chrono::duration<Rep, Period> time) : time_(bounded(time)) {}
 
   /// From 0 to a year: it can be added to any time.
