@@ -24,6 +24,7 @@
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
 #include "process/signal_receivers.h"
+#include "sys/boot_clock.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
 
@@ -35,6 +36,9 @@ constexpr Duration kReceiversReadEvery{100};
 /// Processes that waited for these, such as a shell with "exit $?" behind a program, exit by
 /// themselves meanwhile.
 constexpr Duration kEndByThemselves{500};
+/// A child of a shell executes its program within this, also on a busy machine. One that has not is
+/// a part of the script, with handlers of its own.
+constexpr Duration kExecutesWithin{500};
 /// A process in many groups has a long status.
 constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
 
@@ -44,6 +48,12 @@ constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
 bool knows_signal(const sys::ProcessStat& then, const sys::ProcessStat& now) {
   return now.pid == then.pid && now.start_ticks == then.start_ticks &&
          now.has_only_forked == then.has_only_forked;
+}
+
+bool may_execute_soon(const sys::ProcessStat& process) {
+  static const std::int64_t ticks_per_second = std::max(::sysconf(_SC_CLK_TCK), 1L);
+  const Duration started{process.start_ticks * 1000 / ticks_per_second};
+  return process.has_only_forked && sys::boot_clock() - started < kExecutesWithin;
 }
 
 }  // namespace
@@ -134,6 +144,7 @@ SignalCandidate KeeperAttempts::candidate(const sys::ProcessStat& process, int s
   if (process.state == 'Z') return found;
   found.handles = handles_signal(signal, scan_.read_text(process.pid, "status", kStatusMax));
   if (found.handles) found.is_shell = is_shell(scan_.program_of(process.pid));
+  found.may_execute_soon = may_execute_soon(process);
   return found;
 }
 

@@ -47,8 +47,14 @@ std::vector<std::int64_t> signal_receivers(int signal,
                                            std::span<const SignalCandidate> candidates) {
   std::unordered_map<std::int64_t, std::size_t> places;
   for (std::size_t i = 0; i < candidates.size(); ++i) places.emplace(candidates[i].pid, i);
-  const auto counts = [signal](const SignalCandidate& it) {
-    return it.handles && !(it.is_shell && signal == SIGINT);
+  const auto has_handlers_of_its_shell = [&](const SignalCandidate& it) {
+    const auto parent = places.find(it.parent);
+    if (!it.may_execute_soon || parent == places.end()) return false;
+    const SignalCandidate& shell = candidates[parent->second];
+    return shell.is_shell && shell.handles;
+  };
+  const auto counts = [&](const SignalCandidate& it) {
+    return it.handles && !(it.is_shell && signal == SIGINT) && !has_handlers_of_its_shell(it);
   };
   std::vector<bool> is_below_program(candidates.size());
   std::vector<bool> is_above_handler(candidates.size());

@@ -15,6 +15,7 @@ struct SignalCandidate {
   std::int64_t parent = 0;
   bool handles = false;  ///< As handles_signal() says.
   bool is_shell = false;
+  bool may_execute_soon = false;  ///< It has just been forked, and has executed no program.
 };
 
 /// Whether a process has a handler for the signal, or blocks it, as one does that waits for it. Not
@@ -28,7 +29,9 @@ bool is_shell(std::string_view program);
 /// The processes that get the signal, in the order of the candidates; none where no process handles
 /// it. Of programs the outermost: one gets it unless a program that handles it has started it. A
 /// shell gets it where nothing that it has started does: it handles TERM for each trap, and may
-/// exit at once and take with it what runs in it. SIGINT no shell gets: bash always handles it.
+/// exit at once and take with it what runs in it. A child that a shell has just forked is not what
+/// handles it: until it executes its program it has the shell's handlers, and the signal would be
+/// lost with them. SIGINT no shell gets: bash always handles it.
 std::vector<std::int64_t> signal_receivers(int signal, std::span<const SignalCandidate> candidates);
 
 }  // namespace trainyard::process

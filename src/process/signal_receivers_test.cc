@@ -65,6 +65,16 @@ TEST(SignalReceivers, AreTheInnermostShellThatHasATrap) {
   EXPECT_THAT(receivers(SIGTERM, {program(10, 1), shell(11, 10, true)}), ElementsAre(10));
 }
 
+TEST(SignalReceivers, AreTheShellAndNotWhatItHasJustForked) {
+  SignalCandidate forked = shell(11, 10, true);
+  forked.may_execute_soon = true;
+  EXPECT_THAT(receivers(SIGTERM, {shell(10, 1, true), forked}), ElementsAre(10));
+  EXPECT_THAT(receivers(SIGTERM, {shell(10, 1, true), forked, program(12, 10)}), ElementsAre(12))
+      << "another program of the shell gets it";
+  EXPECT_THAT(receivers(SIGTERM, {shell(10, 1, false), forked}), ElementsAre(11))
+      << "a handler that the shell does not have is its own";
+}
+
 TEST(SignalReceivers, OfAnInterruptAreNoShells) {
   EXPECT_THAT(receivers(SIGINT, {shell(10, 1, true), helper(11, 10)}), IsEmpty());
   EXPECT_THAT(receivers(SIGINT, {shell(10, 1, true), program(11, 10)}), ElementsAre(11));
