@@ -105,6 +105,22 @@ TEST(CodeTable, KeepsWhatEachAttemptRanWhateverHasBecomeOfItSince) {
   EXPECT_THAT(run.codes(), ElementsAre("", "", "aaaaaaa+123456"));
 }
 
+TEST(CodeTable, FindsNoNewerCodeForATaskThatIsNotNeededAnyMore) {
+  const CodedRun run;
+  must(run.journal->commit(granted(at(1), {key(0), key(1)})));
+  must(run.journal->commit(started_with(at(1), key(0), kOld) + finished(at(2), key(0), "{}") +
+                           started_with(at(3), key(1), kOld)));
+  must(run.journal->commit(found(at(3), kNew, {key(1)})));
+  EXPECT_THAT(run.codes(), ElementsAre("aaaaaaa, not aaaaaaa+123456", "aaaaaaa+123456", ""));
+  must(run.journal->commit(turn_of(
+      {.at = at(4), .what = model::RetryAsked{.task = {0}}},
+      {.changes = {
+           model::TaskChanged{.key = key(0)},
+           model::TaskChanged{
+               .key = key(0), .status = Status::Exited, .verdict = model::Verdict::NotNeeded}}})));
+  EXPECT_THAT(run.codes(), ElementsAre("aaaaaaa", "aaaaaaa+123456", ""));
+}
+
 TEST(CodeTable, KeepsItAlsoWhereTheEndIsToldInTheSameTurn) {
   const CodedRun run;
   must(run.journal->commit(granted(at(1), {key(0)})));

@@ -64,23 +64,23 @@ Result<bool> read_groups(Database& database, RunNeeds& run) {
 }
 
 Result<void> read_tasks(Database& database, RunNeeds& run) {
-  return each(
-      database,
-      "SELECT t.number, t.group_number, coalesce(e.verdict, 0), "
-      "coalesce(e.started_ms, l.started_ms), coalesce(e.ended_ms, l.ended_ms) FROM tasks t "
-      "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number "
-      "WHERE t.position >= 0 AND t.batch IN (SELECT number FROM batches WHERE complete)",
-      [&run](const Statement& row) {
-        const auto group = run.groups.find(row.integer(1));
-        if (group == run.groups.end()) return true;
-        run.plan.tasks.push_back({.shape = {group->second}});
-        run.numbers.push_back(static_cast<std::uint32_t>(row.integer(0)));
-        run.group_numbers.push_back(static_cast<std::uint32_t>(row.integer(1)));
-        run.last_runs.push_back(
-            {.started = optional_instant(row, 3), .ended = optional_instant(row, 4)});
-        run.finished.push_back(row.small(2) == std::to_underlying(model::Verdict::Finished));
-        return true;
-      });
+  return each(database,
+              "SELECT t.number, t.group_number, coalesce(e.verdict, 0), "
+              "coalesce(e.started_ms, l.started_ms), coalesce(e.ended_ms, l.ended_ms) FROM tasks t "
+              "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number "
+              "WHERE t.position >= 0 AND t.batch IN (SELECT number FROM batches WHERE complete)",
+              [&run](const Statement& row) {
+                const auto group = run.groups.find(row.integer(1));
+                if (group == run.groups.end()) return true;
+                run.plan.tasks.push_back({.shape = {group->second}});
+                run.numbers.push_back(static_cast<std::uint32_t>(row.integer(0)));
+                run.group_numbers.push_back(static_cast<std::uint32_t>(row.integer(1)));
+                const auto verdict = static_cast<model::Verdict>(row.small(2));
+                run.last_runs.push_back(
+                    last_run(verdict, optional_instant(row, 3), optional_instant(row, 4)));
+                run.finished.push_back(verdict == model::Verdict::Finished);
+                return true;
+              });
 }
 
 Result<void> read_task_needs(Database& database, RunNeeds& run) {

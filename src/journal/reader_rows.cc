@@ -167,6 +167,8 @@ TaskRow read_task(const Statement& row, const Known& known) {
   KnownCodes::One code = known.codes.find(row.integer(42));
   // The failure of an attempt does not explain a task that finished in a later one.
   const bool finished = row.integer(5) == std::to_underlying(model::Verdict::Finished);
+  // What was not needed has made nothing, whichever code ran before.
+  if (row.integer(5) == std::to_underlying(model::Verdict::NotNeeded)) code.newer.clear();
   return {.index = {index(row, 0)},
           .group = {index(row, 1)},
           .group_name = std::string(row.text(2)),

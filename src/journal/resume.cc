@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -29,6 +30,7 @@
 #include "journal/past.h"
 #include "journal/plan_rows.h"
 #include "journal/reader_rows.h"
+#include "journal/rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
 #include "journal/stale_tasks.h"
@@ -130,6 +132,7 @@ class TakingOver {
   std::vector<OldTask> old_;
   std::vector<std::uint32_t> old_of_task_;  ///< By index in the plan; kNone for a new one.
   std::unique_ptr<Past> past_;              ///< Once it has been looked back.
+  std::set<std::uint32_t> not_needed_;      ///< Tasks that were not needed, by number.
   std::vector<Past::Taken> taken_before_;   ///< Of the batch whose tasks are written.
   /// The same, by shape of that batch; and of all, by the numbers of their rows.
   std::map<model::ShapeIndex, model::SharingMeasured> sharing_before_;
@@ -164,7 +167,13 @@ Result<void> TakingOver::look_back() {
   Result<Past> past = Past::read(database_, taken_over_);
   if (!past) return std::unexpected(std::move(past.error()));
   past_ = std::make_unique<Past>(std::move(*past));
-  return {};
+  return each(database_,
+              fmt::format("SELECT task FROM ended WHERE verdict = {}",
+                          std::to_underlying(model::Verdict::NotNeeded)),
+              [this](const Statement& row) {
+                not_needed_.insert(static_cast<std::uint32_t>(row.integer(0)));
+                return true;
+              });
 }
 
 Result<void> TakingOver::close_executions() {
@@ -250,8 +259,8 @@ Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
                 .shape = rows->null(5) ? kNone : static_cast<std::uint32_t>(rows->integer(5)),
                 .verdict = static_cast<model::Verdict>(rows->small(6)),
                 .edited = rows->small(8) != 0,
-                .last_run = {.started = optional_instant(*rows, 10),
-                             .ended = optional_instant(*rows, 11)}});
+                .last_run = last_run(static_cast<model::Verdict>(rows->small(6)),
+                                     optional_instant(*rows, 10), optional_instant(*rows, 11))});
     // Most files come back as they were: then every task is where it was, and nothing is sorted.
     const std::uint32_t at = index_of(task);
     const bool same = at != kNone && numbers().groups[group_of(at).value] == task.group &&
@@ -306,11 +315,13 @@ bool TakingOver::may_run_again(const OldTask& old) const {
 /// task begins anew where it was changed, is behind such, or is named.
 void TakingOver::compare_tasks() {
   begins_anew_.assign(plan_.tasks.size(), false);
+  // What was not needed is decided anew and may never run: nothing is behind it for that.
+  std::vector<bool> runs_anew(plan_.tasks.size());
   std::vector<LastRun> last_runs(plan_.tasks.size());
   const bool all = options_.unfinished == Unfinished::RunAgain;
   for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
     if (old_of_task_[task] == kNone) {
-      begins_anew_[task] = all;
+      runs_anew[task] = begins_anew_[task] = all;
       continue;
     }
     const OldTask& old = old_[old_of_task_[task]];
@@ -319,20 +330,21 @@ void TakingOver::compare_tasks() {
     if (changed_[task]) taken_.edited.insert(old.number);
     begins_anew_[task] = old.finished() ? changed_[task] && may_run_again(old)
                                         : all || options_.retried.contains(old.number);
+    runs_anew[task] = begins_anew_[task] && (changed_[task] || !not_needed_.contains(old.number));
   }
   // The needs of batches that are not given are unknown.
   if (options_.others == OtherBatches::Stay) {
     stale_.assign(plan_.tasks.size(), false);
     return;
   }
-  stale_ = find_stale(plan_, begins_anew_, last_runs);
+  stale_ = find_stale(plan_, runs_anew, last_runs);
   for (std::uint32_t task = 0; task < plan_.tasks.size(); ++task) {
     if (old_of_task_[task] == kNone || (!stale_[task] && !options_.again)) continue;
     const OldTask& old = old_[old_of_task_[task]];
-    if (old.finished() && may_run_again(old)) begins_anew_[task] = true;
+    if (old.finished() && may_run_again(old)) runs_anew[task] = begins_anew_[task] = true;
   }
   // Tasks that are only named have others behind them, too.
-  const std::vector<bool> behind = find_stale(plan_, begins_anew_, last_runs);
+  const std::vector<bool> behind = find_stale(plan_, runs_anew, last_runs);
   for (std::size_t i = 0; i < stale_.size(); ++i) stale_[i] = stale_[i] || behind[i];
 }
 

@@ -392,6 +392,38 @@ TEST(Resume, LeavesOutOfDateWhatHadFinishedBeforeATaskThatARetryRanAgain) {
   EXPECT_EQ(groups.at(1).out_of_date, 1);
 }
 
+TEST(Resume, RunsNothingAgainBehindATaskThatIsNotNeeded) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "train", .ids = {"all"}},
+                    {.name = "alarm", .ids = {"ring"}},
+                    {.name = "after", .ids = {"all"}}};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  // The alarm has run, and was not needed when the training was retried.
+  must(journal->commit(granted(at(1), {key(0)}) + failed(at(2), key(0), 1)));
+  must(journal->commit(granted(at(3), {key(1)}) + finished(at(4), key(1), "{}")));
+  must(journal->commit(turn_of({.at = at(5), .what = model::RetryAsked{.task = {0}}},
+                               {.changes = {model::TaskChanged{.key = key(0)}}})));
+  must(journal->commit(granted(at(5), {key(0, 2)}) + finished(at(6), key(0, 2), "{}")));
+  must(journal->commit(turn_of(
+      {.at = at(7), .what = model::RetryAsked{.task = {1}}},
+      {.changes = {
+           model::TaskChanged{.key = key(1)},
+           model::TaskChanged{
+               .key = key(1), .status = Status::Exited, .verdict = model::Verdict::NotNeeded}}})));
+  must(journal->commit(granted(at(8), {key(2)}) + finished(at(9), key(2), "{}")));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  for (const TaskRow& row : all_tasks(reader)) EXPECT_FALSE(row.out_of_date) << row.group_name;
+  must(journal->close(at(10), "ended"));
+  const Journal::Resumed resumed = must(Journal::resume(
+      directory.journal(), {job.batch()}, {.host = "again"}, {.edited = Edited::RunAgain}));
+  EXPECT_THAT(resumed.changes, IsEmpty());
+  EXPECT_EQ(resumed.not_kept, Journal::NotKept{});
+  EXPECT_EQ(resumed.finished, 2);
+  must(reader.refresh());
+  EXPECT_THAT(words(all_tasks(reader)),
+              ElementsAre("all FINISHED", "ring WAITING", "all FINISHED"));
+}
+
 TEST(Resume, KeepsWhatWasTakenOutForTheDayItComesBack) {
   const JournalDirectory directory;
   const TestJob whole{{.name = "a", .ids = {"1", "2"}}, {.name = "b", .ids = {"1"}}};

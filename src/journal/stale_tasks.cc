@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/status.h"
 
 namespace trainyard::journal {
 namespace {
@@ -85,6 +86,12 @@ class StaleTasks {
 };
 
 }  // namespace
+
+LastRun last_run(model::Verdict verdict, std::optional<Instant> started,
+                 std::optional<Instant> ended) {
+  if (verdict == model::Verdict::NotNeeded) return {};
+  return {.started = started, .ended = ended};
+}
 
 std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew,
                              const std::vector<LastRun>& last_runs) {

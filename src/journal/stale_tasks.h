@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
+#include "model/status.h"
 
 namespace trainyard::journal {
 
@@ -19,6 +20,11 @@ struct LastRun {
   std::optional<Instant> started;
   std::optional<Instant> ended;
 };
+
+/// Of a task that was not needed there is none: nothing was made from it, and it was decided anew
+/// each time that what it needs had ended.
+LastRun last_run(model::Verdict verdict, std::optional<Instant> started,
+                 std::optional<Instant> ended);
 
 /// By task of the plan: whether anything that it needs, or that these need, begins anew, or has
 /// started or ended after it had started. Those that begin anew themselves are none of them. Costs

@@ -389,6 +389,19 @@ groups:
         self.trainyard("wait", "runs/job", expect=0)
         self.retry("--cascade", expect=2)
 
+    def test_what_is_behind_an_alarm_that_is_not_needed_any_more_runs_once(self):
+        self.job(ALARM + "  - {name: after, needs: alarm, tasks: [{command: 'echo x >> ran'}]}\n")
+        self.write("broken", "")
+        self.trainyard("run", "job.yaml", expect=1)
+        (self.directory / "broken").unlink()
+        self.retry("--cascade", expect=0)
+        self.assertEqual([task["word"] for task in self.status()["tasks"]], ["FINISHED", "NOT_NEEDED", "FINISHED"])
+        self.assertEqual(self.text("ran"), "x\nx\n")
+        self.retry("--cascade", expect=2)
+        self.trainyard("run", "job.yaml", "--resume", "--rerun-changed", expect=0)
+        self.assertEqual([task["out_of_date"] for task in self.status()["tasks"]], [False] * 3)
+        self.assertEqual(self.text("ran"), "x\nx\n")
+
     def test_an_alarm_that_was_not_needed_runs_when_what_it_needs_fails_in_a_retry(self):
         self.job(ALARM)
         self.trainyard("run", "job.yaml", expect=0)
