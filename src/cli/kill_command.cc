@@ -33,22 +33,23 @@ namespace {
 /// A task has ten seconds between TERM and KILL, and the answer comes when it is gone.
 constexpr Duration kWithin{30'000};
 
-/// Whether a task that has been ended had a process in this execution. What the journal says counts
-/// after the yard has answered: it writes down before it answers.
-bool has_started(journal::JournalReader& reader, const journal::TaskRow& task) {
-  const Result<std::optional<journal::TaskRow>> now = reader.find(task.group_name, task.id);
-  if (!now) return true;
-  const std::optional<journal::TaskRow>& row = *now;
-  return !row || row->started.has_value();
+/// The task after the yard has answered: it writes down before it answers.
+journal::TaskRow as_it_is_now(journal::JournalReader& reader, const journal::TaskRow& task) {
+  Result<std::optional<journal::TaskRow>> now = reader.find(task.group_name, task.id);
+  return now ? std::move(*now).value_or(task) : task;
 }
 
 /// `task` is as it was before the kill. That it has ended meanwhile, as one that needs a killed
 /// task has, is a mistake only where it was named.
-ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task, bool started,
-              bool named) {
+ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task,
+              const journal::TaskRow& now, bool named) {
   const std::string name = shown_name(task);
+  const bool started = now.started.has_value();
   const bool waited_for_retry = task.standing.status == Status::Interrupt;
-  switch (reply.outcome) {
+  // The run may have ended with its last task, before it came to a task that needed that one.
+  const bool has_ended = now.standing.verdict != model::Verdict::None;
+  const bool is_late = reply.outcome == wire::Outcome::Error && has_ended;
+  switch (is_late ? wire::Outcome::NotRunning : reply.outcome) {
     case wire::Outcome::Done:
       return answer(fmt::format("{} {}\n", name,
                                 waited_for_retry ? "will not be retried"
@@ -87,7 +88,7 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
   ExitCode code = ExitCode::Success;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const ExitCode told = tell((*replies)[i], tasks[i], has_started(reader, tasks[i]),
+    const ExitCode told = tell((*replies)[i], tasks[i], as_it_is_now(reader, tasks[i]),
                                named.contains(tasks[i].index));
     if (code == ExitCode::Success) code = told;
   }

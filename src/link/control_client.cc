@@ -41,6 +41,14 @@ Result<void> tell(Conversation& conversation, const wire::ControlRequest& reques
                             .shared = {}});
 }
 
+std::vector<wire::ControlReply> ended(std::vector<wire::ControlReply> replies,
+                                      const std::vector<bool>& answered, const Error& how) {
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!answered[i]) replies[i] = {.outcome = wire::Outcome::Error, .text = how.message};
+  }
+  return replies;
+}
+
 }  // namespace
 
 Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
@@ -59,6 +67,9 @@ Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
     }
     if (!done) break;
     const Result<wire::Frame> frame = conversation.hear(wire::FrameKind::Reply);
+    if (!frame && heard > 0 && conversation.has_ended()) {
+      return ended(std::move(replies), answered, frame.error());
+    }
     if (!frame) return std::unexpected(frame.error());
     const std::uint64_t place = frame->sequence - kFirstSequence;
     if (place >= told || answered[place]) {

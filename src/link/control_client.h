@@ -30,7 +30,9 @@ Result<wire::ControlReply> ask(const std::string& socket_path, const wire::Contr
 constexpr std::size_t kAskedAtOnce = 32;
 
 /// The same for several requests over one connection, which are answered in any order. The answers
-/// are in the order of the requests; an error is one of all of them.
+/// are in the order of the requests. Where the yard ends after it has answered some of them, as it
+/// does when the last of its tasks is killed, the others have its end as an Outcome::Error.
+/// Any other error is one of all of them.
 Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
                                                 std::span<const wire::ControlRequest> requests,
                                                 const AskOptions& options);

@@ -221,11 +221,12 @@ TEST(ControlClient, SaysWhenARequestIsTooLong) {
 }
 
 /// Takes one connection, waits for something to be said, says `bytes`, and hangs up.
-std::string ask_who_says(const std::string& bytes) {
+Result<std::vector<wire::ControlReply>> ask_who_says(
+    const std::string& bytes, const std::vector<wire::ControlRequest>& requests) {
   const auto socket = listen_in_one_of({"/tmp"});
-  if (!socket) return socket.error().message;
-  auto answer = std::async(std::launch::async,
-                           [&] { return text_of(ask(socket->path, wire::Ping{}, asking())); });
+  if (!socket) return std::unexpected(socket.error());
+  auto answers =
+      std::async(std::launch::async, [&] { return ask_all(socket->path, requests, asking()); });
   // The server's socket does not block; a loop waits for it.
   sys::EventLoop loop;
   sys::Descriptor connection;
@@ -240,9 +241,14 @@ std::string ask_who_says(const std::string& bytes) {
   EXPECT_EQ(::send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
             static_cast<ssize_t>(bytes.size()));
   connection.close();
-  std::string text = answer.get();
+  auto got = answers.get();
   remove_socket(socket->path);
-  return text;
+  return got;
+}
+
+std::string ask_who_says(const std::string& bytes) {
+  const auto got = ask_who_says(bytes, {wire::Ping{}});
+  return got ? text_of(got->front()) : "error: " + got.error().message;
 }
 
 std::string frame(const wire::Frame& frame) { return wire::encode(frame).value(); }
@@ -285,6 +291,24 @@ TEST(ControlClient, SaysWhenTheYardEndsInTheMiddle) {
   EXPECT_EQ(ask_who_says(welcome_bytes()), "error: the run in 'runs/x' ended before it answered");
   EXPECT_EQ(ask_who_says(welcome_bytes().substr(0, 30)),
             "error: the run in 'runs/x' ended before it answered");
+}
+
+TEST(ControlClient, TellsWhatWasAnsweredWhereTheYardEndsBeforeTheRest) {
+  const auto answers_all = [](const std::string& bytes) {
+    const std::vector<wire::ControlRequest> requests(3, wire::Ping{});
+    std::vector<std::string> texts;
+    const auto got = ask_who_says(bytes, requests);
+    if (!got) return std::vector{"error: " + got.error().message};
+    for (const wire::ControlReply& reply : *got) texts.push_back(text_of(reply));
+    return texts;
+  };
+  const std::string reply = frame({.kind = wire::FrameKind::Reply,
+                                   .sequence = 3,
+                                   .fields = wire::to_fields(wire::ControlReply{.text = "yes"})});
+  const std::string ended = "the run in 'runs/x' ended before it answered";
+  EXPECT_THAT(answers_all(welcome_bytes() + reply),
+              ElementsAre("error: " + ended, "done: yes", "error: " + ended));
+  EXPECT_THAT(answers_all(welcome_bytes()), ElementsAre("error: " + ended)) << "of all of them";
 }
 
 TEST(ControlClient, SaysWhenAPathIsTooLong) {

@@ -173,6 +173,7 @@ Result<wire::Frame> Conversation::receive_any() {
     if (count > 0) {
       reader_.add({bytes.data(), static_cast<std::size_t>(count)});
     } else if (count == 0 || errno == ECONNRESET) {
+      has_ended_ = true;
       return std::unexpected(Error{options_.with + " ended before it answered"});
     } else if (errno == EAGAIN) {
       return too_late();

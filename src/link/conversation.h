@@ -58,6 +58,9 @@ class Conversation {
   /// For who speaks on after the hello in another way. Nothing is done here any more.
   sys::Descriptor take_socket() { return std::move(socket_); }
 
+  /// The other end has closed the connection, or is gone.
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
+
   [[nodiscard]] std::unexpected<Error> not_understood(const std::string& what) const;
 
  private:
@@ -78,6 +81,7 @@ class Conversation {
   wire::FrameReader reader_;
   ArenaExchange arenas_;
   ArenaPool* pool_ = nullptr;
+  bool has_ended_ = false;
 };
 
 }  // namespace trainyard::link
