@@ -18,6 +18,7 @@
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
+#include "run/begun.h"
 #include "run/queue_files.h"
 #include "schedule/queue_choice.h"
 #include "sys/fifo.h"
@@ -149,6 +150,28 @@ void note_skipped(const std::string& run_directory) {
       is_one ? "was" : "were", number_of_run(run_directory).value_or(0), is_one ? "it" : "them"));
 }
 
+void note_out_of_date(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!number || !files) return;
+  std::vector<std::uint32_t> numbers;
+  for (const run::Submission& submission : files->begun_behind(*number)) {
+    // The run may have been cleaned, and its directory may be that of another run.
+    const bool is_there = number_of_run(submission.run_directory) == submission.number;
+    if (is_there && run::has_begun(submission.run_directory).value_or(false)) {
+      numbers.push_back(submission.number);
+    }
+  }
+  if (numbers.empty()) return;
+  const bool is_one = numbers.size() == 1;
+  note(
+      fmt::format("{} {} run {} and started before this retry: {} out of date once tasks run "
+                  "again; to run {} with the new results, submit {} again",
+                  is_one ? fmt::format("run {}", numbers.front()) : "runs " + ranges_of(numbers),
+                  is_one ? "needs" : "need", *number, is_one ? "it is" : "they are",
+                  is_one ? "it" : "them", is_one ? "it" : "them"));
+}
+
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection) {
   const bool is_alone = selection.is_all() && !options.changed && !options.other_code &&
                         !options.fresh && options.memory.empty() && options.gpu_memory.empty() &&
@@ -170,6 +193,7 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
         name));
   }
   if (!options.cascade) note_skipped(selection.run);
+  note_out_of_date(selection.run);
   if (options.dry_run) return answer(returns->shown());
   if (const Result<void> served = returns->serve_queue(); !served) return fail(served.error());
   return returns->put_back();

@@ -54,6 +54,10 @@ class QueueReturn {
 /// into your queue".
 void note_skipped(const std::string& run_directory);
 
+/// Prints which runs are out of date once a run is retried, if there are any: those that need it,
+/// also by `--if 'always()'`, and have started.
+void note_out_of_date(const std::string& run_directory);
+
 /// `trainyard retry` of a run that ended before it began; with --cascade also of one that waits.
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection);
 

@@ -120,6 +120,24 @@ std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmis
   return fmt::format("behind {} other run{} in the queue", before, before == 1 ? "" : "s");
 }
 
+/// Whether a task of the run in this directory has started in an execution that began after a time.
+bool ran_after(const std::string& run_directory, std::int64_t unix_ms) {
+  auto reader = journal::JournalReader::open(run::journal_path(run_directory));
+  const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
+  if (!executions) return false;
+  const auto later = std::ranges::find_if(*executions, [unix_ms](const auto& execution) {
+    return execution.started_unix_ms > unix_ms;
+  });
+  if (later == executions->end()) return false;
+  // An execution that resumes a run of which all has ended starts nothing.
+  bool ran = false;
+  const Result<void> read = reader->tasks({}, [&ran, &later](const journal::TaskRow& task) {
+    ran = task.started && *task.started >= later->started;
+    return !ran;
+  });
+  return read && ran;
+}
+
 LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   LivingRun living{.number = numbered.number, .directory = numbered.directory};
   auto reader = journal::JournalReader::open(run::journal_path(numbered.directory));
@@ -178,6 +196,26 @@ std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmissi
   return schedule::present_reason(run::queued(*kept), ended.why, [&files](std::uint32_t number) {
     return fate_of_run(files, number);
   });
+}
+
+std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const auto place = number && files ? files->place_of(*number) : std::nullopt;
+  const auto submission = place ? files->read(*place, *number) : std::unexpected(Error{""});
+  if (!submission || submission->needs.empty()) return {};
+  auto reader = journal::JournalReader::open(run::journal_path(run_directory));
+  const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!executions || executions->empty() || !numbers) return {};
+  std::vector<std::uint32_t> again;
+  for (const std::uint32_t needed : submission->needs) {
+    const std::optional<std::string> directory = numbers->directory_of(needed);
+    if (directory && ran_after(*directory, executions->front().started_unix_ms)) {
+      again.push_back(needed);
+    }
+  }
+  return again;
 }
 
 std::string ranges_of(const std::vector<std::uint32_t>& numbers) {

@@ -26,6 +26,10 @@ std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmissi
 /// "2 to 9, 12" of numbers in order.
 std::string ranges_of(const std::vector<std::uint32_t>& numbers);
 
+/// The runs that the submission of this directory needs and that ran again after it had started:
+/// its results are out of date. Reads the journal of each that was resumed since.
+std::vector<std::uint32_t> needs_run_again(const std::string& run_directory);
+
 /// For people: the process that serves the queue is suspended; empty where none is.
 std::string why_suspended(const run::QueueFiles& files);
 

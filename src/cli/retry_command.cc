@@ -534,6 +534,7 @@ ExitCode retry_command(const RetryOptions& options) {
   }
   for (const std::string& line : wanted->amounts.notes) note(line);
   if (!options.cascade) note_skipped(wanted->run);
+  if (!wanted->tasks.empty()) note_out_of_date(wanted->run);
   const QueueReturn& submissions = wanted->submissions;
   if (options.dry_run) return answer(shown(*wanted) + submissions.shown());
   sys::write_standard_error(shown(*wanted));

@@ -181,6 +181,7 @@ ExitCode status_command(const StatusOptions& options) {
     const Result<void> shown = show_once(*reader, options,
                                          {.run_directory = named,
                                           .number = number,
+                                          .needs_run_again = needs_run_again(run),
                                           .yard_lives = holder.has_value(),
                                           .yard_suspended = holder && sys::is_suspended(*holder),
                                           .now_unix_ms = sys::unix_milliseconds(),

@@ -418,6 +418,11 @@ std::string status_header(const StatusView& view) {
       break;
   }
   text += "\n" + run_line(view.number, view.run_directory) + "\n";
+  if (!view.needs_run_again.empty()) {
+    text += fmt::format("{}: this run started before run{} {}, which it needs, ran again\n",
+                        kOutOfDate, view.needs_run_again.size() == 1 ? "" : "s",
+                        fmt::join(view.needs_run_again, ", "));
+  }
   const std::string planned = planned_time_text(view.execution);
   return planned.empty() ? text : text + "forecast: " + planned + "\n";
 }
@@ -440,11 +445,12 @@ std::string status_text(const StatusView& view) {
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 17> members{
+  const std::array<std::pair<std::string_view, std::string>, 18> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
        {"run_number", view.number ? fmt::format("{}", *view.number) : "null"},
+       {"needs_run_again", fmt::format("[{}]", fmt::join(view.needs_run_again, ","))},
        {"state", json_text(word_for_state(view.state))},
        {"elapsed_ms", fmt::format("{}", took(view).count())},
        {"execution", json_of(view.execution)},

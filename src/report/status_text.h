@@ -33,6 +33,8 @@ struct StatusView {
   std::string job;
   std::string run_directory;
   std::optional<std::uint32_t> number;  ///< Of the run, on this host.
+  /// The runs that it needs and that ran again after it had started: it is out of date.
+  std::vector<std::uint32_t> needs_run_again = {};
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
   journal::ExecutionRow execution;  ///< The last one.

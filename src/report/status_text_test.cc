@@ -206,6 +206,23 @@ TEST(Status, CountsWhatIsOutOfDateAndSaysHowItRunsAgain) {
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("out_of_date"), 1);
 }
 
+TEST(Status, NamesTheRunsThatItNeedsAndThatRanAgain) {
+  StatusView view = view_of_a_live_run();
+  EXPECT_THAT(status_text(view), Not(HasSubstr("out of date")));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("needs_run_again"),
+            nlohmann::json::array());
+  view.needs_run_again = {2};
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nout of date: this run started before run 2, which it needs, ran again\n"));
+  view.needs_run_again = {2, 5};
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nout of date: this run started before runs 2, 5, which it needs, ran again\n"));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("needs_run_again"),
+            nlohmann::json::array({2, 5}));
+}
+
 TEST(Status, SaysHowToGoOnWithARunThatDied) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Died;

@@ -160,7 +160,11 @@ Result<Record> record_from(std::string_view text) {
   return record;
 }
 
-/// The fields that a submission keeps after its end.
+void add_needs(const Submission& submission, Lines& lines) {
+  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
+}
+
+/// The fields that a submission keeps after its end where it has not begun.
 void add_lasting(const Submission& submission, Lines& lines) {
   lines.add("job", submission.job_file);
   lines.add("config", submission.config_file);
@@ -170,7 +174,7 @@ void add_lasting(const Submission& submission, Lines& lines) {
   lines.add_number("priority", submission.priority);
   lines.add_number("submitted", submission.submitted_unix_ms);
   if (submission.needs_gpu) lines.add("gpu", "yes");
-  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
+  add_needs(submission, lines);
   for (const std::string& setting : submission.settings) lines.add("set", setting);
 }
 
@@ -399,8 +403,10 @@ bool QueueFiles::begin(std::uint32_t number) const {
 
 Result<void> QueueFiles::end(const EndedSubmission& ended) const {
   Lines lines = lines_of(ended);
-  if (const std::optional<Place> place = place_of(ended.number); place && !ended.why.empty()) {
-    if (const Result<Submission> kept = read(*place, ended.number)) add_lasting(*kept, lines);
+  if (const std::optional<Place> place = place_of(ended.number)) {
+    const Result<Submission> kept = read(*place, ended.number);
+    if (kept && ended.why.empty()) add_needs(*kept, lines);
+    if (kept && !ended.why.empty()) add_lasting(*kept, lines);
   }
   if (Result<void> written = write(Place::Ended, ended.number, std::move(lines).take()); !written) {
     return written;
@@ -443,6 +449,20 @@ std::vector<Submission> QueueFiles::skipped_because_of(std::uint32_t number) con
     skipped.push_back(std::move(*submission));
   }
   return skipped;
+}
+
+std::vector<Submission> QueueFiles::begun_behind(std::uint32_t number) const {
+  std::vector<Submission> begun;
+  for (const Place place : {Place::Begun, Place::Ended}) {
+    for (const std::uint32_t each : numbers(place)) {
+      Result<Submission> submission = read(place, each);
+      if (!submission || std::ranges::count(submission->needs, number) == 0) continue;
+      const std::optional<EndedSubmission> end = ended(each);
+      if (!end || end->why.empty()) begun.push_back(std::move(*submission));
+    }
+  }
+  std::ranges::sort(begun, {}, &Submission::number);
+  return begun;
 }
 
 Result<bool> QueueFiles::put_back(const Submission& submission) const {

@@ -123,8 +123,8 @@ class QueueFiles {
   /// In order.
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
-  /// One that has ended comes without what its shell gave it: environment, umask and limits. It has
-  /// a job file only where it ended before it began.
+  /// One that has ended comes without what its shell gave it: environment, umask and limits. One
+  /// that had begun has its number, its directory and the runs that it needed alone.
   [[nodiscard]] Result<Submission> read(Place place, std::uint32_t number) const;
   [[nodiscard]] std::optional<EndedSubmission> ended(std::uint32_t number) const;
 
@@ -140,6 +140,9 @@ class QueueFiles {
   /// The submissions that ended before they began because run `number` did not succeed, or because
   /// one of these did not, as read() has them; ascending. Costs O(all that have ended).
   [[nodiscard]] std::vector<Submission> skipped_because_of(std::uint32_t number) const;
+  /// The submissions that need run `number` and have begun, whether or not they have ended, as
+  /// read() has them; ascending. Costs O(all that have begun or ended).
+  [[nodiscard]] std::vector<Submission> begun_behind(std::uint32_t number) const;
   /// One that has ended waits again. False where it has not ended, or another process puts it back.
   /// An error as of add(); it has ended then as before.
   [[nodiscard]] Result<bool> put_back(const Submission& submission) const;

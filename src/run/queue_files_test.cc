@@ -194,6 +194,41 @@ TEST_F(Queue, FindsWhatWasSkippedBecauseOfARunStepByStep) {
   EXPECT_EQ(files_.place_of(2), std::nullopt);
 }
 
+TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
+  const auto add = [this](std::uint32_t number, std::vector<std::uint32_t> needs) {
+    Submission added = submission(number);
+    added.needs = std::move(needs);
+    ASSERT_TRUE(files_.add(added));
+  };
+  const auto end = [this](std::uint32_t number, std::string_view why) {
+    ASSERT_TRUE(files_.end({.number = number,
+                            .run_directory = submission(number).run_directory,
+                            .why = std::string(why)}));
+  };
+  for (const std::uint32_t number : {2, 3, 4, 7}) add(number, {1});
+  add(5, {6, 1});
+  add(6, {2});
+  ASSERT_TRUE(files_.begin(3));
+  for (const std::uint32_t number : {2, 5, 6}) {
+    ASSERT_TRUE(files_.begin(number));
+    end(number, "");
+  }
+  end(7, "skipped");
+  const auto behind_1 = [this] {
+    std::vector<std::uint32_t> found;
+    for (const Submission& each : files_.begun_behind(1)) found.push_back(each.number);
+    return found;
+  };
+  EXPECT_THAT(behind_1(), ElementsAre(2, 3, 5));
+  const auto ended = files_.read(Place::Ended, 5);
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(
+      *ended,
+      (Submission{.number = 5, .run_directory = submission(5).run_directory, .needs = {6, 1}}));
+  end(3, "");
+  EXPECT_THAT(behind_1(), ElementsAre(2, 3, 5));
+}
+
 TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {
   ASSERT_TRUE(files_.add(submission(9)));
   ASSERT_TRUE(files_.add(submission(10)));

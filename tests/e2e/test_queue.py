@@ -528,6 +528,25 @@ class Returning(QueueTest):
         self.open_gate()
         self.wait(third)
 
+    def test_what_ran_before_a_retry_of_the_run_that_it_needs_is_out_of_date(self):
+        first = self.fails_while_bad()
+        after = self.command_of("true", "--name", "after", "--needs", first, "--if", "always()")
+        self.wait(after)
+        (self.directory / "bad").unlink()
+        self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
+        out = f"trainyard: run {after} needs run {first} and started before this retry: it is out of date once tasks run again; " \
+              "to run it with the new results, submit it again\n"
+        self.assertIn(out, self.trainyard("retry", first, "--dry-run", expect=0).stderr)
+        self.assertIn(out, self.trainyard("retry", first, expect=0).stderr)
+        self.assertIn(f"\nout of date: this run started before run {first}, which it needs, ran again\n",
+                      self.trainyard("status", after, expect=0).stdout)
+        self.assertEqual(json.loads(self.trainyard("status", after, "--json", expect=0).stdout)["needs_run_again"], [int(first)])
+        # A submission that starts after the retry is not out of date, nor is the run itself.
+        again = self.command_of("true", "--name", "again", "--needs", first, "--if", "always()")
+        self.wait(again)
+        for number in (again, first):
+            self.assertNotIn("out of date", self.trainyard("status", number, expect=0).stdout)
+
     def test_what_was_refused_or_removed_goes_back(self):
         refused = self.refused_when_it_begins()
         self.write("trainyard.yaml", "absurd: 1\n")
