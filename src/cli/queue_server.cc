@@ -343,16 +343,26 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
   const std::string& directory = submission->run_directory;
   // Without its directory the job file itself is what is left of a submission.
   const bool has_directory = run::has_own_directory(*submission);
-  const auto text = sys::read_plain_file(
-      has_directory ? run::kept_job_path(directory) : submission->job_file, kJobTextMax);
-  if (!text || !*text || !(*text)->contains("notify")) return;
+  const std::string job_file = has_directory ? run::kept_job_path(directory) : submission->job_file;
+  const auto text = sys::read_plain_file(job_file, kJobTextMax);
+  if (!text || !*text) {
+    // The job file of a command is in its directory, and has no 'notify'.
+    if (!has_directory && job_file == run::kept_job_path(directory)) return;
+    note(fmt::format("run {}: a 'notify' of its job file had no effect: {}", number,
+                     text ? fmt::format("'{}' not found", job_file) : text.error().message));
+    return;
+  }
+  if (!(*text)->contains("notify")) return;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
   std::vector<std::string> arguments = arguments_of(*submission, kPostNotStarted, "--run-dir");
   arguments.push_back(fmt::format("--reason={}", why));
+  // All paths are absolute, so the process may start in any directory.
+  std::error_code ignored;
+  const bool is_there = std::filesystem::is_directory(submission->directory, ignored);
   const bool posted = news_.post({.arguments = std::move(arguments),
                                   .environment = std::move(environment),
-                                  .directory = submission->directory,
+                                  .directory = is_there ? submission->directory : "/",
                                   .umask = submission->umask,
                                   .limits = submission->limits},
                                  has_directory ? run::run_log_path(directory) : files_.log_path());

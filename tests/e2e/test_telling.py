@@ -151,6 +151,29 @@ class NotifyOfSubmissions(NotifyTest, QueueTest):
         self.until_file("runs/job/trainyard.telling.log")
         self.until("its line", lambda: ": sent\n" in self.log_of_notices())
 
+    def test_tells_of_one_whose_directories_were_moved_or_logs_that_it_cannot(self):
+        server = self.serve(WebServer())
+        job = self.notify(server, tasks="[{id: a, cpus: 0, memory: 1MB, command: 'true'}]")
+        project, there = self.directory / "project", self.directory / "there"
+        project.mkdir()
+        there.mkdir()
+        shutil.copy(job, project)
+        held = self.holds()
+        moved = self.submit(str(project / "job.yaml"), "--needs", held, *SETTINGS)
+        outside = self.submit(str(job), "--needs", held, *SETTINGS, prefix=("sh", "-c", 'cd there; exec "$@"', "sh"))
+        command = self.command_of("true", "--needs", held, "--name", "command")
+        for number in (outside, command):
+            shutil.rmtree(self.living()[int(number)]["run_directory"])
+        project.rename(self.directory / "elsewhere")
+        shutil.rmtree(there)
+        self.open_gate()
+        for number in (moved, outside, command):
+            self.assertIn("its directory was deleted or moved", self.wait(number, 2).stderr)
+        self.until("the post", lambda: len(server.posts) == 1)
+        self.assertEqual(server.posts[0]["json"]["run"], int(outside))
+        self.assertEqual([line for line in (self.queue / "queue.log").read_text().splitlines() if "notify" in line],
+                         [f"trainyard queue: run {moved}: a 'notify' of its job file had no effect: '{project}/job.yaml' not found"])
+
     def test_says_when_it_is_submitted_and_skipped_that_a_variable_is_not_set(self):
         self.notify(variables=["$NONE"], tasks="[{id: a, cpus: 0, memory: 1MB, command: 'true'}]")
         why = "notify: $NONE is not set, so nothing is sent to it"
