@@ -48,8 +48,8 @@ std::string counted(std::size_t count, std::string_view word) {
 }
 
 /// "submission 2: 5 tasks in 2 groups: 4 of train, 1 of eval; 'eval' needs 'data', which was there
-/// before".
-std::string told(const job::Job& job, std::uint32_t number,
+/// before". `jobs` are those of the run, with this one.
+std::string told(const job::Job& job, std::uint32_t number, const job::Jobs& jobs,
                  const std::vector<const model::PlannedGroup*>& groups_before) {
   const model::Plan& plan = job.plan();
   std::string names;
@@ -70,8 +70,10 @@ std::string told(const job::Job& job, std::uint32_t number,
   for (const std::string& warning : job.warnings()) warnings += "; " + warning;
   const bool tells = !job.notify().empty() || !job.on_finish().empty();
   return fmt::format(
-      "submission {}: {} in {}: {}{}{}{}", number, counted(plan.tasks.size(), "task"),
+      "submission {}: {} in {}: {}{}{}{}{}", number, counted(plan.tasks.size(), "task"),
       counted(plan.groups.size(), "group"), names, needs,
+      jobs.first().code_copy() ? "; its tasks use the work tree, not the run's copy of the code"
+                               : "",
       tells ? "; its 'notify' and 'on-finish' have no effect: the run has its own" : "", warnings);
 }
 
@@ -235,7 +237,7 @@ Result<run::Tasks::Accepted> JobTasks::accept(const wire::Submit& submission,
                             .plan = (*job)->shared_plan(),
                             .names = names_of(**job),
                             .source = sources_.back()},
-                  .told = told(**job, number, groups_before)};
+                  .told = told(**job, number, jobs_, groups_before)};
 }
 
 void JobTasks::drop_last() {

@@ -153,6 +153,17 @@ class Snapshot(QueueTest):
         run(*LIGHT, "--name", "far", "--", "python3", f"{self.tree}/sub/main.py")
         self.assertIn(f"{self.tree}/sub/beside.py", (self.tree / "sub/runs/far/far/far/stdout.log").read_text())
 
+    def test_what_is_added_to_a_run_uses_the_work_tree_and_is_told_so(self):
+        self.write("tree/sub/job.yaml", JOB.replace("[sh, train.sh, \"{n}\"]", f"': < {self.directory}/gate'").replace("[1, 2]", "[1]"))
+        number = self.there("run", "-d", "--snapshot", "job.yaml").stdout.strip()
+        self.until("the task", lambda: self.words_of(number) == {"g/n=1": "RUNNING"})
+        self.edit()
+        added = self.there("submit", "--run-dir", number, "--cpus", "0", "--memory", "1MB", "--name", "more", "--", "sh", "train.sh").stdout
+        self.assertEqual(added, "submission 2: 1 task in 1 group: 1 of more; its tasks use the work tree, not the run's copy of the code\n")
+        self.open_gate()
+        self.wait(number)
+        self.assertEqual((self.tree / "sub/runs/job/submissions/2/more/more/stdout.log").read_text(), "edited\n")
+
     def test_without_it_a_run_works_in_the_work_tree_whatever_an_earlier_one_has_left(self):
         copy = self.tree / "sub/runs/job/trainyard.code"
         copy.mkdir(parents=True)
