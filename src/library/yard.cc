@@ -307,6 +307,7 @@ Result<RunSummary> Yard::run(TaskGroup& group, const std::vector<Task*>& tasks) 
   if (state_->running != nullptr) {
     return std::unexpected(Error{"run() was called from a callback while tasks run"});
   }
+  const sys::FileSizeLimitGuard files;
   const sys::OwnEnvironment own;
   const Result<settings::Configuration> configuration = library::settings_of(state_->config);
   if (!configuration) return std::unexpected(configuration.error());

@@ -9,6 +9,10 @@
 #include <utility>
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,6 +26,21 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+
+TEST_F(YardTest, FailsAndDoesNotEndTheProgramWhereItsFilesReachTheLimitOfTheirSize) {
+  const pid_t program = ::fork();
+  if (program == 0) {
+    const rlimit few{.rlim_cur = 3, .rlim_max = 3};
+    ::setrlimit(RLIMIT_FSIZE, &few);
+    TaskGroup group("g");
+    group.add<Made>("a", [](Made&, const Device&) { return Json::object(); });
+    Yard yard(config(), options());
+    ::_exit(yard.run(group) ? 8 : 7);
+  }
+  int status = 0;
+  ::waitpid(program, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+}
 
 TEST_F(YardTest, RefusesWhatCannotBeRun) {
   const auto refusal = [&](TaskGroup& group) {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <expected>
 #include <filesystem>
 #include <span>
@@ -124,6 +125,31 @@ Result<void> allow_open_files(std::uint64_t count) {
 void survive_file_size_limit() {
   // Unlike SIG_IGN, a handler is not inherited by other programs.
   std::signal(SIGXFSZ, [](int) {});
+}
+
+namespace {
+
+sigset_t file_size_signal() {
+  sigset_t set{};
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGXFSZ);
+  return set;
+}
+
+}  // namespace
+
+FileSizeLimitGuard::FileSizeLimitGuard() {
+  const sigset_t held = file_size_signal();
+  ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+
+FileSizeLimitGuard::~FileSizeLimitGuard() {
+  // The program held it back before, and takes it in its own way.
+  if (::sigismember(&before_, SIGXFSZ) == 1) return;
+  const sigset_t held = file_size_signal();
+  constexpr timespec kNoWait{};
+  while (::sigtimedwait(&held, nullptr, &kNoWait) > 0) continue;
+  ::pthread_sigmask(SIG_UNBLOCK, &held, nullptr);
 }
 
 Error become(const std::vector<std::string>& command) {

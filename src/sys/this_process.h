@@ -4,6 +4,7 @@
 // What changes it is for the main thread, while there is no other.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,6 +46,19 @@ Result<void> allow_open_files(std::uint64_t count);
 /// From now on a file that reaches the limit of its size ('ulimit -f') is an error for what writes
 /// it, and no signal ends this process. Programs that it starts or becomes have the default again.
 void survive_file_size_limit();
+
+/// The same for what the calling thread writes while this exists, in a program that is not ours. A
+/// signal that has come meanwhile is gone; threads that are started meanwhile hold it back as well.
+class FileSizeLimitGuard {
+ public:
+  FileSizeLimitGuard();
+  FileSizeLimitGuard(FileSizeLimitGuard&&) = delete;
+  FileSizeLimitGuard& operator=(FileSizeLimitGuard&&) = delete;
+  ~FileSizeLimitGuard();
+
+ private:
+  sigset_t before_{};
+};
 
 /// Becomes the program, looked up on PATH, with its arguments; keeps no descriptor that is closed
 /// by exec. Returns only when it cannot, with the reason.

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,47 @@ TEST(ThisProcess, FailsToWriteMoreThanAFileMayHaveAndLivesOnWhileItsProgramsDoNo
   EXPECT_TRUE(WIFEXITED(alone) && WEXITSTATUS(alone) == 7);
   const int other = end_after({"sh", "-c", "exec cat /proc/self/stat > " + (place / "other")});
   EXPECT_TRUE(WIFSIGNALED(other) && WTERMSIG(other) == SIGXFSZ);
+}
+
+TEST(FileSizeLimitGuard, MakesTheLimitAnErrorForAWhileAndLeavesTheSignalAsItWas) {
+  const TemporaryDirectory place;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit few{.rlim_cur = 3, .rlim_max = 3};
+    ::setrlimit(RLIMIT_FSIZE, &few);
+    const auto log = open_log(place / "log", IfThere::Empty);
+    {
+      const FileSizeLimitGuard guard;
+      if (!log || write_all(*log, "more", "log")) ::_exit(8);
+    }
+    std::ofstream(place / "lives").flush();
+    static_cast<void>(write_all(*log, "more", "log"));
+    ::_exit(9);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) << status;
+  EXPECT_TRUE(std::filesystem::exists(place / "lives"));
+}
+
+TEST(FileSizeLimitGuard, LeavesASignalThatTheProgramHoldsBackToIt) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    sigset_t held{};
+    ::sigemptyset(&held);
+    ::sigaddset(&held, SIGXFSZ);
+    ::pthread_sigmask(SIG_BLOCK, &held, nullptr);
+    {
+      const FileSizeLimitGuard guard;
+      static_cast<void>(::raise(SIGXFSZ));
+    }
+    sigset_t pending{};
+    ::sigpending(&pending);
+    ::_exit(::sigismember(&pending, SIGXFSZ) == 1 ? 7 : 8);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
 
 TEST(ThisProcess, AllowsMoreOpenFilesUpToWhatTheAdministratorAllows) {
