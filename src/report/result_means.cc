@@ -387,12 +387,14 @@ void forget_ids_of_cells(ResultTable& table, const Places& gone) {
   }
 }
 
-/// What a task said last that has not finished is no result: of nobody a mean is made of that.
-void forget_results_of_unfinished(ResultTable& table, std::size_t status) {
-  const Places fields = places_of(table, ColumnKind::Field);
+/// Averages are over finished tasks: the last values of the others are no results, and the others
+/// did not run to their end, so that their times are no times of a task.
+void forget_unfinished(ResultTable& table, std::size_t status, std::size_t time) {
+  Places places = places_of(table, ColumnKind::Field);
+  places.push_back(time);
   for (Row& row : table.rows) {
     if (is_finished(row[status])) continue;
-    for (const std::size_t field : fields) row[field] = {};
+    for (const std::size_t place : places) row[place] = {};
   }
 }
 
@@ -437,7 +439,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   of.meant = of.kept;
   std::erase_if(of.meant, [&](std::size_t it) { return !is_run_or_group(table.columns[it]); });
   const std::optional<std::size_t> code = fact_column(table, kCodeColumn);
-  forget_results_of_unfinished(table, of.status);
+  forget_unfinished(table, of.status, *time);
   of.fields = numbers_of(table);
   ResultTable averaged;
   averaged.text_fields = table.text_fields;

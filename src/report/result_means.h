@@ -15,9 +15,9 @@ namespace trainyard::report {
 /// For a table of tasks, whose status column says why the others have none.
 void note_missing(ResultTable& table);
 
-/// One row for all that differ in these keys alone, with the means of what is a number. Who has no
-/// result, or has not finished, is not counted; it is named in the notes, and so is a cell that
-/// another row has.
+/// One row for all that differ in these keys alone, with the means of what is a number, also of the
+/// time, over the finished tasks. A task that has no result or has not finished is named in the
+/// notes, and so is a cell that another row has.
 Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys);
 
 /// A row for each value of one key and a column for each of another one, averaged over all others.
