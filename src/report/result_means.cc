@@ -134,7 +134,8 @@ class MissingResults {
   void finish(std::vector<std::string>& notes) const {
     if (finished_ == 0) return;
     notes.push_back(fmt::format(
-        "{} wrote no result: write a JSON object to the file named by $TRAINYARD_RESULT",
+        "{} reported no result: print a line '::metric acc=0.9', or write a JSON object to the "
+        "file named by $TRAINYARD_RESULT",
         counted(finished_, "finished task")));
   }
 

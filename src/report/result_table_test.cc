@@ -312,7 +312,7 @@ TEST(ResultTable, SaysWhichFieldsAreListsOrObjects) {
             "status, time");
 }
 
-TEST(ResultTable, CountsFinishedTasksWhereNoneWroteAResult) {
+TEST(ResultTable, SaysOnceHowToReportAResultWhereNoFinishedTaskHasOne) {
   const auto waiting = [](std::string_view seed) {
     journal::TaskRow row = started_row(fmt::format("lr=1,seed={}", seed));
     row.matrix = {{"lr", "1"}, {"seed", std::string(seed)}};
@@ -323,8 +323,8 @@ TEST(ResultTable, CountsFinishedTasksWhereNoneWroteAResult) {
   const Result<ResultTable> averaged = averaged_over(table, {"seed"});
   note_missing(table);
   const char* const counted =
-      "2 finished tasks wrote no result: write a JSON object to the file named by "
-      "$TRAINYARD_RESULT";
+      "2 finished tasks reported no result: print a line '::metric acc=0.9', or write a JSON "
+      "object to the file named by $TRAINYARD_RESULT";
   EXPECT_THAT(table.notes, ElementsAre(counted));
   ASSERT_TRUE(averaged);
   EXPECT_THAT(averaged->notes, ElementsAre("lr=1,seed=2: no result, OUT_OF_MEMORY", counted));
