@@ -24,6 +24,7 @@
 #include "cli/job_tasks.h"
 #include "cli/known_runs.h"
 #include "cli/look_ahead.h"
+#include "cli/new_run.h"
 #include "cli/queue_return.h"
 #include "cli/queued_runs.h"
 #include "cli/retry_amounts.h"
@@ -199,6 +200,7 @@ bool is_finished(const journal::TaskRow& task) {
 std::string cure_for_finished(journal::JournalReader& reader, const Wanted& wanted,
                               const std::string& only = {}) {
   if (std::ranges::none_of(wanted.tasks, is_finished)) return {};
+  const std::string run = text::shell_word(seen_from_here(wanted.run));
   const Result<std::set<std::uint32_t>> changed =
       wanted.lives ? std::set<std::uint32_t>() : changed_since(wanted.run);
   const auto has_changed = [&changed](const journal::TaskRow& task) {
@@ -206,23 +208,15 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
   };
   if (changed && std::ranges::any_of(wanted.tasks, has_changed)) {
     return fmt::format(
-        "; 'trainyard retry {} --changed' retries the tasks that were edited in the job file",
-        text::shell_word(seen_from_here(wanted.run)));
+        "; 'trainyard retry {} --changed' retries the tasks that were edited in the job file", run);
   }
-  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
-  if (!executions || executions->empty() || executions->back().is_of_program()) return {};
-  const std::string& job_file = executions->back().job_file;
-  // The job file of a command is in the directory of its run, where another run would be nested.
-  if (job_file == run::kept_job_path(run::real_directory(wanted.run))) {
-    std::error_code ignored;
-    if (std::filesystem::exists(run::submission_path(wanted.run), ignored)) return {};
-    return fmt::format("; to run its command again, in another run, type\n  {}",
-                       executions->front().command_line);
+  const std::optional<NewRun> again = new_run_of(reader, wanted.run, only);
+  if (!again) return {};
+  if (again->is_of_command) {
+    return fmt::format("; to run its command again, in another run, type\n  {}", again->command);
   }
-  return fmt::format(
-      "; 'trainyard run {} --new{}, in another run", text::shell_word(seen_from_here(job_file)),
-      only.empty() ? "' runs all tasks with the code as it is now"
-                   : fmt::format(" --only {}' runs it again", text::shell_word(only)));
+  return fmt::format("; '{}' {}, in another run", again->command,
+                     only.empty() ? "runs all tasks with the code as it is now" : "runs it again");
 }
 
 /// Leaves those that have ended and ran other code than what started last.

@@ -33,6 +33,7 @@
 #include "cli/load_options.h"
 #include "cli/look_ahead.h"
 #include "cli/machine_checks.h"
+#include "cli/new_run.h"
 #include "cli/outer_task.h"
 #include "cli/queue_news.h"
 #include "cli/queued_runs.h"
@@ -133,7 +134,8 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, const job::J
                                          std::size_t tasks, std::vector<std::string> changes) {
   std::string kept = no_task_kept(not_kept);
   // A repeat may have rounds to come that have no tasks yet.
-  if (finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat()) {
+  const bool is_done = finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat();
+  if (is_done) {
     kept = fmt::format("nothing to run: {} {} finished",
                        tasks == 1 ? "the only task" : fmt::format("all {} tasks", tasks),
                        tasks == 1 ? "has" : "have");
@@ -147,6 +149,10 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, const job::J
   }
   std::ranges::copy(options.resume_notes, std::back_inserter(notes));
   std::ranges::move(changes, std::back_inserter(notes));
+  if (is_done) {
+    std::string code = changed_code_note(job.paths().run_directory, tasks);
+    if (!code.empty()) notes.push_back(std::move(code));
+  }
   return notes;
 }
 

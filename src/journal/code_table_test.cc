@@ -145,6 +145,29 @@ TEST(CodeTable, ARunThatGoesOnKnowsWhatRanBefore) {
   EXPECT_THAT(run.codes_of_attempts(1), ElementsAre("aaaaaaa", "aaaaaaa+123456"));
 }
 
+TEST(CodeTable, CountsTheFinishedTasksOfEachCode) {
+  const CodedRun run;
+  must(run.journal->commit(granted(at(1), {key(0), key(1), key(2)})));
+  must(run.journal->commit(started_with(at(1), key(0), kOld) + started_with(at(1), key(1), kOld) +
+                           started_with(at(1), key(2), kOld)));
+  must(run.journal->commit(found(at(1), kNew, {key(1), key(2)})));
+  const auto counted = [&run] {
+    JournalReader reader = must(JournalReader::open(run.directory.journal()));
+    std::vector<std::pair<model::Code, int>> codes;
+    for (const auto& each : must(reader.finished_codes()))
+      codes.emplace_back(each.code, each.tasks);
+    return codes;
+  };
+  EXPECT_THAT(counted(), ElementsAre());
+  must(run.journal->commit(finished(at(2), key(0), "{}") + finished(at(2), key(1), "{}") +
+                           tried_again(at(2), key(2))));
+  EXPECT_THAT(counted(), ElementsAre(std::pair(kOld, 1), std::pair(kNew, 1)));
+  must(run.journal->commit(granted(at(3), {key(2, 2)})));
+  must(
+      run.journal->commit(started_with(at(3), key(2, 2), kNew) + finished(at(4), key(2, 2), "{}")));
+  EXPECT_THAT(counted(), ElementsAre(std::pair(kNew, 2), std::pair(kOld, 1)));
+}
+
 TEST(CodeTable, OtherWorkTreesHaveCodeOfTheirOwn) {
   const CodedRun run;
   const model::Code elsewhere{.root = "/x", .commit = "bbbbbbbbbb", .changes = ""};

@@ -351,6 +351,26 @@ Result<bool> JournalReader::has_several_codes() {
   return *spare > 0;
 }
 
+Result<std::vector<JournalReader::FinishedCode>> JournalReader::finished_codes() {
+  Result<Statement> rows = state_->database.prepare(
+      fmt::format("SELECT c.root, c.git_commit, c.changes, count(*) FROM ended e "
+                  "JOIN tasks t ON t.number = e.task JOIN codes c ON c.number = e.code "
+                  "WHERE e.verdict = {} AND t.position >= 0 GROUP BY c.number "
+                  "ORDER BY count(*) DESC, c.number",
+                  std::to_underlying(model::Verdict::Finished)));
+  if (!rows) return std::unexpected(std::move(rows.error()));
+  std::vector<FinishedCode> codes;
+  while (true) {
+    const Result<bool> row = rows->next();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return codes;
+    codes.push_back({.code = {.root = std::string(rows->text(0)),
+                              .commit = std::string(rows->text(1)),
+                              .changes = std::string(rows->text(2))},
+                     .tasks = rows->small(3)});
+  }
+}
+
 Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {
   const std::string sql = fmt::format(
       "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.called = ?1 "

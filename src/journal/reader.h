@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/journal.h"
+#include "model/code.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -277,6 +278,12 @@ class JournalReader {
   Result<int> count_warned();
   /// Whether attempts ran several codes of a work tree, so that TaskRow::newer_code may be set.
   Result<bool> has_several_codes();
+  struct FinishedCode {
+    model::Code code;
+    int tasks = 0;
+  };
+  /// How many finished tasks ran each code that is known, the code of most tasks first.
+  Result<std::vector<FinishedCode>> finished_codes();
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
   /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
   struct Lookup {

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/code.h"
 #include "process/git_code.h"
 #include "process/test_repository.h"
 #include "sys/event_loop.h"
@@ -56,6 +57,31 @@ TEST(GitCode, IsTheCommitAndWhatIsChangedSince) {
   ASSERT_TRUE(next.has_value());
   EXPECT_NE(next->code.commit, clean->code.commit);
   EXPECT_EQ(next->code.changes, "");
+}
+
+TEST(GitCode, HasChangedWhereATrackedFileDiffersWhateverIsCommitted) {
+  const Repository repository;
+  const model::Code first = find_code(repository.path()).value().code;
+  EXPECT_EQ(has_changed(first), false);
+  repository.write("notes.txt", "not tracked\n");
+  EXPECT_EQ(has_changed(first), false);
+  repository.write("train.py", "lr = 2\n");
+  const model::Code second = find_code(repository.path()).value().code;
+  EXPECT_EQ(has_changed(first), true);
+  EXPECT_EQ(has_changed(second), false);
+  repository.commit();
+  EXPECT_EQ(has_changed(first), true);
+  EXPECT_EQ(has_changed(second), false) << "the commit has changed no file";
+  repository.write("train.py", "lr = 1\n");
+  repository.commit();
+  EXPECT_EQ(has_changed(first), false);
+  EXPECT_EQ(has_changed(second), true);
+  model::Code unknown = first;
+  unknown.commit = std::string(40, '0');
+  EXPECT_EQ(has_changed(unknown), std::nullopt);
+  unknown = first;
+  unknown.root = "/nowhere";
+  EXPECT_EQ(has_changed(unknown), std::nullopt);
 }
 
 TEST(GitCode, TellsApartWhatIsChangedBeyondWhatIsKeptOfIt) {

@@ -36,6 +36,20 @@ std::optional<std::string> git(std::vector<std::string> words, const std::string
   return std::move(output->text);
 }
 
+/// What differs there from a commit, as git itself makes the diff: what a person has configured to
+/// look at diffs or at files with may print anything, start programs, and wait for somebody.
+std::optional<std::string> diff_from(const std::string& commit, const std::string& directory) {
+  return git({"diff", "--no-ext-diff", "--no-textconv", "--no-color", commit, "--"}, directory);
+}
+
+/// As Code::changes.
+std::string hash_of(const std::string& diff) {
+  if (diff.empty()) return {};
+  Fingerprint changes;
+  changes.add(diff);
+  return fmt::format("{:016x}", changes.value());
+}
+
 }  // namespace
 
 std::optional<FoundCode> find_code(const std::string& directory) {
@@ -44,22 +58,21 @@ std::optional<FoundCode> find_code(const std::string& directory) {
   const std::string lines = place->substr(0, place->size() - 1);
   const std::size_t end_of_root = lines.rfind('\n');
   if (end_of_root == std::string::npos) return std::nullopt;
-  // The diff as git itself makes it: what a person has configured to look at diffs or at files with
-  // may print anything, start programs, and wait for somebody.
-  std::optional<std::string> diff =
-      git({"diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD"}, directory);
+  std::optional<std::string> diff = diff_from("HEAD", directory);
   if (!diff) return std::nullopt;
   FoundCode found{.code = {.root = lines.substr(0, end_of_root),
                            .commit = lines.substr(end_of_root + 1),
-                           .changes = {}},
+                           .changes = hash_of(*diff)},
                   .diff = {}};
-  if (diff->empty()) return found;
-  Fingerprint changes;
-  changes.add(*diff);
-  found.code.changes = fmt::format("{:016x}", changes.value());
   diff->resize(std::min(diff->size(), kDiffMax));
   found.diff = std::move(*diff);
   return found;
+}
+
+std::optional<bool> has_changed(const model::Code& code) {
+  const std::optional<std::string> diff = diff_from(code.commit, code.root);
+  if (!diff) return std::nullopt;
+  return hash_of(*diff) != code.changes;
 }
 
 }  // namespace trainyard::process

@@ -20,4 +20,8 @@ struct FoundCode {
 /// not know are not looked at, and of what is changed the first 16 MiB.
 std::optional<FoundCode> find_code(const std::string& directory);
 
+/// Whether files that git tracks in the work tree differ now from that code; a commit alone changes
+/// none. Nothing where git is missing, does not know the commit, or takes too long.
+std::optional<bool> has_changed(const model::Code& code);
+
 }  // namespace trainyard::process

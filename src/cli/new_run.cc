@@ -1,0 +1,65 @@
+#include "cli/new_run.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/result.h"
+#include "cli/console.h"
+#include "cli/find_run.h"
+#include "journal/reader.h"
+#include "process/git_code.h"
+#include "run/run_directory.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::cli {
+
+std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
+                                 const std::string& only) {
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (!executions || executions->empty() || executions->back().is_of_program()) return {};
+  const std::string& job_file = executions->back().job_file;
+  // The job file of a command is in the directory of its run, where another run would be nested.
+  if (job_file == run::kept_job_path(run::real_directory(run))) {
+    std::error_code ignored;
+    if (std::filesystem::exists(run::submission_path(run), ignored)) return {};
+    return NewRun{.command = executions->front().command_line, .is_of_command = true};
+  }
+  return NewRun{.command = fmt::format("trainyard run {} --new{}",
+                                       text::shell_word(seen_from_here(job_file)),
+                                       only.empty() ? "" : " --only " + text::shell_word(only))};
+}
+
+std::string changed_code_note(const std::string& run, std::size_t tasks) {
+  // Each code costs a call of git.
+  constexpr std::size_t kCodesMax = 4;
+  Result<journal::JournalReader> reader = open_run(run);
+  if (!reader) return {};
+  const auto codes = reader->finished_codes();
+  if (!codes) return {};
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < std::min(codes->size(), kCodesMax); ++i) {
+    const std::optional<bool> has = process::has_changed((*codes)[i].code);
+    // A git that is missing or slow is so for the other codes as well.
+    if (!has) break;
+    if (*has) changed += static_cast<std::size_t>((*codes)[i].tasks);
+  }
+  const std::optional<NewRun> again = changed > 0 ? new_run_of(*reader, run) : std::nullopt;
+  if (!again) return {};
+  std::string who = fmt::format("{} of them", changed);
+  if (changed == tasks) who = tasks == 1 ? "it" : "they";
+  return fmt::format(
+      "the code has changed since {} ran (files that git tracks); {}", who,
+      again->is_of_command
+          ? "to run its command again, in another run, type: " + again->command
+          : fmt::format("'{}' runs all tasks with the code as it is now, in another run",
+                        again->command));
+}
+
+}  // namespace trainyard::cli

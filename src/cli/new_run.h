@@ -1,0 +1,28 @@
+// The command that runs finished tasks again, in another run, and the note that names it where the
+// code has changed since they ran.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "journal/reader.h"
+
+namespace trainyard::cli {
+
+struct NewRun {
+  std::string command;
+  bool is_of_command = false;  ///< The run is one of a command, which is typed again.
+};
+
+/// The command that runs all tasks of a run, or `only` one, in another run. Nothing for runs that
+/// no command line starts again, as that of a program.
+std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
+                                 const std::string& only = {});
+
+/// "the code has changed since 3 of them ran (files that git tracks); 'trainyard run sweep.yaml
+/// --new' runs all tasks ...", for a run of which all `tasks` have finished. Empty if the code is
+/// the same or is not known. Asks git, for some seconds at most.
+std::string changed_code_note(const std::string& run, std::size_t tasks);
+
+}  // namespace trainyard::cli
