@@ -195,8 +195,9 @@ bool is_finished(const journal::TaskRow& task) {
 }
 
 /// Names the command that runs finished tasks again, which a plain retry does not: `--changed` if
-/// one was edited in the job file, else another run, of all tasks or `only` one. Empty if no task
-/// has finished, and for runs that no command line starts again.
+/// one was edited in the job file, `--other-code` if one ran other code, else another run, of all
+/// tasks or `only` one. Empty if no task has finished, and for runs that no command line starts
+/// again.
 std::string cure_for_finished(journal::JournalReader& reader, const Wanted& wanted,
                               const std::string& only = {}) {
   if (std::ranges::none_of(wanted.tasks, is_finished)) return {};
@@ -209,6 +210,15 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
   if (changed && std::ranges::any_of(wanted.tasks, has_changed)) {
     return fmt::format(
         "; 'trainyard retry {} --changed' retries the tasks that were edited in the job file", run);
+  }
+  const auto ran_other_code = [](const journal::TaskRow& task) {
+    return is_finished(task) && !task.newer_code.empty();
+  };
+  if (!wanted.lives && std::ranges::any_of(wanted.tasks, ran_other_code)) {
+    return fmt::format(
+        "; 'trainyard retry {} --other-code' retries the tasks that ran other code than the tasks "
+        "that started last",
+        run);
   }
   const std::optional<NewRun> again = new_run_of(reader, wanted.run, only);
   if (!again) return {};

@@ -106,6 +106,9 @@ class Code(YardTest):
         self.assertEqual([bool(changes) for changes, _ in rows], [False, True, False])
         self.assertIn("\n+# edited\n", rows[1][1])
 
+        self.assertEqual(self.trainyard("retry", "runs/job", "n=1", expect=2).stderr,
+                         "trainyard: g/n=1 has finished: only tasks that have not finished are retried; 'trainyard retry "
+                         "runs/job --other-code' retries the tasks that ran other code than the tasks that started last\n")
         self.assertIn("--changed cannot be combined with --other-code",
                       self.trainyard("retry", "--other-code", "--changed", expect=2).stderr)
         again = self.trainyard("retry", "runs/job", "--other-code", expect=0).stderr
