@@ -290,9 +290,11 @@ std::string misplaced_options(const CommandWords& words) {
   }
   if (found.empty()) return {};
   const bool is_one = found.size() == 1;
-  return fmt::format("'{}' after '--' {} to the command; write {} before '--'",
+  const bool is_of_run = words.submits && std::ranges::find(found, "--dry-run") != found.end();
+  return fmt::format("'{}' after '--' {} to the command; write {} before '--'{}",
                      fmt::join(found, "' and '"), is_one ? "belongs" : "belong",
-                     is_one ? "it" : "them");
+                     is_one ? "it" : "them",
+                     is_of_run ? " of 'trainyard run' ('submit' has no --dry-run)" : "");
 }
 
 /// Whether a --matrix after '--' has the values of a placeholder in the command.

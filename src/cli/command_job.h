@@ -20,6 +20,7 @@ struct CommandWords {
   std::vector<std::string> matrix;  ///< "lr=1e-3,3e-4"
   /// By TaskKey; none: it is not said.
   std::array<std::vector<std::string>, job::kTaskKeys> keys;
+  bool submits = false;  ///< Words of `submit`, which has no --dry-run.
 
   /// Whether there is a command, and no job file.
   [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }

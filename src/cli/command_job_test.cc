@@ -154,6 +154,14 @@ TEST(CommandJob, WarnsOfItsOptionsAfterTheSeparator) {
   EXPECT_THAT(with_matrix.warnings(), IsEmpty()) << "it is before '--' as well";
   EXPECT_THAT(warnings({"./fit", "--resume", "--only", "a", "--memory", "x"}), IsEmpty());
   EXPECT_THAT(warnings({"bin/trainyard", "run", "a.yaml", "--dry-run"}), IsEmpty());
+  const auto of_submit = [](const std::vector<std::string>& command) {
+    return CommandWords{.command = command, .submits = true}.warnings();
+  };
+  EXPECT_THAT(of_submit({"echo", "hi", "--dry-run"}),
+              ElementsAre("'--dry-run' after '--' belongs to the command; write it before '--' of "
+                          "'trainyard run' ('submit' has no --dry-run)"));
+  EXPECT_THAT(of_submit({"./fit", "--gpus", "1"}),
+              ElementsAre("'--gpus' after '--' belongs to the command; write it before '--'"));
 }
 
 TEST(CommandJob, RefusesAMatrixAfterTheSeparatorWhoseKeyIsAPlaceholder) {

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "cli/shared_words.h"
 #include "job/program_as_job.h"
 
 namespace trainyard::cli {
@@ -104,6 +105,10 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
         continue;
       }
       if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
+      if (takes_command(here->get_name()) && is_option_of_run(app, name.substr(2))) {
+        return fmt::format("unknown option '{0}' (did you mean '{1} run {0}'?)", name,
+                           app.get_name());
+      }
       const std::string_view value = at + 1 < words.size() ? words[at + 1] : "";
       if (std::string limit = parallel_option(*here, word, value); !limit.empty()) return limit;
       return unknown("option", name, options, command);

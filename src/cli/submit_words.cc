@@ -93,6 +93,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   add_configuration(*submit_, options_.config_file, options_.settings);
   submit_->get_option("--set")->description("Override a setting; not a key of a task; repeatable");
   submit_->footer(kSubmitExamples);
+  options_.words.submits = true;
   options_.command_line = command_line;
 }
 

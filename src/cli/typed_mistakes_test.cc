@@ -29,6 +29,8 @@ class TypedMistakes : public testing::Test {
     run->add_option("--resume", text_)->expected(0, 1);
     run->add_option("--only", texts_)->type_name(value_kinds::kPattern);
     run->add_flag("--json", flag_);
+    CLI::App* const submit = app_.add_subcommand("submit", "");
+    submit->add_option("job", text_)->type_name(value_kinds::kJobFile);
     CLI::App* const plan = app_.add_subcommand("plan", "");
     plan->add_option("job", text_)->type_name(value_kinds::kJobFile)->required();
     plan->add_option("--set", text_)->type_name(value_kinds::kSetting);
@@ -105,6 +107,13 @@ TEST_F(TypedMistakes, NameTheNearestWord) {
   EXPECT_EQ(mistake_in({"run", "--memry", "4GB"}),
             "unknown option '--memry' (did you mean '--memory'?)");
   EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
+}
+
+TEST_F(TypedMistakes, OfSubmitNameTheOptionOfRun) {
+  EXPECT_EQ(mistake_in({"submit", "a.yaml", "--resume"}),
+            "unknown option '--resume' (did you mean 'trainyard run --resume'?)");
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--resume"}),
+            "unknown option '--resume'; 'trainyard plan --help' lists them");
 }
 
 TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
