@@ -152,6 +152,17 @@ std::string why_no_script(const std::string& name, const std::string& directory)
                      std::filesystem::path(name).replace_filename(*near).string());
 }
 
+/// True if the script is on PATH, where bash looks for a name without '/' that is not in the
+/// directory. So does sh where it is bash.
+bool is_on_path(const std::string& script, wire::SoughtProgram shell) {
+  if (!script.ends_with(".sh") || script.contains('/')) return false;
+  shell.name = script;
+  std::error_code wrong;
+  return std::ranges::any_of(run::places_of(shell), [&](const std::string& place) {
+    return std::filesystem::is_regular_file(sys::absolute_path(place, shell.directory), wrong);
+  });
+}
+
 }  // namespace
 
 std::string_view word_of(MachineCheck::State state) {
@@ -293,7 +304,7 @@ std::vector<MissingProgram> missing_programs(const job::Job& job) {
     }
     for (const job::ScriptOfTasks& script : each.scripts) {
       const std::string why = why_no_script(script.name, directory);
-      if (why.empty()) continue;
+      if (why.empty() || is_on_path(script.name, each.program)) continue;
       const std::size_t all = job.plan().tasks.size();
       const bool is_of_all = all > 1 && script.tasks == all;
       add(is_of_all ? fmt::format("all {} tasks", all) : "task " + script.first_task, why,

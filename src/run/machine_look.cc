@@ -82,11 +82,12 @@ std::vector<std::string> with_environment(const std::vector<std::string>& enviro
   return words;
 }
 
-/// True if the shell knows the program without a file: `exit`, or a function of its environment.
+/// True if bash, which runs commands that are a text, knows the program without a file: `source`,
+/// `time`, or a function of its environment.
 bool is_of_shell(const wire::SoughtProgram& sought) {
   const Result<sys::HelperOutput> asked = sys::run_helper(
       {.arguments = with_environment(sought.environment,
-                                     {"/bin/sh", "-c", "command -v \"$1\"", "sh", sought.name}),
+                                     {"/bin/bash", "-c", "command -v \"$1\"", "bash", sought.name}),
        .directory = sought.directory});
   return asked && asked->exit_code == 0;
 }
@@ -101,11 +102,7 @@ bool is_program(const std::string& path) {
 
 /// The file that it is, or in the words of its start why there is none.
 Result<std::string> file_of(const wire::SoughtProgram& sought) {
-  std::vector<const char*> environment;
-  const std::string path = "PATH=" + sys::variable("PATH").value_or("");
-  if (path.size() > std::string_view("PATH=").size()) environment.push_back(path.c_str());
-  for (const std::string& each : sought.environment) environment.push_back(each.c_str());
-  const std::vector<std::string> places = process::places_of_program(sought.name, environment);
+  const std::vector<std::string> places = places_of(sought);
   for (const std::string& place : places) {
     std::string seen = sys::absolute_path(place, sought.directory);
     if (is_program(seen)) return seen;
@@ -163,6 +160,14 @@ wire::FoundProgram look_for(const wire::SoughtProgram& sought, bool may_ask_for_
 }
 
 }  // namespace
+
+std::vector<std::string> places_of(const wire::SoughtProgram& sought) {
+  std::vector<const char*> environment;
+  const std::string path = "PATH=" + sys::variable("PATH").value_or("");
+  if (path.size() > std::string_view("PATH=").size()) environment.push_back(path.c_str());
+  for (const std::string& each : sought.environment) environment.push_back(each.c_str());
+  return process::places_of_program(sought.name, environment);
+}
 
 wire::FoundProgram look_for_program(const wire::SoughtProgram& sought) {
   return look_for(sought, true);

@@ -5,6 +5,9 @@
 // thread: an agent has it done by another process (run/agent_looker.h).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/time.h"
 #include "wire/agent.h"
 
@@ -17,6 +20,10 @@ constexpr Duration kLookMax{30'000};
 
 /// Looks for one program here, and asks it for its modules, of which `sought` may name none.
 wire::FoundProgram look_for_program(const wire::SoughtProgram& sought);
+
+/// The files that the name of a program may mean for its task: seen from its directory, in order.
+/// Looks at none of them.
+std::vector<std::string> places_of(const wire::SoughtProgram& sought);
 
 /// Looks here, on the machine that it is called on.
 wire::AgentSeen look_at_machine(const wire::AgentLook& look);

@@ -65,8 +65,14 @@ TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
             "'" + file + "' is not a directory");
 }
 
-TEST_F(MachineLook, TakesWhatOnlyAShellKnowsWhereOneReadsTheCommand) {
-  EXPECT_EQ(look_for({.name = "exit", .by_shell = true}), wire::FoundProgram{});
+TEST_F(MachineLook, TakesWhatOnlyBashKnowsWhereItReadsTheCommand) {
+  const std::string function = "BASH_FUNC_train%%=() {  true; }";
+  for (const char* const name : {"exit", "source", "time", "train"}) {
+    // No PATH, on which 'time' may be a program.
+    const wire::SoughtProgram sought{
+        .name = name, .by_shell = true, .environment = {"PATH=/nowhere", function}};
+    EXPECT_EQ(look_for(sought), wire::FoundProgram{}) << name;
+  }
   EXPECT_NE(look_for({.name = "exit"}).why_not, "");
   EXPECT_NE(look_for({.name = "no-such-program", .by_shell = true}).why_not, "");
 }

@@ -249,6 +249,23 @@ groups:
         of_all = self.trainyard("run", "--memory", "1MB", "--matrix", "lr=1,2", "--dry-run", "--", "sh", "src/trian.sh", "{lr}", expect=0)
         self.assertEqual(of_all.stderr, missing.replace("task train/a1 in", "all 2 tasks in") + "\n")
 
+    def test_warns_of_no_script_that_bash_or_a_launcher_finds(self):
+        launchers = ["torchrun fit.py", "accelerate launch fit.py", "uv run fit.py", "conda run -n e python fit.py",
+                     "srun python fit.py"]
+        for name in ("torchrun", "accelerate", "uv", "conda", "srun", "started.sh"):
+            self.write(f"bin/{name}", "#!/bin/sh\n", 0o755)
+        for name, mode in (("bin/read.sh", 0o644), ("fit.py", 0o644), ("sub/fit.py", 0o644), ("fit.sh", 0o755)):
+            self.write(name, "", mode)
+        commands = ["bash fit.sh", "./fit.sh", "source fit.sh", ". ./fit.sh", "bash read.sh", "started.sh", "exported --lr 1",
+                    "env A=1 python3 fit.py", "A=1 python3 fit.py", "time python3 fit.py", "exec python3 fit.py",
+                    "python3 -m package", "python3 -u fit.py", "cd sub && python3 fit.py", "python3 $HOME/fit.py",
+                    "echo 1 | xargs python3 fit.py", *launchers]
+        tasks = "\n".join(f"      - {{command: {json.dumps(command)}}}" for command in commands)
+        self.job(f"name: job\ngroups:\n  - name: g\n    memory: 1MB\n    cpus: 0\n    duration: 1s\n    tasks:\n{tasks}\n")
+        found = {"PATH": f"{self.directory}/bin:{os.environ['PATH']}", "BASH_FUNC_exported%%": "() {  true; }"}
+        self.assertEqual(self.trainyard("run", "job.yaml", "--dry-run", expect=0, env=found).stderr, "")
+        self.assertIn("script 'none.sh' not found", self.trainyard("run", "--dry-run", "--", "bash", "none.sh", expect=0).stderr)
+
     def test_warns_of_a_matrix_key_that_nothing_uses_before_the_run_and_under_its_table(self):
         self.job("name: job\ngroups: [{name: g, memory: 1MB, cpus: 0, matrix: {lr: [1, 2], seed: 0..4}, tasks: [{command: ['true', '{lr}']}]}]")
         warning = "group 'g': matrix key 'seed' is not used in command, id or env: each task runs 5 times\n"
