@@ -125,6 +125,7 @@ struct WorkerFailure {
   /// because of (std::nested_exception) follows, one a line.
   std::string what;
   std::string stderr_end;  ///< The last lines of what it printed to standard error.
+  int signal = 0;          ///< The signal that killed its process; 0: it exited, or was cut off.
 };
 
 struct [[nodiscard]] ParallelResult {

@@ -38,6 +38,7 @@
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
+#include "sys/this_process.h"
 #include "text/shell_quote.h"
 #include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
@@ -288,7 +289,8 @@ constexpr const char* kHelpEnd =
     "./dqn\n"
     "Secrets: TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD.\n"
     "Exit codes: 0 all workers succeeded; 1 a worker failed; 2 nothing was run, also when the\n"
-    "program cannot be started; 130 interrupted, here or on another machine; 143 SIGTERM.";
+    "program cannot be started; 130 interrupted, here or on another machine; 143 SIGTERM.\n"
+    "In a task of a run, a signal that kills a worker kills this command, too.";
 
 std::string usual_logs_of_workers() {
   return run::workers_directory(usual_logs(), ranks::own_attempt());
@@ -424,9 +426,11 @@ int ParallelWords::run_them() {
   // SIGUSR1 and SIGUSR2 come to each process of a task before TERM, and are for the workers alone.
   // SIGPIPE: a reader of the output that goes away does not end the run. Workers have the default.
   for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(signal, SIG_IGN);
-  workers::ParallelRun run(options, *std::move(plan));
-  const ParallelResult result =
-      run.run({.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});
+  std::optional<workers::ParallelRun> run(std::in_place, options, *std::move(plan));
+  const ParallelResult result = run->run(
+      {.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});
+  const int stop_signal = run->stop_signal();
+  run.reset();
   for (const WorkerFailure& each : result.failures) {
     std::cerr << fmt::format("trainyard parallel: worker {} failed: {}\n", each.node,
                              plain_lines(each.what));
@@ -437,8 +441,12 @@ int ParallelWords::run_them() {
     if (!result.stopped) return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
   }
   // Whatever went wrong while all were ending.
-  if (result.stopped) return static_cast<int>(interrupted_by(run.stop_signal()));
+  if (result.stopped) return static_cast<int>(interrupted_by(stop_signal));
   if (!result && !result.started) return static_cast<int>(ExitCode::Usage);
+  if (!result.failures.empty() && result.failures.front().signal != 0 && sys::is_in_task()) {
+    // The run of the task judges this end as it judges that of any program.
+    sys::end_by_signal(result.failures.front().signal);
+  }
   return static_cast<int>(result ? ExitCode::Success : ExitCode::TaskFailed);
 }
 

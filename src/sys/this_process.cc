@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
 #include <expected>
 #include <filesystem>
@@ -150,6 +151,15 @@ FileSizeLimitGuard::~FileSizeLimitGuard() {
   constexpr timespec kNoWait{};
   while (::sigtimedwait(&held, nullptr, &kNoWait) > 0) continue;
   ::pthread_sigmask(SIG_UNBLOCK, &held, nullptr);
+}
+
+void end_by_signal(int signal) {
+  ::prctl(PR_SET_DUMPABLE, 0);
+  make_signals_default();
+  std::raise(signal);
+  // Signals of its own do not kill the first process of a container. Shells exit like this, too.
+  constexpr int kShellCode = 128;
+  std::_Exit(kShellCode + signal);
 }
 
 Error become(const std::vector<std::string>& command) {

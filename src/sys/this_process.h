@@ -60,6 +60,10 @@ class FileSizeLimitGuard {
   sigset_t before_{};
 };
 
+/// Kills this process by a signal that has killed a process which it stands for. No core dump is
+/// written, which would be that of the wrong program. `signal` is one that kills by default.
+[[noreturn]] void end_by_signal(int signal);
+
 /// Becomes the program, looked up on PATH, with its arguments; keeps no descriptor that is closed
 /// by exec. Returns only when it cannot, with the reason.
 Error become(const std::vector<std::string>& command);

@@ -173,6 +173,19 @@ TEST(ThisProcess, FindsItsProgramThoughItsFileIsReplaced) {
   EXPECT_EQ(exit_code_of_copy("replace"), 0);
 }
 
+TEST(ThisProcess, EndsByASignalThatItIgnoresOrBlocks) {
+  const auto end_by = [](int signal) {
+    std::signal(signal, SIG_IGN);
+    sigset_t all{};
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    end_by_signal(signal);
+  };
+  for (const int signal : {SIGSEGV, SIGTERM, SIGUSR1}) {
+    EXPECT_EXIT(end_by(signal), ::testing::KilledBySignal(signal), "");
+  }
+}
+
 TEST(ThisProcess, SaysWhichProgramItCannotBecome) {
   EXPECT_EQ(become({"no-such-program"}).message,
             "cannot run 'no-such-program': no such file or directory");

@@ -54,6 +54,7 @@ TEST(ParallelFaults, NamesAWorkerThatWasKilledBeforeItWasThere) {
   ASSERT_EQ(result.failures.size(), 1U) << result.text();
   EXPECT_EQ(result.failures[0].node, 1);
   EXPECT_THAT(result.failures[0].what, HasSubstr("was killed by signal 9"));
+  EXPECT_EQ(result.failures[0].signal, SIGKILL);
 }
 
 TEST(ParallelFaults, EndsThePipelinesOfAllWhenAWorkerIsKilledInAStep) {

@@ -386,6 +386,8 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
     }
     return router_->has_ended(life.plan.node, Presence::Finished, finish.outcome, finish.why);
   }
+  const auto* const killed = std::get_if<model::KilledBy>(&end);
+  const int signal = killed != nullptr ? killed->signal : 0;
   const bool says_why = life.finish && finish.outcome == "failed" && !finish.why.empty();
   if (!says_why) {
     // Where all is shown, the result is one line for each failure, without the end of the log.
@@ -393,22 +395,24 @@ void ParallelRun::has_ended(Life& life, const model::End& end) {
         options_.show && not_started == nullptr
             ? wire::last_words_of_output(ranks::end_of_log(log_of(life), kErrorLines))
             : std::string();
-    return has_failed(life, printed.empty() ? how : fmt::format("{}, {}", how, printed));
+    return has_failed(life, printed.empty() ? how : fmt::format("{}, {}", how, printed), signal);
   }
   // A program that throws what its pipeline failed with is aborted for it.
   has_failed(life,
-             exit != nullptr ? finish.why : fmt::format("{} (the process {})", finish.why, how));
+             exit != nullptr ? finish.why : fmt::format("{} (the process {})", finish.why, how),
+             signal);
 }
 
 void ParallelRun::has_lived(const Life& life, const std::string& outcome) {
   waits_.ends(life.plan.node, outcome, sys::EventLoop::now());
 }
 
-void ParallelRun::has_failed(Life& life, const std::string& what) {
+void ParallelRun::has_failed(Life& life, const std::string& what, int signal) {
   const std::string errors = ranks::end_of_log(log_of(life), kErrorLines);
   if (!comes_again(life)) {
     has_lived(life, "failed");
-    result_.failures.push_back({.node = life.plan.node, .what = what, .stderr_end = errors});
+    result_.failures.push_back(
+        {.node = life.plan.node, .what = what, .stderr_end = errors, .signal = signal});
     // First, so that whoever waits at a barrier for it ends as all do, and not by that.
     end_all(fmt::format("worker {} failed: {}", life.plan.node, what));
     return router_->has_ended(life.plan.node, Presence::Failed, "failed", what);

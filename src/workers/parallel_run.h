@@ -114,7 +114,7 @@ class ParallelRun {
   void take_news(const process::KeeperNews& news);
   void has_ended(Life& life, const model::End& end);
   void has_lived(const Life& life, const std::string& outcome);
-  void has_failed(Life& life, const std::string& what);
+  void has_failed(Life& life, const std::string& what, int signal = 0);
   void end_all(const std::string& why);
   void signal_those_that_run(int signal);
   void signal_life(const Life& life, int signal);

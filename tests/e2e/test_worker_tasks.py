@@ -189,6 +189,20 @@ worker.wait_for("never")
         self.assertEqual((row["word"], row["message"]), ("EXIT 1", "worker 2 failed: ValueError: no such data"))
         self.assertIn("worker 2 failed: ValueError: no such data", self.trainyard("logs", "t", "--stderr", expect=0).stdout)
 
+    def test_a_signal_that_kills_a_worker_is_the_failure_of_the_task(self):
+        for run, sent, word, failure, message in (
+                ("runs/job", "SIGSEGV", "SIGSEGV", "CRASHED", "crashed with SIGSEGV (segmentation fault): worker 2 failed: was killed by signal 11"),
+                ("runs/job-2", "SIGKILL", "KILLED", "KILLED", "killed by signal 9 (SIGKILL): worker 2 failed: was killed by signal 9")):
+            self.sweep(f"""
+worker.ready()
+if worker.node == 2:
+    os.kill(os.getpid(), signal.{sent})
+worker.wait_for("never")
+""")
+            self.trainyard("run", "--new", "job.yaml", expect=1)
+            [row] = self.status(run)["tasks"]
+            self.assertEqual((row["word"], row["failure"], row["exit_code"], row["message"]), (word, failure, None, message))
+
     def test_ctrl_c_ends_all_workers(self):
         self.sweep(IDLE)
         run = self.start("run", "job.yaml")
