@@ -21,7 +21,7 @@ class Bridge {
     std::function<void()> on_no_hub;
     /// Nothing goes through now; or it does again, and what was sent may be lost.
     std::function<void(bool is_up)> on_change;
-    /// The connection has ended for good, for this reason.
+    /// The connection has ended for good, for this reason: "NATS: 127.0.0.1:4222: ...".
     std::function<void(const std::string& why)> on_end;
     /// Worth knowing: "3 messages came faster than they were read".
     std::function<void(const std::string& what)> on_trouble;

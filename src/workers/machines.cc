@@ -62,7 +62,7 @@ void Machines::start() {
       {.on_message = [this](std::string_view message) { take(message); },
        .on_no_hub = [this] { take_no_hub(); },
        .on_change = [this](bool is_up) { change(is_up); },
-       .on_end = [this](const std::string& why) { broken("NATS: " + why); },
+       .on_end = [this](const std::string& why) { broken(why); },
        .on_trouble = [this](const std::string& what) { options_.note("NATS: " + what); }});
   tick();
 }

@@ -503,17 +503,18 @@ class NatsBridge final : public Bridge {
 };
 
 void NatsBridge::start_link() {
-  link_->start({.on_message = listener_.on_message,
-                .on_no_hub = listener_.on_no_hub,
-                // Its link is what calls.
-                .on_closed = [this] { after(Duration(0), [this] { lost(); }); },
-                .on_not_permitted =
-                    [this](const std::string& what) {
-                      listener_.on_end(fmt::format(
-                          "{}: {}; this user must be allowed to publish and to subscribe to \"{}\"",
-                          name(), what, subjects_of(options_.run)));
-                    },
-                .on_trouble = listener_.on_trouble});
+  link_->start(
+      {.on_message = listener_.on_message,
+       .on_no_hub = listener_.on_no_hub,
+       // Its link is what calls.
+       .on_closed = [this] { after(Duration(0), [this] { lost(); }); },
+       .on_not_permitted =
+           [this](const std::string& what) {
+             listener_.on_end(fmt::format(
+                 "NATS: {}: {}; this user must be allowed to publish and to subscribe to \"{}\"",
+                 name(), what, subjects_of(options_.run)));
+           },
+       .on_trouble = listener_.on_trouble});
 }
 
 void NatsBridge::after(Duration delay, std::move_only_function<void()> call) {

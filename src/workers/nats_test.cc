@@ -374,6 +374,24 @@ TEST(Nats, NamesWhatIsWrongWithTheServerOrTheToken) {
   EXPECT_THAT(error_of(nobody), HasSubstr("has begun the run 'test' in 0.3 s"));
 }
 
+TEST(Nats, NamesItselfOnceWhereTheServerThatComesBackHasAnotherToken) {
+  NatsServer server("authorization { token: \"before\" }\n");
+  const Flag there;
+  ParallelOptions options = begins(server, 2, 1);
+  options.nats.token = "before";
+  MachineProcess machine(options, [&](Worker& worker) {
+    there.raise();
+    static_cast<void>(worker.ready());
+  });
+  ASSERT_TRUE(there.wait());
+  server.kill();
+  const NatsServer again("authorization { token: \"after\" }\n", server.port());
+  EXPECT_THAT(
+      machine.result(),
+      testing::MatchesRegex("NATS: 127\\.0\\.0\\.1:[0-9]+: [^:]*Authorization Violation[^:]*; "
+                            "the server must know this token, or this user and password"));
+}
+
 TEST(Nats, NamesThePermissionThatAUserDoesNotHaveAndStartsNothing) {
   const NatsServer server(R"(authorization { users = [
     { user: none, password: p, permissions: { publish: "other.>", subscribe: "other.>" } }
@@ -395,6 +413,7 @@ TEST(Nats, NamesThePermissionThatAUserDoesNotHaveAndStartsNothing) {
     for (const ParallelOptions& options : {begins(server, 1, 1), joins(server, 1, 10)}) {
       MachineProcess machine(of_user(options, user), work);
       const std::string text = machine.result();
+      EXPECT_THAT(text, testing::StartsWith("NATS: 127.0.0.1:"));
       EXPECT_THAT(text, HasSubstr("Permissions Violation for Subscription to \"trainyard.test."));
       EXPECT_THAT(text, EndsWith(cure));
       EXPECT_EQ(machine.notes(), "");
