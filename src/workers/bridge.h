@@ -36,6 +36,7 @@ class Bridge {
   virtual void send(MachineId to, std::string_view message) = 0;
   /// To the machine that has begun the run, whoever that is; this machine itself does not count.
   virtual void send_to_hub(std::string_view message) = 0;
+  /// Of the server that it is connected to, or was last.
   [[nodiscard]] virtual std::size_t message_bytes_max() const = 0;
   /// "127.0.0.1:4222"
   [[nodiscard]] virtual std::string name() const = 0;

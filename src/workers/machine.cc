@@ -27,13 +27,17 @@ constexpr std::size_t kPieceBytesMax = std::size_t{128} << 10;
 constexpr std::uint64_t kTellAfterBytes = MachineStream::kWindowBytes / 32;
 constexpr Duration kTellAfter{20};
 
+std::size_t piece_bytes_max(const Bridge& bridge) {
+  return std::min(kPieceBytesMax, bridge.message_bytes_max() - kDatagramHeadBytes);
+}
+
 }  // namespace
 
 Machine::Machine(MachineEntry entry, Bridge& bridge, Options options)
     : entry_(std::move(entry)),
       bridge_(bridge),
       options_(std::move(options)),
-      stream_(std::min(kPieceBytesMax, bridge.message_bytes_max() - kDatagramHeadBytes)),
+      stream_(piece_bytes_max(bridge)),
       last_message_at_(options_.now),
       shown_at_(options_.now) {}
 
@@ -124,6 +128,8 @@ void Machine::set_up(bool is_up, Duration now) {
   is_up_ = is_up;
   if (!is_up) return;
   last_message_at_ = now;
+  // The server may be another one, which takes smaller messages.
+  stream_.limit_pieces(piece_bytes_max(bridge_));
   // Bytes that were sent last before it broke may be lost, or not.
   send_again(now);
 }

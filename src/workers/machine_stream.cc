@@ -53,6 +53,17 @@ bool MachineStream::is_overdue(Duration now) {
   return true;
 }
 
+void MachineStream::limit_pieces(std::size_t bytes_max) {
+  piece_bytes_max_ = bytes_max;
+  for (const Piece& each : std::exchange(on_its_way_, {})) {
+    const std::string_view bytes = each.bytes();
+    for (std::size_t at = 0; at < bytes.size(); at += bytes_max) {
+      Piece& piece = on_its_way_.emplace_back(Piece{.offset = each.offset + at, .text = {}});
+      piece.text.assign(kDatagramHeadBytes, '\0').append(bytes.substr(at, bytes_max));
+    }
+  }
+}
+
 std::string_view MachineStream::take(std::uint64_t offset, std::string_view bytes) {
   if (offset > received_) {
     missing_ = true;

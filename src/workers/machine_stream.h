@@ -53,6 +53,10 @@ class MachineStream {
   /// Called when all pieces in flight are sent again for another reason.
   void resent(Duration now) { moved_at_ = now; }
 
+  /// Pieces have at most so many bytes from now on, also those that were sent and are not
+  /// acknowledged.
+  void limit_pieces(std::size_t bytes_max);
+
   // --- what comes ---
 
   /// A piece: what of it is new and next. Nothing where it came before, or something is missing.
@@ -61,7 +65,7 @@ class MachineStream {
   [[nodiscard]] bool is_missing() const { return missing_; }
 
  private:
-  const std::size_t piece_bytes_max_;
+  std::size_t piece_bytes_max_;
   std::deque<Piece> on_its_way_;
   std::size_t bytes_on_its_way_ = 0;
   std::uint64_t sent_ = 0;

@@ -82,6 +82,23 @@ TEST(MachineStream, SendsAllAgainWhenTheFirstPieceThatWasOverdueHasCome) {
   EXPECT_FALSE(stream.told(10, 100, false, Duration(3'010))) << "there is nothing left";
 }
 
+TEST(MachineStream, SplitsWhatIsOnItsWayWherePiecesMustBeSmaller) {
+  MachineStream stream(4);
+  Outbox outbox = with("0123456789ab");
+  ASSERT_NE(stream.next(outbox, {}), nullptr);
+  ASSERT_NE(stream.next(outbox, {}), nullptr);
+  stream.told(2, MachineStream::kWindowBytes, false, {});
+  stream.limit_pieces(3);
+  std::vector<std::string> pieces;
+  for (const Piece& each : stream.on_its_way()) {
+    pieces.push_back(std::to_string(each.offset) + ":" + std::string(each.bytes()));
+  }
+  EXPECT_EQ(pieces, (std::vector<std::string>{"0:012", "3:3", "4:456", "7:7"}));
+  EXPECT_EQ(all_of(stream, outbox), (std::vector<std::string>{"89a", "b"}));
+  stream.told(12, MachineStream::kWindowBytes, false, {});
+  EXPECT_TRUE(stream.is_idle());
+}
+
 TEST(MachineStream, DoesNotBelieveThatWhatNeverWentHasCome) {
   MachineStream stream(4);
   Outbox outbox = with("0123");

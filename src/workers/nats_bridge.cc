@@ -63,7 +63,11 @@ struct Trouble {
 struct NotPermitted {
   std::string what;
 };
-using News = std::variant<Closed, Trouble, NotPermitted>;
+/// The server takes no message of this size, so this one was not sent.
+struct TooLarge {
+  std::size_t bytes = 0;
+};
+using News = std::variant<Closed, Trouble, NotPermitted, TooLarge>;
 
 /// Shared by the loop and the threads of the library, which look whether the server is there.
 struct Shared {
@@ -171,6 +175,7 @@ class NatsLink {
     std::function<void()> on_no_hub;
     std::function<void()> on_closed;
     std::function<void(const std::string& what)> on_not_permitted;
+    std::function<void(std::size_t bytes)> on_too_large;
     std::function<void(const std::string& what)> on_trouble;
   };
 
@@ -193,15 +198,14 @@ class NatsLink {
     take_news();
   }
   void publish(const std::string& subject, std::string_view message) {
-    // A message that is not sent is sent again when there is another connection.
-    static_cast<void>(library_.publish(connection_, subject.c_str(), message.data(),
-                                       static_cast<int>(message.size())));
-    write_what_waits();
+    has_published(library_.publish(connection_, subject.c_str(), message.data(),
+                                   static_cast<int>(message.size())),
+                  message);
   }
   void request(const std::string& subject, const std::string& reply, std::string_view message) {
-    static_cast<void>(library_.publish_request(connection_, subject.c_str(), reply.c_str(),
-                                               message.data(), static_cast<int>(message.size())));
-    write_what_waits();
+    has_published(library_.publish_request(connection_, subject.c_str(), reply.c_str(),
+                                           message.data(), static_cast<int>(message.size())),
+                  message);
   }
   [[nodiscard]] std::size_t message_bytes_max() const { return message_bytes_max_; }
 
@@ -210,6 +214,7 @@ class NatsLink {
   Result<void> set(natsOptions* to);
   Result<void> set_credentials(natsOptions* to);
   Result<void> subscribe(const std::string& subject);
+  void has_published(natsStatus status, std::string_view message);
   void take_news();
   void tell(const News& news);
   void watch(std::shared_ptr<const sys::Descriptor> socket);
@@ -329,8 +334,10 @@ std::expected<void, NoNats> NatsLink::connect() {
   const std::int64_t payload = library_.max_payload(connection_);
   message_bytes_max_ = static_cast<std::size_t>(payload > 0 ? payload : 0);
   if (message_bytes_max_ < 2 * kDatagramHeadBytes) {
-    return failed(Error{fmt::format("NATS: {} takes messages of at most {} bytes",
-                                    names_of(options_.servers), message_bytes_max_)});
+    return std::unexpected(
+        NoNats{.why = fmt::format("NATS: {} takes messages of at most {} bytes (max_payload)",
+                                  names_of(options_.servers), message_bytes_max_),
+               .is_refused = true});
   }
   Result<void> done = subscribe(subject_of_machine(options_.run, options_.own));
   if (done && options_.is_hub) done = subscribe(subject_of_hub(options_.run));
@@ -344,6 +351,12 @@ Result<void> NatsLink::subscribe(const std::string& subject) {
   if (status != NATS_OK) return std::unexpected(error_of(status));
   subscriptions_.push_back(made);
   return {};
+}
+
+void NatsLink::has_published(natsStatus status, std::string_view message) {
+  // A message that is not sent for another reason is sent again when there is another connection.
+  if (status == NATS_MAX_PAYLOAD) shared_->add(TooLarge{message.size()});
+  write_what_waits();
 }
 
 void NatsLink::take_news() {
@@ -364,7 +377,8 @@ void NatsLink::tell(const News& news) {
   match(
       news, [this](const Closed&) { listener_.on_closed(); },
       [this](const Trouble& it) { listener_.on_trouble(it.what); },
-      [this](const NotPermitted& it) { listener_.on_not_permitted(it.what); });
+      [this](const NotPermitted& it) { listener_.on_not_permitted(it.what); },
+      [this](const TooLarge& it) { listener_.on_too_large(it.bytes); });
 }
 
 void NatsLink::watch(std::shared_ptr<const sys::Descriptor> socket) {
@@ -496,7 +510,7 @@ class NatsBridge final : public Bridge {
   const NatsLibrary library_;
   const NatsBridgeOptions options_;
   Listener listener_;
-  const std::size_t message_bytes_max_;
+  std::size_t message_bytes_max_;
   std::unique_ptr<NatsLink> link_;  ///< None while there is no connection.
   std::shared_ptr<Connecting> connecting_;
   std::optional<sys::EventLoop::TimerId> timer_;
@@ -513,6 +527,13 @@ void NatsBridge::start_link() {
              listener_.on_end(fmt::format(
                  "NATS: {}: {}; this user must be allowed to publish and to subscribe to \"{}\"",
                  name(), what, subjects_of(options_.run)));
+           },
+       .on_too_large =
+           [this](std::size_t bytes) {
+             listener_.on_end(
+                 fmt::format("NATS: {}: a message of {} bytes cannot be sent: the "
+                             "server takes at most {} bytes (max_payload)",
+                             name(), bytes, message_bytes_max_));
            },
        .on_trouble = listener_.on_trouble});
 }
@@ -542,6 +563,7 @@ void NatsBridge::take_link() {
   stop_connecting();
   if (done->outcome) {
     link_ = std::move(done->link);
+    message_bytes_max_ = link_->message_bytes_max();
     start_link();
     return listener_.on_change(true);
   }

@@ -31,7 +31,7 @@ struct NatsBridgeOptions {
 struct NoNats {
   std::string why;          ///< With the names of the servers.
   bool may_come = false;    ///< Nobody listens there, or answers: perhaps not yet.
-  bool is_refused = false;  ///< The server does not know this user.
+  bool is_refused = false;  ///< The server does not know this user, or takes tiny messages alone.
 };
 
 /// Connects, which takes some seconds where a server does not answer. The loop runs meanwhile, and

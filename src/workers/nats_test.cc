@@ -657,6 +657,49 @@ TEST(Nats, LosesNothingWhenTheServerIsKilledAndComesBack) {
   EXPECT_THAT(first.notes(), HasSubstr("connected again"));
 }
 
+TEST(Nats, SendsSmallerPiecesToAServerThatComesBackWithASmallerMaximum) {
+  NatsServer server;
+  const Flag there;
+  const Flag lost;
+  const auto work = [&](Worker& worker) {
+    constexpr std::size_t kCount = 100'000;
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<float> last = 0;
+    const Subscription on =
+        bus.on(kTensor, [&](const Buffer& it) { last = it.as<float>().back(); });
+    need(worker.ready());
+    if (worker.node() == 0) {
+      there.raise();
+      need(lost.wait(), "a loss of the server");
+      bus.emit(kTensor, Buffer::copy_of<float>({kCount}, std::vector<float>(kCount, 3)),
+               remote_only);
+    }
+    need(worker.barrier("sent"));
+    need(worker.node() == 0 || last == 3, "the whole tensor");
+  };
+  MachineProcess first(begins(server, 1, 1), work);
+  MachineProcess second(joins(server, 1, 10), work);
+  ASSERT_TRUE(there.wait());
+  server.kill();
+  ASSERT_TRUE(sys::eventually([&] { return first.notes().find("is lost") != std::string::npos; }));
+  lost.raise();
+  const NatsServer again("max_payload: 8192\n", server.port());
+  EXPECT_EQ(first.result(), "well") << first.notes();
+  EXPECT_EQ(second.result(), "well") << second.notes();
+}
+
+TEST(Nats, NamesTheLimitOfTheServerWhereAMessageThatIsNotDividedIsTooLarge) {
+  const NatsServer server("max_payload: 1024\n");
+  const Flag ran;
+  MachineProcess machine(begins(server, 200, 1), [&](Worker&) { ran.raise(); });
+  EXPECT_THAT(
+      machine.result(),
+      testing::MatchesRegex("NATS: 127\\.0\\.0\\.1:[0-9]+: a message of [0-9]+ bytes cannot "
+                            "be sent: the server takes at most 1024 bytes \\(max_payload\\)"));
+  EXPECT_FALSE(ran.is_raised());
+}
+
 TEST(Nats, CountsWhatItDropsWhileThereIsNoServer) {
   NatsServer server;
   const Interrupted interrupted;
