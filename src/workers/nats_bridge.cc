@@ -447,7 +447,7 @@ void NatsLink::close() {
 struct Connecting {
   explicit Connecting(std::unique_ptr<NatsLink> its_link) : link(std::move(its_link)) {}
 
-  std::unique_ptr<NatsLink> link;
+  std::unique_ptr<NatsLink> link;       ///< The thread's until it is done; then none if it failed.
   std::expected<void, NoNats> outcome;  ///< Written by the thread before it is done.
   std::atomic<bool> is_done = false;
   sys::Waker waker;
@@ -459,6 +459,9 @@ std::shared_ptr<Connecting> begin_to_connect(sys::EventLoop& loop, const NatsLib
       std::make_shared<Connecting>(std::make_unique<NatsLink>(loop, library, options));
   std::thread([connecting] {
     connecting->outcome = connecting->link->connect();
+    // Closing a link may take seconds, for which the loop must not wait.
+    const std::unique_ptr<NatsLink> failed =
+        connecting->outcome ? nullptr : std::move(connecting->link);
     connecting->is_done = true;
     connecting->waker.wake();
   }).detach();
