@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -231,6 +232,41 @@ bool is_part_of(const std::string& run) {
   return std::ranges::find(ancestors, holder) != ancestors.end();
 }
 
+/// The submissions in the queue, by number, that start after a run has ended which this command is
+/// part of; each with that run. Costs O(all that wait).
+std::map<std::uint32_t, std::string> submissions_that_start_later() {
+  std::map<std::uint32_t, std::string> later;
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!files || !sys::is_in_task()) return later;
+  // In order: a submission needs older runs alone, perhaps those of other submissions.
+  for (const std::uint32_t number : files->numbers(QueuePlace::Waiting)) {
+    const Result<run::Submission> waiting = files->read(QueuePlace::Waiting, number);
+    if (!waiting) continue;
+    for (const std::uint32_t needed : waiting->needs) {
+      if (const auto found = later.find(needed); found != later.end()) {
+        later.emplace(number, found->second);
+      }
+      for (const std::string& run : known_runs(std::to_string(needed))) {
+        if (is_part_of(run)) later.emplace(number, run);
+      }
+    }
+  }
+  return later;
+}
+
+/// Why `run` cannot end before `later`, which this command is part of.
+Error wait_without_end(const std::string& run, const std::string& later) {
+  if (later == run) {
+    return Error{fmt::format(
+        "the wait would not end: {} ends after this command, which one of its tasks has started",
+        name_of_run(run))};
+  }
+  return Error{fmt::format(
+      "the wait would not end: {} starts after {} has ended, and a task of that run has started "
+      "this command",
+      name_of_run(run), name_of_run(later))};
+}
+
 /// Each once. An error where one that is named cannot end before this command; others of these are
 /// left out.
 Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
@@ -242,15 +278,18 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
     if (!here) return here;
     runs = std::move(*here);
   }
-  std::erase_if(runs, is_part_of);
+  const std::map<std::uint32_t, std::string> start_later = submissions_that_start_later();
+  const auto run_that_ends_later = [&](const std::string& run) -> std::optional<std::string> {
+    if (is_part_of(run)) return run;
+    const auto found = start_later.find(number_of_run(run).value_or(0));
+    return found == start_later.end() ? std::nullopt : std::optional(found->second);
+  };
+  std::erase_if(runs, [&](const std::string& run) { return run_that_ends_later(run).has_value(); });
   for (const std::string& named : options.runs) {
     Result<std::string> run = find_run(named, WhenSeveral::TakeNewest);
     if (!run) return std::unexpected(nothing_to_wait_for(named, std::move(run.error())));
-    if (is_part_of(*run)) {
-      return std::unexpected(
-          Error{fmt::format("the wait would not end: {} ends after this command, which one of its "
-                            "tasks has started",
-                            name_of_run(*run))});
+    if (const auto later = run_that_ends_later(*run)) {
+      return std::unexpected(wait_without_end(*run, *later));
     }
     const bool again = std::ranges::any_of(runs, [&run](const std::string& other) {
       return run::real_directory(other) == run::real_directory(*run);

@@ -681,6 +681,17 @@ class Waiting(QueueTest):
         for name in ("outer", "inner"):
             self.assertIn(why, self.text(f"runs/{name}/{name}/{name}/stderr.log"))
 
+    def test_a_wait_for_what_starts_after_the_run_of_the_wait_is_refused(self):
+        submit = shlex.join([str(TRAINYARD), "submit", *LIGHT])
+        self.submit(*WITH_A_RUN, "--name", "outer", "--",
+                    f"{submit} --needs 1 --name second -- true; {submit} --needs 2 --name third -- true; "
+                    f"{TRAINYARD} wait second; {TRAINYARD} wait 3; {TRAINYARD} wait && {TRAINYARD} wait --all")
+        self.trainyard("wait", "outer", expect=0)
+        self.assertEqual(self.text("runs/outer/outer/outer/stderr.log"), "".join(
+            f"trainyard: the wait would not end: {run} starts after run 1 ('runs/outer') has ended, and a task of that run has started this command\n"
+            for run in ("run 2 ('runs/second')", "run 3 ('runs/third')")))
+        self.trainyard("wait", "third", expect=0)
+
 
 class Ending(QueueTest):
     def test_down_with_tasks_at_work_ends_nothing_and_says_the_ways(self):
