@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,19 +28,49 @@
 namespace trainyard::cli {
 namespace {
 
-/// Refuses a submission that the queue would skip again at once.
-Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission) {
-  const schedule::QueueChoice choice =
+/// How the queue would skip a submission that is put back; nothing where it would not.
+std::optional<schedule::SkippedSubmission> skip_of(const run::QueueFiles& files,
+                                                   const run::Submission& submission) {
+  schedule::QueueChoice choice =
       schedule::choose_next({run::queued(submission)}, {},
                             [&files](std::uint32_t number) { return fate_of_run(files, number); });
-  if (choice.skip.empty()) return {};
-  const schedule::SkippedSubmission& skipped = choice.skip.front();
-  std::string text = fmt::format("run {}: {}", submission.number, skipped.why);
-  if (skipped.needed != 0) {
-    text = fmt::format("run {} {}: 'trainyard retry {} --cascade' runs both again",
-                       submission.number, skipped.why, skipped.needed);
+  if (choice.skip.empty()) return std::nullopt;
+  return std::move(choice.skip.front());
+}
+
+/// Whether the directory of a run was deleted or moved, or is that of a later run: it cannot be
+/// retried.
+bool is_directory_gone(std::uint32_t number) {
+  const std::vector<std::string> directories = known_runs(std::to_string(number));
+  std::error_code ignored;
+  return directories.empty() || number_of_run(directories.front()) != number ||
+         !std::filesystem::exists(directories.front(), ignored);
+}
+
+/// Refuses a submission that the queue would skip again at once, and says what would run it.
+Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission) {
+  const auto skipped = skip_of(files, submission);
+  if (!skipped) return {};
+  if (skipped->needed == 0) {
+    return std::unexpected(Error{fmt::format("run {}: {}", submission.number, skipped->why)});
   }
-  return std::unexpected(Error{std::move(text)});
+  const std::string why = fmt::format("run {} {}", submission.number, skipped->why);
+  // The run that it needs may have been skipped itself: the one to retry is behind that.
+  std::vector<std::uint32_t> runs{submission.number};
+  for (std::uint32_t needed = skipped->needed; needed != 0;) {
+    runs.push_back(needed);
+    if (is_directory_gone(needed)) {
+      return std::unexpected(Error{fmt::format(
+          "{}, and the directory of run {} is gone: submit {} again", why, needed,
+          runs.size() == 2 ? "both" : "runs " + ranges_of({runs.rbegin(), runs.rend()}))});
+    }
+    const Result<run::Submission> kept = files.read(run::QueueFiles::Place::Ended, needed);
+    const bool has_started = !kept || kept->job_file.empty();
+    const auto behind = has_started ? std::nullopt : skip_of(files, *kept);
+    needed = behind ? behind->needed : 0;
+  }
+  return std::unexpected(Error{fmt::format("{}: 'trainyard retry {} --cascade' runs {} again", why,
+                                           runs.back(), runs.size() == 2 ? "both" : "them")});
 }
 
 }  // namespace

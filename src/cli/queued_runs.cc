@@ -173,6 +173,20 @@ std::string done_of(const LivingRun& run) {
   return text;
 }
 
+/// ", and run 3, which was skipped because of it": the rest of the cure for a submission whose
+/// directory is gone. Empty for any other, or where none was skipped.
+std::string behind_gone_directory(const run::QueueFiles& files, const run::EndedSubmission& ended) {
+  if (ended.why != run::kDirectoryGone) return {};
+  std::vector<std::uint32_t> numbers;
+  for (const run::Submission& submission : files.skipped_because_of(ended.number)) {
+    if (time_of_no_start(submission.run_directory)) numbers.push_back(submission.number);
+  }
+  if (numbers.empty()) return {};
+  return numbers.size() == 1
+             ? fmt::format(", and run {}, which was skipped because of it", numbers.front())
+             : fmt::format(", and runs {}, which were skipped because of it", ranges_of(numbers));
+}
+
 }  // namespace
 
 schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
@@ -270,7 +284,8 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
     // It ends with what the run printed; a run that was skipped has none.
     const std::string log = run::run_log_path(run_directory);
     const auto printed = sys::read_end_of_file(log, 1);
-    return Error{fmt::format("run {} will not start: {}{}", *number, reason_of_end(*files, *ended),
+    return Error{fmt::format("run {} will not start: {}{}{}", *number,
+                             reason_of_end(*files, *ended), behind_gone_directory(*files, *ended),
                              printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);

@@ -480,6 +480,9 @@ class Returning(QueueTest):
         self.assertEqual(self.trainyard("retry", second, expect=2).stderr,
                          f"trainyard: run {second} needs run {first}, which did not succeed: "
                          f"'trainyard retry {first} --cascade' runs both again\n")
+        self.assertEqual(self.trainyard("retry", third, expect=2).stderr,
+                         f"trainyard: run {third} needs run {second}, which did not succeed: "
+                         f"'trainyard retry {first} --cascade' runs them again\n")
         self.assertIn(f"needs run {first}, which did not succeed", self.wait(second, 1).stderr)
         (self.directory / "bad").unlink()
         shown = self.trainyard("retry", first, "--cascade", "--dry-run", expect=0).stdout
@@ -867,6 +870,7 @@ class Faults(QueueTest):
         deleted = self.command_of("true", "--needs", held, "--name", "deleted")
         skipped = self.command_of("true", "--needs", moved, "--name", "skipped")
         after = self.command_of("echo so", "--needs", deleted, "--if", "always()", "--name", "after")
+        behind = self.command_of("true", "--needs", skipped, "--name", "behind")
         there.rename(self.directory / "elsewhere")
         shutil.rmtree(self.directory / "runs/deleted")
         self.assertEqual(self.trainyard("status", deleted, expect=0).stdout, f"run {deleted} is in your queue: waits for run {held}\n")
@@ -875,15 +879,23 @@ class Faults(QueueTest):
         gone = "its directory was deleted or moved: submit it again"
         self.assertEqual(self.end_of(waiting, expect=2), ("", f"trainyard: run {deleted}: {gone}\n"))
         self.assertEqual(self.wait(skipped, 1).stderr, f"trainyard: run {skipped}: needs run {moved}, which did not succeed\n")
+        self.wait(behind, 1)
         self.wait(after)
         self.assertEqual(self.text("runs/after/after/after/stdout.log"), "so\n")
         self.assertEqual({number: (row["word"], row["reason"]) for number, row in self.living().items()},
                          {int(moved): ("REFUSED", gone), int(deleted): ("REFUSED", gone),
-                          int(skipped): ("SKIPPED", f"needs run {moved}, which did not succeed")})
+                          int(skipped): ("SKIPPED", f"needs run {moved}, which did not succeed"),
+                          int(behind): ("SKIPPED", f"needs run {skipped}, which did not succeed")})
         # Only of one that has a directory is there something to delete.
         self.assertTrue(self.trainyard("status", expect=0, cwd="/").stdout.endswith(
             f"\nruns that did not start are listed for a day: 'trainyard clean {skipped}' removes run {skipped}\n"))
-        self.assertEqual(self.trainyard("status", moved, expect=0).stdout, f"run {moved} will not start: {gone}\n")
+        cure = f"{gone}, and runs {skipped}, {behind}, which were skipped because of it"
+        self.assertEqual(self.trainyard("status", moved, expect=0).stdout, f"run {moved} will not start: {cure}\n")
+        self.assertEqual(self.trainyard("retry", moved, "--cascade", expect=2).stderr, f"trainyard: run {moved} will not start: {cure}\n")
+        self.assertEqual(self.trainyard("status", deleted, expect=0).stdout, f"run {deleted} will not start: {gone}\n")
+        for number, needs, again in ((skipped, moved, "both"), (behind, skipped, f"runs {moved}, {skipped}, {behind}")):
+            self.assertEqual(self.trainyard("retry", number, expect=2).stderr,
+                             f"trainyard: run {number} needs run {needs}, which did not succeed, and the directory of run {moved} is gone: submit {again} again\n")
         self.assertEqual(self.wait(held).stderr, "")
 
     def test_a_damaged_submission_and_a_pipe_end_alone(self):
