@@ -151,7 +151,7 @@ Waited look_in_queue(const run::QueueFiles& files, const std::string& directory)
   if (!place) return {};
   if (*place == QueuePlace::Ended) {
     const auto ended = files.ended(*number);
-    if (!ended || ended->why.empty()) return {};
+    if (!ended || !ended->no_start) return {};
     fail(fmt::format("run {}: {}", *number, reason_of_end(files, *ended)));
     return {.code = ended->exit_code};
   }

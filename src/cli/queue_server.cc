@@ -113,7 +113,7 @@ void QueueServer::take_up() {
   for (const std::uint32_t number : files_.numbers(SpoolPlace::Begun)) {
     const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
     if (!submission) {
-      end(number, "/", static_cast<int>(ExitCode::Usage), submission.error().message);
+      refuse(number, "/", submission.error().message);
       continue;
     }
     const auto holder = sys::RunLock::holder(submission->run_directory);
@@ -128,7 +128,9 @@ void QueueServer::take_up() {
     const Result<RunOutcome> outcome = outcome_of(submission->run_directory);
     const bool is_over = outcome && outcome->stage == RunOutcome::Stage::Over;
     if (is_over) {
-      end(number, submission->run_directory, static_cast<int>(outcome->code));
+      end({.number = number,
+           .run_directory = submission->run_directory,
+           .exit_code = static_cast<int>(outcome->code)});
     } else {
       start(number, How::GoOn, 0);
     }
@@ -177,7 +179,7 @@ void QueueServer::begin_next() {
     // One that was taken out meanwhile is not damaged.
     if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
     if (!read) {
-      end(number, "/", static_cast<int>(ExitCode::Usage), read.error().message);
+      refuse(number, "/", read.error().message);
       continue;
     }
     waiting_[number] = run::queued(*read);
@@ -190,7 +192,11 @@ void QueueServer::begin_next() {
   for (const schedule::SkippedSubmission& skipped : choice.skip) {
     const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
     const ExitCode code = skipped.not_needed ? ExitCode::Success : ExitCode::TaskFailed;
-    end(skipped.number, read ? read->run_directory : "/", static_cast<int>(code), skipped.why);
+    end({.number = skipped.number,
+         .run_directory = read ? read->run_directory : "/",
+         .exit_code = static_cast<int>(code),
+         .no_start = skipped.not_needed ? run::NoStart::NotNeeded : run::NoStart::Skipped,
+         .why = skipped.why});
     waiting_.erase(skipped.number);
   }
   bool some_ended = !choice.skip.empty();
@@ -223,21 +229,22 @@ schedule::QueueLoad QueueServer::load() const {
 
 void QueueServer::start(std::uint32_t number, How how, int deaths) {
   Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
-  if (!submission) {
-    return end(number, "/", static_cast<int>(ExitCode::Usage), submission.error().message);
-  }
+  if (!submission) return refuse(number, "/", submission.error().message);
   const std::string& directory = submission->run_directory;
   const Result<bool> begun = run::has_begun(directory);
   const bool goes_on = how == How::GoOn && begun && *begun;
   // A run that has begun is told by its journal, as earlier releases left no mark beside it.
   if (!goes_on && !run::has_own_directory(*submission)) {
-    return end(number, directory, static_cast<int>(ExitCode::Usage),
-               std::string(run::kDirectoryGone));
+    return end({.number = number,
+                .run_directory = directory,
+                .exit_code = static_cast<int>(ExitCode::Usage),
+                .no_start = run::NoStart::DirectoryGone,
+                .why = std::string(run::kDirectoryGone)});
   }
   // One that was refused before and put back says anew what is wrong.
   const Result<sys::Descriptor> log = sys::open_log(
       run::run_log_path(directory), how == How::Begin ? sys::IfThere::Empty : sys::IfThere::Append);
-  if (!log) return end(number, directory, static_cast<int>(ExitCode::Usage), log.error().message);
+  if (!log) return refuse(number, directory, log.error().message);
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
   Result<sys::StartedProgram> started = sys::start_program(
@@ -247,9 +254,7 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
        .umask = submission->umask,
        .limits = submission->limits},
       *log);
-  if (!started) {
-    return end(number, directory, static_cast<int>(ExitCode::Usage), started.error().message);
-  }
+  if (!started) return refuse(number, directory, started.error().message);
   at_work_[number] = {.run_directory = directory,
                       .pid = started->pid,
                       .is_child = true,
@@ -314,19 +319,31 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
                            code == static_cast<int>(ExitCode::Terminated);
   if (leaves_ && interrupted) return;
-  const bool never_began = outcome.stage == RunOutcome::Stage::NotBegun;
-  end(number, run.run_directory, code, never_began ? first_words_of(run.run_directory) : "");
+  run::EndedSubmission ended{
+      .number = number, .run_directory = run.run_directory, .exit_code = code};
+  if (outcome.stage == RunOutcome::Stage::NotBegun) {
+    ended.no_start = run::NoStart::Refused;
+    ended.why = first_words_of(run.run_directory);
+  }
+  end(std::move(ended));
 }
 
-void QueueServer::end(std::uint32_t number, const std::string& run_directory, int code,
-                      const std::string& why) {
-  run::EndedSubmission ended{.number = number,
-                             .run_directory = run_directory,
-                             .exit_code = code,
-                             .why = why,
-                             .ended_unix_ms = sys::unix_milliseconds()};
-  // It never began, and never will. One that was not needed is no trouble.
-  if (!why.empty() && code != static_cast<int>(ExitCode::Success)) tell_of_no_start(number, why);
+void QueueServer::refuse(std::uint32_t number, const std::string& run_directory, std::string why) {
+  end({.number = number,
+       .run_directory = run_directory,
+       .exit_code = static_cast<int>(ExitCode::Usage),
+       .no_start = run::NoStart::Refused,
+       .why = std::move(why)});
+}
+
+/// Writes the end, now or when it can be written. Its time is that of the call.
+void QueueServer::end(run::EndedSubmission ended) {
+  const std::uint32_t number = ended.number;
+  ended.ended_unix_ms = sys::unix_milliseconds();
+  // One that was not needed is no trouble.
+  if (ended.no_start && ended.no_start != run::NoStart::NotNeeded) {
+    tell_of_no_start(number, ended.why);
+  }
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;

@@ -68,8 +68,8 @@ class QueueServer {
   void hear_run(std::uint32_t number);
   void see_end(std::uint32_t number);
   void judge(std::uint32_t number, const AtWork& run);
-  void end(std::uint32_t number, const std::string& run_directory, int code,
-           const std::string& why = {});
+  void refuse(std::uint32_t number, const std::string& run_directory, std::string why);
+  void end(run::EndedSubmission ended);
   void tell_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
   void look_at_unwatched();

@@ -153,15 +153,11 @@ LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
 }
 
 std::string state_of(const LivingRun& run) {
-  if (!run.ended_as.empty()) return run.ended_as;
+  if (run.no_start == run::NoStart::NotNeeded) return "NOT_NEEDED";
+  if (run.no_start == run::NoStart::Skipped) return "SKIPPED";
+  if (run.no_start) return "REFUSED";
   if (run.is_queued) return "QUEUED";
   return run.running > 0 ? "RUNNING" : "WAITING";
-}
-
-/// "REFUSED" by the exit code of a submission that never began.
-std::string word_of_end(int exit_code) {
-  if (exit_code == static_cast<int>(ExitCode::Success)) return "NOT_NEEDED";
-  return exit_code == static_cast<int>(ExitCode::TaskFailed) ? "SKIPPED" : "REFUSED";
 }
 
 std::string done_of(const LivingRun& run) {
@@ -205,6 +201,7 @@ schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
 }
 
 std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmission& ended) {
+  if (ended.no_start != run::NoStart::Skipped) return ended.why;
   const Result<run::Submission> kept = files.read(Where::Ended, ended.number);
   if (!kept) return ended.why;
   return schedule::present_reason(run::queued(*kept), ended.why, [&files](std::uint32_t number) {
@@ -278,7 +275,7 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
   if (const auto ended = files->ended(*number)) {
-    if (ended->why.empty()) {
+    if (!ended->no_start) {
       return Error{fmt::format("run {} has ended, and its journal is gone", *number)};
     }
     // It ends with what the run printed; a run that was skipped has none.
@@ -321,7 +318,7 @@ bool is_known_without_directory(std::uint32_t number) {
   const auto place = files ? files->place_of(number) : std::nullopt;
   if (place != Where::Ended) return place.has_value();
   const auto ended = files->ended(number);
-  return ended && ended->why == run::kDirectoryGone;
+  return ended && ended->no_start == run::NoStart::DirectoryGone;
 }
 
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
@@ -376,7 +373,6 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const Result<void> ended = files->end({.number = *number,
                                          .run_directory = run_directory,
                                          .exit_code = static_cast<int>(ExitCode::Interrupted),
-                                         .why = {},
                                          .ended_unix_ms = sys::unix_milliseconds()});
   if (!ended) return std::nullopt;
   return told;
@@ -422,14 +418,14 @@ std::vector<LivingRun> runs_without_start() {
   const std::int64_t since = sys::unix_milliseconds() - kToldFor.count();
   for (const std::uint32_t number : files->numbers(Where::Ended)) {
     const std::optional<run::EndedSubmission> ended = files->ended(number);
-    if (!ended || ended->why.empty() || ended->why == run::kRemovedByUser) continue;
+    if (!ended || !ended->no_start || ended->no_start == run::NoStart::Removed) continue;
     if (ended->ended_unix_ms <= since) continue;
     std::error_code ignored;
     const auto is_there = [&ignored](const std::string& path) {
       return std::filesystem::exists(path, ignored);
     };
     // It has been cleaned, or has been run since.
-    if (ended->why != run::kDirectoryGone &&
+    if (ended->no_start != run::NoStart::DirectoryGone &&
         (!is_there(run::submission_path(ended->run_directory)) ||
          is_there(run::journal_path(ended->run_directory)))) {
       continue;
@@ -438,13 +434,13 @@ std::vector<LivingRun> runs_without_start() {
                     .directory = ended->run_directory,
                     .is_queued = true,
                     .reason = reason_of_end(*files, *ended),
-                    .ended_as = word_of_end(ended->exit_code)});
+                    .no_start = ended->no_start});
   }
   return runs;
 }
 
 std::string living_text(const std::vector<LivingRun>& all) {
-  const auto has_ended = [](const LivingRun& run) { return !run.ended_as.empty(); };
+  const auto has_ended = [](const LivingRun& run) { return run.no_start.has_value(); };
   auto not_shown = std::max<std::ptrdiff_t>(0, std::ranges::count_if(all, has_ended) - kEndedShown);
   std::vector<LivingRun> runs;
   const std::ptrdiff_t more = not_shown;
@@ -471,7 +467,7 @@ std::string living_text(const std::vector<LivingRun>& all) {
   if (!std::ranges::any_of(runs, has_ended)) return text;
   text += "runs that did not start are listed for a day";
   const auto cleanable = std::ranges::find_if(runs, [&](const LivingRun& run) {
-    return has_ended(run) && run.reason != run::kDirectoryGone;
+    return has_ended(run) && run.no_start != run::NoStart::DirectoryGone;
   });
   if (cleanable != runs.end()) {
     text += fmt::format(": 'trainyard clean {0}' removes run {0}", cleanable->number);

@@ -70,9 +70,9 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
-  bool is_queued = false;     ///< It has not begun,
-  std::string reason;         ///< and why.
-  std::string ended_as = {};  ///< REFUSED, SKIPPED or NOT_NEEDED: it never will; else empty.
+  bool is_queued = false;                     ///< It has not begun,
+  std::string reason;                         ///< and why.
+  std::optional<run::NoStart> no_start = {};  ///< It never will begin; nothing: it may, or has.
   int tasks = 0;
   int finished = 0;
   int failed = 0;

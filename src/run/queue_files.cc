@@ -1,6 +1,7 @@
 #include "run/queue_files.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -130,10 +131,28 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
   return {};
 }
 
+/// How the file of a submission that never began says why.
+constexpr std::array<std::pair<NoStart, std::string_view>, 5> kNoStartWords{
+    {{NoStart::Refused, "refused"},
+     {NoStart::DirectoryGone, "directory-gone"},
+     {NoStart::Skipped, "skipped"},
+     {NoStart::NotNeeded, "not-needed"},
+     {NoStart::Removed, "removed"}}};
+
+Result<void> read_no_start(std::string_view value, std::optional<NoStart>& into) {
+  for (const auto& [no_start, word] : kNoStartWords) {
+    if (value != word) continue;
+    into = no_start;
+    return {};
+  }
+  return std::unexpected(Error{"'no-start' is not a reason"});
+}
+
 Result<void> read_line(std::string_view name, std::string_view value, EndedSubmission& into) {
   if (name == "number") return read_number(name, value, into.number);
   if (name == "code") return read_number(name, value, into.exit_code);
   if (name == "ended") return read_number(name, value, into.ended_unix_ms);
+  if (name == "no-start") return read_no_start(value, into.no_start);
   if (name == "run") into.run_directory = value;
   if (name == "why") into.why = value;
   return {};
@@ -184,13 +203,20 @@ Lines lines_of(const EndedSubmission& ended) {
   lines.add("run", ended.run_directory);
   lines.add_number("code", ended.exit_code);
   lines.add_number("ended", ended.ended_unix_ms);
+  for (const auto& [no_start, word] : kNoStartWords) {
+    if (ended.no_start == no_start) lines.add("no-start", word);
+  }
   lines.add("why", ended.why);
   return lines;
 }
 
-/// One that its user removed was not skipped.
-bool was_skipped(const EndedSubmission& ended) {
-  return ended.exit_code == kSkippedCode && !ended.why.empty() && ended.why != kRemovedByUser;
+/// Files that were written before they had a line "no-start" have the text and the exit code.
+std::optional<NoStart> no_start_by_text(const EndedSubmission& ended) {
+  if (ended.why.empty()) return std::nullopt;
+  if (ended.why == kRemovedByUser) return NoStart::Removed;
+  if (ended.why == kDirectoryGone) return NoStart::DirectoryGone;
+  if (ended.exit_code == 0) return NoStart::NotNeeded;
+  return ended.exit_code == kSkippedCode ? NoStart::Skipped : NoStart::Refused;
 }
 
 std::string on_shared_disk(const std::string& directory) {
@@ -230,7 +256,9 @@ Result<Submission> submission_from(std::string_view text) { return record_from<S
 std::string to_text(const EndedSubmission& ended) { return lines_of(ended).take(); }
 
 Result<EndedSubmission> ended_from(std::string_view text) {
-  return record_from<EndedSubmission>(text);
+  Result<EndedSubmission> ended = record_from<EndedSubmission>(text);
+  if (ended && !ended->no_start) ended->no_start = no_start_by_text(*ended);
+  return ended;
 }
 
 std::string to_text(const SubmissionMark& mark) {
@@ -405,8 +433,8 @@ Result<void> QueueFiles::end(const EndedSubmission& ended) const {
   Lines lines = lines_of(ended);
   if (const std::optional<Place> place = place_of(ended.number)) {
     const Result<Submission> kept = read(*place, ended.number);
-    if (kept && ended.why.empty()) add_needs(*kept, lines);
-    if (kept && !ended.why.empty()) add_lasting(*kept, lines);
+    if (kept && !ended.no_start) add_needs(*kept, lines);
+    if (kept && ended.no_start) add_lasting(*kept, lines);
   }
   if (Result<void> written = write(Place::Ended, ended.number, std::move(lines).take()); !written) {
     return written;
@@ -428,6 +456,7 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
               .exit_code = kSkippedCode,
+              .no_start = NoStart::Removed,
               .why = std::string(kRemovedByUser),
               .ended_unix_ms = sys::unix_milliseconds()})
       .has_value();
@@ -439,7 +468,7 @@ std::vector<Submission> QueueFiles::skipped_because_of(std::uint32_t number) con
   // A submission needs earlier ones alone, so all are found in the order of their numbers.
   for (const std::uint32_t each : numbers(Place::Ended)) {
     const std::optional<EndedSubmission> end = ended(each);
-    if (!end || !was_skipped(*end)) continue;
+    if (!end || end->no_start != NoStart::Skipped) continue;
     Result<Submission> submission = read(Place::Ended, each);
     if (!submission || submission->job_file.empty()) continue;
     const bool is_behind = std::ranges::any_of(

@@ -48,12 +48,22 @@ struct Submission {
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
-/// What came of one.
+/// Why a submission ended before it began.
+enum class NoStart : std::uint8_t {
+  Refused,        ///< `trainyard run` did not start it.
+  DirectoryGone,  ///< Its run directory was deleted or moved.
+  Skipped,        ///< A run that it needs did not succeed.
+  NotNeeded,      ///< It starts only after a failure, and all that it needs succeeded.
+  Removed,        ///< Its user removed it from the queue.
+};
+
+/// The end of a submission.
 struct EndedSubmission {
   std::uint32_t number = 0;
   std::string run_directory;
-  int exit_code = 0;  ///< As `trainyard run` ended.
-  std::string why;    ///< Where it never began.
+  int exit_code = 0;                ///< As `trainyard run` ended.
+  std::optional<NoStart> no_start;  ///< Nothing: it began.
+  std::string why;                  ///< The same for people.
   std::int64_t ended_unix_ms = 0;
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
@@ -85,9 +95,8 @@ SubmissionMark read_mark(const std::string& run_directory);
 /// one.
 bool has_own_directory(const Submission& submission);
 
-/// Why one has ended that its user removed.
+/// EndedSubmission::why of NoStart::Removed and NoStart::DirectoryGone.
 constexpr std::string_view kRemovedByUser = "removed from the queue";
-/// Why one has ended that could not start without its directory.
 constexpr std::string_view kDirectoryGone = "its directory was deleted or moved: submit it again";
 
 class QueueFiles {

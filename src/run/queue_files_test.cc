@@ -57,12 +57,34 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
   const auto read = submission_from(to_text(written));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, written);
-  const EndedSubmission ended{.number = 46,
-                              .run_directory = "/r",
-                              .exit_code = 2,
-                              .why = "no such directory",
-                              .ended_unix_ms = 1'700'000'000'001};
-  EXPECT_EQ(ended_from(to_text(ended)), ended);
+  for (const std::optional<NoStart> no_start :
+       {std::optional<NoStart>(), std::optional(NoStart::Refused),
+        std::optional(NoStart::DirectoryGone), std::optional(NoStart::Skipped),
+        std::optional(NoStart::NotNeeded), std::optional(NoStart::Removed)}) {
+    const EndedSubmission ended{.number = 46,
+                                .run_directory = "/r",
+                                .exit_code = 2,
+                                .no_start = no_start,
+                                .why = no_start ? "no such directory" : "",
+                                .ended_unix_ms = 1'700'000'000'001};
+    EXPECT_EQ(ended_from(to_text(ended)), ended);
+  }
+}
+
+TEST(Submissions, ThatEndedAreReadFromFilesThatHaveNoLineForWhyTheyNeverBegan) {
+  const auto no_start = [](int code, std::string_view why) {
+    return ended_from(to_text(EndedSubmission{.number = 46,
+                                              .run_directory = "/r",
+                                              .exit_code = code,
+                                              .why = std::string(why)}))
+        ->no_start;
+  };
+  EXPECT_EQ(no_start(1, ""), std::nullopt) << "it began";
+  EXPECT_EQ(no_start(1, kRemovedByUser), NoStart::Removed);
+  EXPECT_EQ(no_start(2, kDirectoryGone), NoStart::DirectoryGone);
+  EXPECT_EQ(no_start(1, "needs run 3, which did not succeed"), NoStart::Skipped);
+  EXPECT_EQ(no_start(0, "the runs that it needs succeeded"), NoStart::NotNeeded);
+  EXPECT_EQ(no_start(2, "unknown key 'x'"), NoStart::Refused);
 }
 
 TEST(Submissions, ThatAreDamagedAreRefused) {
@@ -82,6 +104,8 @@ TEST(Submissions, ThatAreDamagedAreRefused) {
             "'priority': '1001' is not a whole number from -1000 to 1000");
   EXPECT_EQ(why(good + "nothing" + '\0'), "a line has no name");
   EXPECT_TRUE(submission_from(good + "later=known" + '\0'));
+  EXPECT_EQ(ended_from(good + "no-start=often" + '\0').error().message,
+            "'no-start' is not a reason");
 }
 
 TEST_F(Queue, KeepsWhatWaitsInOrderUntilItBegins) {
@@ -101,7 +125,11 @@ TEST_F(Queue, ForgetsTheEnvironmentOfWhatHasEnded) {
   const std::string path = files_.directory() + "/waiting/9";
   EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(fs::status(files_.directory()).permissions(), fs::perms::owner_all);
-  const EndedSubmission ended{.number = 9, .run_directory = "/r", .exit_code = 3, .why = "so"};
+  const EndedSubmission ended{.number = 9,
+                              .run_directory = "/r",
+                              .exit_code = 3,
+                              .no_start = NoStart::Refused,
+                              .why = "so"};
   ASSERT_TRUE(files_.end(ended));
   EXPECT_EQ(files_.ended(9), ended);
   EXPECT_EQ(files_.place_of(9), Place::Ended);
@@ -128,8 +156,11 @@ TEST_F(Queue, KeepsWhatWasSubmittedOfWhatNeverBeganAndNothingThatItsShellGaveIt)
   kept.umask = 0;
   kept.limits = {};
   kept.environment = {};
-  const EndedSubmission skipped{
-      .number = 9, .run_directory = "/home/me/runs/vit", .exit_code = 1, .why = "so"};
+  const EndedSubmission skipped{.number = 9,
+                                .run_directory = "/home/me/runs/vit",
+                                .exit_code = 1,
+                                .no_start = NoStart::Skipped,
+                                .why = "so"};
   ASSERT_TRUE(files_.add(written));
   ASSERT_TRUE(files_.end(skipped));
   EXPECT_EQ(*files_.read(Place::Ended, 9), kept);
@@ -158,7 +189,7 @@ TEST_F(Queue, PutsBackWhatHasEndedOnceAndOnlyWhereThereIsRoom) {
     ASSERT_TRUE(sys::replace_file(files_.directory() + "/waiting/" + std::to_string(number), "x"));
   }
   EXPECT_THAT(files_.put_back(submission(9)).error().message, HasSubstr("your queue is full"));
-  EXPECT_EQ(files_.ended(9)->why, kRemovedByUser);
+  EXPECT_EQ(files_.ended(9)->no_start, NoStart::Removed);
   fs::remove(files_.directory() + "/waiting/1001");
   EXPECT_TRUE(*files_.put_back(submission(9)));
   EXPECT_FALSE(*files_.put_back(submission(9)));
@@ -166,26 +197,28 @@ TEST_F(Queue, PutsBackWhatHasEndedOnceAndOnlyWhereThereIsRoom) {
 }
 
 TEST_F(Queue, FindsWhatWasSkippedBecauseOfARunStepByStep) {
-  const auto end = [this](std::uint32_t number, std::vector<std::uint32_t> needs, int code,
-                          std::string_view why) {
+  const auto end = [this](std::uint32_t number, std::vector<std::uint32_t> needs,
+                          std::optional<NoStart> no_start) {
     Submission ended = submission(number);
     ended.job_file = "/home/me/job.yaml";
     ended.needs = std::move(needs);
     ASSERT_TRUE(files_.add(ended));
     ASSERT_TRUE(files_.end({.number = number,
                             .run_directory = ended.run_directory,
-                            .exit_code = code,
-                            .why = std::string(why)}));
+                            .exit_code = 1,
+                            .no_start = no_start,
+                            .why = no_start ? "so" : ""}));
   };
-  end(1, {}, 3, "");
-  end(2, {1}, 1, "skipped");
-  end(3, {2}, 1, "skipped");
-  end(4, {1}, 1, kRemovedByUser);
-  end(5, {4}, 1, "skipped, but because of another");
-  end(6, {1}, 2, "refused");
-  end(7, {1}, 0, "not needed");
-  end(8, {9, 3}, 1, "skipped");
-  end(10, {1}, 1, "");
+  end(1, {}, std::nullopt);
+  end(2, {1}, NoStart::Skipped);
+  end(3, {2}, NoStart::Skipped);
+  end(4, {1}, NoStart::Removed);
+  end(5, {4}, NoStart::Skipped);
+  end(6, {1}, NoStart::Refused);
+  end(7, {1}, NoStart::NotNeeded);
+  end(8, {9, 3}, NoStart::Skipped);
+  end(10, {1}, std::nullopt);
+  end(11, {1}, NoStart::DirectoryGone);
   std::vector<std::uint32_t> found;
   for (const Submission& each : files_.skipped_because_of(1)) found.push_back(each.number);
   EXPECT_THAT(found, ElementsAre(2, 3, 8));
@@ -237,6 +270,7 @@ TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {
   EXPECT_FALSE(files_.cancel(9));
   EXPECT_FALSE(files_.cancel(10));
   EXPECT_THAT(files_.numbers(Place::Waiting), IsEmpty());
+  EXPECT_EQ(files_.ended(9)->no_start, NoStart::Removed);
   EXPECT_EQ(files_.ended(9)->why, "removed from the queue");
   EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
 }

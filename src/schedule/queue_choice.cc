@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -23,10 +24,6 @@ struct Standing {
   std::uint32_t needed = 0;  ///< As SkippedSubmission has it.
 };
 
-std::string reason_to_skip(std::uint32_t needed) {
-  return fmt::format("needs run {}, which did not succeed", needed);
-}
-
 /// By what it needs. One failure is enough to know that all cannot have gone well, but that
 /// something has failed is known for sure only where it has.
 Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) {
@@ -39,7 +36,9 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
   }
   switch (submission.run_if) {
     case model::RunIf::Success:
-      if (bad != 0) return {.skipped = reason_to_skip(bad), .needed = bad};
+      if (bad != 0) {
+        return {.skipped = fmt::format("needs run {}, which did not succeed", bad), .needed = bad};
+      }
       return {.ready = all_ended};
     case model::RunIf::Failure:
       if (!all_ended || bad != 0) return {.ready = all_ended};
@@ -78,13 +77,12 @@ bool is_before(const LookingRun& run, const QueuedSubmission& submission) {
   return run.priority >= submission.priority && run.needs_gpu == submission.needs_gpu;
 }
 
-std::string present_reason(const QueuedSubmission& ended, std::string why, const FateOf& fate_of) {
-  const auto is_reason = [&why](std::uint32_t needed) { return why == reason_to_skip(needed); };
-  if (std::ranges::none_of(ended.needs, is_reason)) return why;
-  Standing now = standing_of(ended, fate_of);
+std::string present_reason(const QueuedSubmission& skipped, std::string_view why,
+                           const FateOf& fate_of) {
+  Standing now = standing_of(skipped, fate_of);
   if (!now.skipped.empty()) return std::move(now.skipped);
   return fmt::format("{} at first: 'trainyard retry {}' puts it back into your queue", why,
-                     ended.number);
+                     skipped.number);
 }
 
 void order_queue(std::vector<QueuedSubmission>& waiting) {

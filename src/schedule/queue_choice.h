@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/terms.h"
@@ -75,10 +76,11 @@ using FateOf = std::function<Fate(std::uint32_t number)>;
 QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of);
 
-/// Why a submission that ended for this reason did not begin, in words that are true now: where it
-/// was skipped for a run that may succeed yet, or has succeeded since, they say how to put it back.
-/// Any other reason stays as it is.
-std::string present_reason(const QueuedSubmission& ended, std::string why, const FateOf& fate_of);
+/// Why a submission that was skipped for this reason does not begin, in words that are true now:
+/// where the run that it needs may succeed yet, or has succeeded since, they say how to put the
+/// submission back.
+std::string present_reason(const QueuedSubmission& skipped, std::string_view why,
+                           const FateOf& fate_of);
 
 /// In the order in which they would begin if none needed another.
 void order_queue(std::vector<QueuedSubmission>& waiting);

@@ -115,7 +115,6 @@ TEST(QueueChoice, GivesTheReasonOfASkipAsItIsNow) {
   EXPECT_EQ(now(why, well, well), at_first);
   EXPECT_EQ(now(why, Fate::NotEnded, well), at_first);
   EXPECT_EQ(now(why, well, bad), "needs run 2, which did not succeed");
-  EXPECT_EQ(now("removed from the queue", well, well), "removed from the queue");
 }
 
 TEST(QueueChoice, BeginsWhatIsForAFailureOnlyWhereThereWasOne) {
