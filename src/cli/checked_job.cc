@@ -103,9 +103,7 @@ std::string job_files_beside(const std::string& job_file) {
 }  // namespace
 
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here) {
-  return here.gpus.empty() && std::ranges::any_of(mistakes, [](const text::Mistake& mistake) {
-           return mistake.of_machine && mistake.message.contains("GPU");
-         });
+  return here.gpus.empty() && std::ranges::any_of(mistakes, &text::Mistake::lacks_gpu);
 }
 
 Error unreadable_job(Error error, const std::string& job_file) {

@@ -42,7 +42,7 @@ struct CheckedJob {
   bool needs_gpu = false;  ///< Some task of it.
 };
 
-/// Whether mistakes of a job are about a GPU, of which `here` has none.
+/// Whether tasks of a job lack a GPU, of which `here` has none.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here);
 
 /// Why a job file cannot be read; where it may be a program, with how to type a command.

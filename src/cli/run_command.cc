@@ -457,10 +457,7 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
                           : report::dry_run_text(first, kDryRunTasksMax, plan, command));
   // The last lines are the ones that a user sees of a long output.
   for (const MissingProgram& missing : missing_programs(first)) warn(missing.text);
-  const bool wants_gpus = std::ranges::any_of(first.notes(), [](const std::string& note) {
-    return note.contains("can never run here: ") && note.contains("GPU");
-  });
-  if (wants_gpus && machine.reading.capacity.gpus.empty()) advise_cpus(options);
+  if (first.lacks_gpu() && machine.reading.capacity.gpus.empty()) advise_cpus(options);
   return code;
 }
 

@@ -260,6 +260,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   state->gpu_shares = learned_shares(planned.plan, state->learned, state->here, state->notes);
   state->plan = std::make_shared<model::Plan>(std::move(planned.plan));
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
+  state->lacks_gpu = planned.lacks_gpu;
   state->warnings = unused_key_warnings(state->spec);
   std::ranges::move(gpu_variable_warnings(state->spec, *state->plan, planned.group_starts),
                     std::back_inserter(state->warnings));
@@ -401,6 +402,7 @@ std::string Job::without_secrets(std::string text) const {
   return job::without_secrets(std::move(text), state_->notify);
 }
 const std::vector<std::string>& Job::notes() const { return state_->notes; }
+bool Job::lacks_gpu() const { return state_->lacks_gpu; }
 const std::vector<std::string>& Job::warnings() const { return state_->warnings; }
 const model::Plan& Job::plan() const { return *state_->plan; }
 std::shared_ptr<const model::Plan> Job::shared_plan() const { return state_->plan; }

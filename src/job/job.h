@@ -171,6 +171,9 @@ class Job {
 
   /// For people: where what is written and what was learned differ, and warnings().
   [[nodiscard]] const std::vector<std::string>& notes() const;
+  /// Whether some task can never run on the machine because it requests GPUs. Always false of a
+  /// job that is to be run, where this is a mistake.
+  [[nodiscard]] bool lacks_gpu() const;
   /// What users must know to read the results: matrix keys that change nothing, and variables by
   /// which tasks leave the GPUs that are reserved for them. None of a later round, which has those
   /// of the first.

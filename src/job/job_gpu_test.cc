@@ -126,7 +126,27 @@ TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
               ElementsAre("sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs a GPU, "
                           "this machine has none",
                           HasSubstr("task 'a-2' can never run here: needs 64 GB of memory")));
+  EXPECT_TRUE(job.lacks_gpu());
   EXPECT_EQ(job.plan().tasks.size(), 2);
+}
+
+TEST(JobGpus, ThatAreLackingAreToldFromOtherThingsByAFlag) {
+  const auto lacks_gpu = [](std::string_view wants, bool only_shown) {
+    LoadOptions options = in_job_directory();
+    options.only_shown = only_shown;
+    const auto job =
+        Job::parse(fmt::format("groups:\n- name: GPU\n  {}\n  tasks: [{{command: x}}]\n", wants),
+                   options, small_machine());
+    return job ? job->lacks_gpu() : job.error().front().lacks_gpu;
+  };
+  for (const bool only_shown : {false, true}) {
+    EXPECT_TRUE(lacks_gpu("gpus: 1", only_shown));
+    EXPECT_TRUE(lacks_gpu("gpu-memory: 9GB", only_shown));
+    EXPECT_FALSE(lacks_gpu("memory: 64GB", only_shown)) << "a group's name says nothing";
+    EXPECT_FALSE(lacks_gpu("gpus: 1\n  memory: 64GB", only_shown))
+        << "on the CPUs it could not run either";
+    EXPECT_FALSE(lacks_gpu("memory: 1GB", only_shown));
+  }
 }
 
 TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {

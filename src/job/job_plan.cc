@@ -410,13 +410,24 @@ class PlanMaker {
     return false;
   }
 
+  /// Why a task of a group can never run on the machine.
+  struct NoRoom {
+    text::Place place;
+    std::string task;
+    std::string why;
+    bool lacks_gpu = false;  ///< As text::Mistake has it.
+  };
+
   /// A mistake where the job is to be run; a note where it is only looked at, and the first few say
   /// enough.
-  void say_no_room(text::Place place, const GroupSpec& group, const std::string& message) {
+  void say_no_room(const GroupSpec& group, const NoRoom& room) {
     text::Mistake mistake =
-        document_.mistake(place, fmt::format("group '{}': {}", group.name, message));
+        document_.mistake(room.place, fmt::format("group '{}': task '{}' can never run here: {}",
+                                                  group.name, room.task, room.why));
     mistake.of_machine = true;
+    mistake.lacks_gpu = room.lacks_gpu;
     if (!basis_.only_shown) return mistakes_.add(std::move(mistake));
+    job_.lacks_gpu |= room.lacks_gpu;
     if (++without_room_ <= kWithoutRoomShown) job_.notes.push_back(text::to_text(mistake));
   }
 
@@ -440,19 +451,23 @@ class PlanMaker {
       const std::string id = make_id(group, owner.origin, bindings_);
       if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i]);
           why && !basis_.gpus_unknown) {
-        say_no_room(task.place, group, fmt::format("task '{}' can never run here: {}", id, *why));
+        say_no_room(group, {.place = task.place, .task = id, .why = *why});
       }
       if (basis_.disk_size && request.disk > *basis_.disk_size) {
         const Text* const text = said(group, task, TaskKey::Disk);
-        say_no_room(text != nullptr ? text->place : task.place, group,
-                    fmt::format("task '{}' can never run here: {}", id,
-                                schedule::more_than_the_disk(request.disk, *basis_.disk_size)));
+        say_no_room(group, {.place = text != nullptr ? text->place : task.place,
+                            .task = id,
+                            .why = schedule::more_than_the_disk(request.disk, *basis_.disk_size)});
       }
       if (const auto lack = find_lack(request, basis)) {
         const bool counted = lack->key == TaskKey::GpuMemory && says_gpus(task, group);
         const Text* const text = said(group, task, counted ? TaskKey::Gpus : lack->key);
-        say_no_room(text != nullptr ? text->place : task.place, group,
-                    fmt::format("task '{}' can never run here: {}", id, lack->why));
+        const bool of_gpus =
+            request.gpus > 0 && lack->key != TaskKey::Memory && lack->key != TaskKey::Cpus;
+        say_no_room(group, {.place = text != nullptr ? text->place : task.place,
+                            .task = id,
+                            .why = lack->why,
+                            .lacks_gpu = of_gpus});
       } else if (said(group, task, TaskKey::Cpus) == nullptr) {
         compare_room(owner.group, request, policy);
       }

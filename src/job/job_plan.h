@@ -30,6 +30,7 @@ struct PlannedJob {
   model::Plan plan;
   /// For people: where what is written and what was learned differ, and what has no room here.
   std::vector<std::string> notes;
+  bool lacks_gpu = false;                   ///< As Job::lacks_gpu().
   std::vector<std::uint32_t> group_starts;  ///< The number of the first task of each group.
   std::vector<LearnedUse> learned_uses;     ///< By shape: what of it is learned.
 };

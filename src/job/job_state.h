@@ -49,6 +49,7 @@ struct Job::State {
   std::vector<text::WebAddress> notify;
   std::vector<std::string> notify_notes;
   std::vector<std::string> notes;
+  bool lacks_gpu = false;             ///< As Job::lacks_gpu().
   std::vector<std::string> warnings;  ///< Of the notes, those that are about the results.
   std::vector<std::uint32_t> group_starts;
   Learned learned;

@@ -14,6 +14,7 @@ struct Mistake {
   std::string message;
   std::size_t stands_for = 1;  ///< How many mistakes it tells of: "and 500 more mistakes".
   bool of_machine = false;     ///< The text is right, and this machine has not what it asks for.
+  bool lacks_gpu = false;      ///< What the machine has not are the GPUs.
 
   friend bool operator==(const Mistake&, const Mistake&) = default;
 };
