@@ -231,16 +231,15 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (!submission) return refuse(number, "/", submission.error().message);
   const std::string& directory = submission->run_directory;
-  const Result<bool> begun = run::has_begun(directory);
-  const bool goes_on = how == How::GoOn && begun && *begun;
-  // A run that has begun is told by its journal, as earlier releases left no mark beside it.
-  if (!goes_on && !run::has_own_directory(*submission)) {
+  if (!run::has_own_directory(*submission)) {
     return end({.number = number,
                 .run_directory = directory,
                 .exit_code = static_cast<int>(ExitCode::Usage),
                 .no_start = run::NoStart::DirectoryGone,
                 .why = std::string(run::kDirectoryGone)});
   }
+  const Result<bool> begun = run::has_begun(directory);
+  const bool goes_on = how == How::GoOn && begun && *begun;
   // One that was refused before and put back says anew what is wrong.
   const Result<sys::Descriptor> log = sys::open_log(
       run::run_log_path(directory), how == How::Begin ? sys::IfThere::Empty : sys::IfThere::Append);

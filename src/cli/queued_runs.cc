@@ -335,12 +335,11 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   const auto ended = number && files ? files->ended(*number) : std::nullopt;
-  const std::int64_t now = sys::unix_milliseconds();
-  // An earlier release wrote down no time.
-  if (ended) return ended->ended_unix_ms != 0 ? ended->ended_unix_ms : now;
+  if (ended) return ended->ended_unix_ms;
   // The queue forgets the oldest. One that it does not have yet is being submitted.
   const std::int64_t submitted = run::read_mark(run_directory).submitted_unix_ms;
-  const bool is_old = submitted != 0 && submitted + kSubmittedWithin.count() < now;
+  const bool is_old =
+      submitted != 0 && submitted + kSubmittedWithin.count() < sys::unix_milliseconds();
   return is_old ? std::optional(submitted) : std::nullopt;
 }
 

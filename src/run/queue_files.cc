@@ -283,7 +283,7 @@ bool has_own_directory(const Submission& submission) {
   std::error_code ignored;
   if (!std::filesystem::exists(submission_path(submission.run_directory), ignored)) return false;
   const std::int64_t submitted = read_mark(submission.run_directory).submitted_unix_ms;
-  // The mark of an earlier release has no time.
+  // A power failure may have emptied the mark, which is not that of another submission then.
   return submitted == 0 || submitted == submission.submitted_unix_ms;
 }
 

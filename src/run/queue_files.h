@@ -88,7 +88,7 @@ Result<Submission> submission_from(std::string_view text);
 std::string to_text(const EndedSubmission& ended);
 Result<EndedSubmission> ended_from(std::string_view text);
 std::string to_text(const SubmissionMark& mark);
-/// Empty fields where a run directory has no mark, or one of an earlier release.
+/// Empty fields where a run directory has no mark, or a damaged one.
 SubmissionMark read_mark(const std::string& run_directory);
 
 /// False where the run directory of a submission was deleted, moved, or replaced by that of another

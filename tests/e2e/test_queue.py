@@ -578,7 +578,7 @@ class Returning(QueueTest):
             with self.subTest(words=words):
                 self.assertIn(f"run {skipped} ('runs/skipped') has not started and has no tasks yet",
                               self.trainyard("retry", *words, expect=2).stderr)
-        # An earlier release has kept no more than this.
+        # The queue keeps no more than this of a submission whose file was damaged.
         entry = self.queue / "ended" / skipped
         lines = entry.read_bytes().split(b"\0")
         kept = [line for line in lines if not line.startswith((b"job=", b"needs="))]
