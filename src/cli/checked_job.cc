@@ -223,7 +223,7 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   if (!configuration) return std::unexpected(std::move(configuration.error()));
   std::string directory = std::filesystem::path(file).parent_path().string();
   // That of a command is kept in the directory of its run, which is not where it was typed.
-  if (file == run::kept_job_path(directory)) directory = load.current_directory;
+  if (run::is_kept_job_path(file)) directory = load.current_directory;
   JobGround ground{.configuration = std::move(*configuration), .directory = std::move(directory)};
   // Of a yard that is at work nobody takes its machines away.
   const std::string resumed = sys::absolute_path(options.resume, load.current_directory);

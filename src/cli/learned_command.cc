@@ -41,12 +41,6 @@
 namespace trainyard::cli {
 namespace {
 
-/// Whether it is the text of a command, which is kept in the directory of its run.
-bool is_of_command(const std::string& job_file) {
-  const std::filesystem::path path(job_file);
-  return path == run::kept_job_path(path.parent_path().string());
-}
-
 /// The job file that is meant, as people name it: it, the run of a command, or none.
 Result<std::string> job_file_of(const LearnedOptions& options) {
   std::error_code ignored;
@@ -68,7 +62,7 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
   const std::string job_file = run::path_after_move(
       last.job_file, {.was = last.run_directory, .is = run::real_directory(*run)});
   // Estimates are those of all runs of a job file: the name of one run could mean its own alone.
-  if (is_run && !is_of_command(job_file)) {
+  if (is_run && !run::is_kept_job_path(job_file)) {
     return std::unexpected(
         Error{fmt::format("'{}' is a run: name the job file of the run", options.job_file)});
   }
@@ -145,7 +139,7 @@ ExitCode learned_write_command(const LearnedOptions& options) {
   const std::optional<Looked> looked = look(options);
   if (!looked) return ExitCode::Usage;
   const report::LearnedPage& page = looked->page;
-  if (is_of_command(looked->job.paths().file)) {
+  if (run::is_kept_job_path(looked->job.paths().file)) {
     return fail(fmt::format(
         "'{}' is the text of a command, which has no job file to update: type the numbers as "
         "options of the next command, as in --memory 2GB",

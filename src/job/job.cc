@@ -70,7 +70,7 @@ std::string name_of_file(const std::string& path) {
 bool is_kept_in_run(const LoadOptions& options, const std::string& directory) {
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
   std::error_code ignored;
-  return path == run::kept_job_path(directory) &&
+  return run::is_kept_job_path(path) &&
          std::filesystem::exists(run::journal_path(directory), ignored);
 }
 

@@ -304,8 +304,8 @@ std::string learned_path(std::string_view job_file) {
 
 std::string learned_path(const std::string& job_file, std::string_view job_name) {
   const std::filesystem::path run = std::filesystem::path(job_file).parent_path();
-  const bool is_command = job_file == run::kept_job_path(run.string());
-  if (!is_command || !run::is_directory_like(run.filename().string(), job_name)) {
+  if (!run::is_kept_job_path(job_file) ||
+      !run::is_directory_like(run.filename().string(), job_name)) {
     return learned_path(job_file);
   }
   return learned_path((run.parent_path() / job_name).string());

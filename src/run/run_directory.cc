@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 
 /// Directory of submissions to a run, each below its number, so that two never share one.
 constexpr std::string_view kSubmissions = "submissions";
+/// Text of a job, below its run directory.
+constexpr std::string_view kKeptJob = "/trainyard.job.yaml";
 
 bool has_moved(const RunMove& move) {
   std::error_code error;
@@ -109,8 +111,10 @@ std::string submission_path(const std::string& run_directory) {
 }
 
 std::string kept_job_path(const std::string& run_directory) {
-  return run_directory + "/trainyard.job.yaml";
+  return run_directory + std::string(kKeptJob);
 }
+
+bool is_kept_job_path(std::string_view job_file) { return job_file.ends_with(kKeptJob); }
 
 std::string kept_files_path(const std::string& run_directory) {
   return run_directory + "/trainyard.files.json";

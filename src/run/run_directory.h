@@ -76,6 +76,9 @@ std::string run_log_path(const std::string& run_directory);
 std::string submission_path(const std::string& run_directory);
 /// The text of a job file as it was submitted, or as a command on the command line comes to.
 std::string kept_job_path(const std::string& run_directory);
+/// Whether a job file is the kept_job_path() of the directory that it is in. The job file of a run
+/// of a command is; one that was submitted stays where it is, and its text is kept as well.
+bool is_kept_job_path(std::string_view job_file);
 /// And of the files that it named (job/job_files.h); not there where it named none.
 std::string kept_files_path(const std::string& run_directory);
 

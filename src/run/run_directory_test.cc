@@ -122,6 +122,13 @@ TEST(RunDirectory, KeepsTheNamesOfItsOwnFilesToItself) {
   EXPECT_FALSE(taken_in_run_directory("report"));
 }
 
+TEST(RunDirectory, KnowsTheJobFileOfACommandByItsPath) {
+  EXPECT_TRUE(is_kept_job_path(kept_job_path("/home/me/runs/tr")));
+  EXPECT_FALSE(is_kept_job_path("/home/me/job.yaml"));
+  EXPECT_FALSE(is_kept_job_path("/home/me/trainyard.job.yaml/job.yaml"));
+  EXPECT_FALSE(is_kept_job_path("/home/me/my-trainyard.job.yaml"));
+}
+
 TEST(RunDirectory, NamesTheLogThatHasText) {
   const auto size_of = [](const std::string& path) -> std::optional<Bytes> {
     if (path.starts_with("empty")) return Bytes{0};
