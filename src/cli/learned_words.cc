@@ -24,7 +24,7 @@ void add_job(CLI::App& command, LearnedOptions& options) {
   command
       .add_option("job", options.job_file, "Job file (default: that of the latest run in ./runs)")
       ->type_name(value_kinds::kJobFile)
-      ->check(why_no_job_file);
+      ->check(empty_job_file_error);
   add_json(command, options.json);
 }
 

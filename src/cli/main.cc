@@ -184,7 +184,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   plan->group(command_groups::kRun);
   plan->add_option("job", options.job_file, "Job file (YAML)")
       ->type_name(value_kinds::kJobFile)
-      ->check(why_no_job_file)
+      ->check(empty_job_file_error)
       ->required();
   const auto of_hardware = [](CLI::Option* option) { return option->group("Hardware"); };
   of_hardware(

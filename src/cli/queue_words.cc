@@ -21,7 +21,7 @@ QueueWords::QueueWords(CLI::App& app) {
                        "Run numbers, names, directories or job files\n"
                        "(default: all active or queued runs here, and the newest)")
           ->type_name(value_kinds::kRun)
-          ->check(why_no_run_name);
+          ->check(empty_run_error);
   wait_->add_flag("--all,-a", wait_options_.all, "Wait for all your runs on this host")
       ->excludes(runs);
   wait_->footer(

@@ -38,7 +38,7 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
   command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
       ->group(option_groups::kSelection)
       ->type_name(value_kinds::kRun)
-      ->check(why_no_run_name);
+      ->check(empty_run_error);
 }
 
 namespace {

@@ -154,14 +154,14 @@ void add_run_name(CLI::App& command, std::string& run) {
                   "Run number, name, directory or job file\n"
                   "(default: the active run in ./runs, else the latest)")
       ->type_name(value_kinds::kRun)
-      ->check(why_no_run_name);
+      ->check(empty_run_error);
 }
 
-std::string why_no_run_name(const std::string& typed) {
+std::string empty_run_error(const std::string& typed) {
   return typed.empty() ? "'' is not the name of a run" : "";
 }
 
-std::string why_no_job_file(const std::string& typed) {
+std::string empty_job_file_error(const std::string& typed) {
   return typed.empty() ? "'' is not a job file" : "";
 }
 

@@ -20,12 +20,12 @@ void add_json(CLI::App& command, bool& json);
 
 /// The one way to say which run is meant.
 void add_run_name(CLI::App& command, std::string& run);
-/// Of an option that names a run: what is empty, as an unset variable is, does not mean the one
-/// that is meant where nothing is said.
-std::string why_no_run_name(const std::string& typed);
+/// Check of an option that names a run. Returns the error of an empty name, as an unset variable
+/// has it: it must not mean the run that the command takes without the option. Else empty.
+std::string empty_run_error(const std::string& typed);
 
-/// The same of a word that names a job file.
-std::string why_no_job_file(const std::string& typed);
+/// Check of an option that names a job file, as empty_run_error().
+std::string empty_job_file_error(const std::string& typed);
 
 /// What is wrong with a directory that was typed as a job file.
 std::string directory_as_job_file(const std::string& typed);

@@ -80,7 +80,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
       ->add_option("run,--run-dir", options_.run_directory,
                    "Active run that gets the tasks (default: your queue)")
       ->type_name(value_kinds::kRun)
-      ->check(why_no_run_name);
+      ->check(empty_run_error);
   add_command_words(*submit_, options_.words);
   submit_->add_option("--needs", options_.needs, "Start after this run has succeeded; repeatable")
       ->group(kQueueGroup)

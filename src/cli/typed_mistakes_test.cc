@@ -43,7 +43,7 @@ class TypedMistakes : public testing::Test {
     CLI::App* const wait = app_.add_subcommand("wait", "");
     CLI::Option* const waited = wait->add_option("run,--run-dir", texts_)
                                     ->type_name(value_kinds::kRun)
-                                    ->check(why_no_run_name);
+                                    ->check(empty_run_error);
     wait->add_flag("--all,-a", flag_)->excludes(waited);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
