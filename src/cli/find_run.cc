@@ -334,7 +334,8 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(several_found(runs));
   }
-  return FoundRun{.directory = std::move(runs.front().directory), .of = guessed ? runs.size() : 1};
+  return FoundRun{.directory = std::move(runs.front().directory),
+                  .candidates = guessed ? runs.size() : 1};
 }
 
 Result<std::vector<std::string>> newest_and_unended_runs() {

@@ -25,7 +25,7 @@ enum class WhenSeveral : std::uint8_t {
 
 struct FoundRun {
   std::string directory;
-  std::size_t of = 1;  ///< Number of runs, all of them ended, of which this is the latest.
+  std::size_t candidates = 1;  ///< Number of runs, all of them ended, of which this is the latest.
 };
 
 /// The run that a command means, by its directory. Absolute. It is named by one of these:

@@ -107,6 +107,10 @@ std::string name_of_run(const std::string& run_directory) {
   return number ? fmt::format("run {} ('{}')", *number, seen) : fmt::format("'{}'", seen);
 }
 
+std::string name_of_latest_run(const std::string& run_directory, std::size_t candidates) {
+  return fmt::format("{}, the latest of {}", name_of_run(run_directory), candidates);
+}
+
 void explain_number(std::uint32_t number, const std::string& run_directory,
                     std::string_view outcome) {
   if (!sys::is_terminal(sys::kStandardError)) return;

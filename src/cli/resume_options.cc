@@ -170,8 +170,7 @@ Result<std::string> run_of_job(RunOptions& options) {
   if (!job) return std::unexpected(job.error());
   std::vector<std::string> runs = runs_of(*job);
   if (runs.size() > 1) {
-    options.resume_notes.push_back(
-        fmt::format("resuming {}, the latest of {}", name_of_run(runs.front()), runs.size()));
+    options.resume_notes.push_back("resuming " + name_of_latest_run(runs.front(), runs.size()));
   }
   if (!runs.empty()) return std::move(runs.front());
   return std::unexpected(

@@ -525,7 +525,7 @@ ExitCode retry_command(const RetryOptions& options) {
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
-  const std::size_t runs = selection->of;
+  const std::size_t candidates = selection->candidates;
   if (time_of_no_start(selection->run) || (options.cascade && waits_in_queue(selection->run))) {
     return retry_submission(options, *selection);
   }
@@ -533,9 +533,7 @@ ExitCode retry_command(const RetryOptions& options) {
   // it.
   const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
-  if (runs > 1) {
-    note(fmt::format("retrying in {}, the latest of {}", name_of_run(wanted->run), runs));
-  }
+  if (candidates > 1) note("retrying in " + name_of_latest_run(wanted->run, candidates));
   for (const std::string& line : wanted->amounts.notes) note(line);
   if (!options.cascade) note_skipped(wanted->run);
   if (!wanted->tasks.empty()) note_out_of_date(wanted->run);

@@ -136,9 +136,8 @@ std::string shown_name(const journal::TaskRow& row) {
 std::string latest_note(const TasksOfRun& selection) {
   const std::string& name = selection.named;
   const bool is_path = name.contains('/') || name.starts_with('.') || job::is_named_as_job(name);
-  if (selection.of < 2 || name.empty() || is_path) return {};
-  return fmt::format("'{}' is {}, the latest of {}", name, name_of_run(selection.run),
-                     selection.of);
+  if (selection.candidates < 2 || name.empty() || is_path) return {};
+  return fmt::format("'{}' is {}", name, name_of_latest_run(selection.run, selection.candidates));
 }
 
 std::string none_in_state(const TasksOfRun& selection) {

@@ -21,7 +21,7 @@ struct TasksOfRun {
   std::string run;                          ///< Its directory; absolute.
   std::vector<text::TaskPattern> patterns;  ///< None: all.
   std::vector<report::TaskState> states;    ///< None: any.
-  std::size_t of = 1;                       ///< Number of runs of which it is the latest.
+  std::size_t candidates = 1;               ///< As FoundRun has it.
   std::string named = {};                   ///< The word that names the run; empty: none does.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }

@@ -203,7 +203,7 @@ Result<void> add_selected(FoundRun run, const RunInWord& word, const ReadWords& 
     TasksOfRun& added = selections.emplace_back(TasksOfRun{.run = std::move(run.directory),
                                                            .patterns = read.patterns,
                                                            .states = read.states,
-                                                           .of = run.of,
+                                                           .candidates = run.candidates,
                                                            .named = word.run});
     return word.tasks.empty() ? Result<void>() : add_pattern(word.tasks, added.patterns);
   }
@@ -275,7 +275,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   return std::vector{TasksOfRun{.run = std::move(run->directory),
                                 .patterns = std::move(read.patterns),
                                 .states = std::move(read.states),
-                                .of = run->of}};
+                                .candidates = run->candidates}};
 }
 
 /// Where one run is meant and several words may be one: that which can be nothing else, or the

@@ -136,7 +136,7 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
     return TasksOfRun{.run = std::move(run->directory),
                       .patterns = {},
                       .states = {},
-                      .of = run->of,
+                      .candidates = run->candidates,
                       .named = options.words.front()};
   }
   Result<TasksOfRun> asked = read_selection(words);
