@@ -22,21 +22,23 @@ std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
       if (changed == nullptr) continue;
       const std::uint32_t shape = changed->shape.value;
       const model::Cause cause = changed->reason.cause;
-      looking_.erase(shape);
+      without_room_.erase(shape);
       later_.erase(shape);
-      if (schedule::looks_for_room(cause)) looking_.insert(shape);
+      if (schedule::waits_for_room(cause)) without_room_.insert(shape);
       if (cause == model::Cause::Held || cause == model::Cause::NotYet) later_.insert(shape);
     }
   }
   // Before anything has started, that nothing is known to be in the way says nothing.
-  if (looking_.empty() && later_.empty() && !started_) return std::nullopt;
+  if (without_room_.empty() && later_.empty() && !started_) return std::nullopt;
   if (told_ == word()) return std::nullopt;
   told_ = word();
   return told_;
 }
 
-std::string_view QueueNews::word() const { return looking_.empty() ? kFoundRoom : kLooksForRoom; }
+std::string_view QueueNews::word() const {
+  return without_room_.empty() ? kFoundRoom : kWaitsForRoom;
+}
 
-bool still_looks(std::string_view words) { return !words.ends_with(kFoundRoom); }
+bool still_waits_for_room(std::string_view words) { return !words.ends_with(kFoundRoom); }
 
 }  // namespace trainyard::cli

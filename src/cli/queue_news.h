@@ -1,4 +1,4 @@
-// The words by which a run that the queue began reports whether it looks for room.
+// The words by which a run that the queue began reports whether it waits for room.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace trainyard::cli {
 
 /// The words that the run writes and the queue reads.
-constexpr std::string_view kLooksForRoom = "looks\n";
+constexpr std::string_view kWaitsForRoom = "looks\n";
 constexpr std::string_view kFoundRoom = "found\n";
 
 /// Pure.
@@ -23,13 +23,13 @@ class QueueNews {
  private:
   [[nodiscard]] std::string_view word() const;
 
-  std::set<std::uint32_t> looking_;  ///< Shapes of which tasks wait for room.
-  std::set<std::uint32_t> later_;    ///< Shapes of which tasks are held or wait for a time.
-  bool started_ = false;             ///< Some task.
-  std::string_view told_;            ///< The last word; empty: none.
+  std::set<std::uint32_t> without_room_;  ///< Shapes of which tasks wait for room.
+  std::set<std::uint32_t> later_;         ///< Shapes of which tasks are held or wait for a time.
+  bool started_ = false;                  ///< Some task.
+  std::string_view told_;                 ///< The last word; empty: none.
 };
 
-/// Whether a run looks for room after these words.
-bool still_looks(std::string_view words);
+/// Whether a run waits for room after these words.
+bool still_waits_for_room(std::string_view words);
 
 }  // namespace trainyard::cli

@@ -28,7 +28,7 @@ model::Turn turn_of(const std::vector<model::ReasonChanged>& reasons) {
 TEST(QueueNews, ReportsThatItLooksForRoomOnceUntilItHasFoundSome) {
   QueueNews news;
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Group)})), std::nullopt);
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), kLooksForRoom);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), kWaitsForRoom);
   EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::None)})), std::nullopt)
@@ -42,13 +42,13 @@ TEST(QueueNews, DoesNotLookForRoomWhileAllTasksAreHeldOrWaitForATime) {
   QueueNews news;
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::NotYet), waits(1, model::Cause::Held)})),
             kFoundRoom);
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), kLooksForRoom);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), kWaitsForRoom);
 }
 
 TEST(QueueNews, IsReadAsItWasWrittenLast) {
-  EXPECT_TRUE(still_looks(kLooksForRoom));
-  EXPECT_FALSE(still_looks("looks\nfound\n"));
-  EXPECT_TRUE(still_looks("found\nlooks\n"));
+  EXPECT_TRUE(still_waits_for_room(kWaitsForRoom));
+  EXPECT_FALSE(still_waits_for_room("looks\nfound\n"));
+  EXPECT_TRUE(still_waits_for_room("found\nlooks\n"));
 }
 
 }  // namespace

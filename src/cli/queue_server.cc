@@ -218,10 +218,10 @@ schedule::Fate QueueServer::fate_of(std::uint32_t number) {
 }
 
 schedule::QueueLoad QueueServer::load() const {
-  schedule::QueueLoad load{.looking = {}, .at_work = at_work_.size()};
+  schedule::QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
   for (const auto& [number, run] : at_work_) {
-    if (!run.looks) continue;
-    load.looking.push_back(
+    if (!run.waits_for_room) continue;
+    load.without_room.push_back(
         {.number = number, .priority = run.priority, .needs_gpu = run.needs_gpu});
   }
   return load;
@@ -261,7 +261,7 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
                       .words = std::move(started->words),
                       .priority = submission->priority,
                       .needs_gpu = submission->needs_gpu,
-                      .looks = true,
+                      .waits_for_room = true,
                       .deaths = deaths};
   watch(number);
 }
@@ -284,7 +284,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.looks = still_looks(said);
+  run.waits_for_room = still_waits_for_room(said);
   look();
 }
 

@@ -51,7 +51,7 @@ class QueueServer {
     sys::Descriptor words;  ///< Of a child.
     int priority = 0;
     bool needs_gpu = false;
-    bool looks = false;  ///< For room.
+    bool waits_for_room = false;
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };

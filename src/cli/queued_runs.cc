@@ -59,36 +59,36 @@ std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) 
   return waiting;
 }
 
-/// A run of the queue that looks for room, by its journal.
-std::optional<schedule::LookingRun> as_looking_run(const run::QueueFiles& files,
-                                                   std::uint32_t number) {
+/// Returns a run of the queue if it waits for room, by its journal.
+std::optional<schedule::RunWithoutRoom> run_without_room(const run::QueueFiles& files,
+                                                         std::uint32_t number) {
   const Result<run::Submission> submission = files.read(Where::Begun, number);
   if (!submission || !sys::RunLock::holder(submission->run_directory)) return std::nullopt;
   auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
   const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
   if (!waiting) return std::nullopt;
-  if (!std::ranges::any_of(*waiting, schedule::looks_for_room, &journal::WaitingReason::cause)) {
+  if (!std::ranges::any_of(*waiting, schedule::waits_for_room, &journal::WaitingReason::cause)) {
     return std::nullopt;
   }
-  return schedule::LookingRun{
+  return schedule::RunWithoutRoom{
       .number = number, .priority = submission->priority, .needs_gpu = submission->needs_gpu};
 }
 
 /// Reads the journal of each run of the queue that is at work.
-std::vector<schedule::LookingRun> looking_runs(const run::QueueFiles& files) {
-  std::vector<schedule::LookingRun> looking;
+std::vector<schedule::RunWithoutRoom> runs_without_room(const run::QueueFiles& files) {
+  std::vector<schedule::RunWithoutRoom> without_room;
   for (const std::uint32_t number : files.numbers(Where::Begun)) {
-    if (const auto run = as_looking_run(files, number)) looking.push_back(*run);
+    if (const auto run = run_without_room(files, number)) without_room.push_back(*run);
   }
-  return looking;
+  return without_room;
 }
 
 /// "8 before it look for room: 2 to 9 (GPU)", or nothing.
-std::string looking_before(const schedule::QueuedSubmission& submission,
-                           const std::vector<schedule::LookingRun>& looking) {
+std::string held_back_by(const schedule::QueuedSubmission& submission,
+                         const std::vector<schedule::RunWithoutRoom>& without_room) {
   std::vector<std::uint32_t> numbers;
-  for (const schedule::LookingRun& run : looking) {
-    if (schedule::is_before(run, submission)) numbers.push_back(run.number);
+  for (const schedule::RunWithoutRoom& run : without_room) {
+    if (schedule::holds_back(run, submission)) numbers.push_back(run.number);
   }
   if (numbers.empty()) return {};
   return fmt::format("{} before it {} for room: {}{}", numbers.size(),
@@ -106,7 +106,8 @@ bool needed_has_ended(const run::QueueFiles& files, std::uint32_t number) {
 
 /// The reason why a submission with this number before it in the queue has not begun.
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
-                      std::size_t before, const std::vector<schedule::LookingRun>& looking) {
+                      std::size_t before,
+                      const std::vector<schedule::RunWithoutRoom>& without_room) {
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;
   std::vector<std::uint32_t> needs;
   for (const std::uint32_t needed : submission.needs) {
@@ -115,7 +116,7 @@ std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmis
   if (!needs.empty()) {
     return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
   }
-  if (std::string look = looking_before(submission, looking); !look.empty()) return look;
+  if (std::string why = held_back_by(submission, without_room); !why.empty()) return why;
   if (before == 0) return "waits for the queue to start it";
   return fmt::format("behind {} other run{} in the queue", before, before == 1 ? "" : "s");
 }
@@ -291,7 +292,7 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
   return Error{
       fmt::format("run {} is in your queue: {}", *number,
                   reason_of(*files, *found, static_cast<std::size_t>(found - waiting.begin()),
-                            looking_runs(*files)))};
+                            runs_without_room(*files)))};
 }
 
 bool waits_in_queue(const std::string& run_directory) {
@@ -399,13 +400,14 @@ std::vector<LivingRun> living_runs() {
                       .reason = idle.empty() ? "is starting" : idle});
   }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
-  const auto looking = waiting.empty() ? std::vector<schedule::LookingRun>() : looking_runs(*files);
+  const auto without_room =
+      waiting.empty() ? std::vector<schedule::RunWithoutRoom>() : runs_without_room(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     const auto directory = numbers->directory_of(waiting[i].number);
     living.push_back({.number = waiting[i].number,
                       .directory = directory.value_or(""),
                       .is_queued = true,
-                      .reason = reason_of(*files, waiting[i], i, looking)});
+                      .reason = reason_of(*files, waiting[i], i, without_room)});
   }
   return living;
 }

@@ -50,15 +50,16 @@ Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) 
   return {.ready = all_ended};
 }
 
-bool may_look(const QueuedSubmission& submission, const std::vector<LookingRun>& looking) {
+bool may_begin(const QueuedSubmission& submission,
+               const std::vector<RunWithoutRoom>& without_room) {
   const auto before = std::ranges::count_if(
-      looking, [&](const LookingRun& run) { return is_before(run, submission); });
-  return static_cast<std::size_t>(before) < kLookingMax;
+      without_room, [&](const RunWithoutRoom& run) { return holds_back(run, submission); });
+  return static_cast<std::size_t>(before) < kWithoutRoomMax;
 }
 
 }  // namespace
 
-bool looks_for_room(model::Cause cause) {
+bool waits_for_room(model::Cause cause) {
   switch (cause) {
     case model::Cause::None:
     case model::Cause::Group:
@@ -73,7 +74,7 @@ bool looks_for_room(model::Cause cause) {
   }
 }
 
-bool is_before(const LookingRun& run, const QueuedSubmission& submission) {
+bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission) {
   return run.priority >= submission.priority && run.needs_gpu == submission.needs_gpu;
 }
 
@@ -105,12 +106,12 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
       continue;
     }
     if (!standing.ready || load.at_work >= kAtWorkMax) continue;
-    if (!may_look(submission, load.looking)) continue;
+    if (!may_begin(submission, load.without_room)) continue;
     choice.begin.push_back(submission.number);
     load.at_work += 1;
-    load.looking.push_back({.number = submission.number,
-                            .priority = submission.priority,
-                            .needs_gpu = submission.needs_gpu});
+    load.without_room.push_back({.number = submission.number,
+                                 .priority = submission.priority,
+                                 .needs_gpu = submission.needs_gpu});
   }
   return choice;
 }

@@ -17,20 +17,21 @@
 
 namespace trainyard::schedule {
 
-/// Up to this number of runs that need a GPU, of one priority or a higher one, look for room at a
+/// Up to this number of runs that need a GPU, of one priority or a higher one, wait for room at a
 /// time, and as many that need none: a submission that waits behind them costs a file.
-constexpr std::size_t kLookingMax = 8;
+constexpr std::size_t kWithoutRoomMax = 8;
 /// Up to this number of runs may be at work.
 constexpr std::size_t kAtWorkMax = 128;
 
 /// What has become of a run or a submission that another one needs.
 enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
 
-/// Whether tasks that wait for this look for room. False where no run that ends can help, as for
-/// tasks that are held or wait for a time.
-bool looks_for_room(model::Cause cause);
+/// Whether tasks that wait for this wait for room, which the end of another run may give them. False
+/// for tasks that are held or wait for a time.
+bool waits_for_room(model::Cause cause);
 
-struct LookingRun {
+/// A run of the queue with tasks that wait for room.
+struct RunWithoutRoom {
   std::uint32_t number = 0;
   int priority = 0;
   bool needs_gpu = false;  ///< Some task of it.
@@ -45,13 +46,13 @@ struct QueuedSubmission {
 };
 
 struct QueueLoad {
-  std::vector<LookingRun> looking;  ///< Runs of the queue that look for room.
-  std::size_t at_work = 0;          ///< All runs of the queue.
+  std::vector<RunWithoutRoom> without_room;
+  std::size_t at_work = 0;  ///< All runs of the queue.
 };
 
 /// Whether a submission has to wait until this run has found room. A run never holds up one of a
 /// higher priority. Runs that need a GPU hold up submissions that need one, the others the others.
-bool is_before(const LookingRun& run, const QueuedSubmission& submission);
+bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 
 /// One that never begins.
 struct SkippedSubmission {

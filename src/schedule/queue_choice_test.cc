@@ -25,8 +25,8 @@ FateOf fates(std::map<std::uint32_t, Fate> known) {
   };
 }
 
-std::vector<LookingRun> looking_runs(std::size_t count, LookingRun each) {
-  return std::vector<LookingRun>(count, each);
+std::vector<RunWithoutRoom> runs_without_room(std::size_t count, RunWithoutRoom each) {
+  return std::vector<RunWithoutRoom>(count, each);
 }
 
 TEST(QueueChoice, BeginsTheMostImportantAndOfTheseTheOldestFirst) {
@@ -40,48 +40,55 @@ TEST(QueueChoice, BeginsTheMostImportantAndOfTheseTheOldestFirst) {
 TEST(QueueChoice, KeepsNoMoreLookingForRoomThanItsBound) {
   std::vector<QueuedSubmission> waiting;
   for (std::uint32_t number = 1; number <= 1000; ++number) waiting.push_back({.number = number});
-  EXPECT_EQ(choose_next(waiting, {}, fates({})).begin.size(), kLookingMax);
-  const auto begun_beside = [&](std::size_t looking) {
-    return choose_next(waiting, {.looking = looking_runs(looking, {}), .at_work = 20}, fates({}))
+  EXPECT_EQ(choose_next(waiting, {}, fates({})).begin.size(), kWithoutRoomMax);
+  const auto begun_beside = [&](std::size_t without_room) {
+    return choose_next(waiting,
+                       {.without_room = runs_without_room(without_room, {}), .at_work = 20},
+                       fates({}))
         .begin;
   };
-  EXPECT_THAT(begun_beside(kLookingMax - 1), ElementsAre(1));
-  EXPECT_THAT(begun_beside(kLookingMax), IsEmpty());
-  EXPECT_THAT(choose_next(waiting, {.looking = {}, .at_work = kAtWorkMax - 2}, fates({})).begin,
-              ElementsAre(1, 2));
+  EXPECT_THAT(begun_beside(kWithoutRoomMax - 1), ElementsAre(1));
+  EXPECT_THAT(begun_beside(kWithoutRoomMax), IsEmpty());
+  EXPECT_THAT(
+      choose_next(waiting, {.without_room = {}, .at_work = kAtWorkMax - 2}, fates({})).begin,
+      ElementsAre(1, 2));
 }
 
 TEST(QueueChoice, LetsAHigherPriorityLookWhoeverLooks) {
-  const QueueLoad load{.looking = looking_runs(kLookingMax, {.priority = 3}), .at_work = 20};
+  const QueueLoad load{.without_room = runs_without_room(kWithoutRoomMax, {.priority = 3}),
+                       .at_work = 20};
   const QueueChoice choice = choose_next(
       {{.number = 1, .priority = 3}, {.number = 2, .priority = 4}, {.number = 3}}, load, fates({}));
   EXPECT_THAT(choice.begin, ElementsAre(2));
   EXPECT_THAT(choose_next({{.number = 2, .priority = 4}},
-                          {.looking = load.looking, .at_work = kAtWorkMax}, fates({}))
+                          {.without_room = load.without_room, .at_work = kAtWorkMax}, fates({}))
                   .begin,
               IsEmpty());
 }
 
 TEST(QueueChoice, CountsRunsThatNeedAGpuApartFromTheOthers) {
   const std::vector<QueuedSubmission> waiting{{.number = 1, .needs_gpu = true}, {.number = 2}};
-  const auto begun_beside = [&](std::vector<LookingRun> looking) {
-    return choose_next(waiting, {.looking = std::move(looking), .at_work = 20}, fates({})).begin;
+  const auto begun_beside = [&](std::vector<RunWithoutRoom> without_room) {
+    return choose_next(waiting, {.without_room = std::move(without_room), .at_work = 20}, fates({}))
+        .begin;
   };
-  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.needs_gpu = true})), ElementsAre(2));
-  EXPECT_THAT(begun_beside(looking_runs(kLookingMax, {.needs_gpu = false})), ElementsAre(1));
+  EXPECT_THAT(begun_beside(runs_without_room(kWithoutRoomMax, {.needs_gpu = true})),
+              ElementsAre(2));
+  EXPECT_THAT(begun_beside(runs_without_room(kWithoutRoomMax, {.needs_gpu = false})),
+              ElementsAre(1));
   std::vector<QueuedSubmission> many;
   for (std::uint32_t number = 1; number <= 100; ++number) {
     many.push_back({.number = number, .needs_gpu = number <= 50});
   }
-  EXPECT_EQ(choose_next(many, {}, fates({})).begin.size(), 2 * kLookingMax);
+  EXPECT_EQ(choose_next(many, {}, fates({})).begin.size(), 2 * kWithoutRoomMax);
 }
 
 TEST(QueueChoice, TakesTasksThatWaitForATimeOrAreHeldForNoneThatLookForRoom) {
   for (const auto cause : {model::Cause::NotYet, model::Cause::Held, model::Cause::Group}) {
-    EXPECT_FALSE(looks_for_room(cause));
+    EXPECT_FALSE(waits_for_room(cause));
   }
-  EXPECT_TRUE(looks_for_room(model::Cause::Gpus));
-  EXPECT_TRUE(looks_for_room(model::Cause::Memory));
+  EXPECT_TRUE(waits_for_room(model::Cause::Gpus));
+  EXPECT_TRUE(waits_for_room(model::Cause::Memory));
 }
 
 TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
