@@ -2,9 +2,13 @@
 // person keeps from starting or puts before the others.
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <sys/resource.h>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -200,6 +204,36 @@ TEST(Conditions, AreLookedAtAnewWithTheGroupThatIsNeeded) {
     }
     EXPECT_EQ(yard.over(), !fails);
   }
+}
+
+TEST(Conditions, AreLookedAtAnewDownALongChainOnASmallStack) {
+  constexpr std::uint32_t kGroups = 2500;
+  PlanBuilder chain;
+  chain.group({.name = "g0"}).tasks(1, gb(1));
+  for (std::uint32_t group = 1; group < kGroups; ++group) {
+    chain.group({.name = fmt::format("g{}", group), .needs = {{group - 1}}}).tasks(1, gb(1));
+  }
+  model::Plan plan = chain.build();
+  plan.tasks.front().before = model::Verdict::Stopped;
+  std::vector<std::string> expected{"0#0 INIT", "group 0 blocked", "group 0 running"};
+  for (std::uint32_t group = 1; group < kGroups; ++group) {
+    plan.tasks[group].before = model::Verdict::NotNeeded;
+    plan.shapes[group].terms.run_if = model::RunIf::Failure;
+    expected.push_back(fmt::format("{}#0 INIT", group));
+    expected.push_back(fmt::format("group {} blocked", group));
+    expected.push_back(fmt::format("shape {}: waits for group 'g{}'", group, group - 1));
+  }
+  expected.emplace_back("0#1 AVAILABLE");
+  Yard yard(plan);
+  EXPECT_TRUE(yard.over());
+  rlimit old{};
+  ASSERT_EQ(::getrlimit(RLIMIT_STACK, &old), 0);
+  const rlimit small{.rlim_cur = 512 << 10, .rlim_max = old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_STACK, &small), 0);
+  const model::Decision asked = yard.on(at(1), model::RetryAsked{.task = {0}, .request = 9});
+  ASSERT_EQ(::setrlimit(RLIMIT_STACK, &old), 0);
+  EXPECT_THAT(commands(asked), ElementsAre("answer 9 done", "start 0#1 with 1 GB"));
+  EXPECT_EQ(changes(asked), expected);
 }
 
 TEST(Conditions, AreLookedAtAnewWithTheTaskThatIsNeededAlone) {

@@ -244,10 +244,13 @@ struct Scheduler::State {
   void tell_what_is_said(model::TaskIndex task, model::Decision& out) const;
 
   // Of those that begin anew.
+  /// The first task, and one past the last.
+  using TaskRange = std::pair<model::TaskIndex, model::TaskIndex>;
   [[nodiscard]] bool may_begin_anew(model::TaskIndex task) const;
   void begin_anew(const model::RetryAsked& event, model::Decision& out);
-  void reopen_those_behind(model::GroupIndex group, model::Decision& out);
-  void reopen_if_not_needed(model::TaskIndex task, model::Decision& out);
+  std::vector<TaskRange> reopen(const model::RetryAsked& event, model::Decision& out);
+  [[nodiscard]] std::vector<TaskRange> tasks_behind(model::GroupIndex group) const;
+  [[nodiscard]] bool may_be_needed_now(model::TaskIndex task) const;
   void ask_for(const model::RetryAsked& event, model::Decision& out);
   /// How long an attempt of it may take; 0: there is no limit.
   [[nodiscard]] Duration time_limit_of(model::TaskIndex task) const;
@@ -454,8 +457,7 @@ struct Scheduler::State {
                                Instant at);
 
   std::vector<model::Shape> shapes_;
-  /// The tasks of each group: the first, and one past the last.
-  std::vector<std::pair<model::TaskIndex, model::TaskIndex>> members_;
+  std::vector<TaskRange> members_;  ///< The tasks of each group.
   model::Policy policy_;
   std::vector<MachineBook> machines_;  ///< By MachineIndex.
   FreeRoom free_room_;                 ///< Of them.

@@ -66,7 +66,7 @@ void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model
   look_at_blocked_groups(out);
   tell_who_is_blocked(start, out);
   for (model::TaskIndex task{start.task}; tasks.knows(task); ++task.value) {
-    reopen_if_not_needed(task, out);
+    if (may_be_needed_now(task)) begin_anew({.task = task}, out);
   }
 }
 

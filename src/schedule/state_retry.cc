@@ -25,7 +25,25 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   if (may) begin_anew(event, out);
 }
 
+/// Tasks behind it that were not needed begin anew with it, and so on. Such a chain may be as long as
+/// the run has groups, which is too deep for a recursion.
 void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decision& out) {
+  std::vector<TaskRange> behind = reopen(event, out);
+  std::ranges::reverse(behind);
+  while (!behind.empty()) {
+    auto& [first, last] = behind.back();
+    const model::TaskIndex task{first.value++};
+    if (first == last) behind.pop_back();
+    if (!may_be_needed_now(task)) continue;
+    const std::vector<TaskRange> next = reopen({.task = task}, out);
+    behind.insert(behind.end(), next.rbegin(), next.rend());
+  }
+}
+
+/// One task begins anew. Returns the tasks behind it, in order: some may be needed now.
+std::vector<Scheduler::State::TaskRange> Scheduler::State::reopen(const model::RetryAsked& event,
+                                                                  model::Decision& out) {
+  std::vector<TaskRange> behind;
   const model::GroupIndex group = group_of(event.task);
   groups_.task_reopened(group, tasks[event.task].verdict);
   needs_.reopened(event.task, tasks[event.task].verdict);
@@ -52,29 +70,34 @@ void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decisio
           model::GroupChanged{.group = group, .phase = model::GroupPhase::Blocked});
       look_at_blocked_groups(out);
       tell_who_is_blocked({}, out);
-      reopen_those_behind(group, out);
+      behind = tasks_behind(group);
   }
   for (const model::TaskNeed& need : needs_.needed_by(event.task)) {
-    reopen_if_not_needed(need.task, out);
+    behind.emplace_back(need.task, model::TaskIndex{need.task.value + 1});
   }
+  return behind;
 }
 
-void Scheduler::State::reopen_those_behind(model::GroupIndex group, model::Decision& out) {
+/// The tasks of all groups that need a group.
+std::vector<Scheduler::State::TaskRange> Scheduler::State::tasks_behind(
+    model::GroupIndex group) const {
+  std::vector<TaskRange> behind;
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
     const std::vector<model::GroupIndex>& needs = groups_.planned({index}).needs;
     if (std::ranges::find(needs, group) == needs.end()) continue;
     const auto [first, last] = members_[index];
-    for (model::TaskIndex task = first; task < last; ++task.value) reopen_if_not_needed(task, out);
+    if (first != last) behind.emplace_back(first, last);
   }
+  return behind;
 }
 
-/// A task that was not needed may be, where what it needs has yet to end: it begins anew with that.
-void Scheduler::State::reopen_if_not_needed(model::TaskIndex task, model::Decision& out) {
-  if (tasks[task].verdict != model::Verdict::NotNeeded || !may_begin_anew(task)) return;
+/// Whether a task that was not needed may be, as what it needs has yet to end.
+bool Scheduler::State::may_be_needed_now(model::TaskIndex task) const {
+  if (tasks[task].verdict != model::Verdict::NotNeeded || !may_begin_anew(task)) return false;
   const model::GroupIndex group = group_of(task);
   const bool group_waits = groups_.phase(group) != model::GroupPhase::Running &&
                            groups_.outlook(group).phase == model::GroupPhase::Blocked;
-  if (group_waits || needs_.of(task).open > 0) begin_anew({.task = task}, out);
+  return group_waits || needs_.of(task).open > 0;
 }
 
 /// A task that would only be skipped does not: what it needs has failed, or its group is just ending
