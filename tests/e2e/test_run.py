@@ -190,21 +190,17 @@ groups:
         self.assertFalse((self.directory / "runs").exists())
         json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
 
+    def small_groups(self, train, later):
+        """A job with these lines in its group train, and this task in the group later."""
+        small = "memory: 1MB, cpus: 0, duration: 1s"
+        self.job(f"name: job\ngroups:\n- {{name: train, {small}, {train}}}\n- {{name: later, {small}, tasks: [{later}]}}\n")
+
     def test_a_run_a_dry_run_and_a_plan_warn_of_a_program_that_is_missing(self):
-        self.job("""
-name: job
-groups:
-  - name: train
-    memory: 1MB
-    cpus: 0
-    duration: 1s
-    tasks:
-      - {id: a, command: trainyard-none 1}
-      - {id: b, command: [./none, '2'], working-directory: sub}
-      - {id: c, command: ./plain.sh}
-      - {id: d, command: 'true'}
-  - {name: later, memory: 1MB, cpus: 0, duration: 1s, tasks: [{id: e, command: ./made}]}
-""")
+        self.small_groups("""tasks: [
+  {id: a, command: trainyard-none 1},
+  {id: b, command: [./none, '2'], working-directory: sub},
+  {id: c, command: ./plain.sh},
+  {id: d, command: 'true'}]""", "{id: e, command: ./made}")
         (self.directory / "sub").mkdir()
         self.write("plain.sh", "true\n")
         here = self.directory.resolve()
@@ -224,17 +220,9 @@ groups:
             self.assertNotIn("cannot run", self.trainyard(*words, expect=0).stderr, "programs of this machine do not matter")
 
     def test_warns_of_a_script_that_is_not_there_and_names_the_one_that_is(self):
-        self.job("""
-name: job
-groups:
-  - name: train
-    memory: 1MB
-    cpus: 0
-    duration: 1s
-    matrix: {lr: [1, 2]}
-    tasks: [{id: 'a{lr}', command: 'sh src/trian.sh {lr}'}, {id: 'b{lr}', command: [sh, src/train.sh]}]
-  - {name: later, memory: 1MB, cpus: 0, duration: 1s, tasks: [{id: e, command: [sh, made.sh]}]}
-""")
+        self.small_groups("""matrix: {lr: [1, 2]},
+  tasks: [{id: 'a{lr}', command: 'sh src/trian.sh {lr}'}, {id: 'b{lr}', command: [sh, src/train.sh]}]""",
+                          "{id: e, command: [sh, made.sh]}")
         self.write("src/train.sh", "true\n")
         here = self.directory.resolve()
         missing = f"trainyard: warning: task train/a1 in '{here}': script 'src/trian.sh' not found (did you mean 'src/train.sh'?)"
