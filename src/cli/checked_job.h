@@ -32,12 +32,12 @@ struct JobWords {
 struct CheckedJob {
   std::string text;
   std::vector<std::string> line_names;  ///< As CommandJob has them; empty: a job file.
-  job::JobFiles files;                  ///< That it names.
+  job::JobFiles files;                  ///< The files that it names.
   std::string job_file;                 ///< Absolute; empty: a command.
   std::string config_file;              ///< Absolute, or empty.
-  std::string directory;                ///< Where we are.
+  std::string directory;                ///< The working directory.
   std::string first;                    ///< The directory of its first run.
-  /// Of the job, its addresses and its command, then missing programs.
+  /// Warnings on the job, its addresses and its command, then missing programs.
   std::vector<std::string> warnings;
   bool needs_gpu = false;  ///< Some task of it.
 };
@@ -45,11 +45,12 @@ struct CheckedJob {
 /// Whether tasks of a job lack a GPU, of which `here` has none.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here);
 
-/// Why a job file cannot be read; where it may be a program, with how to type a command.
+/// The error of a job file that cannot be read; where it may be a program, with how to type a
+/// command.
 Error unreadable_job(Error error, const std::string& job_file);
 
-/// All its mistakes, and what this machine can never run; of a job for other machines the second is
-/// found when the run begins.
+/// Reads and checks a job. An error has all its mistakes, and the tasks that this machine can never
+/// run; those of a job for other machines are found when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
 
 /// The job of a run: from its file, or of the text that stands in its place.
@@ -57,18 +58,19 @@ std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
                                                  const job::LoadOptions& load,
                                                  const model::Capacity& capacity);
 
-/// What is known of it before there are machines to make it for.
+/// The configuration, directory and machine keys of a job, which are known before the machines are.
 std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,
                                                        const job::LoadOptions& load);
 
-/// All that can be wrong with it whatever machines it will have, before these are waited for.
+/// Checks a job for mistakes that no machine can cure, before the run waits for its machines.
 std::expected<void, text::Mistakes> look_at_job(const RunOptions& options, job::LoadOptions load,
                                                 const model::Capacity& here);
 
-/// What the files said that its job file named when it was submitted; none where nothing is kept.
+/// The files that the job file of a run named when it was submitted, with their text of that time;
+/// none where none are kept.
 Result<job::JobFiles> kept_files_of(const std::string& run_directory);
 
-/// The run of a command. Its job file is text in memory: nothing is written.
+/// Options for the run of a command, whose job file is text in memory: nothing is written.
 std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options);
 
 /// Writes the job file of a command into a new directory: run_directory, or the next that is free.

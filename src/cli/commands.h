@@ -40,8 +40,8 @@ struct RunOptions {
   CommandWords words;        ///< A command in the place of a job file.
   std::string command_line;  ///< As typed, but for secrets: for the journal.
   std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
-  /// For people: which of several runs it is, and which files a run that was copied or moved takes
-  /// in place of the original's.
+  /// Notes for people on a resumed run: which of several runs it is, and the files that a run that
+  /// was copied or moved takes in place of the original's.
   std::vector<std::string> resume_notes;
   std::optional<job::MovedDirectory> moved_directory;  ///< As job::LoadOptions has it.
   std::vector<std::string> line_names;                 ///< As CommandJob has them.

@@ -41,7 +41,8 @@
 namespace trainyard::cli {
 namespace {
 
-/// The job file that is meant, as people name it: it, the run of a command, or none.
+/// The job file that the options name by its path or, for a command, by its run; without a name
+/// that of the latest run. The job file of a command is in its run directory.
 Result<std::string> job_file_of(const LearnedOptions& options) {
   std::error_code ignored;
   const bool is_run = !options.job_file.empty() &&
@@ -61,7 +62,8 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
   const journal::ExecutionRow& last = executions->back();
   const std::string job_file = run::path_after_move(
       last.job_file, {.was = last.run_directory, .is = run::real_directory(*run)});
-  // Estimates are those of all runs of a job file: the name of one run could mean its own alone.
+  // The estimates are those of all runs of the job file, and the name of one run could mean its own
+  // alone. A command has no other name than that of one of its runs.
   if (is_run && !run::is_kept_job_path(job_file)) {
     return std::unexpected(
         Error{fmt::format("'{}' is a run: name the job file of the run", options.job_file)});
@@ -193,7 +195,8 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
   const std::string path = sys::absolute_path(*job_file, *here);
-  // It may be gone, or have mistakes; then the name is of no consequence.
+  // A job file that is gone or has mistakes has no name. Only the estimates of a command depend on
+  // it: without a name they are those of its run directory alone.
   const Result<job::LoadOptions> load = load_options(*job_file, {}, {});
   const Result<job::JobRuns> job =
       load ? job::Job::runs_of(*load) : Result<job::JobRuns>(std::unexpected(load.error()));

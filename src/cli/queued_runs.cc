@@ -42,13 +42,13 @@ namespace {
 
 using Where = run::QueueFiles::Place;
 
-/// How long a submission is told of that did not start, and how many are shown.
+/// `status` shows a submission that did not start for this time, and this number of them.
 constexpr Duration kToldFor{24 * 3'600'000};
 constexpr std::ptrdiff_t kEndedShown = 20;
-/// By when a submission is in the queue whose directory is there, with a copy of the code.
+/// After this time a new submission is in the queue, also one that copies its code first.
 constexpr Duration kSubmittedWithin{24 * 3'600'000};
 
-/// Those that wait, in the order in which they would begin.
+/// The submissions that wait, in the order in which they would begin.
 std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) {
   std::vector<schedule::QueuedSubmission> waiting;
   for (const std::uint32_t number : files.numbers(Where::Waiting)) {
@@ -96,7 +96,7 @@ std::string held_back_by(const schedule::QueuedSubmission& submission,
                      submission.needs_gpu ? " (GPU)" : "");
 }
 
-/// Whether a run that a submission needs has ended, in the queue or beside it.
+/// Returns true if a run that a submission needs has ended, in the queue or outside of it.
 bool needed_has_ended(const run::QueueFiles& files, std::uint32_t number) {
   if (const std::optional<Where> place = files.place_of(number)) return *place == Where::Ended;
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
@@ -279,7 +279,7 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
     if (!ended->no_start) {
       return Error{fmt::format("run {} has ended, and its journal is gone", *number)};
     }
-    // It ends with what the run printed; a run that was skipped has none.
+    // The message ends with the log of the run, which a run that was skipped does not have.
     const std::string log = run::run_log_path(run_directory);
     const auto printed = sys::read_end_of_file(log, 1);
     return Error{fmt::format("run {} will not start: {}{}{}", *number,
@@ -337,7 +337,7 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   const auto ended = number && files ? files->ended(*number) : std::nullopt;
   if (ended) return ended->ended_unix_ms;
-  // The queue forgets the oldest. One that it does not have yet is being submitted.
+  // The queue forgets the oldest submissions. A young one that it does not have is being submitted.
   const std::int64_t submitted = run::read_mark(run_directory).submitted_unix_ms;
   const bool is_old =
       submitted != 0 && submitted + kSubmittedWithin.count() < sys::unix_milliseconds();
@@ -366,7 +366,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
     static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
     return told;
   }
-  // What was ended with the queue, or died with it: nobody else touches it until the queue is up.
+  // A run that was stopped with the queue, or died with it, is left alone until the queue is up.
   const bool is_left = files->place_of(*number) == Where::Begun && !files->server() &&
                        !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
   if (!is_left) return std::nullopt;
@@ -391,7 +391,7 @@ std::vector<LivingRun> living_runs() {
   for (const std::uint32_t number : files->numbers(Where::Begun)) {
     const std::string directory = numbers->directory_of(number).value_or("");
     if (sys::RunLock::holder(directory)) continue;
-    // It has ended, and nobody who serves the queue has seen that yet.
+    // The run has ended, and the queue has not seen that yet.
     const Result<RunOutcome> outcome = outcome_of(directory);
     if (outcome && outcome->stage == RunOutcome::Stage::Over) continue;
     living.push_back({.number = number,
@@ -425,7 +425,7 @@ std::vector<LivingRun> runs_without_start() {
     const auto is_there = [&ignored](const std::string& path) {
       return std::filesystem::exists(path, ignored);
     };
-    // It has been cleaned, or has been run since.
+    // The submission has been cleaned, or has been run since.
     if (ended->no_start != run::NoStart::DirectoryGone &&
         (!is_there(run::submission_path(ended->run_directory)) ||
          is_there(run::journal_path(ended->run_directory)))) {

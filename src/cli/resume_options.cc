@@ -67,8 +67,8 @@ Result<std::vector<journal::ExecutionRow>> executions_in(const std::string& run_
 
 std::string_view key_of(std::string_view setting) { return setting.substr(0, setting.find('=')); }
 
-/// Where a file of the last execution is now. Of a run that was copied or moved it is the file at
-/// the same place relative to the run directory, never the one that the original was run with.
+/// The present path of a file of the last execution. For a run that was copied or moved it is the
+/// file at the same place relative to the run directory, never the file of the original run.
 /// `cure` names another file. An error where there is no such file.
 Result<std::string> find_file(std::string_view what, const std::string& path,
                               const run::RunMove& move, std::string_view cure) {
@@ -118,7 +118,8 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   return {};
 }
 
-/// As long as the job file says what it said when it was submitted, so do the files that it names.
+/// Takes the files that the job file names as they were when it was submitted, as long as the job
+/// file itself has not been edited since.
 Result<void> take_over_kept_files(RunOptions& options, const std::string& run_directory) {
   if (!options.job_text.empty()) return {};
   const Result<std::string> kept = text::read_text_file(run::kept_job_path(run_directory));
@@ -140,7 +141,7 @@ void take_over_directory(RunOptions& options, const journal::ExecutionRow& first
   const auto was = text ? directory_of_command(*text) : std::nullopt;
   if (!was) return;
   std::string is = run::directory_after_move(*was, {.was = first.run_directory, .is = real});
-  // One that was not copied with the run is still that of the original.
+  // A working directory that was not copied with the run is still that of the original.
   if (is == *was || !exists(is)) return;
   options.resume_notes.push_back(
       fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
@@ -148,7 +149,7 @@ void take_over_directory(RunOptions& options, const journal::ExecutionRow& first
   options.moved_directory = {.was = *was, .is = std::move(is)};
 }
 
-/// The old settings first, so that a new one for the same key goes over its old one.
+/// Puts the old settings first, so that a new one for the same key replaces its old one.
 void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   std::erase_if(old, [&options](std::string_view setting) {
     return std::ranges::find(options.settings, key_of(setting), key_of) != options.settings.end();
@@ -159,8 +160,8 @@ void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   options.settings.insert(options.settings.begin(), old.begin(), old.end());
 }
 
-/// Which run it is, where no directory was said: the last one of the job file. Adds a note where it
-/// has several.
+/// The run to resume: that of --run-dir, else the latest of the job file. Adds a note where the job
+/// file has several.
 Result<std::string> run_of_job(RunOptions& options) {
   if (!options.run_directory.empty()) return options.run_directory;
   const Result<job::LoadOptions> load =

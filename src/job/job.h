@@ -160,34 +160,35 @@ class Job {
   [[nodiscard]] const model::Capacity& capacity() const;  ///< What it was checked against.
   [[nodiscard]] const std::vector<model::NamedMachine>& machines() const;  ///< The same.
 
-  /// Who is told how the run goes, and the command that runs when it has ended, for the shell;
-  /// empty: none. Of a file that is submitted they have no effect.
+  /// The addresses that are notified of the run, and the shell command that runs when it has ended;
+  /// empty: none. In a file that is submitted to a run they have no effect.
   [[nodiscard]] const std::vector<text::WebAddress>& notify() const;
-  /// For people: which variables of `notify` hold no address. They are among the notes(), too.
+  /// For people: variables of `notify` that hold no address. They are among the notes(), too.
   [[nodiscard]] const std::vector<std::string>& notify_notes() const;
   [[nodiscard]] const std::string& on_finish() const;
-  /// Any text in which the file may be quoted, without what is secret of the addresses.
+  /// Removes the secret parts of the addresses from a text that may quote the file.
   [[nodiscard]] std::string without_secrets(std::string text) const;
 
-  /// For people: where what is written and what was learned differ, and warnings().
+  /// For people: differences between the file and the learned estimates, tasks that can never run
+  /// here, and warnings().
   [[nodiscard]] const std::vector<std::string>& notes() const;
   /// Whether some task can never run on the machine because it requests GPUs. Always false of a
   /// job that is to be run, where this is a mistake.
   [[nodiscard]] bool lacks_gpu() const;
-  /// What users must know to read the results: matrix keys that change nothing, and variables by
-  /// which tasks leave the GPUs that are reserved for them. None of a later round, which has those
-  /// of the first.
+  /// Notes that users need to read the results: matrix keys that change nothing, and variables by
+  /// which tasks leave the GPUs that are reserved for them. Empty for a later round, which would
+  /// have those of the first.
   [[nodiscard]] const std::vector<std::string>& warnings() const;
 
-  /// What of a task's numbers earlier runs have taught, as it is reserved, and from where that is
-  /// known; nothing for what is written, or is as in the settings.
+  /// Learned estimates that are reserved for a task, with their sources. A number that the file or
+  /// the settings give has none.
   struct LearnedNumbers {
     std::optional<Expected<Bytes>> memory;
     std::optional<Expected<Bytes>> gpu_memory;
     std::optional<Expected<Duration>> duration;
   };
   [[nodiscard]] LearnedNumbers learned_numbers(model::TaskIndex task) const;
-  /// What the file says for a key of a task, or its group for it; nothing where neither does.
+  /// The value of a key of a task in the file, or of its group; nothing where neither has the key.
   struct SaidValue {
     text::Place place;
     std::string text;    ///< With its placeholders.

@@ -1,5 +1,5 @@
-// What the tasks of one or more runs came to, as a table: `trainyard results`. Rows of journals in,
-// a table out. People thin it out (report/result_condition.h), average and turn it
+// The results of the tasks of one or more runs as a table: `trainyard results`. Rows of journals
+// in, a table out. Users filter it (report/result_condition.h), average and pivot it
 // (report/result_means.h). Pure; any thread.
 #pragma once
 
@@ -24,21 +24,21 @@
 namespace trainyard::report {
 
 enum class ColumnKind : std::uint8_t {
-  Key,    ///< What tells tasks apart: the run, the group, the id, keys of the matrix.
-  Fact,   ///< What trainyard knows of a task: its status, how long it took, how many there were.
-  Field,  ///< What tasks left as results.
+  Key,    ///< Tells tasks apart: the run, the group, the id, keys of the matrix.
+  Fact,   ///< Known to trainyard itself: the status, the duration, the number of tasks.
+  Field,  ///< Reported by tasks as a result.
 };
 
-/// What trainyard knows of the task of a row.
+/// The state of the task of a row, as the journal has it.
 struct TaskStanding {
   model::Standing standing;
   bool edited = false;       ///< As TaskRow::edited.
   bool out_of_date = false;  ///< As TaskRow::out_of_date.
   bool lost = false;         ///< The result was not kept.
-  std::string warning = {};  ///< What was wrong with its result, for people.
+  std::string warning = {};  ///< The mistake in its result, for people.
 };
 
-/// What stands behind the word of a status, and in the rows of JSON next to it.
+/// A mark after the word of a status, as in "FINISHED, edited", and a key of its row in JSON.
 struct StatusMark {
   std::string_view key;  ///< In JSON.
   std::string_view text;
@@ -49,28 +49,28 @@ constexpr std::array<StatusMark, 2> kStatusMarks{
      {.key = "out_of_date", .text = kOutOfDate, .holds = &TaskStanding::out_of_date}}};
 
 struct ResultCell {
-  /// As it was written, also of a mean of one task; empty where there is nothing. Of a status the
-  /// word alone: shown_status() has what is shown.
+  /// The value as the task wrote it, also for a mean of one task; empty where the task has none. A
+  /// status is its word alone: shown_status() adds the marks.
   std::string text = {};
-  std::optional<double> number = {};  ///< Where that is one. Of several tasks it is their mean.
-  /// Of two and more tasks: by how much they differ, with n - 1 beneath.
+  std::optional<double> number = {};  ///< The same as a number, or the mean of several tasks.
+  /// Standard deviation of two or more tasks, with n - 1 in the denominator.
   std::optional<double> deviation = {};
-  int count = 0;                          ///< So many tasks had it.
-  int tasks = 0;                          ///< Of the mean of a field: so many tasks had a result.
-  std::optional<TaskStanding> task = {};  ///< In the column of the status alone.
+  int count = 0;  ///< Number of tasks that have the value.
+  int tasks = 0;  ///< For the mean of a field: number of tasks with a result.
+  std::optional<TaskStanding> task = {};  ///< Set in the column of the status alone.
 };
 
 struct ResultColumn {
   std::string name;
   ColumnKind kind = ColumnKind::Key;
-  FieldColumn shown;      ///< How numbers of a field are written for people.
+  FieldColumn shown;      ///< Format of the numbers of a field for people.
   bool averaged = false;  ///< Its cells are of several tasks.
 };
 
 struct ResultTable {
   std::vector<ResultColumn> columns;
   std::vector<std::vector<ResultCell>> rows;  ///< A cell for each column.
-  /// Which cells of the matrix are not there or have no result, for people; at most kNotesMax.
+  /// Notes for people on cells of the matrix that are missing or have no result; at most kNotesMax.
   std::vector<std::string> notes;
   /// Fields that are text where a number was to be expected, before rows were left out.
   std::vector<TextField> text_fields;
@@ -85,12 +85,11 @@ struct ResultTable {
 };
 
 constexpr std::string_view kRunColumn = "run";  ///< Where there are several runs.
-/// What trainyard knows of each task.
 constexpr std::string_view kStatusColumn = "status";
-constexpr std::string_view kTaskColumn = "task";  ///< Its id, where ids do not come from matrices.
+constexpr std::string_view kTaskColumn = "task";  ///< The id, where ids do not come from matrices.
 constexpr std::string_view kTimeColumn = "time";
-constexpr std::string_view kTasksColumn = "tasks";  ///< So many were averaged.
-/// What code it ran, where not all ran the same of their work trees.
+constexpr std::string_view kTasksColumn = "tasks";  ///< Number of tasks in an average.
+/// Code version of the task, where the tasks of a work tree did not all run the same one.
 constexpr std::string_view kCodeColumn = "code";
 
 /// "FINISHED, edited, out of date", as in the table of a run.
@@ -138,8 +137,8 @@ class ResultRows {
   std::vector<std::string> out_of_date_;  ///< Their names: "report/all".
 };
 
-/// Which numbers of the rows are NaN or infinite ("loss is NaN in 2 results (shown as -)"), and
-/// which fields are text where a number was to be expected.
+/// Notes for people on numbers that are NaN or infinite ("loss is NaN in 2 results (shown as -)"),
+/// and on fields that are text where a number was to be expected.
 /// Precondition: the table is not averaged.
 std::vector<std::string> number_notes(const ResultTable& table);
 
@@ -148,8 +147,8 @@ std::vector<std::string> number_notes(const ResultTable& table);
 /// Precondition: the table is not averaged.
 std::vector<std::string> edited_notes(const ResultTable& table, std::string_view run);
 
-/// By a column, upwards; with a minus before its name downwards. In both, numbers come before other
-/// text, and what is not there comes last. Equal ones stay in their order.
+/// Sorts the rows by a column, upwards; with a minus before its name downwards. In both, numbers
+/// come before other text, and rows without a value come last. Equal rows keep their order.
 Result<void> sort_by(ResultTable& table, std::string_view name);
 
 }  // namespace trainyard::report
