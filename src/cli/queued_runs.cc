@@ -173,7 +173,7 @@ std::string done_of(const LivingRun& run) {
 /// ", and run 3, which was skipped because of it": the rest of the cure for a submission whose
 /// directory is gone. Empty for any other, or where none was skipped.
 std::string behind_gone_directory(const run::QueueFiles& files, const run::EndedSubmission& ended) {
-  if (ended.why != run::kDirectoryGone) return {};
+  if (ended.no_start != run::NoStart::DirectoryGone) return {};
   std::vector<std::uint32_t> numbers;
   for (const run::Submission& submission : files.skipped_because_of(ended.number)) {
     if (time_of_no_start(submission.run_directory)) numbers.push_back(submission.number);

@@ -210,15 +210,6 @@ Lines lines_of(const EndedSubmission& ended) {
   return lines;
 }
 
-/// Files that were written before they had a line "no-start" have the text and the exit code.
-std::optional<NoStart> no_start_by_text(const EndedSubmission& ended) {
-  if (ended.why.empty()) return std::nullopt;
-  if (ended.why == kRemovedByUser) return NoStart::Removed;
-  if (ended.why == kDirectoryGone) return NoStart::DirectoryGone;
-  if (ended.exit_code == 0) return NoStart::NotNeeded;
-  return ended.exit_code == kSkippedCode ? NoStart::Skipped : NoStart::Refused;
-}
-
 std::string on_shared_disk(const std::string& directory) {
   return fmt::format(
       "'{}' is on a disk that machines share, but a queue belongs to one machine: name a directory "
@@ -256,9 +247,7 @@ Result<Submission> submission_from(std::string_view text) { return record_from<S
 std::string to_text(const EndedSubmission& ended) { return lines_of(ended).take(); }
 
 Result<EndedSubmission> ended_from(std::string_view text) {
-  Result<EndedSubmission> ended = record_from<EndedSubmission>(text);
-  if (ended && !ended->no_start) ended->no_start = no_start_by_text(*ended);
-  return ended;
+  return record_from<EndedSubmission>(text);
 }
 
 std::string to_text(const SubmissionMark& mark) {
@@ -487,7 +476,7 @@ std::vector<Submission> QueueFiles::begun_behind(std::uint32_t number) const {
       Result<Submission> submission = read(place, each);
       if (!submission || std::ranges::count(submission->needs, number) == 0) continue;
       const std::optional<EndedSubmission> end = ended(each);
-      if (!end || end->why.empty()) begun.push_back(std::move(*submission));
+      if (!end || !end->no_start) begun.push_back(std::move(*submission));
     }
   }
   std::ranges::sort(begun, {}, &Submission::number);

@@ -71,22 +71,6 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
   }
 }
 
-TEST(Submissions, ThatEndedAreReadFromFilesThatHaveNoLineForWhyTheyNeverBegan) {
-  const auto no_start = [](int code, std::string_view why) {
-    return ended_from(to_text(EndedSubmission{.number = 46,
-                                              .run_directory = "/r",
-                                              .exit_code = code,
-                                              .why = std::string(why)}))
-        ->no_start;
-  };
-  EXPECT_EQ(no_start(1, ""), std::nullopt) << "it began";
-  EXPECT_EQ(no_start(1, kRemovedByUser), NoStart::Removed);
-  EXPECT_EQ(no_start(2, kDirectoryGone), NoStart::DirectoryGone);
-  EXPECT_EQ(no_start(1, "needs run 3, which did not succeed"), NoStart::Skipped);
-  EXPECT_EQ(no_start(0, "the runs that it needs succeeded"), NoStart::NotNeeded);
-  EXPECT_EQ(no_start(2, "unknown key 'x'"), NoStart::Refused);
-}
-
 TEST(Submissions, ThatAreDamagedAreRefused) {
   const std::string good = to_text(submission(46));
   const auto why = [](std::string_view text) { return submission_from(text).error().message; };
@@ -233,10 +217,10 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
     added.needs = std::move(needs);
     ASSERT_TRUE(files_.add(added));
   };
-  const auto end = [this](std::uint32_t number, std::string_view why) {
+  const auto end = [this](std::uint32_t number, std::optional<NoStart> no_start) {
     ASSERT_TRUE(files_.end({.number = number,
                             .run_directory = submission(number).run_directory,
-                            .why = std::string(why)}));
+                            .no_start = no_start}));
   };
   for (const std::uint32_t number : {2, 3, 4, 7}) add(number, {1});
   add(5, {6, 1});
@@ -244,9 +228,9 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
   ASSERT_TRUE(files_.begin(3));
   for (const std::uint32_t number : {2, 5, 6}) {
     ASSERT_TRUE(files_.begin(number));
-    end(number, "");
+    end(number, std::nullopt);
   }
-  end(7, "skipped");
+  end(7, NoStart::Skipped);
   const auto behind_1 = [this] {
     std::vector<std::uint32_t> found;
     for (const Submission& each : files_.begun_behind(1)) found.push_back(each.number);
@@ -258,7 +242,7 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
   EXPECT_EQ(
       *ended,
       (Submission{.number = 5, .run_directory = submission(5).run_directory, .needs = {6, 1}}));
-  end(3, "");
+  end(3, std::nullopt);
   EXPECT_THAT(behind_1(), ElementsAre(2, 3, 5));
 }
 
