@@ -3,7 +3,7 @@
 
     tools/command_page.py build/dev/src/cli/trainyard > docs/commands.md
 
-tests/e2e/test_site.py says when the page is no longer what the program says.
+tests/e2e/test_manual.py fails when the page is no longer what the program says.
 """
 import re
 import subprocess

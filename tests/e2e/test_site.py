@@ -1,20 +1,14 @@
-"""The site of the pages: that all of it is there as it is written, that each link on it leads somewhere, and
-that the page of commands is what the program says."""
+"""The site of the pages: that all of it is there as it is written, and that each link on it leads somewhere."""
 import html.parser
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from urllib.parse import unquote, urlsplit
 
 from pages import DOCS, ROOT
-from yard import TRAINYARD
-
-sys.path.insert(0, str(ROOT / "tools"))
-import command_page  # noqa: E402
 
 # What a page is made of, by its lines in Markdown and by its marks on the site.
 PARTS = {"pre": r"^ *```\w+$|^ *```$", "table": r"^ *\|(?: *:?-+:? *\|)+$", "li": r"^ *(?:[-*]|\d+\.) ",
@@ -99,9 +93,3 @@ class Site(unittest.TestCase):
                 self.assertEqual(urlsplit(load).netloc, "", f"{name}: {load}")
         for style in self.place.rglob("*.css"):
             self.assertNotRegex(style.read_text(), r"url\(\s*['\"]?(?:https?:)?//|@import")
-
-
-class Commands(unittest.TestCase):
-    def test_the_page_of_commands_is_what_the_program_says(self):
-        self.assertEqual((DOCS / "commands.md").read_text(), command_page.page(TRAINYARD),
-                         "make it anew: tools/command_page.py PROGRAM > docs/commands.md")
