@@ -370,17 +370,21 @@ std::string CommandWords::shown() const {
   return line;
 }
 
-std::string joined_matrix(std::span<const std::string> words) {
+std::string split_matrix_cure(std::span<const std::string> words) {
+  std::string typed = fmt::format("{}", fmt::join(words, " "));
+  const bool has_sign =
+      std::ranges::any_of(words, [](const std::string& word) { return word.contains('='); });
+  if (!has_sign && words.size() > 1) typed[words.front().size()] = '=';
   std::string text;
   bool begins_value = false;
-  for (const char byte : fmt::format("{}", fmt::join(words, " "))) {
+  for (const char byte : typed) {
     // Commas or blanks are between the values, in brackets or not.
     const bool is_between = std::string_view(" \t,[]").contains(byte);
     if (!is_between && begins_value && !text.empty() && !text.ends_with('=')) text += ',';
     if (!is_between) text += byte;
     begins_value = is_between;
   }
-  return text;
+  return "write the key and its values as one word with commas: --matrix " + text::shell_word(text);
 }
 
 std::string without_placeholders(const std::string& text) {

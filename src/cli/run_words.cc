@@ -200,10 +200,8 @@ std::string wrong_with_command(const CommandWords& words, const std::string& job
                        job_file, text::shell_word(job_file));
   }
   if (!words.matrix.empty() && !job_file.empty() && !job::is_named_as_job(job_file)) {
-    return fmt::format(
-        "'{}' is not a job file; write commas and no blanks between the values of --matrix: "
-        "--matrix {}",
-        job_file, text::shell_word(joined_matrix(std::array{words.matrix.back(), job_file})));
+    return fmt::format("'{}' is not a job file; {}", job_file,
+                       split_matrix_cure(std::array{words.matrix.back(), job_file}));
   }
   if (words.is_command() && !job_file.empty()) {
     return fmt::format("the job file '{}' and a command cannot be combined", job_file);

@@ -111,11 +111,10 @@ std::string split_matrix(std::span<const char* const> words, const std::string& 
     if (std::string_view(*word).starts_with('-')) break;
     values.emplace_back(*word);
   }
-  if (std::ranges::count_if(values, [](const std::string& it) { return it.contains('='); }) != 1) {
+  if (std::ranges::count_if(values, [](const std::string& it) { return it.contains('='); }) > 1) {
     return {};
   }
-  return fmt::format("write commas and no blanks between the values of --matrix: --matrix {}",
-                     text::shell_word(joined_matrix(values)));
+  return split_matrix_cure(values);
 }
 
 /// Whether a command was typed where this command takes a job file: "plan -- python3 fit.py".
