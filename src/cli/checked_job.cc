@@ -6,7 +6,9 @@
 #include <expected>
 #include <filesystem>
 #include <iterator>
+#include <ranges>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
+#include "base/nearest.h"
 #include "base/result.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
@@ -78,25 +81,32 @@ model::Capacity with_gpus(model::Capacity capacity) {
   return capacity;
 }
 
-/// "; job files there: a.yaml, b.yaml", in the directory of a job file that is missing. Empty where
-/// there are none.
-std::string job_files_beside(const std::string& job_file) {
+/// For a job file that is missing: " (did you mean 'sweep.yaml'?)" for the nearest one in its
+/// directory, else "; job files there: a.yaml, b.yaml". Empty where the directory has none.
+std::string other_job_files(const std::string& job_file) {
   constexpr std::size_t kShown = 5;
-  const std::filesystem::path directory = std::filesystem::path(job_file).parent_path();
-  std::vector<std::string> found;
-  std::error_code ignored;
-  for (std::filesystem::directory_iterator entries(directory.empty() ? "." : directory, ignored);
-       entries != std::filesystem::directory_iterator(); entries.increment(ignored)) {
-    const std::filesystem::path name = entries->path().filename();
+  const std::filesystem::path missing = job_file;
+  const std::filesystem::path directory = missing.parent_path();
+  std::vector<std::filesystem::path> found;
+  for (const std::string& each : sys::names_in(directory.empty() ? "." : directory.string())) {
+    const std::filesystem::path name = each;
     const bool is_yaml = name.extension() == ".yaml" || name.extension() == ".yml";
-    if (is_yaml && name != settings::kConfigurationFile)
-      found.push_back((directory / name).string());
+    if (is_yaml && name != settings::kConfigurationFile) found.push_back(directory / name);
   }
   if (found.empty()) return {};
   std::ranges::sort(found);
+  // With their endings, short names such as a.yaml and x.yaml would be near each other.
+  std::vector<std::string> stems;
+  for (const std::filesystem::path& each : found) stems.push_back(each.stem().string());
+  const std::vector<std::string_view> candidates(stems.begin(), stems.end());
+  if (const auto near = nearest(missing.stem().string(), candidates)) {
+    const auto place = std::ranges::find(candidates, *near) - candidates.begin();
+    return fmt::format(" (did you mean '{}'?)", found[static_cast<std::size_t>(place)].string());
+  }
   const std::size_t more = found.size() - std::min(found.size(), kShown);
-  found.resize(found.size() - more);
-  return fmt::format("; job files there: {}{}", fmt::join(found, ", "),
+  std::vector<std::string> shown;
+  for (const auto& each : found | std::views::take(kShown)) shown.push_back(each.string());
+  return fmt::format("; job files there: {}{}", fmt::join(shown, ", "),
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
@@ -109,12 +119,17 @@ bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity&
 Error unreadable_job(Error error, const std::string& job_file) {
   std::error_code ignored;
   if (std::filesystem::exists(job_file, ignored)) return error;
-  if (job::is_named_as_job(job_file)) {
-    error.message += job_files_beside(job_file);
-    return error;
-  }
-  error.message += "; to run a command, write it after '--'";
+  error.message += job::is_named_as_job(job_file) ? other_job_files(job_file)
+                                                  : "; to run a command, write it after '--'";
   return error;
+}
+
+std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,
+                                                 const model::Capacity& capacity) {
+  std::error_code ignored;
+  const std::string file = sys::absolute_path(load.job_file, load.current_directory);
+  if (std::filesystem::exists(file, ignored) || ignored) return job::Job::load(load, capacity);
+  return mistaken(Error{"file not found" + other_job_files(load.job_file)}, load.job_file);
 }
 
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {

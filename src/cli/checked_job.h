@@ -49,6 +49,10 @@ bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity&
 /// command.
 Error unreadable_job(Error error, const std::string& job_file);
 
+/// The job of a job file. The error of a file that is missing names the nearest one there.
+std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,
+                                                 const model::Capacity& capacity);
+
 /// Reads and checks a job. An error has all its mistakes, and the tasks that this machine can never
 /// run; those of a job for other machines are found when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "cli/checked_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -89,7 +90,7 @@ std::optional<Looked> look(const LearnedOptions& options) {
   }
   load->only_shown = true;
   std::expected<job::Job, text::Mistakes> job =
-      job::Job::load(*load, hardware::find_this_machine().reading.capacity);
+      load_job(*load, hardware::find_this_machine().reading.capacity);
   if (!job) {
     fail(job.error());
     return std::nullopt;

@@ -289,7 +289,7 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   }
   // A machine that is made up has a disk of unknown size.
   if (!place.host.empty()) load.disk_size = disk_size;
-  std::expected<job::Job, text::Mistakes> loaded = job::Job::load(load, place.most());
+  std::expected<job::Job, text::Mistakes> loaded = load_job(load, place.most());
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));
   if (!job) {

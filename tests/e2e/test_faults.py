@@ -137,10 +137,12 @@ groups:
 class FaultOfThePlace(YardTest):
     def test_a_job_file_that_cannot_be_read(self):
         self.assertEqual(self.trainyard("run", "missing.yaml", expect=2).stderr, "missing.yaml: file not found\n")
-        self.write("sweep.yaml", "")
-        for command in ("run", "submit"):
-            self.assertEqual(self.trainyard(command, "missing.yaml", expect=2).stderr,
-                             "missing.yaml: file not found; job files there: sweep.yaml\n")
+        for name in ("sweep", *"abcdef"):
+            self.write(f"{name}.yaml", "")
+        for command in ("run", "submit", "plan", "learned"):
+            for missing, cure in (("missing.yaml", "; job files there: a.yaml, b.yaml, c.yaml, d.yaml, e.yaml and 2 more"),
+                                  ("sweep.yml", " (did you mean 'sweep.yaml'?)"), ("./swep.yaml", " (did you mean './sweep.yaml'?)")):
+                self.assertEqual(self.trainyard(command, missing, expect=2).stderr, f"{missing}: file not found{cure}\n")
         (self.directory / "job.yaml").mkdir()
         self.assertIn("job.yaml", self.trainyard("run", "job.yaml", expect=2).stderr)
 
