@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace trainyard {
@@ -18,7 +19,7 @@ struct OtherName {
   std::string_view word;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 34> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
+constexpr std::array<OtherName, 39> kOtherNames{{{.word = "timeout", .ours = "time-limit"},
                                                  {.word = "time", .ours = "time-limit"},
                                                  {.word = "walltime", .ours = "time-limit"},
                                                  {.word = "mem", .ours = "memory"},
@@ -29,12 +30,17 @@ constexpr std::array<OtherName, 34> kOtherNames{{{.word = "timeout", .ours = "ti
                                                  {.word = "env-vars", .ours = "env"},
                                                  {.word = "cmd", .ours = "command"},
                                                  {.word = "retry", .ours = "retries"},
+                                                 {.word = "nretry", .ours = "retries"},
+                                                 {.word = "max-retries", .ours = "retries"},
+                                                 {.word = "parallel", .ours = "max-parallel"},
+                                                 {.word = "num-gpus", .ours = "gpus"},
                                                  {.word = "preempt", .ours = "preemptible"},
                                                  {.word = "force", .ours = "now"},
                                                  {.word = "depends-on", .ours = "needs"},
                                                  {.word = "dependencies", .ours = "needs"},
-                                                 {.word = "depends_on", .ours = "needs"},
                                                  {.word = "depends", .ours = "needs"},
+                                                 {.word = "deps", .ours = "needs"},
+                                                 {.word = "after", .ours = "needs"},
                                                  {.word = "params", .ours = "matrix"},
                                                  {.word = "parameters", .ours = "matrix"},
                                                  {.word = "ls", .ours = "status"},
@@ -55,14 +61,6 @@ constexpr std::array<OtherName, 34> kOtherNames{{{.word = "timeout", .ours = "ti
 
 std::string_view without_dashes(std::string_view word) {
   return word.starts_with("--") ? word.substr(2) : word;
-}
-
-std::optional<std::string_view> called_otherwise(std::string_view word,
-                                                 std::span<const std::string_view> candidates) {
-  const auto* const other = std::ranges::find(kOtherNames, without_dashes(word), &OtherName::word);
-  if (other == kOtherNames.end()) return std::nullopt;
-  const auto found = std::ranges::find(candidates, other->ours, without_dashes);
-  return found == candidates.end() ? std::nullopt : std::optional(*found);
 }
 
 /// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
@@ -86,6 +84,16 @@ std::size_t edits(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::optional<std::string_view> called_otherwise(std::string_view word,
+                                                 std::span<const std::string_view> candidates) {
+  std::string key(without_dashes(word));
+  std::ranges::replace(key, '_', '-');
+  const auto* const other = std::ranges::find(kOtherNames, key, &OtherName::word);
+  if (other == kOtherNames.end()) return std::nullopt;
+  const auto found = std::ranges::find(candidates, other->ours, without_dashes);
+  return found == candidates.end() ? std::nullopt : std::optional(*found);
+}
 
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {

@@ -7,11 +7,15 @@
 
 namespace trainyard {
 
-/// The candidate that other tools call `word` ("timeout" for "time-limit", also with two dashes
-/// before it), else the one that takes the fewest edits (insert, delete, replace, swap of neighbours) to make
-/// of `word`, the first of several; nothing when even that one takes more than a third of the
-/// word's letters (at least one edit is always allowed). Costs |word| x |candidate| for each
-/// candidate; words over 64 letters match nothing.
+/// The candidate that other tools call `word`: "time-limit" for "timeout", also with two dashes
+/// before it, and with '_' for '-'.
+std::optional<std::string_view> called_otherwise(std::string_view word,
+                                                 std::span<const std::string_view> candidates);
+
+/// The candidate that other tools call `word`, else the one that takes the fewest edits (insert,
+/// delete, replace, swap of neighbours) to make of `word`, the first of several; nothing when even
+/// that one takes more than a third of the word's letters (at least one edit is always allowed).
+/// Costs |word| x |candidate| for each candidate; words over 64 letters match nothing.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);
 

@@ -28,15 +28,20 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("--time", kOptions), "--time-limit") << "and not --name, which is nearer";
   EXPECT_EQ(nearest("--timeout", kOptions), "--time-limit");
   EXPECT_EQ(nearest("--mem", kOptions), "--memory");
-  EXPECT_EQ(nearest("--retry", kOptions), "--retries") << "and not --retry-on, which is nearer";
+  for (const char* const word : {"--retry", "--nretry", "--max-retries", "--max_retries"}) {
+    EXPECT_EQ(nearest(word, kOptions), "--retries") << word << ", also where --retry-on is nearer";
+  }
   EXPECT_EQ(nearest("mem", kKeys), "memory");
-  for (const char* const word : {"depends-on", "depends_on", "depends", "dependencies"}) {
+  for (const char* const word :
+       {"depends-on", "depends_on", "depends", "dependencies", "deps", "after"}) {
     EXPECT_EQ(nearest(word, kKeys), "needs") << word;
   }
+  EXPECT_EQ(nearest("parallel", kKeys), "max-parallel");
   EXPECT_EQ(nearest("params", kKeys), "matrix");
   EXPECT_EQ(nearest("parameters", kKeys), "matrix");
-  constexpr std::array<std::string_view, 2> kOfTask{"env", "id"};
+  constexpr std::array<std::string_view, 3> kOfTask{"env", "id", "gpus"};
   EXPECT_EQ(nearest("env-vars", kOfTask), "env");
+  EXPECT_EQ(nearest("num_gpus", kOfTask), "gpus");
   constexpr std::array<std::string_view, 5> kCommands{"status", "kill", "logs", "clean", "up"};
   EXPECT_EQ(nearest("ls", kCommands), "status") << "and not up, which is as near";
   EXPECT_EQ(nearest("queue", kCommands), "status");
@@ -52,6 +57,8 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("--background", kOfRun), "--detach");
   EXPECT_EQ(nearest("--continue", kOfRun), "--resume");
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
+  EXPECT_EQ(called_otherwise("depends_on", kKeys), "needs");
+  EXPECT_EQ(called_otherwise("need", kKeys), std::nullopt) << "a spelling mistake";
 }
 
 TEST(Nearest, SaysNothingWhenNoWordIsNear) {

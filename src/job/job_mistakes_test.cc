@@ -93,15 +93,22 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
           "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
 }
 
-TEST(JobMistakes, KnowWhatOthersCallRetries) {
-  for (const std::string key : {"retry", "nretry", "max-retries"}) {
-    const std::string told =
-        "unknown key; use 'retries' for the number of retries after a failure, or 'oom-retries' "
-        "after out of memory";
-    EXPECT_THAT(in_group(key + ": 2"), ElementsAre("sweep.yaml:4:5: group 'train': " + told));
-    EXPECT_THAT(in_task("command: x, " + key + ": 2"),
-                ElementsAre("sweep.yaml:4:18: group 'train': task 1: " + told));
-  }
+TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
+  EXPECT_THAT(in_group("retry: 2"),
+              ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'retry' (did you mean "
+                          "'retries'?)"));
+  EXPECT_THAT(in_task("command: x, max-retries: 2, num_gpus: 1"),
+              ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'max-retries' (did "
+                          "you mean 'retries'?)",
+                          "sweep.yaml:4:34: group 'train': task 1: unknown key 'num_gpus' (did you "
+                          "mean 'gpus'?)"));
+  EXPECT_THAT(in_task("command: x, depends_on: [a], parallel: 2"),
+              ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'depends_on'; "
+                          "'needs' belongs to a group: put this task into a group of its own after "
+                          "the group that it needs ('match: matrix' pairs tasks with the same "
+                          "matrix values)",
+                          "sweep.yaml:4:35: group 'train': task 1: unknown key 'parallel'; "
+                          "'max-parallel' belongs to the group"));
 }
 
 TEST(JobMistakes, SayWhatAJobFileIs) {

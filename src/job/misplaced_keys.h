@@ -14,18 +14,11 @@ constexpr std::array<text::Elsewhere, 4> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
     {.key = "keep", .message = "'keep' belongs to a group, under 'groups'"},
 }};
-/// What others call it, where the nearest word would be 'oom-retries' or 'retry-on'.
-constexpr std::string_view kNotRetries =
-    "unknown key; use 'retries' for the number of retries after a failure, or 'oom-retries' after "
-    "out of memory";
-constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
+constexpr std::array<text::Elsewhere, 2> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
-    {.key = "retry", .message = kNotRetries},
-    {.key = "nretry", .message = kNotRetries},
-    {.key = "max-retries", .message = kNotRetries},
 }};
-constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 8> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name' (did you mean 'id'?)"},
     {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
@@ -36,9 +29,6 @@ constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
     {.key = "keep", .message = "'keep' belongs to the group"},
     {.key = "preload", .message = "'preload' belongs to the group"},
-    {.key = "retry", .message = kNotRetries},
-    {.key = "nretry", .message = kNotRetries},
-    {.key = "max-retries", .message = kNotRetries},
 }};
 
 }  // namespace trainyard::job

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,12 +27,17 @@ Complainer Complainer::within(std::string_view part) const {
 
 void check_keys(const Complainer& to, const YamlNode& mapping,
                 std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere) {
+  std::vector<std::string_view> keys_elsewhere;
+  for (const Elsewhere& other : elsewhere) keys_elsewhere.push_back(other.key);
   for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
     const YamlNode& key = *mapping.items[i];
     if (std::ranges::find(known, key.text) != known.end()) continue;
     const auto other = std::ranges::find(elsewhere, key.text, &Elsewhere::key);
     if (other != elsewhere.end()) {
       to.complain(key, other->message);
+    } else if (const auto ours = called_otherwise(key.text, keys_elsewhere)) {
+      const auto place = std::ranges::find(elsewhere, *ours, &Elsewhere::key);
+      to.complain(key, fmt::format("unknown key '{}'; {}", key.text, place->message));
     } else if (const auto meant = nearest(key.text, known)) {
       to.complain(key, fmt::format("unknown key '{}' (did you mean '{}'?)", key.text, *meant));
     } else {
