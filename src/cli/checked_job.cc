@@ -38,6 +38,7 @@
 #include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/terminal.h"
 #include "text/mistake.h"
 #include "text/text_file.h"
 
@@ -114,6 +115,16 @@ std::string other_job_files(const std::string& job_file) {
 
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here) {
   return here.gpus.empty() && std::ranges::any_of(mistakes, &text::Mistake::lacks_gpu);
+}
+
+bool are_for_want_of_gpus(const text::Mistakes& mistakes) {
+  return std::ranges::any_of(mistakes, &text::Mistake::lacks_gpu) &&
+         are_for_want_of_gpus(mistakes, with_gpus({}));
+}
+
+void advise_cpus(const CommandWords& words) {
+  const std::string advice = words.cpus_advice();
+  if (!advice.empty()) sys::write_standard_error(fmt::format("trainyard: {}\n", advice));
 }
 
 Error unreadable_job(Error error, const std::string& job_file) {

@@ -45,6 +45,12 @@ struct CheckedJob {
 /// Whether tasks of a job lack a GPU, of which `here` has none.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here);
 
+/// The same on this machine. The driver is asked only where a mistake is about GPUs.
+bool are_for_want_of_gpus(const text::Mistakes& mistakes);
+
+/// Prints how to run such a job without GPUs.
+void advise_cpus(const CommandWords& words);
+
 /// The error of a job file that cannot be read; where it may be a program, with how to type a
 /// command.
 Error unreadable_job(Error error, const std::string& job_file);

@@ -358,6 +358,20 @@ std::vector<std::string> CommandWords::warnings() const {
   return all;
 }
 
+std::string CommandWords::cpus_advice() const {
+  if (!is_command()) {
+    return "to run on the CPUs, remove 'gpus', 'gpu-memory' and 'device' from the job file";
+  }
+  std::vector<std::string> typed;
+  for (const auto& [key, option] : std::array{std::pair{job::TaskKey::Gpus, "--gpus"},
+                                              std::pair{job::TaskKey::GpuMemory, "--gpu-memory"},
+                                              std::pair{job::TaskKey::Device, "--device"}}) {
+    if (!keys.at(std::to_underlying(key)).empty()) typed.emplace_back(option);
+  }
+  if (typed.empty()) return {};
+  return fmt::format("to run on the CPUs, leave out {}", fmt::join(typed, " and "));
+}
+
 std::string CommandWords::shown() const {
   if (each_line == "-") return "each line of standard input";
   if (!each_line.empty()) return "each line of " + each_line;

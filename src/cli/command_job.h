@@ -30,6 +30,9 @@ struct CommandWords {
   /// other programs seldom have, and "'{lr}' stays as typed: there is no '--matrix lr=...'" for the
   /// first placeholder in the value of an option, as in "--lr {lr}" and "--lr={lr}".
   [[nodiscard]] std::vector<std::string> warnings() const;
+  /// "to run on the CPUs, leave out --gpus and --gpu-memory", with the options that were typed;
+  /// empty if none was. Without a command, it names the keys of a job file.
+  [[nodiscard]] std::string cpus_advice() const;
   /// The command as typed: "python3 fit.py --lr 0.1", or "each line of commands.txt".
   [[nodiscard]] std::string shown() const;
 };

@@ -94,6 +94,23 @@ TEST(CommandJob, SaysHowToWriteAMatrixThatWasTypedAsSeveralWords) {
   EXPECT_EQ(cure({"cost", "$5", "6"}), one_word + "'cost=$5,6'");
 }
 
+TEST(CommandJob, AdvisesToLeaveOutTheGpuOptionsThatWereTyped) {
+  const auto advice = [](const std::vector<job::TaskKey>& typed) {
+    CommandWords words{.command = {"true"}};
+    for (const job::TaskKey key : typed) words.keys.at(std::to_underlying(key)) = {"x"};
+    return words.cpus_advice();
+  };
+  EXPECT_EQ(advice({job::TaskKey::Gpus, job::TaskKey::Memory}),
+            "to run on the CPUs, leave out --gpus");
+  EXPECT_EQ(advice({job::TaskKey::Device}), "to run on the CPUs, leave out --device");
+  EXPECT_EQ(advice({job::TaskKey::GpuMemory, job::TaskKey::Gpus}),
+            "to run on the CPUs, leave out --gpus and --gpu-memory");
+  EXPECT_EQ(advice({}), "");
+  EXPECT_EQ(CommandWords{}.cpus_advice(),
+            "to run on the CPUs, remove 'gpus', 'gpu-memory' and 'device' from the job file")
+      << "without a command there is a job file";
+}
+
 TEST(CommandJob, RefusesAMatrixInTheBracketsOfAJobFile) {
   EXPECT_EQ(job_of_matrix("lr=[0.1,0.2]"),
             "--matrix lr=[0.1,0.2]: must be values without brackets, as in lr=0.1,0.2");

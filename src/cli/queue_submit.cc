@@ -168,7 +168,11 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
                               .checks_gpus = true,
                               // A run that this one needs may make its programs.
                               .checks_programs = options.needs.empty()});
-  if (!job) return fail(job.error());
+  if (!job) {
+    const ExitCode code = fail(job.error());
+    if (are_for_want_of_gpus(job.error())) advise_cpus(words);
+    return code;
+  }
   for (const std::string& warning : job->warnings) warn(warning);
   const Result<run::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});

@@ -424,14 +424,6 @@ Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
   return patterns.empty() ? Result<void>() : job.choose(patterns);
 }
 
-/// Prints the way to run a job of a machine with GPUs on this one, which has none.
-void advise_cpus(const RunOptions& options) {
-  sys::write_standard_error(
-      options.words.is_command()
-          ? "trainyard: to run on the CPUs, leave out --gpus and --gpu-memory\n"
-          : "trainyard: to run on the CPUs, remove 'gpus' and 'gpu-memory' from the job file\n");
-}
-
 ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
   const hardware::ThisMachine machine = hardware::find_this_machine();
   std::expected<job::Job, text::Mistakes> job = read_job(options, load, machine.reading.capacity);
@@ -457,7 +449,7 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
                           : report::dry_run_text(first, kDryRunTasksMax, plan, command));
   // The last lines are the ones that a user sees of a long output.
   for (const MissingProgram& missing : missing_programs(first)) warn(missing.text);
-  if (first.lacks_gpu() && machine.reading.capacity.gpus.empty()) advise_cpus(options);
+  if (first.lacks_gpu() && machine.reading.capacity.gpus.empty()) advise_cpus(options.words);
   return code;
 }
 
@@ -465,7 +457,7 @@ ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
 ExitCode fail_job(const text::Mistakes& mistakes, const RunOptions& options,
                   const model::Capacity& capacity) {
   const ExitCode code = fail(mistakes);
-  if (are_for_want_of_gpus(mistakes, capacity)) advise_cpus(options);
+  if (are_for_want_of_gpus(mistakes, capacity)) advise_cpus(options.words);
   return code;
 }
 

@@ -118,8 +118,13 @@ class Devices(GpuTest):
         self.sweep("gpus: 1", 1)
         refused = self.trainyard("run", "job.yaml", expect=2)
         self.assertIn("needs a GPU, this machine has none (the driver crashes programs that query it)\n", refused.stderr)
-        cure = "trainyard: to run on the CPUs, remove 'gpus' and 'gpu-memory' from the job file\n"
+        cure = "trainyard: to run on the CPUs, remove 'gpus', 'gpu-memory' and 'device' from the job file\n"
         self.assertTrue(refused.stderr.endswith(cure), refused.stderr)
+        submitted = self.trainyard("submit", "job.yaml", expect=2)
+        self.assertTrue(submitted.stderr.endswith(cure), submitted.stderr)
+        for command in ("run", "submit"):
+            typed = self.trainyard(command, "--device", "cuda", "--", "true", expect=2)
+            self.assertTrue(typed.stderr.endswith(")\ntrainyard: to run on the CPUs, leave out --device\n"), typed.stderr)
         shown = self.trainyard("run", "job.yaml", "--dry-run", expect=0)
         self.assertIn("can never run here: needs a GPU, this machine has none", shown.stdout)
         self.assertTrue(shown.stderr.endswith(cure), shown.stderr)
@@ -131,7 +136,9 @@ class Devices(GpuTest):
             done = self.trainyard("submit", "--set", "utilization-limit.cpu=100%", *words, "--", "true", expect=2)
             self.assertEqual(done.stdout, "")
             return done.stderr
-        self.assertIn("can never run here: needs 3 GPUs", refused("--gpus", "3"))
+        more = refused("--gpus", "3")
+        self.assertIn("can never run here: needs 3 GPUs", more)
+        self.assertNotIn("to run on the CPUs", more)
         self.assertIn("can never run here: needs ", refused("--gpu-memory", "9GB"))
         self.assertIn("--where: task 'true' can never run here: needs a GPU named 'H100', this machine has none", refused("--gpus", "1", "--where", "gpu=H100"))
         self.assertFalse((self.directory / "runs").exists())
