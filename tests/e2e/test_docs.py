@@ -121,7 +121,10 @@ class Readme(YardTest):
         self.assertRegex("\n".join(settled(output)) + "\n", rf"\A{shown}\Z")
         self.assertEqual(settled(self.shell(results).stdout), settled(table))
         self.assertEqual(list(self.words("runs/sweep").values()), ["FINISHED"] * 12)
-        self.assertTrue((self.directory / "runs/sweep/reports/index.html").is_file())
+        self.assertIn('<a href="train.html">train</a>', self.text("runs/sweep/reports/index.html"))
+        page = self.text("runs/sweep/reports/train.html")
+        for part in ("<h2>Timeline</h2>", "<svg ", "lr=0.001,seed=1", "test_acc"):
+            self.assertIn(part, page)
         self.assertEqual(set(os.listdir(self.directory / "runs/sweep/train/lr=0.1,seed=0")) - {"result.1.json"},
                          {"stdout.log", "stderr.log", "result.json", "checkpoints"})
         self.each_command_after_the_first_run_does_what_it_says()
