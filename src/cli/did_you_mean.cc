@@ -138,6 +138,13 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
           std::ranges::find(options, option) != options.end()) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
+      // Without a priority, `set` is more likely a setting, which is --set of `run`.
+      const bool has_priority = std::ranges::any_of(words.subspan(at), [](const char* it) {
+        return std::string_view(it).starts_with("--priority");
+      });
+      if (here == &app && word == "set" && has_priority) {
+        return "unknown command 'set' (did you mean 'update'?)";
+      }
       if (here == &app && !nearest(word, near) && is_option_of_run(app, word)) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run --{0}'?)", word, command);
       }
