@@ -270,10 +270,10 @@ CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   return init;
 }
 
-/// `trainyard manual` prints the page for man(1); the build calls it.
+/// The build calls it, to install the page.
 CLI::App* add_manual(CLI::App& app, std::string& date) {
-  CLI::App* manual = app.add_subcommand("manual", "")->group("");
-  manual->add_option("date", date);
+  CLI::App* manual = app.add_subcommand("manual", "Print the manual page, for man(1)")->group("");
+  manual->add_option("date", date, "Date on the page: 2026-11-26")->type_name("DATE");
   return manual;
 }
 

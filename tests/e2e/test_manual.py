@@ -102,6 +102,11 @@ class Manual(YardTest):
         self.assertEqual(len(texts), 10)
         self.assertEqual([text for text in texts if len(text[-1]) > 60], [])
 
+    def test_the_command_that_prints_the_page_has_a_help(self):
+        shown = self.trainyard("manual", "--help", expect=0).stdout
+        self.assertTrue(shown.startswith("Print the manual page, for man(1).\n\nUsage: trainyard manual [OPTIONS] [DATE]\n\n"
+                                         "Arguments:\n  DATE                      Date on the page: 2026-11-26\n"), shown)
+
     def test_its_exit_codes_are_those_of_the_help(self):
         told = re.search(r"Exit codes: (.*)$", self.trainyard("--help", expect=0).stdout, re.S)[1]
         section = self.page.split(".SH EXIT STATUS\n")[1].split(".SH")[0]
