@@ -90,7 +90,7 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::Processes:
       return room.processes_reason.empty() ? with_setting("scheduler.max-process", "0") : Help{};
     case Cause::OthersUseCpu:
-      if (room.all_cpus_held()) return {};
+      if (without_cpu_limit(reason, room).cause != Cause::None) return {};
       return with_setting("utilization-limit.cpu", "100%");
     case Cause::Parallel:
       return with_key("max-parallel", std::to_string(reason.parallel_max + 1));

@@ -29,11 +29,23 @@ TEST(Help, IsTheSettingThatHolds) {
   EXPECT_EQ(of(Cause::TriedFirst, {}, {}), job_file("try-first: 0"));
 }
 
-TEST(Help, IsNoLimitOfTheCpusThatOthersUseWhereTasksHoldAllOfThem) {
-  Headroom room{.cpus = cpus(2), .cpus_free = cpus(1), .cpu_holders = 1};
-  EXPECT_EQ(of(Cause::OthersUseCpu, {}, room), resume("--set utilization-limit.cpu=100%"));
-  room.cpus_free = cpus(0);
-  EXPECT_EQ(of(Cause::OthersUseCpu, {}, room), Help{});
+TEST(Help, IsNoLimitOfTheCpusThatOthersUseWhereTheTaskLacksSomethingElseAsWell) {
+  const Headroom room{.memory_free = gb(4),
+                      .cpus = cpus(2),
+                      .cpus_free = cpus(1),
+                      .cpu_holders = 1,
+                      .disk_free = gb(50),
+                      .disk_promised = gb(40),
+                      .disk_holders = 1};
+  const Help limit = resume("--set utilization-limit.cpu=100%");
+  const Request fits{.memory = gb(4), .cpus = cpus(1), .disk = gb(10)};
+  EXPECT_EQ(of(Cause::OthersUseCpu, fits, room), limit);
+  EXPECT_EQ(of(Cause::OthersUseCpu, {.disk = gb(20)}, {}), limit) << "no disk has been read yet";
+  EXPECT_EQ(of(Cause::OthersUseCpu, {.cpus = cpus(2)}, room), Help{});
+  EXPECT_EQ(of(Cause::OthersUseCpu, {.memory = gb(5)}, room), Help{});
+  EXPECT_EQ(of(Cause::OthersUseCpu, {.disk = gb(11)}, room), Help{});
+  EXPECT_EQ(help_for({.cause = Cause::OthersUseCpu, .needs = fits, .parallel_max = 1}, room, 1),
+            Help{});
 }
 
 TEST(Help, IsToClearUpWhereNoTaskThatRunsHasTheDisk) {

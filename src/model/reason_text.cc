@@ -100,17 +100,14 @@ std::string processes_words(const Headroom& room) {
   return fmt::format("the machine allows {} at once ({})", tasks, room.processes_reason);
 }
 
-/// Names the CPUs first where none is free: a task would wait for them as well without the limit.
-std::string cpu_gate_words(const Headroom& room) {
-  const std::string held =
-      room.all_cpus_held()
-          ? fmt::format("{} of {} CPUs are free{}; ", count_text(room.cpus_free),
-                        count_text(room.cpus), hold_text(room.cpu_holders, "the rest"))
-          : std::string();
+/// Begins with what the task would wait for without the limit of the CPUs, where there is such.
+std::string cpu_gate_words(const Reason& reason, const Headroom& room) {
+  const std::string besides = reason_text(without_cpu_limit(reason, room), room);
   return fmt::format(
-      "{}other processes use {:.0f} % of the CPUs: at {:.0f} % or more, tasks without a GPU run "
+      "{}{}other processes use {:.0f} % of the CPUs: at {:.0f} % or more, tasks without a GPU run "
       "one at a time",
-      held, 100 * room.cpu_used_by_others, 100 * room.cpu_utilization_max);
+      besides, besides.empty() ? "" : "; ", 100 * room.cpu_used_by_others,
+      100 * room.cpu_utilization_max);
 }
 
 std::string ahead_words(const Headroom& room) {
@@ -306,6 +303,21 @@ std::string gpu_promise_text(const Request& promise) {
                      promise.gpus == 1 ? "its GPU" : fmt::format("each of {} GPUs", promise.gpus));
 }
 
+Reason without_cpu_limit(Reason reason, const Headroom& room) {
+  const Request& needs = reason.needs;
+  reason.cause = Cause::None;
+  if (reason.parallel_max > 0) {
+    reason.cause = Cause::Parallel;
+  } else if (needs.cpus > room.cpus_free) {
+    reason.cause = Cause::Cpus;
+  } else if (needs.memory > room.memory_free) {
+    reason.cause = Cause::Memory;
+  } else if (room.disk_free && needs.disk > *room.disk_free - room.disk_promised) {
+    reason.cause = Cause::Disk;
+  }
+  return reason;
+}
+
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first) {
   switch (reason.cause) {
     case Cause::None:
@@ -334,7 +346,7 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
     case Cause::Processes:
       return processes_words(room);
     case Cause::OthersUseCpu:
-      return cpu_gate_words(room);
+      return cpu_gate_words(reason, room);
     case Cause::Parallel:
       return fmt::format("max-parallel allows {} of its group at once",
                          tasks_text(reason.parallel_max));

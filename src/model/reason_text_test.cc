@@ -67,13 +67,14 @@ TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
                         {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
             "other processes use 93 % of the CPUs: at 80 % or more, tasks without a GPU run one at "
             "a time");
-  EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {}}, {.cpus = cpus(2),
-                                                                      .cpus_free = cpus(0),
-                                                                      .cpu_holders = 2,
-                                                                      .cpu_used_by_others = 0.93,
-                                                                      .cpu_utilization_max = 0.8}),
-            "0 of 2 CPUs are free, 2 tasks hold the rest; other processes use 93 % of the CPUs: at "
-            "80 % or more, tasks without a GPU run one at a time");
+  EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {.cpus = cpus(1)}},
+                        {.cpus = cpus(2),
+                         .cpus_free = cpus(0),
+                         .cpu_holders = 2,
+                         .cpu_used_by_others = 0.93,
+                         .cpu_utilization_max = 0.8}),
+            "needs 1 CPU: 0 of 2 are free, 2 tasks hold the rest; other processes use 93 % of the "
+            "CPUs: at 80 % or more, tasks without a GPU run one at a time");
 }
 
 TEST(ReasonText, SaysWhichLimitItIs) {

@@ -58,8 +58,11 @@ Cause cause_from(std::string_view text);
 /// Why the tasks of one shape wait.
 struct Reason {
   Cause cause = Cause::None;
-  Request needs;         ///< Of the oldest; only what of it the cause is about.
-  int parallel_max = 0;  ///< Of its group, where that is the cause.
+  /// Of the oldest; only what of it the cause is about. With OthersUseCpu the CPUs, memory and disk
+  /// that it needs besides.
+  Request needs;
+  /// Of its group, where that is the cause. With OthersUseCpu it is set if the group runs as many.
+  int parallel_max = 0;
   std::string groups;  ///< Where groups, or tasks of them, have to end first: their names, quoted.
   /// Who is tried first, where that is the cause, and since when it trains.
   std::optional<TaskIndex> first = std::nullopt;
@@ -130,9 +133,6 @@ struct Headroom {
   Bytes disk_promised = {};
   int disk_holders = 0;  ///< Tasks that were promised some.
 
-  /// True if no CPU is free, and tasks of this run hold some.
-  [[nodiscard]] bool all_cpus_held() const { return cpu_holders > 0 && cpus_free <= Cpus{}; }
-
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };
 
@@ -143,6 +143,10 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
 /// The same without any numbers that change from reading to reading: "needs 5 GB of memory", "needs
 /// 4 GB on its GPU, and no more tasks may share a GPU".
 std::string brief_reason_text(const Reason& reason, const Headroom& room);
+
+/// Why a task that waits because other processes use the CPUs would wait without that limit, too:
+/// Parallel, Cpus, Memory or Disk. The cause is None if the limit alone holds the task back.
+Reason without_cpu_limit(Reason reason, const Headroom& room);
 
 /// What somebody can do about it.
 struct Help {

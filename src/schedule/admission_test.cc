@@ -115,16 +115,40 @@ TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
   const auto busy = [](double share) {
     return model::Sampled{.memory_available = gb(10), .cpu_used_by_others = share};
   };
-  EXPECT_THAT(changes(yard.on(at(1), busy(0.9))),
-              ElementsAre("shape 0: 0 of 4 CPUs are free, 4 tasks hold the rest; other processes "
-                          "use 90 % of the CPUs: at 80 % or more, tasks without a GPU run one at a "
-                          "time"));
+  EXPECT_THAT(
+      changes(yard.on(at(1), busy(0.9))),
+      ElementsAre("shape 0: needs 1 CPU: 0 of 4 are free, 4 tasks hold the rest; other "
+                  "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
+                  "one at a time"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(1, at(3))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(2, at(4))), IsEmpty()) << "one still runs";
   EXPECT_THAT(commands(yard.ran(3, at(5))), ElementsAre("start 4#1 with 1 GB"));
   EXPECT_THAT(commands(yard.ran(4, at(6))), ElementsAre("start 5#1 with 1 GB"));
   EXPECT_THAT(commands(yard.on(at(7), busy(0.1))), IsEmpty());
+}
+
+TEST(Scheduler, SaysWhatATaskLacksBesidesTheCpusThatOthersUse) {
+  const model::Sampled busy{.memory_available = gb(10), .cpu_used_by_others = 0.9};
+  Yard yard(PlanBuilder()
+                .group({.name = "g", .parallel_max = 1})
+                .tasks(2, gb(1))
+                .group({.name = "h"})
+                .tasks(1, gb(10)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
+  EXPECT_THAT(
+      changes(yard.on(at(1), busy)),
+      ElementsAre("shape 0: max-parallel allows 1 task of its group at once; other "
+                  "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
+                  "one at a time",
+                  "shape 1: needs 10 GB of memory, 9 GB available, 1 task holds 1 GB; other "
+                  "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
+                  "one at a time"));
+  Yard roomy(PlanBuilder().tasks(1, gb(1)));
+  EXPECT_THAT(changes(roomy.on(at(1), busy)), IsEmpty());
+  EXPECT_EQ(changes(roomy.add(PlanBuilder().tasks(1, gb(1)).build(), at(2))).back(),
+            "shape 1: other processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU "
+            "run one at a time");
 }
 
 TEST(Scheduler, StartsTheOthersWhenOthersUseTheCpusNoLonger) {
