@@ -24,8 +24,9 @@ std::string now_text(const hardware::CapacityReading& reading) {
   const model::Capacity& capacity = reading.capacity;
   std::string text = fmt::format("memory free now: {}\n", to_text(hardware::memory_available()));
   if (capacity.processes_max > 0) {
-    text += fmt::format("at most {} tasks at once: {}\n", capacity.processes_max,
-                        capacity.processes_max_reason);
+    text +=
+        fmt::format("at most {} {} at once: {}\n", capacity.processes_max,
+                    capacity.processes_max == 1 ? "task" : "tasks", capacity.processes_max_reason);
   }
   for (const std::string& note : reading.notes) text += fmt::format("because of {}\n", note);
   if (!capacity.gpus.empty()) return text;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -231,26 +232,34 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   return paths_of_job(*job);
 }
 
+/// "1", "1 or 2", "1, 2 or 3"; `last` is the word before the last one.
+std::string list_text(std::vector<std::string> words, std::string_view last) {
+  if (words.size() < 2) return words.empty() ? std::string() : words.front();
+  const std::string end = std::move(words.back());
+  words.pop_back();
+  return fmt::format("{} {} {}", fmt::join(words, ", "), last, end);
+}
+
 /// Names the active runs, which are first, and the words that mean one of them alone. `named` is
 /// the word that means all of them; empty: none was typed.
 template <class IsActive>
 Error several_active(const std::vector<KnownRun>& runs, const std::string& named,
                      IsActive is_active) {
-  std::string names;
-  std::string words;
+  std::vector<std::string> names;
+  std::vector<std::string> words;
   bool some_wait = false;
   for (const KnownRun& run : runs) {
     if (!is_active(run)) break;
     some_wait = some_wait || !run.lives;
     const std::string seen = seen_from_here(run.directory);
-    names += fmt::format("{}{}", names.empty() ? "" : " and ", name_of_run(run.directory));
-    words += fmt::format("{}{}", words.empty() ? "" : " or ",
-                         run.number != 0 ? fmt::format("{}", run.number) : text::shell_word(seen));
+    names.push_back(name_of_run(run.directory));
+    words.push_back(run.number != 0 ? fmt::format("{}", run.number) : text::shell_word(seen));
   }
   return Error{fmt::format(
       "several runs{} are active{}: {}; type {}{}",
       named.empty() ? "" : fmt::format(" of '{}'", named), some_wait ? " or in your queue" : "",
-      names, words, named.empty() ? " to name one" : fmt::format(" instead of '{}'", named))};
+      list_text(std::move(names), "and"), list_text(std::move(words), "or"),
+      named.empty() ? " to name one" : fmt::format(" instead of '{}'", named))};
 }
 
 /// Asks which of several runs is meant, of which it names the first two.

@@ -207,7 +207,8 @@ class Reader {
     held.processes_max = static_cast<int>(left);
     held.processes_max_reason = by;
     if (left >= kWorthANote) return;
-    reading_.notes.push_back(fmt::format("{}: {}, so at most {} tasks at once", by, limit, left));
+    reading_.notes.push_back(fmt::format("{}: {}, so at most {} {} at once", by, limit, left,
+                                         left == 1 ? "task" : "tasks"));
   }
 
   const CapacitySources& sources_;

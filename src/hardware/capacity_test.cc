@@ -191,7 +191,9 @@ TEST(Capacity, LeavesRoomForOurselvesInTheLimitsOfProcesses) {
 
   // However little there is, one may run.
   machine.own.files_max = 10;
-  EXPECT_EQ(machine.read().capacity.processes_max, 1);
+  const CapacityReading least = machine.read();
+  EXPECT_EQ(least.capacity.processes_max, 1);
+  EXPECT_THAT(least.notes, ElementsAre("open files (ulimit -n): 10, so at most 1 task at once"));
   machine.own = CapacitySources::Own{.environment = {}, .files_max = 1'000'000};
   EXPECT_THAT(machine.read().notes, IsEmpty());
 }

@@ -379,6 +379,7 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
 
 std::string brief_reason_text(const Reason& reason, const Headroom& room) {
   const std::string whole = reason_text(reason, room);
+  if (reason.cause == Cause::TriedFirst) return whole.substr(0, whole.find(": "));
   std::string brief = whole.substr(0, whole.find(','));
   if (reason.cause != Cause::Gpus || wants_whole_gpus(reason.needs)) return brief;
   const std::optional<GpuObstacle> nearest = nearest_obstacle(reason, room);

@@ -31,6 +31,7 @@ TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
   reason.first_since = Instant{Duration{10'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
             "waits for lr=0.1, which runs first ('try-first'): 1m20s of 2m");
+  EXPECT_EQ(brief_reason_text(reason, room), "waits for a task, which runs first ('try-first')");
   room.at = Instant{Duration{900'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
             "waits for lr=0.1, which runs first ('try-first'): 2m of 2m")

@@ -438,7 +438,8 @@ std::string ProgressLine::forecast_text() const {
     running.push_back({.group = group_of(task), .so_far = now_ - active.started});
   }
   const std::optional<Remaining> left = forecast_.remaining(running);
-  if (!left) return {};
+  // Nothing is left where all that is known is late: "at least 0 s" would say nothing.
+  if (!left || left->time == Duration{0}) return {};
   // Tenths of a second would only flicker.
   const Duration rounded = (left->time + Duration{999}) / 1000 * 1000;
   const auto seconds = rounded.count() / 1000;

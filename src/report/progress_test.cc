@@ -486,6 +486,10 @@ TEST(ProgressLine, ForecastsAtLeastWhatIsKnown) {
   line.start(0, 0);
   line.start(0, 1);
   EXPECT_THAT(line.finish_task(100'000, 0), HasSubstr(", ETA at least 1m40s"));
+  line.start(100'000, 2);
+  line.start(100'000, 3);
+  EXPECT_EQ(line.turn(300'000, {}), "\r1/6 done, 3 running, 2 waiting, memory 3 GB reserved\x1b[K")
+      << "all that have been timed are late";
 }
 
 TEST(ProgressLine, KeepsANoteAboveTheLineInOneLine) {

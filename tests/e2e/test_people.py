@@ -129,6 +129,16 @@ class SeveralRuns(YardTest):
     def latest(self):
         return json.loads(self.trainyard("status", "--json", expect=0).stdout)["job"]
 
+    def test_several_active_runs_are_listed(self):
+        os.mkfifo(self.directory / "gate")
+        yards = {name: self.run_named(name) for name in ("first", "second", "third")}
+        refused = self.trainyard("kill", "a", expect=2).stderr
+        self.assertRegex(refused, r"^trainyard: several runs are active: run (\d+) \('runs/third'\), run (\d+) \('runs/second'\) "
+                                  r"and run (\d+) \('runs/first'\); type \1, \2 or \3 to name one\n$")
+        for name, yard in yards.items():
+            self.trainyard("kill", "a", f"runs/{name}", expect=0)
+            self.end_of(yard, expect=1)
+
     def test_the_latest_run_is_the_one_that_was_started_last_and_one_at_work_comes_first(self):
         os.mkfifo(self.directory / "gate")
         first = self.run_named("first")
