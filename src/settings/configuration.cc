@@ -45,36 +45,36 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .kind = SettingKind::Strategy,
      .fallback = "IDLE-FIRST",
      .description =
-         "Which of the GPUs where a task fits it gets: one without tasks, as far as your share of "
-         "the GPUs\ngoes (IDLE-FIRST), the first on the bus (PCI), the largest (TOTAL-MEM), the "
-         "emptiest\n(REMAIN-MEM), the fastest (PERFORMANCE), or the one with the least left "
-         "beside it (BEST-FIT).\nThe spelling 'stratety' works, too."},
+         "GPU for a task, of those on which it fits. IDLE-FIRST: a GPU without tasks, up to your "
+         "share of\nthe GPUs, then as BEST-FIT. PCI: the first on the bus. TOTAL-MEM: the largest. "
+         "REMAIN-MEM: the\none with the most free memory. PERFORMANCE: the fastest. BEST-FIT: the "
+         "one on which the least\nmemory remains. The spelling 'stratety' works, too."},
     {.key = "gpu-priority.reverse",
      .kind = SettingKind::Flag,
      .fallback = "false",
-     .description = "The same order backwards."},
+     .description = "Reverse the order of gpu-priority.strategy."},
     {.key = "other-users",
      .kind = SettingKind::OtherUsers,
      .fallback = "avoid",
      .description =
-         "A GPU on which a process of another user computes: 'avoid' does not use it, "
-         "'share' uses\nthe memory that is left. Your own other processes, those that "
-         "draw (display servers) and those\nwith less than 100 MB do not count, nor does "
-         "what another user's trainyard runs have\nreserved there."},
+         "GPUs that another user's process is using. avoid: they are not used. share: tasks use "
+         "the free\nmemory. These do not count: your own other processes, display servers, "
+         "processes with less than\n100 MB, and reservations of another user's trainyard runs."},
     {.key = "limits.gpus",
      .kind = SettingKind::CountOrAuto,
      .fallback = "auto",
-     .description = "Number of GPUs that your runs on this machine may use together. auto: all."},
+     .description =
+         "Maximum number of GPUs for all your runs on this machine together. auto: all."},
     {.key = "limits.hours",
      .kind = SettingKind::Hours,
      .fallback = "",
-     .description = "The same at times of the week: 'Mon-Fri 08:00-19:00=2; Sat 10:00-12:00=1'. In "
-                    "a file also\nlimits: {\"Mon-Fri 08:00-19:00\": {gpus: 2}}."},
+     .description = "limits.gpus at times of the week: 'Mon-Fri 08:00-19:00=2; Sat 10:00-12:00=1'. "
+                    "In a file also\nlimits: {\"Mon-Fri 08:00-19:00\": {gpus: 2}}."},
     {.key = "limits.log",
      .kind = SettingKind::LogSize,
      .fallback = "10GB",
-     .description = "Maximum size of a log of a task. Of a larger log, the beginning (an eighth of "
-                    "this size) and the\nend (a half) are kept. none: no limit."},
+     .description = "Maximum size of one log of a task. A larger log keeps its beginning (an "
+                    "eighth of this size) and\nits end (a half). none: no limit."},
     {.key = "journal.record",
      .kind = SettingKind::Record,
      .fallback = "usual",
@@ -91,18 +91,17 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "agent.lease",
      .kind = SettingKind::Lease,
      .fallback = "1m",
-     .description =
-         "How long tasks on another machine keep running without a connection to the run. "
-         "Then they are\nkilled there and retried elsewhere."},
+     .description = "Time for which tasks on another machine keep running without a connection to "
+                    "the run. Then they\nare killed there and retried elsewhere."},
     {.key = "agent.ssh",
      .kind = SettingKind::Command,
      .fallback = "ssh",
-     .description = "The ssh command for other machines, with options: 'ssh -F file'."},
+     .description = "ssh command for other machines, with its options: 'ssh -F file'."},
     {.key = "agent.program",
      .kind = SettingKind::Command,
      .fallback = "trainyard",
-     .description = "The command that starts trainyard there, such as '~/bin/trainyard'. A shell "
-                    "there reads it."},
+     .description = "Command that starts trainyard on another machine, such as '~/bin/trainyard'. "
+                    "It runs in a shell\nthere."},
     {.key = "agent.copy",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -135,7 +134,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "utilization-limit.cuda-memory",
      .kind = SettingKind::Share,
      .fallback = "1.0",
-     .description = "The same for the memory of each GPU."},
+     .description = "Share of the memory of each GPU that may be in use. remain-limit.cuda-memory "
+                    "applies, too: the\nstricter limit counts."},
     {.key = "utilization-limit.gpu",
      .kind = SettingKind::Share,
      .fallback = "1.0",
@@ -149,7 +149,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
     {.key = "remain-limit.cuda-memory",
      .kind = SettingKind::SizeOrAuto,
      .fallback = "auto",
-     .description = "The same for each GPU. auto: 4 GB or 10 % of it, whichever is less."},
+     .description =
+         "Memory of each GPU that stays free. auto: 4 GB or 10 % of it, whichever is less."},
     {.key = "task.directory-grouping",
      .kind = SettingKind::Flag,
      .fallback = "true",
@@ -220,8 +221,8 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .kind = SettingKind::Seconds,
      .fallback = "2m",
      .description =
-         "How long the task that runs first (try-first: 1) must run before the others of its\n"
-         "group start. They start earlier if it finishes or reports its progress."},
+         "Time for which the task that runs first (try-first: 1) must run before the other tasks "
+         "of its\ngroup start. They start earlier if it finishes or reports its progress."},
     {.key = "smtp.enable",
      .kind = SettingKind::Flag,
      .fallback = "false",
