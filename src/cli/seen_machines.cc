@@ -31,7 +31,7 @@ namespace {
 SeenMachine seen_of(const run::RemoteMachine& remote) {
   SeenMachine seen{.name = remote.name(), .wrong = remote.failure()};
   if (remote.hello() == nullptr) {
-    if (seen.wrong.empty()) seen.wrong = "it does not answer";
+    if (seen.wrong.empty()) seen.wrong = "no response";
     return seen;
   }
   seen.host = remote.hello()->host;
@@ -137,7 +137,7 @@ std::vector<SeenMachine> MachineLookout::look(const job::Job* job, const JobGrou
     wire::AgentSeen seen;
     if (is_other && remotes_.at(i).seen() == nullptr) {
       machine.wrong = remotes_.at(i).failure();
-      if (machine.wrong.empty()) machine.wrong = "it does not say what is there";
+      if (machine.wrong.empty()) machine.wrong = "no answer to the check of the machine";
       continue;
     }
     seen = is_other ? *remotes_.at(i).seen() : run::look_at_machine(looks[i]);

@@ -416,7 +416,7 @@ StatusView view_of_two_machines() {
                            {.label = "2", .name = "NVIDIA H100", .memory = gb(80)}};
   view.machines[1].cpus = {500};
   view.machines[1].gone = Instant{Duration{100'000}};
-  view.machines[1].why = "it has not responded for 60 s";
+  view.machines[1].why = "no response for 60 s";
   view.running.push_back(running_row("lr=0.2"));
   view.running[0].machine = "lab1";
   view.running[0].gpus = "2";
@@ -431,7 +431,7 @@ TEST(Status, NamesTheMachinesOfARunAndWhereItsTasksAre) {
           "\n"
           "machines:\n"
           "  lab1: 16 CPUs, 64 GB, GPUs 0, 2 (NVIDIA H100)\n"
-          "  lab2: 0.5 CPUs, 64 GB, no GPU; gone: it has not responded for 60 s\n"
+          "  lab2: 0.5 CPUs, 64 GB, no GPU; gone: no response for 60 s\n"
           "\n"
           "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED  MACHINE  GPU  GPU MEMORY  "
           "RESERVED\n"
@@ -479,7 +479,7 @@ TEST(Status, GivesMachinesAsJson) {
       {"label": "2", "name": "NVIDIA H100", "memory_bytes": 80000000000}],
      "joined_ms": 0, "gone_ms": null, "why": null, "silent_ms": null, "until_ms": null},
     {"name": "lab2", "cpus": null, "memory_bytes": null, "gpus": [], "joined_ms": 0,
-     "gone_ms": 100000, "why": "it has not responded for 60 s", "silent_ms": null,
+     "gone_ms": 100000, "why": "no response for 60 s", "silent_ms": null,
      "until_ms": null}])"));
 }
 

@@ -37,12 +37,14 @@ AgentLooker::AgentLooker(sys::EventLoop& loop, const std::string& program,
           .on_line = [this](std::string_view line) { hear(line); },
           .on_end =
               [this](const std::string& why) {
-                tell(std::unexpected(Error{"whoever looks at it has ended: " + why}));
+                tell(std::unexpected(
+                    Error{"the process that checks the machine has exited: " + why}));
               }});
   stream_->send(wire::to_line(wire::YardSays{.what = look}));
   timer_ = loop_.after(kLookMax, [this] {
     timer_.reset();
-    tell(std::unexpected(Error{"to look at it takes longer than " + trainyard::to_text(kLookMax)}));
+    tell(std::unexpected(
+        Error{"the check of the machine takes longer than " + trainyard::to_text(kLookMax)}));
   });
 }
 
@@ -53,8 +55,9 @@ AgentLooker::~AgentLooker() {
 void AgentLooker::hear(std::string_view line) {
   Result<wire::AgentSays> said = wire::agent_says(line);
   auto* const seen = said ? std::get_if<wire::AgentSeen>(&said->what) : nullptr;
-  tell(seen != nullptr ? Result<wire::AgentSeen>(std::move(*seen))
-                       : std::unexpected(Error{"whoever looks at it says something else"}));
+  tell(seen != nullptr
+           ? Result<wire::AgentSeen>(std::move(*seen))
+           : std::unexpected(Error{"the process that checks the machine sent an invalid answer"}));
 }
 
 void AgentLooker::tell(Result<wire::AgentSeen> seen) {

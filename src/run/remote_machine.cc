@@ -38,7 +38,7 @@ constexpr Duration kAgainMax{15'000};
 
 std::string all_lines(std::string_view text) {
   while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
-  return text.empty() ? "it has printed nothing" : std::string(text);
+  return text.empty() ? "no output" : std::string(text);
 }
 
 /// The last line that says something: ssh's own, or the shell's there.
@@ -95,7 +95,7 @@ void RemoteMachine::hear(std::string_view line) {
   if (!said) return stream_ended(said.error().message);
   if (said->number != 0) {
     if (said->number <= heard_) return;
-    if (said->number != heard_ + 1) return stream_ended("something that it said is missing");
+    if (said->number != heard_ + 1) return stream_ended("a message of the agent is missing");
     ++heard_;
   }
   line_ = said->number;
@@ -105,7 +105,7 @@ void RemoteMachine::hear(std::string_view line) {
 
 void RemoteMachine::hear_greeting(std::string_view line) {
   greeting_ += line.size();
-  if (greeting_ > kGreetingMax) stream_ended("it says something else than an agent does");
+  if (greeting_ > kGreetingMax) stream_ended("the output is not that of an agent");
 }
 
 /// The clock of its events runs from the moment that it said so: what it told before that is
@@ -118,7 +118,7 @@ void RemoteMachine::take(wire::AgentHello hello) {
   const bool knew_one = greeted_;
   const bool is_same = knew_one && hello_.instance == hello.instance;
   // The attempts of this agent have been reported as lost, so it has nothing more to report.
-  if (is_same && phase_ == Phase::Lost) return turn_away("it is told to begin anew");
+  if (is_same && phase_ == Phase::Lost) return turn_away("its agent starts over");
   // The previous agent's attempts cannot be seen from the new place: its lease ends them.
   const bool is_elsewhere = joined_ && hello.place != hello_.place;
   if (is_elsewhere) {
@@ -410,14 +410,14 @@ void RemoteMachine::pulse() {
   const Duration now = sys::EventLoop::now();
   const bool is_there = phase_ == Phase::Open && ready_;
   if (joined_ && !is_there && now - lease_heard_ > options_.lease + options_.end_max) {
-    lose(fmt::format("it has not responded for {}", trainyard::to_text(now - lease_heard_)));
+    lose(fmt::format("no response for {}", trainyard::to_text(now - lease_heard_)));
   }
   if (stream_ && spoken_) tell_until_when();
   // Output that is not read would block the program some day. The last of it is kept.
   if (program_) static_cast<void>(program_->last_errors());
   const bool unheard = now - heard_at_ > (spoken_ ? silence_max() : kReachMax);
   if (stream_ && (unheard || stream_->unsent() > kUnsentMax)) {
-    stream_ended(spoken_ ? "it does not answer" : "it takes too long");
+    stream_ended(spoken_ ? "no response" : "connecting takes too long");
   }
   if (phase_ != Phase::Failed && phase_ != Phase::Left) plan_pulse();
 }

@@ -70,7 +70,7 @@ void RemoteMachine::carry_out(const model::Command& command) {
   const auto* const stop = std::get_if<model::StopAttempt>(&command);
   if (waits != not_started_.end() && stop == nullptr) return waits->second.push_back(command);
   if (waits != not_started_.end()) {
-    return end_before_start(stop->key, "it was stopped before its files were there");
+    return end_before_start(stop->key, "stopped before its files were copied");
   }
   // A killed attempt that has ended does not wait for its files any more.
   if (files_ && stop != nullptr && stop->kill) files_->give_up(stop->key);
@@ -256,7 +256,7 @@ void RemoteMachine::take(const wire::AgentLog& log) {
 void RemoteMachine::bring_the_rest() {
   if (!files_ || !in_run_) return;
   // The attempts of that machine have been retried elsewhere, or will be.
-  if (!is_ready()) return tell_what_is_left("it is not reached");
+  if (!is_ready()) return tell_what_is_left("the machine is unreachable");
   // Files that were given up before are not waited for now.
   if (!left_.empty()) return tell_what_is_left(left_);
   brings_ = true;

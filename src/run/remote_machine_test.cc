@@ -288,7 +288,7 @@ TEST_F(RemoteMachines, GiveNoMoreTimeThanTheClockThatWasHeardAllows) {
   answers_ = false;
   wait_until([this] { return !machine_->failure().empty(); });
   EXPECT_EQ(told_until_, Duration(151'200)) << "no answer has come since";
-  EXPECT_EQ(machine_->failure(), "it does not answer");
+  EXPECT_EQ(machine_->failure(), "no response");
 }
 
 TEST_F(RemoteMachines, AreGoneWhenTheLeaseIsOverAndTheyHaveHadTheTimeToEndWhatRan) {
@@ -299,7 +299,7 @@ TEST_F(RemoteMachines, AreGoneWhenTheLeaseIsOverAndTheyHaveHadTheTimeToEndWhatRa
   wait_until([this] { return count<model::MachineGone>() == 1; });
   EXPECT_GE(sys::EventLoop::now() - cut, Duration(1'000));
   EXPECT_EQ(count<model::AttemptEnded>(), 1U);
-  EXPECT_THAT(notes_, HasSubstr("lab1: is gone: it has not responded for"));
+  EXPECT_THAT(notes_, HasSubstr("lab1: is gone: no response for"));
 }
 
 TEST_F(RemoteMachines, TellNothingMoreOnceTheyAreLeft) {

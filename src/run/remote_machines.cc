@@ -57,8 +57,7 @@ Result<void> RemoteMachines::wait_for(Done done, const char* what) {
 
 Result<void> RemoteMachines::connect(std::vector<RemoteMachine::Options> machines) {
   for (RemoteMachine::Options& each : machines) add(std::move(each));
-  return wait_for([](const RemoteMachine& it) { return it.hello() != nullptr; },
-                  "it does not answer");
+  return wait_for([](const RemoteMachine& it) { return it.hello() != nullptr; }, "no response");
 }
 
 RemoteMachine& RemoteMachines::add(RemoteMachine::Options machine) {
@@ -86,7 +85,7 @@ Result<void> RemoteMachines::look(std::vector<wire::AgentLook> questions) {
   // One that is added meanwhile is not waited for.
   return wait_for(
       [&asked](const RemoteMachine& it) { return it.seen() != nullptr || !asked.contains(&it); },
-      "it does not say what is there");
+      "no answer to the check of the machine");
 }
 
 Result<void> RemoteMachines::begin(wire::AgentBegin begin) {
@@ -111,7 +110,7 @@ Result<void> RemoteMachines::begin(wire::AgentBegin begin) {
 
 Result<void> RemoteMachines::wait_until_ready() {
   return wait_for([](const RemoteMachine& it) { return it.is_ready() && it.has_been_looked_at(); },
-                  "it does not say that it is ready");
+                  "its agent does not become ready");
 }
 
 std::vector<wire::AgentRun> RemoteMachines::found() const {

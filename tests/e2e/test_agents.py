@@ -141,7 +141,7 @@ class Unreachable(AgentTest):
         self.assertIn("install trainyard there, set 'agent.program' to its path, or set 'agent.copy' to copy it there", told)
 
     def test_a_program_that_is_no_agent_is_refused(self):
-        self.assertIn("it says something else than an agent does", self.refused(program="yes #"))
+        self.assertIn("the output is not that of an agent", self.refused(program="yes #"))
 
     def where_the_runs_are(self, mounted):
         """An agent that sees the directory of all runs as `mounted` makes it."""
@@ -201,7 +201,7 @@ class Faults(AgentTest):
         # It answers again, or joins again if its lease has ended meanwhile. What a long lease saves shows test_ssh.py.
         self.until("it to be there again", lambda: self.ask(
             "SELECT count(*) >= 4 FROM events WHERE kind = 'machine_joined' OR kind = 'keeper'") == [(1,)])
-        self.assertIn("it does not answer", self.end(yard))
+        self.assertIn("no response", self.end(yard))
 
     def test_tasks_of_an_agent_that_is_suspended_end_with_the_lease_and_none_runs_twice(self):
         yard, ((_, agent), _) = self.begin(NOTES_ITSELF + WAITS, lease="1s")

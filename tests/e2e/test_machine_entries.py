@@ -72,7 +72,7 @@ class Setup(Entries):
 
     def test_that_fails_is_told_with_what_it_printed_and_nothing_runs(self):
         for line, said in (("echo no such module; echo torch >&2; false", "no such module\ntorch"), ("echo gone; exit 3", "gone"),
-                           ("echo 'half", ""), ("false", "it has printed nothing")):
+                           ("echo 'half", ""), ("false", "no output")):
             told = self.setup(line, expect=2).stderr
             self.assertIn(f"lab1: its setup failed: {said}", told)
             self.assertFalse((self.directory / "runs").exists())
