@@ -50,7 +50,10 @@ Result<std::int64_t> amount_of(const nlohmann::json& fields, const char* name) {
   const bool fits = found->is_number_unsigned() &&
                     found->get<std::uint64_t>() <=
                         static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (!fits) return std::unexpected(Error{fmt::format("'{}': is no such number", name)});
+  if (!fits) {
+    return std::unexpected(
+        Error{fmt::format("'{}' must be a whole number from 0 to 2^63 - 1", name)});
+  }
   return found->get<std::int64_t>();
 }
 

@@ -38,7 +38,7 @@ TEST(ControlRequest, ToTryAgainSaysWithWhat) {
   for (const std::string_view amount : {"-1", "1.5", "\"1\"", "18446744073709551615", "null"}) {
     EXPECT_EQ(request_error(R"({"do":"retry","group":"g","id":"a","memory_bytes":)" +
                             std::string(amount) + "}"),
-              "request: 'memory_bytes': is no such number")
+              "request: 'memory_bytes' must be a whole number from 0 to 2^63 - 1")
         << amount;
   }
 }
