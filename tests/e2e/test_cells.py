@@ -175,7 +175,10 @@ groups:
         yard.kill()
         yard.wait()
         yard = self.start("run", "--resume", "runs/job")
-        self.until("the first task runs again", lambda: self.words().get("train/first") == "RUNNING")
+        # Until the resumed run has written its first turn the status is that of the attempt that was killed, whose program
+        # may still hold the gate.
+        self.until("the first task runs again", lambda: [
+            (task["word"], task["attempt"]) for task in self.status()["tasks"] if task["id"] == "first"] == [("RUNNING", 2)])
         self.open_gate()
         self.until("the last has ended", lambda: self.words().get("train/c") == "FINISHED")
         self.assertEqual({self.words()["train/a"], self.words()["train/b"]}, {"ON_HOLD"})
