@@ -55,7 +55,7 @@ std::string datagram_text(const Datagram& datagram) {
 std::optional<Datagram> read_datagram(std::string_view text) {
   if (text.size() < kAddressBytes || !text.starts_with(kDatagramMagic)) return std::nullopt;
   const auto kind = static_cast<unsigned char>(text[5]);
-  if (kind < 1 || kind > 3) return std::nullopt;
+  if (kind < 1 || kind > 4) return std::nullopt;
   Datagram datagram{.version = static_cast<std::uint8_t>(text[4]),
                     .kind = static_cast<Datagram::Kind>(kind),
                     .from = number_at(text, 8),

@@ -1,7 +1,9 @@
 // A message from one machine of a run to another, over whatever passes messages on between
-// them: a greeting, or a piece of the stream of frames from the one to the other.
+// them: a greeting, a piece of the stream of frames from the one to the other, or the end of the
+// run.
 //
-// A message may be lost, or come twice: workers/machine_stream.h sees to that. Pure.
+// A message may be lost, or come twice: workers/machine_stream.h sees to that for pieces, and the
+// others are sent again. Pure.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +24,7 @@ struct Datagram {
     Hello = 1,    ///< A machine joins or begins the run: MachineHello says what `to` means.
     Welcome = 2,  ///< The answer, good or bad.
     Piece = 3,    ///< Bytes of the stream; without any it only acknowledges the other one.
+    End = 4,      ///< The run ends: MachineEnd. It needs no room in the stream.
   };
   Kind kind = Kind::Piece;
   MachineId from = 0;

@@ -46,7 +46,7 @@ TEST(Datagram, IsNothingElse) {
   wrong[0] = 'X';
   EXPECT_FALSE(read_datagram(wrong));
   wrong = text;
-  wrong[5] = 4;
+  wrong[5] = 5;
   EXPECT_FALSE(read_datagram(wrong));
 }
 

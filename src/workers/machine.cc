@@ -76,6 +76,27 @@ Datagram Machine::head(std::uint64_t offset, Duration now) {
 
 void Machine::say(Duration now) { bridge_.send(entry_.id, datagram_text(head(0, now))); }
 
+void Machine::say_end(Duration now) {
+  if (!end_) return;
+  end_said_at_ = now;
+  bridge_.send(
+      entry_.id,
+      datagram_text({.kind = Datagram::Kind::End,
+                     .from = options_.own,
+                     .to = entry_.id,
+                     .bytes = to_fields(*end_, bridge_.message_bytes_max() - kDatagramHeadBytes)}));
+}
+
+void Machine::end(const MachineEnd& why, Duration now) {
+  end_ = why;
+  if (is_up_) say_end(now);
+}
+
+void Machine::take_end(Duration now) {
+  last_message_at_ = now;
+  ends_there_ = true;
+}
+
 void Machine::send(MachineStream::Piece& piece, Duration now) {
   write_datagram_head(head(piece.offset, now), piece.text);
   bridge_.send(entry_.id, piece.text);
@@ -110,6 +131,7 @@ void Machine::show_room(Duration now) {
 
 Duration Machine::tick(Duration now, Duration show_every) {
   if (!is_up_) return show_every;
+  if (now - end_said_at_ >= MachineStream::kResendAfter) say_end(now);
   if (stream_.is_overdue(now)) send(stream_.on_its_way().front(), now);
   const bool owes = stream_.received() != told_received_ || window() > told_window_;
   const bool owes_much = stream_.received() >= told_received_ + kTellAfterBytes ||
@@ -120,7 +142,8 @@ Duration Machine::tick(Duration now, Duration show_every) {
   } else if (owes) {
     return kTellAfter;
   }
-  return stream_.is_idle() ? show_every : std::min(show_every, MachineStream::kResendAfter);
+  const bool sends_again = end_ || !stream_.is_idle();
+  return sends_again ? std::min(show_every, MachineStream::kResendAfter) : show_every;
 }
 
 void Machine::set_up(bool is_up, Duration now) {
@@ -130,6 +153,8 @@ void Machine::set_up(bool is_up, Duration now) {
   last_message_at_ = now;
   // The server may be another one, which takes smaller messages.
   stream_.limit_pieces(piece_bytes_max(bridge_));
+  // First: pieces say what becomes of workers that end by it.
+  say_end(now);
   // Bytes that were sent last before it broke may be lost, or not.
   send_again(now);
 }

@@ -47,12 +47,19 @@ class Machine {
   void show_room(Duration now);
   /// Things go through from now on, or not.
   void set_up(bool is_up, Duration now);
-  [[nodiscard]] bool is_drained() const { return stream_.is_idle(); }
+  /// Notifies the other machine at once that the run ends, and repeats that, as it may be lost.
+  void end(const MachineEnd& why, Duration now);
+  /// The other machine has said that the run ends.
+  void take_end(Duration now);
+  /// The other machine has all that was sent and, where the run ends, knows that.
+  [[nodiscard]] bool is_drained() const { return stream_.is_idle() && (!end_ || ends_there_); }
   [[nodiscard]] Duration last_message_at() const { return last_message_at_; }
 
  private:
   /// Says what has come.
   void say(Duration now);
+  /// Nothing where the run goes on.
+  void say_end(Duration now);
   void send(MachineStream::Piece& piece, Duration now);
   /// The head of a datagram, which also reports how far the other stream has come.
   [[nodiscard]] Datagram head(std::uint64_t offset, Duration now);
@@ -66,6 +73,9 @@ class Machine {
   bool is_up_ = true;
   Duration last_message_at_;
   Duration shown_at_;
+  std::optional<MachineEnd> end_;  ///< Why the run ends; none: it goes on.
+  Duration end_said_at_{0};
+  bool ends_there_ = false;
   Duration missed_at_{0};  ///< When this end last reported that something is missing.
   std::uint64_t told_received_ = 0;
   std::uint64_t told_window_ = MachineStream::kWindowBytes;

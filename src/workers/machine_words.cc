@@ -1,6 +1,7 @@
 #include "workers/machine_words.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "base/match.h"
 #include "base/result.h"
+#include "base/utf8.h"
 #include "wire/field_reader.h"
 #include "wire/fields.h"
 #include "wire/worker.h"
@@ -81,6 +83,21 @@ std::string to_fields(const MachineWelcome& welcome) {
                             {"awaited", welcome.awaited}});
 }
 
+std::string to_fields(MachineEnd end, std::size_t bytes_max) {
+  const auto text = [&end] {
+    json fields{{"why", end.why}};
+    if (end.node) fields["node"] = *end.node;
+    return wire::fields_text(fields);
+  };
+  std::string fields = text();
+  // How long a text is as JSON depends on its characters.
+  while (fields.size() > bytes_max && !end.why.empty()) {
+    end.why.resize(utf8_prefix(end.why, end.why.size() / 2).size());
+    fields = text();
+  }
+  return fields;
+}
+
 std::string to_fields(const MachineWord& word) {
   return wire::fields_text(match(
       word,
@@ -128,6 +145,15 @@ Result<MachineWelcome> read_machine_welcome(std::string_view fields) {
   if (welcome.error.empty() && welcome.machines.empty())
     from.fail("machines", "those that are there");
   return std::move(from).give(std::move(welcome), "welcome of a machine");
+}
+
+Result<MachineEnd> read_machine_end(std::string_view fields) {
+  FieldReader from(fields);
+  MachineEnd end{.node = std::nullopt, .why = from.needed_text("why")};
+  if (const auto node = from.number("node", wire::kNodesMax - 1)) {
+    end.node = static_cast<int>(*node);
+  }
+  return std::move(from).give(std::move(end), "end of a run");
 }
 
 Result<MachineWord> read_machine_word(std::string_view fields) {

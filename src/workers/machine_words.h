@@ -2,9 +2,12 @@
 // machine is let in, what its workers want, and when it leaves. Plain values and their JSON; pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -47,6 +50,15 @@ struct MachineWelcome {
   int awaited = 0;                     ///< Workers that no machine has brought yet.
 
   friend bool operator==(const MachineWelcome&, const MachineWelcome&) = default;
+};
+
+/// The run ends on all machines. Not a word of the stream, which may have no room while a worker
+/// reads slowly.
+struct MachineEnd {
+  std::optional<int> node;  ///< The worker that failed. None: the user stops the run.
+  std::string why;
+
+  friend bool operator==(const MachineEnd&, const MachineEnd&) = default;
 };
 
 /// Another machine has been let in. Sent by the machine that began the run.
@@ -106,11 +118,14 @@ struct ReplyNote {
 
 std::string to_fields(const MachineHello& hello);
 std::string to_fields(const MachineWelcome& welcome);
+/// At most `bytes_max` bytes: a longer `why` loses its end.
+std::string to_fields(MachineEnd end, std::size_t bytes_max);
 std::string to_fields(const MachineWord& word);
 std::string to_fields(const ReplyNote& note);
 /// An error says what is wrong.
 Result<MachineHello> read_machine_hello(std::string_view fields);
 Result<MachineWelcome> read_machine_welcome(std::string_view fields);
+Result<MachineEnd> read_machine_end(std::string_view fields);
 Result<MachineWord> read_machine_word(std::string_view fields);
 Result<ReplyNote> read_reply_note(std::string_view fields);
 

@@ -1,5 +1,6 @@
 #include "workers/machine_words.h"
 
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -36,6 +37,27 @@ TEST(MachineWelcome, IsReadAsItWasWritten) {
   EXPECT_EQ(read_machine_welcome(to_fields(welcome)).value(), welcome);
   const MachineWelcome refusal{.error = "no"};
   EXPECT_EQ(read_machine_welcome(to_fields(refusal)).value(), refusal);
+}
+
+TEST(MachineEnd, IsReadAsItWasWritten) {
+  for (const MachineEnd& end : {MachineEnd{.node = 65'535, .why = "boom \"\n"},
+                                MachineEnd{.node = std::nullopt, .why = "the run is stopped"}}) {
+    EXPECT_EQ(read_machine_end(to_fields(end, 1'000)).value(), end);
+  }
+  EXPECT_EQ(read_machine_end(R"({"node":65536,"why":""})").error().message,
+            "end of a run: 'node' must be a whole number from 0 to 65535");
+  EXPECT_EQ(read_machine_end(R"({"node":1})").error().message, "end of a run: 'why' is missing");
+}
+
+TEST(MachineEnd, LosesTheEndOfATextThatIsTooLong) {
+  // Each character takes six bytes of JSON.
+  const std::string why(1'000, '\x01');
+  const std::string fields = to_fields(MachineEnd{.node = 3, .why = why}, 500);
+  EXPECT_LE(fields.size(), 500U);
+  const MachineEnd read = read_machine_end(fields).value();
+  EXPECT_EQ(read.node, 3);
+  EXPECT_FALSE(read.why.empty());
+  EXPECT_TRUE(why.starts_with(read.why));
 }
 
 TEST(ReplyNote, IsReadAsItWasWritten) {

@@ -17,6 +17,7 @@
 #include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
+#include "workers/machine_stream.h"
 #include "workers/machine_words.h"
 #include "workers/router.h"
 
@@ -92,6 +93,7 @@ Machine& Machines::add(const MachineEntry& entry) {
                        }});
   Machine& it = *machine;
   machines_.emplace(entry.id, std::move(machine));
+  if (end_) it.end(*end_, sys::EventLoop::now());
   return it;
 }
 
@@ -141,6 +143,8 @@ void Machines::take(std::string_view message) {
       return take_welcome(*datagram);
     case Datagram::Kind::Piece:
       return take_piece(*datagram);
+    case Datagram::Kind::End:
+      return take_end(*datagram);
   }
 }
 
@@ -246,6 +250,16 @@ void Machines::take_piece(const Datagram& datagram) {
   // The piece may have said that the machine leaves.
   const auto still = machines_.find(datagram.from);
   if (still != machines_.end()) tick_within(still->second->tick(now, show_every()));
+}
+
+void Machines::take_end(const Datagram& datagram) {
+  const auto found = machines_.find(datagram.from);
+  // A machine that is not known yet says it again.
+  if (datagram.to != options_.own.id || found == machines_.end()) return;
+  const auto end = read_machine_end(datagram.bytes);
+  if (!end) return stray("an end that is none");
+  found->second->take_end(sys::EventLoop::now());
+  options_.on_end(*end);
 }
 
 void Machines::came(const CameWord& word) {
@@ -386,6 +400,13 @@ bool Machines::is_any_responding(Duration within) const {
   return std::ranges::any_of(machines_, [&](const auto& it) {
     return router_->is_anybody_at(*it.second) && now - it.second->last_message_at() < within;
   });
+}
+
+void Machines::end(const MachineEnd& why) {
+  if (is_broken_ || end_) return;
+  end_ = why;
+  for (const auto& [id, machine] : machines_) machine->end(why, sys::EventLoop::now());
+  tick_within(MachineStream::kResendAfter);
 }
 
 bool Machines::leave(const std::string& why) {

@@ -44,6 +44,8 @@ class Machines {
     std::function<void(const MachineWelcome&)> on_joined;
     /// Called once, with the reason, when the run cannot continue.
     std::function<void(const std::string&)> on_broken;
+    /// Called each time another machine says that the run ends, which it repeats.
+    std::function<void(const MachineEnd&)> on_end;
   };
   Machines(sys::EventLoop& loop, std::unique_ptr<Bridge> bridge, Options options);
   Machines(Machines&&) = delete;
@@ -66,8 +68,11 @@ class Machines {
   /// the connection to the servers was lost since then.
   [[nodiscard]] bool is_any_responding(Duration within) const;
 
+  /// Notifies all other machines that the run ends, and why: also those that are let in later, and
+  /// those whose stream stands still because a worker there reads slowly.
+  void end(const MachineEnd& why);
   /// The first call announces that this machine leaves. True when the other machines have
-  /// acknowledged all that was sent to them.
+  /// acknowledged all that was sent to them and, where the run ends, its end.
   bool leave(const std::string& why);
 
  private:
@@ -77,6 +82,7 @@ class Machines {
   void take_claim(const Datagram& datagram, const std::string& host);
   void take_welcome(const Datagram& datagram);
   void take_piece(const Datagram& datagram);
+  void take_end(const Datagram& datagram);
   void stray(const std::string& what);
   /// Sends a greeting to the machine that has begun the run. MachineHello says what `to` means.
   void ask(MachineId to);
@@ -102,6 +108,7 @@ class Machines {
   Admission admission_;
   Router* router_ = nullptr;
   std::map<MachineId, std::unique_ptr<Machine>> machines_;
+  std::optional<MachineEnd> end_;  ///< Why the run ends; none: it goes on.
   int last_number_ = 0;
   bool joined_ = false;       ///< It was let in, or the run that it begins is its own.
   int asks_without_hub_ = 0;  ///< Claims that no other machine received.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@
 #include "trainyard/parallel.h"
 #include "workers/bridge.h"
 #include "workers/datagram.h"
+#include "workers/machine_stream.h"
 #include "workers/machine_words.h"
 #include "workers/router.h"
 
@@ -82,6 +85,19 @@ struct FirstMachine {
     outside.listener.on_message(datagram_text(
         {.kind = Datagram::Kind::Hello, .from = from, .to = to, .bytes = to_fields(hello)}));
   }
+  /// The other machine has received all up to there of what was sent to it.
+  void another_has(std::uint64_t received) {
+    outside.listener.on_message(datagram_text({.kind = Datagram::Kind::Piece,
+                                               .from = 2,
+                                               .to = id,
+                                               .received = received,
+                                               .window = received,
+                                               .bytes = {}}));
+  }
+  void another_ends(const MachineEnd& end, MachineId to = 1) {
+    outside.listener.on_message(datagram_text(
+        {.kind = Datagram::Kind::End, .from = 2, .to = to, .bytes = to_fields(end, 1'000)}));
+  }
   void refuse(MachineId from) {
     outside.listener.on_message(datagram_text(
         {.kind = Datagram::Kind::Welcome,
@@ -94,6 +110,7 @@ struct FirstMachine {
   Duration lost_after;
   std::vector<MachineId> asked;  ///< What it has sent to a machine that has begun the run, by `to`.
   std::vector<std::string> notes;
+  std::vector<MachineEnd> ends;  ///< As other machines have said.
   std::string broken;
   sys::EventLoop loop;
   Outside outside;
@@ -106,7 +123,8 @@ struct FirstMachine {
                         .lost_after = lost_after,
                         .doubt = Duration(3'600'000),
                         .note = [this](const std::string& it) { notes.push_back(it); },
-                        .on_broken = [this](const std::string& why) { broken = why; }}};
+                        .on_broken = [this](const std::string& why) { broken = why; },
+                        .on_end = [this](const MachineEnd& it) { ends.push_back(it); }}};
   Router router{loop, with_another_worker()};
 };
 
@@ -308,6 +326,120 @@ TEST(Machines, TakeNoRefusalWhileTheMachineThatBeganTheRunResponds) {
   JoinedMachine second(Duration(3'600'000));
   second.welcome(3, {.error = "host-c has begun it anew"});
   EXPECT_EQ(second.broken, "");
+}
+
+MachineEnd stopped() { return {.node = std::nullopt, .why = "the run is stopped"}; }
+
+/// The ends that were sent, and their places among all messages.
+std::map<std::size_t, MachineEnd> ends_in(const std::vector<std::string>& messages) {
+  std::map<std::size_t, MachineEnd> ends;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Datagram datagram = read_datagram(messages[i]).value();
+    if (datagram.kind == Datagram::Kind::End) ends[i] = read_machine_end(datagram.bytes).value();
+  }
+  return ends;
+}
+
+/// Bytes of the stream up to the last piece that was sent.
+std::uint64_t bytes_in(const std::vector<std::string>& messages) {
+  std::uint64_t bytes = 0;
+  for (const std::string& each : messages) {
+    const Datagram datagram = read_datagram(each).value();
+    if (datagram.kind == Datagram::Kind::Piece) {
+      bytes = std::max<std::uint64_t>(bytes, datagram.offset + datagram.bytes.size());
+    }
+  }
+  return bytes;
+}
+
+TEST(Machines, SayThatTheRunEndsWhereTheStreamHasNoRoom) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  for (int i = 0; i < 100; ++i) {
+    first.router.say_to_machines(NeedWord{.node = 0, .name = std::string(100'000, 'x')});
+  }
+  ASSERT_EQ(bytes_in(first.outside.sent), MachineStream::kWindowBytes);
+  first.outside.sent.clear();
+  const MachineEnd failed{.node = 0, .why = "boom"};
+  first.machines.end(failed);
+  EXPECT_EQ(ends_in(first.outside.sent), (std::map<std::size_t, MachineEnd>{{0, failed}}));
+  EXPECT_EQ(first.outside.sent.size(), 1U);
+}
+
+TEST(Machines, SayThatTheRunEndsAgainAsThatMayBeLost) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  first.machines.end(stopped());
+  first.outside.sent.clear();
+  while (ends_in(first.outside.sent).empty()) first.loop.run_once(std::nullopt);
+  EXPECT_EQ(ends_in(first.outside.sent).begin()->second, stopped());
+}
+
+TEST(Machines, SayThatTheRunEndsBeforePiecesThatAreSentAgain) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  first.router.say_to_machines(NeedWord{.node = 0, .name = "n"});
+  first.outside.listener.on_change(false);
+  first.outside.sent.clear();
+  first.machines.end(stopped());
+  EXPECT_EQ(first.outside.sent, std::vector<std::string>{}) << "nothing goes through";
+  first.outside.listener.on_change(true);
+  EXPECT_EQ(ends_in(first.outside.sent), (std::map<std::size_t, MachineEnd>{{0, stopped()}}));
+  EXPECT_GT(bytes_in(first.outside.sent), 0U);
+}
+
+TEST(Machines, SayToOneThatIsLetInLaterThatTheRunEnds) {
+  FirstMachine first;
+  first.begin();
+  first.machines.end(stopped());
+  EXPECT_EQ(first.outside.sent, std::vector<std::string>{});
+  first.another_comes();
+  // Behind the welcome: before it that machine does not know this one.
+  EXPECT_EQ(ends_in(first.outside.sent), (std::map<std::size_t, MachineEnd>{{1, stopped()}}));
+}
+
+TEST(Machines, LeaveARunThatEndsWhenTheOtherMachineKnowsThat) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  first.machines.end(stopped());
+  EXPECT_FALSE(first.machines.leave(""));
+  first.another_has(bytes_in(first.outside.sent));
+  EXPECT_FALSE(first.machines.leave("")) << "it has all of the stream, and not the end";
+  first.another_ends(stopped());
+  EXPECT_TRUE(first.machines.leave(""));
+}
+
+TEST(Machines, LeaveARunThatGoesOnWhenTheOtherMachineHasAllOfTheStream) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  EXPECT_FALSE(first.machines.leave(""));
+  first.another_has(bytes_in(first.outside.sent));
+  EXPECT_TRUE(first.machines.leave(""));
+}
+
+TEST(Machines, TakeAnEndOfMachinesThatTheyKnowAlone) {
+  FirstMachine first;
+  first.begin();
+  const MachineEnd failed{.node = 1, .why = "boom"};
+  first.another_ends(failed);
+  EXPECT_EQ(first.ends, std::vector<MachineEnd>{}) << "it has not joined";
+  first.another_comes();
+  first.another_ends(failed, 7);
+  EXPECT_EQ(first.ends, std::vector<MachineEnd>{}) << "it is for another machine";
+  first.another_ends(failed);
+  first.another_ends(stopped());
+  EXPECT_EQ(first.ends, (std::vector<MachineEnd>{failed, stopped()}));
+  EXPECT_EQ(first.notes, std::vector<std::string>{});
+  first.outside.listener.on_message(
+      datagram_text({.kind = Datagram::Kind::End, .from = 2, .to = 1, .bytes = "{}"}));
+  EXPECT_EQ(first.ends.size(), 2U);
+  EXPECT_EQ(first.notes, std::vector<std::string>{
+                             "NATS: an end that is none came for run 'test' and is ignored"});
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,6 +49,7 @@ using testing::HasSubstr;
 constexpr RemoteEvent<int> kSent{"counted"};
 constexpr RemoteEvent<int> kKept{"kept"};
 constexpr RemoteEvent<Buffer> kTensor{"tensor"};
+constexpr RemoteEvent<std::string> kText{"text"};
 
 ParallelOptions begins(const NatsServer& server, int workers, int elsewhere) {
   return {.workers = workers,
@@ -222,6 +224,45 @@ TEST(Nats, EndsAllWhenAWorkerOfAnotherMachineFails) {
   MachineProcess second(joins(server, 1, 10), work);
   EXPECT_EQ(first.result(), "worker 10 failed: std::runtime_error: boom");
   EXPECT_EQ(second.result(), "worker 10 failed: std::runtime_error: boom");
+}
+
+/// The end goes past events that wait. Behind them it would not come before that worker is gone.
+TEST(Nats, EndsAMachineWhoseWorkerReadsNothingWhenAWorkerOfAnotherOneFails) {
+  const NatsServer server;
+  const auto work = [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    Subscription on;
+    if (worker.node() == 10) {
+      on = bus.on(kText, [](const std::string&) {
+        while (true) ::pause();
+      });
+    }
+    need(worker.ready());
+    while (worker.node() == 0 && !worker.ending().stop_requested()) {
+      bus.emit(kText, std::string(1U << 20U, 'x'), remote_only);
+    }
+    if (worker.node() == 1) {
+      // The window and all that the other machine takes have less: the rest waits here.
+      constexpr std::uint64_t kMoreThanGoes = std::uint64_t{16} << 20U;
+      need(sys::eventually([&] {
+             const Json status = Json::parse(worker.status().value());
+             return status.at("machines")[0].at("bytes_out") >= kMoreThanGoes;
+           }),
+           "events that wait");
+      throw std::runtime_error("boom");
+    }
+    static_cast<void>(bus.wait_for("never", worker.ending()));
+  };
+  ParallelOptions options = begins(server, 2, 1);
+  options.stop_grace = 200ms;
+  MachineProcess first(options, work);
+  options = joins(server, 1, 10);
+  options.stop_grace = 200ms;
+  options.queue.events_max = 1;
+  MachineProcess second(options, work);
+  EXPECT_EQ(first.result(), "worker 1 failed: std::runtime_error: boom") << first.notes();
+  EXPECT_EQ(second.result(), "worker 1 failed: std::runtime_error: boom") << second.notes();
 }
 
 /// Two machines of a run, whose workers wait until it ends.

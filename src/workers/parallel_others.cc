@@ -73,7 +73,8 @@ Result<void> ParallelRun::attach() {
                         .lost_after = Duration(options_.nats.lost_after.count()),
                         .note = [this](const std::string& what) { note(what); },
                         .on_joined = [this](const MachineWelcome& it) { welcome_ = it; },
-                        .on_broken = [this](const std::string& why) { is_cut_off(why); }});
+                        .on_broken = [this](const std::string& why) { is_cut_off(why); },
+                        .on_end = [this](const MachineEnd& it) { ended_elsewhere(it); }});
   if (!options_.joins) {
     Router::Options::Elsewhere others = elsewhere();
     others.unknown = options_.workers_elsewhere;
@@ -112,16 +113,7 @@ Router::Options::Elsewhere ParallelRun::elsewhere() {
           .unknown = 0,
           .on_came = [this](const CameWord& word) { machines_->came(word); },
           .on_left = [this](int number, const std::string& why) { machines_->left(number, why); },
-          .on_failed = [this](int node, const std::string& why) { failed_elsewhere(node, why); },
-          .on_end =
-              [this](const std::string& why) {
-                if (ending_ || result_.stopped) return;
-                note(fmt::format("another machine ends the run: {}", why));
-                // At once: that the machine has left the run may come with it, and is not why the
-                // run ends then.
-                result_.stopped = true;
-                loop_.post([this, why] { end_all(why); });
-              }};
+          .on_failed = [this](int node, const std::string& why) { failed_elsewhere(node, why); }};
 }
 
 void ParallelRun::make_router(std::unique_ptr<const Router::Options::Elsewhere> others) {
@@ -229,6 +221,22 @@ void ParallelRun::is_cut_off(const std::string& why) {
   }
   cut_off_ = why;
   end_all(why);
+}
+
+void ParallelRun::end_others(const std::string& why) {
+  if (!machines_) return;
+  if (result_.stopped) return machines_->end({.node = std::nullopt, .why = why});
+  // A machine that is cut off reaches no other one, or says why when it leaves.
+  if (result_.failures.empty()) return;
+  machines_->end({.node = result_.failures.front().node, .why = result_.failures.front().what});
+}
+
+void ParallelRun::ended_elsewhere(const MachineEnd& end) {
+  if (end.node) return failed_elsewhere(*end.node, end.why);
+  if (ending_) return;
+  note(fmt::format("another machine ends the run: {}", end.why));
+  result_.stopped = true;
+  end_all(end.why);
 }
 
 void ParallelRun::failed_elsewhere(int node, const std::string& why) {

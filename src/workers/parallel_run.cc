@@ -437,7 +437,7 @@ void ParallelRun::end_all(const std::string& why) {
     const auto timer = std::exchange(life.timer, std::nullopt);
     if (timer) loop_.cancel(*timer);
   }
-  if (router_ && result_.stopped) router_->end_machines(why);
+  end_others(why);
   if (router_) router_->end_all({.why = why, .stopped = result_.stopped});
   // Those that listen have half of the time to end after their iteration; the others are not told
   // but by a signal.

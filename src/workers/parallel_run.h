@@ -103,6 +103,10 @@ class ParallelRun {
   void leave_others();
   /// The other machines cannot be reached any more, so all workers here end.
   void is_cut_off(const std::string& why);
+  /// Tells the other machines that the run ends, with what this machine knows to be the reason.
+  void end_others(const std::string& why);
+  /// Another machine says that the run ends.
+  void ended_elsewhere(const MachineEnd& end);
   void failed_elsewhere(int node, const std::string& why);
   void open_doors();
   void start(Life& life);

@@ -68,9 +68,6 @@ class Router {
       std::function<void(int number, const std::string& why)> on_left;
       /// A worker has failed there, and does not come again.
       std::function<void(int node, const std::string& why)> on_failed;
-      /// All are to end, as a machine says. Called while what it says is read, before what it says
-      /// next: the router may not be called.
-      std::function<void(const std::string& why)> on_end;
     };
     std::unique_ptr<const Elsewhere> elsewhere = {};
   };
@@ -87,7 +84,7 @@ class Router {
   void catch_up(int node);
   /// Takes the outcome of a worker whose process has ended; Awaited when it starts again.
   void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
-  /// All are told to end.
+  /// All workers of this machine are told to end.
   void end_all(const wire::EndWord& word);
   /// As JSON.
   [[nodiscard]] std::string status() const;
@@ -110,8 +107,6 @@ class Router {
   /// It is gone. Those of its workers that have not ended have failed: why.
   void forget_machine(int number, const std::string& why);
   void say_to_machines(const MachineWord& word);
-  /// All are told to end there, too, as nobody has failed.
-  void end_machines(const std::string& why);
   /// So much has come of it that cannot be taken yet.
   [[nodiscard]] std::size_t untaken_of(int number);
   /// Nothing waits to be sent to it.

@@ -281,9 +281,8 @@ Result<void> Router::take_order(RouterPeer& peer, const wire::WorkerOrder& order
         take_lost(peer, it);
         return {};
       },
-      [&](const wire::EndWord& it) -> Result<void> {
-        options_.elsewhere->on_end(it.why);
-        return {};
+      [](const wire::EndWord&) -> Result<void> {
+        return std::unexpected(Error{"an end, which is for workers alone"});
       },
       [](const wire::RollWord&) -> Result<void> {
         return std::unexpected(Error{"a roll, which is for workers alone"});
@@ -304,6 +303,7 @@ Result<void> Router::take_peer_word(RouterPeer& peer, const wire::PeerWord& word
   tell_peers(word.node, word);
   reply(listens ? meetings_.look() : meetings_.look(word.node));
   open_if_all_are_settled();
+  // The run ends by that, which MachineEnd has said before unless that was lost.
   if (presence == Presence::Failed) {
     loop_.post(
         [this, node = word.node, why = word.why] { options_.elsewhere->on_failed(node, why); });
@@ -495,13 +495,6 @@ void Router::say_mark(RouterPeer& to) {
 void Router::say_to_machines(const MachineWord& word) {
   for (const auto& [number, peer] : peers_) {
     if (peer->machine != nullptr) say_word(*peer, word);
-  }
-  flush();
-}
-
-void Router::end_machines(const std::string& why) {
-  for (const auto& [number, peer] : peers_) {
-    if (peer->machine != nullptr) say(*peer, wire::EndWord{.why = why, .stopped = true});
   }
   flush();
 }
