@@ -375,7 +375,8 @@ class Worker:
         return reply
 
     def _no_answer(self, how, timeout):
-        why = "the events that this worker emitted before it asked still wait for workers that read more slowly"
+        why = ("events wait for workers that read more slowly: those that this worker emitted before it asked or, with several "
+               "machines, those that come to its machine before the answer")
         if self._takes:
             why = "a listener of this worker has not returned, and nothing comes before it does"
         return "no answer came within %g s %s: %s" % (timeout, how, why)

@@ -313,10 +313,12 @@ std::string Channel::no_answer(const wire::WorkerRequest& request, Timeout withi
       [](const auto&) { return std::string("status()"); });
   return fmt::format("{}: no answer came within {:g} s: {}", asked,
                      std::chrono::duration<double>(within.time()).count(),
-                     takes_ ? "a listener of remote events of this worker has not returned, and "
-                              "nothing comes before it does"
-                            : "the events that this worker emitted before it asked still wait for "
-                              "workers that read more slowly");
+                     takes_
+                         ? "a listener of remote events of this worker has not returned, and "
+                           "nothing comes before it does"
+                         : "events wait for workers that read more slowly: those that this worker "
+                           "emitted before it asked or, with several machines, those that come to "
+                           "its machine before the answer");
 }
 
 void Channel::release(std::uint64_t arena) { add_released({.arena = arena, .here = false}); }
