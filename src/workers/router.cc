@@ -191,7 +191,8 @@ Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefi
     for (RouterPeer* const to : receivers_) {
       if (!to->outbox.full()) continue;
       flush(*to);
-      if (to->outbox.full()) peer.waits_for.insert(to->node);
+      if (!to->outbox.full()) continue;
+      peer.waits_for[to->node] = workers_behind(*to, prefix.topic, wire::node_of(prefix.origin));
     }
     if (!peer.waits_for.empty()) {
       pause(peer);
@@ -215,7 +216,7 @@ Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefi
 void Router::pause(RouterPeer& peer) {
   peer.waits = true;
   peer.waits_since = sys::EventLoop::now();
-  peer.waited_for.assign(peer.waits_for.begin(), peer.waits_for.end());
+  peer.waited_for = peer.full_workers();
   if (peer.machine != nullptr) return;  // Its stream has no room then.
   // It is not watched for room then, either.
   loop_.unwatch(peer.socket.get());

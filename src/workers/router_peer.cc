@@ -1,6 +1,8 @@
 #include "workers/router_peer.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "wire/frame.h"
 #include "wire/worker.h"
@@ -12,5 +14,14 @@ std::string word_text(const wire::Frame& word) {
 }
 
 void RouterPeer::add_word(const wire::Frame& word) { outbox.add_word(word_text(word)); }
+
+std::vector<int> RouterPeer::full_workers() const {
+  std::vector<int> all;
+  for (const auto& [number, workers] : waits_for) {
+    all.insert(all.end(), workers.begin(), workers.end());
+  }
+  std::ranges::sort(all);
+  return all;
+}
 
 }  // namespace trainyard::workers

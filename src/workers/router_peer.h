@@ -46,11 +46,12 @@ struct RouterPeer {
   std::string bytes;        ///< That came and are not taken.
   std::size_t taken = 0;    ///< So many of them are.
   std::uint64_t reads = 0;  ///< How often something came.
-  /// Nothing is read of it until this one has room, or until all are settled.
+  /// Nothing is read of it until these peers have room, or until all are settled.
   bool waits = false;
-  std::set<int> waits_for;
+  /// Full peers, each with those of its workers that the waiting event is for.
+  std::map<int, std::vector<int>> waits_for;
   Duration waits_since{0};
-  std::vector<int> waited_for = {};  ///< Those that were full then.
+  std::vector<int> waited_for = {};  ///< The value of full_workers() when the wait began.
   /// Whole events that came before all were settled, which go then.
   std::string held;
   std::size_t held_left = 0;  ///< So much of that has not gone yet.
@@ -63,6 +64,8 @@ struct RouterPeer {
   void add_word(const wire::Frame& word);
   /// Something of it has come that could not go yet.
   [[nodiscard]] bool is_pending() const { return waits || !held.empty(); }
+  /// All workers in `waits_for`, sorted.
+  [[nodiscard]] std::vector<int> full_workers() const;
 
   std::set<std::uint64_t> told;  ///< The topics that it has been told of.
   Outbox outbox;

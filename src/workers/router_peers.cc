@@ -60,10 +60,9 @@ nlohmann::json machine_status(const RouterPeer& peer, Duration now) {
   return one;
 }
 
-/// It has not waited for itself, where it came last; which workers of another machine it was is not
-/// known.
+/// It has not waited for itself, where it came last.
 std::vector<int> others_than(int node, std::vector<int> whom) {
-  std::erase_if(whom, [node](int it) { return it == node || it < 0; });
+  std::erase(whom, node);
   return whom;
 }
 
@@ -113,8 +112,8 @@ void Router::answer_when_all_held_has_gone() {
 void Router::go_on_reading_from_those_that_waited() {
   for (const auto& [node, peer] : peers_) {
     if (!peer->waits || !open_) continue;
-    std::erase_if(peer->waits_for, [this](int full) {
-      RouterPeer* const other = find(full);
+    std::erase_if(peer->waits_for, [this](const auto& full) {
+      RouterPeer* const other = find(full.first);
       return other == nullptr || other->eof || other->outbox.has_room();
     });
     if (peer->waits_for.empty()) to_go_on_.insert(node);
@@ -321,7 +320,7 @@ std::string Router::status() const {
       one["connected_ms"] = (now - peer.since).count();
       add_counts(one, peer);
       one["queued_most"] = peer.counts.waiting_most;
-      one["waits_for"] = peer.waits_for;
+      one["waits_for"] = peer.full_workers();
     }
     workers.push_back(std::move(one));
   }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "base/time.h"
 #include "sys/descriptor.h"
@@ -22,11 +23,13 @@
 #include "sys/passing.h"
 #include "trainyard/parallel.h"
 #include "wire/frame.h"
+#include "wire/parallel_record.h"
 #include "wire/worker.h"
 #include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
 #include "workers/machine_words.h"
+#include "workers/waits.h"
 
 namespace trainyard::workers {
 namespace {
@@ -320,6 +323,22 @@ TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
   EXPECT_EQ(refused(20, 24), (std::map<int, std::uint64_t>{{3, 5}})) << "by the pattern";
   run.says(NeedWord{.node = 3, .name = "[n]", .wanted = false});
   EXPECT_EQ(refused(25, 29), (std::map<int, std::uint64_t>{})) << "nobody there wants it";
+}
+
+/// The workers of a machine share one queue.
+TEST(Router, NamesTheWorkersOfAnotherMachineThatAnEventWaitsFor) {
+  RunOfTwoMachines run({.events_max = 4, .when_full = WhenFull::Block});
+  run.says(NeedWord{.node = 2, .name = "n"});
+  run.says(NeedWord{.node = 4, .name = "n"});
+  run.emit(0, 1, 5);
+  run.connections.at(0).all();
+  const nlohmann::json workers = nlohmann::json::parse(run.router->status()).at("workers");
+  EXPECT_EQ(workers.at(0).at("waits_for"), nlohmann::json::array({2, 4}));
+  const std::vector<std::pair<int, Wait>> waits = run.router->open_waits();
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].first, 0);
+  EXPECT_EQ(waits[0].second.kind, wire::WaitKind::Room);
+  EXPECT_EQ(waits[0].second.whom, (std::vector<int>{2, 4}));
 }
 
 TEST(Router, CountsEventsThatAreTooLargeForAnotherMachineInOneReport) {
