@@ -146,18 +146,20 @@ std::vector<json> looks() {
   return all;
 }
 
-/// Adds the rates between two statuses of one worker.
-void add_rates(json& worker, const json& old, double seconds) {
+/// Adds the rates between two statuses if both are of one worker in one life, or of one machine.
+void add_rates(json& peer, const json& old, double seconds) {
   // A worker that is not connected here has no counters.
-  if (old["node"] != worker["node"] || !worker.contains("events_in")) return;
-  if (old.value("life", 0) != worker.value("life", 0)) return;
+  if (!peer.contains("events_in")) return;
+  for (const char* const key : {"node", "life", "host", "nodes"}) {
+    if (old.value(key, json()) != peer.value(key, json())) return;
+  }
   for (const char* const count : {"events_in", "events_out", "bytes_in", "bytes_out"}) {
-    const double more = worker.value(count, 0.0) - old.value(count, 0.0);
-    worker[std::string(count) + "_per_s"] = more / seconds;
+    const double more = peer.value(count, 0.0) - old.value(count, 0.0);
+    peer[std::string(count) + "_per_s"] = more / seconds;
   }
 }
 
-/// Adds the rates of each worker.
+/// Adds the rates of each worker and of each other machine.
 std::vector<json> looks_with_rates() {
   std::vector<json> before = looks();
   const auto answers = [](const json& run) { return run.contains("parallel"); };
@@ -169,8 +171,10 @@ std::vector<json> looks_with_rates() {
     const auto same = std::ranges::find_if(
         before, [&](const json& it) { return it["process"] == run["process"]; });
     if (same == before.end() || !run.contains("parallel") || !same->contains("parallel")) continue;
-    for (json& worker : run["parallel"]["workers"]) {
-      for (const json& old : (*same)["parallel"]["workers"]) add_rates(worker, old, seconds);
+    for (const char* const peers : {"workers", "machines"}) {
+      for (json& peer : run["parallel"][peers]) {
+        for (const json& old : (*same)["parallel"][peers]) add_rates(peer, old, seconds);
+      }
     }
   }
   return now;
@@ -208,10 +212,14 @@ std::string worker_line(const json& worker) {
 }
 
 std::string machine_line(const json& machine) {
-  return fmt::format("machine {}: workers {}, last message {} ms ago, {} events queued\n",
-                     report::plain(machine.value("host", "")),
-                     fmt::join(machine.value("nodes", std::vector<int>()), ", "),
-                     machine.value("heard_ms", 0), machine.value("queued_events", 0U));
+  return fmt::format(
+      "machine {}: workers {}, last message {} ms ago, sends {:.0f}/s, gets {:.0f}/s, {} events "
+      "queued, {} dropped, {} refused\n",
+      report::plain(machine.value("host", "")),
+      fmt::join(machine.value("nodes", std::vector<int>()), ", "), machine.value("heard_ms", 0),
+      machine.value("events_in_per_s", 0.0), machine.value("events_out_per_s", 0.0),
+      machine.value("queued_events", 0U), machine.value("dropped", 0U),
+      machine.value("refused", 0U));
 }
 
 /// Lines with the command and the directory; a function of a program has no command.

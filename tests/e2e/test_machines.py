@@ -1,8 +1,10 @@
 """One run of workers on two machines, which meet at a real server of NATS: `trainyard parallel --attach` as a user types it."""
 import pathlib
+import re
 import signal
 
 import machines
+from python_workers import BEGIN, PYTHON
 from servers import free_port
 from yard import PATIENCE_S, TRAINYARD, YardTest, json, os, subprocess
 
@@ -128,10 +130,46 @@ class Machines(YardTest):
         shown = subprocess.run([TRAINYARD, "parallel", "--status"], env=self.environment, capture_output=True, text=True,
                                timeout=PATIENCE_S, check=True).stdout
         self.assertIn(f"logs: {self.directory}/a\nrun: pair\n", shown)
-        self.assertRegex(shown, r"machine \S+: workers 1, last message \d+ ms ago, 0 events queued")
-        self.assertRegex(shown, r"machine \S+: workers 0, last message \d+ ms ago, 0 events queued")
+        idle = r"sends 0/s, gets 0/s, 0 events queued, 0 dropped, 0 refused\n"
+        self.assertRegex(shown, rf"machine \S+: workers 1, last message \d+ ms ago, {idle}")
+        self.assertRegex(shown, rf"machine \S+: workers 0, last message \d+ ms ago, {idle}")
         first.send_signal(signal.SIGTERM)
         self.end_of(first, expect=143)
+        self.end_of(second, expect=130)
+
+    def test_are_shown_with_the_rates_of_events_and_with_those_that_are_dropped(self):
+        self.write("worker.py", BEGIN + """
+if worker.node == 1:
+    worker.on("n", lambda number: None)
+worker.ready()
+number = 0
+while worker.node == 0 and not worker.ending.is_set():
+    worker.emit("n", number)
+    number += 1
+    open("sends", "a").close()
+worker.ending.wait()
+""")
+        server = self.server()
+        attach = ["--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--queue", "64", "--when-full", "drop-oldest", "--grace", "1s"]
+        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", PYTHON, "worker.py", logs="a")
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", PYTHON, "worker.py", logs="b")
+        self.until_file("sends")
+        server.kill()
+        shown = ""
+
+        def drops():
+            nonlocal shown
+            shown = subprocess.run([TRAINYARD, "parallel", "--status"], env=self.environment, capture_output=True, text=True,
+                                   timeout=PATIENCE_S, check=True).stdout
+            return re.search(r"machine \S+: workers 1, .* [1-9]\d* dropped, 0 refused\n", shown)
+        self.until("dropped events", drops)
+        rate = r"[1-9]\d*/s"
+        self.assertRegex(shown, rf"machine \S+: workers 1, .*, sends 0/s, gets {rate}, \d+ events queued, ")
+        self.assertRegex(shown, rf" 0  - +settled +1 +{rate} +0/s ")
+        server.start()
+        self.started.append(server.process)
+        first.send_signal(signal.SIGINT)
+        self.end_of(first, expect=130)
         self.end_of(second, expect=130)
 
     def test_are_not_attached_with_another_token_and_it_is_not_quoted(self):
