@@ -34,13 +34,47 @@ need(heard["logs"] == {"log.1": {"text": "node 1"}, "log.2": {"text": "node 2"}}
 worker.barrier("answered")
 """
 
+LEARNER_IN_CPP = ["sh", "-c", f"""case "$TRAINYARD_WORKER" in *learner*) exec '{TOOL}' learner;; *) exec {PYTHON} worker.py;; esac"""]
+
 
 class Workers(PythonWorkersTest):
     @unittest.skipUnless(numpy, "there is no NumPy")
     def test_a_learner_in_cpp_has_collectors_in_python(self):
-        done = self.run_workers(3, COLLECTOR, roles="learner,collector,collector", command=[
-            "sh", "-c", f"""case "$TRAINYARD_WORKER" in *learner*) exec '{TOOL}' learner;; *) exec {PYTHON} worker.py;; esac"""])
+        done = self.run_workers(3, COLLECTOR, roles="learner,collector,collector", command=LEARNER_IN_CPP)
         self.assertEqual(done.stderr, "")
+
+    @unittest.skipUnless(numpy, "there is no NumPy")
+    def test_an_event_that_comes_again_is_dropped_in_cpp_and_in_python(self):
+        done = self.run_workers(3, """
+from trainyard.workers.connection import EVENT
+send_once = worker._connection.send_locked
+def send_twice(*frames, descriptors=()):
+    send_once(*frames, descriptors=descriptors)
+    for frame in frames:
+        if frame.kind == EVENT and not frame.shared:
+            send_once(frame)
+worker._connection.send_locked = send_twice
+""" + COLLECTOR, roles="learner,collector,collector", command=LEARNER_IN_CPP)
+        self.assertEqual(done.stderr, "")
+
+    @unittest.skipUnless(numpy, "there is no NumPy")
+    def test_an_array_in_shared_memory_is_not_copied(self):
+        self.run_workers(2, """
+tensors = []
+worker.on("tensor", tensors.append)
+worker.ready()
+if worker.node == 0:
+    tensor = worker.alloc((100000,))
+    tensor[:] = 1
+    worker.emit("tensor", tensor)
+worker.barrier("sent")
+if worker.node == 0:
+    tensor[0] = 7  # After the other worker has received it.
+worker.barrier("written")
+if worker.node == 1:
+    need([(it.shape, it[0], it[1]) for it in tensors] == [((100000,), 7, 1)], tensors)
+worker.barrier("end")
+""")
 
     def test_each_knows_its_place_and_what_it_starts_is_no_worker(self):
         done = self.run_workers(2, """
