@@ -391,6 +391,33 @@ TEST(ModelExchange, KeepsCollectorsInStepWithTheLearner) {
   EXPECT_TRUE(result) << result.text();
 }
 
+TEST(ModelExchange, SendsAModelInTheFirstIterationOfEachPeriod) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        std::vector<float> used;
+        std::vector<float> sent;
+        loop.use("use", UseModel<Shared>(worker, loop, "policy", [&](Shared&, const Buffer& it) {
+                   used.push_back(it.as<float>()[0]);
+                 }));
+        const auto weights = [&](Shared& it) {
+          sent.push_back(static_cast<float>(it.total_step));
+          return Buffer::copy_of<float>({1}, {sent.back()});
+        };
+        loop.use("send", SendModel<Shared>(worker, loop, "policy", weights, {.period = 4}));
+        worker.connect(loop, follow_nobody);
+        const bool learns = worker.has_role(role::kLearner);
+        if (learns) need(static_cast<bool>(loop.run({.max_steps = 14})), "a run");
+        need(worker.barrier("sent"));
+        if (!learns) need(static_cast<bool>(loop.run({.max_steps = 1})), "a run");
+        need(sent == (learns ? std::vector<float>{0, 4, 8, 12} : std::vector<float>{}),
+             "a model in every fourth iteration");
+        need(used == (learns ? std::vector<float>{} : std::vector<float>{12}), "the last one");
+        need(worker.barrier("end"));
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(ModelExchange, GoesOnWithAnOldModelAsLongAsItMay) {
   const auto result =
       parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -191,6 +192,28 @@ TEST(ParallelEnd, GivesUpAfterSoManyRetries) {
   ASSERT_EQ(result.failures.size(), 1U) << result.text();
   EXPECT_EQ(result.failures[0].what, "std::runtime_error: life 3");
   EXPECT_EQ(result.retries, 2);
+}
+
+TEST(ParallelEnd, DoublesTheDelayBeforeEachRetry) {
+  std::vector<std::string> retries;
+  ParallelOptions options = quiet(2);
+  options.auto_recover = true;
+  options.max_retries = 4;
+  options.retry_delay = 1ms;
+  options.note = [&](std::string_view what) {
+    if (what.contains("begins again")) retries.emplace_back(what);
+  };
+  const auto result = parallel(options, [](Worker& worker) {
+    if (worker.node() == 0) throw std::runtime_error("boom");
+    static_cast<void>(worker.ready(2, 60s, worker.ending()));
+  });
+  EXPECT_EQ(result.retries, 4);
+  std::vector<std::string> doubled;
+  for (const char* const delay : {"1", "2", "4", "8"}) {
+    doubled.push_back("worker 0 failed, and begins again in " + std::string(delay) +
+                      " ms: std::runtime_error: boom");
+  }
+  EXPECT_EQ(retries, doubled);
 }
 
 TEST(ParallelEnd, EndsPipelinesTogether) {

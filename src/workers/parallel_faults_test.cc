@@ -93,6 +93,35 @@ TEST(ParallelFaults, NamesWithWhatAPipelineFailedOfAWorkerThatIsKilledAfterThat)
                              HasSubstr("no more data (the process was killed by signal 9")));
 }
 
+/// Those that have come to the only barrier at which somebody waits.
+std::vector<int> arrived_at_barrier(const Worker& worker) {
+  const Json status = Json::parse(worker.status().value());
+  const Json& barriers = status.at("barriers");
+  return barriers.empty() ? std::vector<int>() : barriers[0].at("arrived").get<std::vector<int>>();
+}
+
+TEST(ParallelFaults, EndsABarrierAtWhichAWorkerIsKilledAndNamesIt) {
+  const sys::TemporaryDirectory directory;
+  const auto result = parallel(quiet(3), [&](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 0) {
+      const auto both_wait = [&] { return arrived_at_barrier(worker) == std::vector<int>{1, 2}; };
+      need(sys::eventually(both_wait), "both at the barrier");
+      need(::kill(number_in(directory / "pid"), SIGKILL) == 0, "the end of one");
+      return stay(worker);
+    }
+    if (worker.node() == 1) std::ofstream(directory / "pid") << ::getpid() << std::flush;
+    const auto met = worker.barrier("met");
+    std::ofstream(directory / "error") << (met ? "met" : met.error().message) << std::flush;
+  });
+  ASSERT_EQ(result.failures.size(), 1U) << result.text();
+  EXPECT_EQ(result.failures[0].node, 1);
+  EXPECT_EQ(result.failures[0].what, "was killed by signal 9");
+  EXPECT_EQ(result.failures[0].signal, SIGKILL);
+  EXPECT_EQ(sys::content_of(directory / "error"),
+            "the run ends: worker 1 failed: was killed by signal 9");
+}
+
 /// It has come, is killed, and comes again: until then the others wait.
 TEST(ParallelFaults, CountsAtABarrierNobodyWhoWasKilledThere) {
   const sys::TemporaryDirectory directory;
@@ -112,10 +141,7 @@ TEST(ParallelFaults, CountsAtABarrierNobodyWhoWasKilledThere) {
     if (worker.node() == 0) {
       need(worker.ready());
       const auto has_come = [&] {
-        const Json status = Json::parse(worker.status().value());
-        const Json& barriers = status.at("barriers");
-        if (barriers.empty()) return false;
-        const auto arrived = barriers[0].at("arrived").get<std::vector<int>>();
+        const std::vector<int> arrived = arrived_at_barrier(worker);
         return std::ranges::find(arrived, 1) != arrived.end();
       };
       need(sys::eventually(has_come), "it at the barrier");
