@@ -43,8 +43,8 @@ constexpr RemoteEvent<Buffer> kThere{"there"};
 constexpr RemoteEvent<Buffer> kBack{"back"};
 constexpr std::size_t kSmall = 64;
 
-/// Two machines with a worker each, both here; the first asks, and the second answers. What relays
-/// is on the core of the server, who talks on the other, ours and those by hand alike.
+/// Two machines with a worker each, both here; the first asks, and the second answers. Nothing is
+/// pinned to a core, neither here nor in the processes of libnats alone.
 void on_two_machines(const std::string& url, const std::function<void(Worker&)>& work) {
   ParallelOptions options{.workers = 1, .attach_to = {url}, .run = fmt::format("b{}", ::getpid())};
   const pid_t other = ::fork();
