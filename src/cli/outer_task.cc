@@ -16,6 +16,7 @@
 #include "cli/checked_job.h"
 #include "cli/known_runs.h"
 #include "cli/run_machines.h"
+#include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "job/job_files.h"
@@ -25,6 +26,7 @@
 #include "run/run_directory.h"
 #include "schedule/outer_task.h"
 #include "sys/environment.h"
+#include "sys/this_process.h"
 #include "text/text_file.h"
 
 namespace trainyard::cli {
@@ -111,25 +113,38 @@ std::optional<job::Job> job_of(run::Submission submission, const model::Capacity
 
 }  // namespace
 
-std::optional<OuterTaskName> outer_task_name() {
-  if (!sys::is_in_task()) return std::nullopt;
-  std::optional<std::string> directory = sys::variable("TRAINYARD_RUN_DIR");
-  std::optional<std::string> group = sys::variable("TRAINYARD_GROUP");
-  std::optional<std::string> id = sys::variable("TRAINYARD_TASK_ID");
-  if (!directory || !group || !id) return std::nullopt;
-  return OuterTaskName{
-      .run_directory = *std::move(directory), .group = *std::move(group), .id = *std::move(id)};
+std::vector<OuterTaskName> outer_task_names() {
+  std::vector<OuterTaskName> names;
+  if (!sys::is_in_task()) return names;
+  const auto add = [&names](OuterTaskName name) {
+    const bool is_whole = !name.run_directory.empty() && !name.group.empty() && !name.id.empty();
+    if (is_whole && std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  };
+  add({.run_directory = sys::variable("TRAINYARD_RUN_DIR").value_or(""),
+       .group = sys::variable("TRAINYARD_GROUP").value_or(""),
+       .id = sys::variable("TRAINYARD_TASK_ID").value_or("")});
+  // A task does not inherit the variables of the task around its run. The process of the run was
+  // started with them.
+  for (const std::int64_t ancestor : hardware::ancestors_of(sys::own_pid())) {
+    hardware::ProcessOwner owner = hardware::owner_of(ancestor);
+    add({.run_directory = std::move(owner.run_directory),
+         .group = std::move(owner.group),
+         .id = std::move(owner.task)});
+  }
+  return names;
 }
 
-Result<void> check_fits_beside(const OuterTaskName& outer, const job::Job& job,
+Result<void> check_fits_beside(const std::vector<OuterTaskName>& outer, const job::Job& job,
                                const model::Capacity& here) {
-  const std::optional<schedule::OuterTask> task = read_outer_task(outer, here);
-  if (!task) return {};
-  const auto why = schedule::waits_for_outer_task(job.plan(), job.policy(), here, *task);
+  std::vector<schedule::OuterTask> tasks;
+  for (const OuterTaskName& name : outer) {
+    if (auto task = read_outer_task(name, here)) tasks.push_back(*std::move(task));
+  }
+  const auto why = schedule::waits_for_outer_tasks(job.plan(), job.policy(), here, tasks);
   return why ? Result<void>(std::unexpected(Error{*why})) : Result<void>();
 }
 
-Result<void> check_submissions_fit_beside(const OuterTaskName& outer,
+Result<void> check_submissions_fit_beside(const std::vector<OuterTaskName>& outer,
                                           const std::vector<std::string>& runs) {
   const sys::OwnEnvironment own;
   std::optional<model::Capacity> here;

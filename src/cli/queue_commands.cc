@@ -355,8 +355,8 @@ int wait_command(const WaitOptions& options) {
   Result<std::vector<std::string>> runs = runs_to_wait_for(options);
   if (!runs) return static_cast<int>(fail(runs.error()));
   if (runs->empty()) return static_cast<int>(answer(living_text({})));
-  if (const auto outer = outer_task_name()) {
-    const Result<void> fit = check_submissions_fit_beside(*outer, *runs);
+  if (const auto outer = outer_task_names(); !outer.empty()) {
+    const Result<void> fit = check_submissions_fit_beside(outer, *runs);
     if (!fit) return static_cast<int>(fail(fit.error()));
   }
   SuspendedQueue suspended;

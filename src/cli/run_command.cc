@@ -501,7 +501,7 @@ Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachine
        .job = {.job_name = job.name(), .job_file = job.paths().file, .first = run_directory}});
 }
 
-ExitCode run_here(const RunOptions& typed, const std::optional<OuterTaskName>& outer,
+ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& outer,
                   std::optional<sys::Departure> departure) {
   Result<Grounds> grounds = lay_grounds();
   if (!grounds) return fail(grounds.error());
@@ -534,8 +534,8 @@ ExitCode run_here(const RunOptions& typed, const std::optional<OuterTaskName>& o
     Result<void> will_do = choose_tasks(*options, *job);
     if (will_do) will_do = check_machines(*machines, *job, here);
     // Without a ledger nobody waits for what another run holds.
-    if (will_do && outer && grounds->promises && !machines->remotes) {
-      will_do = check_fits_beside(*outer, *job, here);
+    if (will_do && grounds->promises && !machines->remotes) {
+      will_do = check_fits_beside(outer, *job, here);
     }
     if (!will_do) return fail(will_do.error());
     if (options->words.is_command()) {
@@ -597,7 +597,7 @@ ExitCode run_command(const RunOptions& said) {
         "-d has no effect in a task: a run that a task starts stops when the task ends. Use "
         "'trainyard run' without -d, or 'trainyard submit'");
   }
-  const std::optional<OuterTaskName> outer = outer_task_name();
+  const std::vector<OuterTaskName> outer = outer_task_names();
   const sys::OwnEnvironment own;
   const auto made = said.words.is_command() ? with_command_job(said) : said;
   if (!made) return fail(made.error());

@@ -1,9 +1,10 @@
-// The task of another run in which a run was started, or is waited for. It holds what it has
-// reserved until the run has ended, so a task of the run that needs some of that would wait for
-// ever. Pure.
+// The tasks of other runs in which a run was started, or is waited for: the task that started it,
+// the task in which the run of that task was started, and so on. They hold what they have reserved
+// until the run has ended, so a task of the run that needs some of that would wait for ever. Pure.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,10 @@ struct OuterTask {
 };
 
 /// Names the first group of the plan whose tasks fit on a machine with this capacity, and not next
-/// to the outer task: "group 'train' would wait for ever: ..." Nothing when all fit.
-std::optional<std::string> waits_for_outer_task(const model::Plan& plan,
-                                                const model::Policy& policy,
-                                                const model::Capacity& capacity,
-                                                const OuterTask& outer);
+/// to all outer tasks: "group 'train' would wait for ever: ..." Nothing when all fit.
+std::optional<std::string> waits_for_outer_tasks(const model::Plan& plan,
+                                                 const model::Policy& policy,
+                                                 const model::Capacity& capacity,
+                                                 std::span<const OuterTask> outer);
 
 }  // namespace trainyard::schedule

@@ -224,6 +224,16 @@ class Submitting(QueueTest):
                       f"{cpus} CPU{'' if cpus == 1 else 's'}, 300 MB of memory until the command ends", self.text("runs/outer/outer/outer/stderr.log"))
         self.assertFalse((self.directory / "runs/inner").exists())
 
+    def test_a_run_in_a_run_that_waits_for_what_the_task_around_both_holds_is_refused_by_name(self):
+        cpus = len(os.sched_getaffinity(0))
+        inner = (str(TRAINYARD), "run", "--cpus", "1", "--memory", "1MB", *SETTINGS, "--name", "inner", "--", "true")
+        self.trainyard("run", "--cpus", str(cpus), "--memory", "300MB", *SETTINGS, "--name", "outer", "--",
+                       TRAINYARD, "run", "--cpus", "0", "--memory", "200MB", *SETTINGS, "--name", "mid", "--", *inner, expect=1)
+        self.assertEqual(self.text("runs/mid/mid/mid/stderr.log").splitlines()[-1],
+                         "trainyard: group 'inner' would wait for ever: task outer/outer of run 1 ('runs/outer'), in which this command was "
+                         f"started, holds {cpus} CPU{'' if cpus == 1 else 's'}, 300 MB of memory until the command ends")
+        self.assertFalse((self.directory / "runs/inner").exists())
+
     def test_a_wait_for_a_submission_that_waits_for_what_the_waiting_task_holds_is_refused_by_name(self):
         cpus = len(os.sched_getaffinity(0))
         self.trainyard("up", expect=0)
