@@ -191,6 +191,12 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
     }
   }
   checked.needs_gpu = needs_gpus(*job);
+  const auto request_of = [](const model::Shape& shape) { return shape.terms.request; };
+  const auto requests = job->plan().shapes | std::views::transform(request_of);
+  if (!requests.empty()) {
+    checked.memory = std::ranges::min(requests, {}, &model::Request::memory).memory;
+    checked.cpus = std::ranges::min(requests, {}, &model::Request::cpus).cpus;
+  }
   return checked;
 }
 

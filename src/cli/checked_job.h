@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "cli/command_job.h"
 #include "cli/commands.h"
@@ -40,6 +41,8 @@ struct CheckedJob {
   /// Warnings on the job, its addresses and its command, then missing programs.
   std::vector<std::string> warnings;
   bool needs_gpu = false;  ///< Some task of it.
+  Bytes memory;            ///< The smallest request of its tasks.
+  model::Cpus cpus;        ///< The smallest request of its tasks.
 };
 
 /// Whether tasks of a job lack a GPU, of which `here` has none.

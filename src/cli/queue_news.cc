@@ -1,18 +1,25 @@
 #include "cli/queue_news.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <string>
 #include <string_view>
 #include <variant>
 
 #include "model/command.h"
 #include "model/turn.h"
-#include "model/waiting.h"
 #include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
+namespace {
 
-std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
+constexpr std::string_view kFoundRoom = "found\n";
+
+}  // namespace
+
+std::optional<std::string> QueueNews::see(const model::Turn& turn) {
   for (const model::Decision& decision : turn.decisions) {
     for (const model::Command& command : decision.commands) {
       started_ |= std::holds_alternative<model::StartAttempt>(command);
@@ -24,7 +31,7 @@ std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
       const model::Cause cause = changed->reason.cause;
       without_room_.erase(shape);
       later_.erase(shape);
-      if (schedule::waits_for_room(cause)) without_room_.insert(shape);
+      if (schedule::waits_for_room(cause)) without_room_.emplace(shape, cause);
       if (cause == model::Cause::Held || cause == model::Cause::NotYet) later_.insert(shape);
     }
   }
@@ -35,10 +42,15 @@ std::optional<std::string_view> QueueNews::see(const model::Turn& turn) {
   return told_;
 }
 
-std::string_view QueueNews::word() const {
-  return without_room_.empty() ? kFoundRoom : kWaitsForRoom;
+std::string QueueNews::word() const {
+  if (without_room_.empty()) return std::string(kFoundRoom);
+  return std::string(model::to_text(std::ranges::min(without_room_ | std::views::values))) + '\n';
 }
 
-bool still_waits_for_room(std::string_view words) { return !words.ends_with(kFoundRoom); }
+std::optional<model::Cause> cause_in(std::string_view words) {
+  if (words.ends_with(kFoundRoom)) return std::nullopt;
+  if (words.ends_with('\n')) words.remove_suffix(1);
+  return model::cause_from(words.substr(words.rfind('\n') + 1));
+}
 
 }  // namespace trainyard::cli

@@ -28,27 +28,35 @@ model::Turn turn_of(const std::vector<model::ReasonChanged>& reasons) {
 TEST(QueueNews, ReportsThatItLooksForRoomOnceUntilItHasFoundSome) {
   QueueNews news;
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Group)})), std::nullopt);
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), kWaitsForRoom);
-  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), std::nullopt);
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), "gpus\n");
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Disk)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::None)})), std::nullopt)
       << "nothing has started: whatever is in the way is not known yet";
   model::Turn started = turn_of({});
   started.decisions.front().commands.emplace_back(model::StartAttempt{});
-  EXPECT_EQ(news.see(started), kFoundRoom);
+  EXPECT_EQ(news.see(started), "found\n");
 }
 
 TEST(QueueNews, DoesNotLookForRoomWhileAllTasksAreHeldOrWaitForATime) {
   QueueNews news;
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::NotYet), waits(1, model::Cause::Held)})),
-            kFoundRoom);
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), kWaitsForRoom);
+            "found\n");
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), "cpus\n");
+}
+
+TEST(QueueNews, NamesTheFirstOfTheCausesAndEachChange) {
+  QueueNews news;
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), "gpus\n");
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), "memory\n");
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), "gpus\n");
 }
 
 TEST(QueueNews, IsReadAsItWasWrittenLast) {
-  EXPECT_TRUE(still_waits_for_room(kWaitsForRoom));
-  EXPECT_FALSE(still_waits_for_room("looks\nfound\n"));
-  EXPECT_TRUE(still_waits_for_room("found\nlooks\n"));
+  EXPECT_EQ(cause_in("gpus\n"), model::Cause::Gpus);
+  EXPECT_EQ(cause_in("gpus\nfound\n"), std::nullopt);
+  EXPECT_EQ(cause_in("found\nmemory\n"), model::Cause::Memory);
+  EXPECT_EQ(cause_in("looks\n"), model::Cause::None) << "the word of an earlier release";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +26,7 @@
 #include "cli/queue_news.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
+#include "model/waiting.h"
 #include "run/begun.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
@@ -219,10 +221,8 @@ schedule::Fate QueueServer::fate_of(std::uint32_t number) {
 
 schedule::QueueLoad QueueServer::load() const {
   schedule::QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
-  for (const auto& [number, run] : at_work_) {
-    if (!run.waits_for_room) continue;
-    load.without_room.push_back(
-        {.number = number, .priority = run.priority, .needs_gpu = run.needs_gpu});
+  for (const AtWork& run : at_work_ | std::views::values) {
+    if (run.cause) load.without_room.push_back({.submission = run.submission, .cause = *run.cause});
   }
   return load;
 }
@@ -259,9 +259,8 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
                       .is_child = true,
                       .ended = std::move(started->ended),
                       .words = std::move(started->words),
-                      .priority = submission->priority,
-                      .needs_gpu = submission->needs_gpu,
-                      .waits_for_room = true,
+                      .submission = run::queued(*submission),
+                      .cause = model::Cause::None,
                       .deaths = deaths};
   watch(number);
 }
@@ -284,7 +283,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.waits_for_room = still_waits_for_room(said);
+  run.cause = cause_in(said);
   look();
 }
 

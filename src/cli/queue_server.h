@@ -11,11 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "cli/no_start_news.h"
+#include "model/waiting.h"
 #include "run/queue_files.h"
 #include "schedule/queue_choice.h"
 #include "sys/descriptor.h"
@@ -49,9 +51,9 @@ class QueueServer {
     bool is_child = false;
     sys::Descriptor ended;  ///< Closed for one that nobody can watch: it is looked at.
     sys::Descriptor words;  ///< Of a child.
-    int priority = 0;
-    bool needs_gpu = false;
-    bool waits_for_room = false;
+    schedule::QueuedSubmission submission;
+    /// Why tasks of it wait for room; nothing where none does, or nobody reports it.
+    std::optional<model::Cause> cause;
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };

@@ -106,6 +106,8 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
                                                  .command_line = options.command_line,
                                                  .directory = job.directory,
                                                  .needs_gpu = job.needs_gpu,
+                                                 .memory = job.memory,
+                                                 .cpus = job.cpus,
                                                  .needs = std::move(*needs),
                                                  .submitted_unix_ms = sys::unix_milliseconds()});
   if (!made) return made;

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -24,6 +26,7 @@
 #include "cli/queue_server.h"
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
+#include "model/waiting.h"
 #include "run/begun.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
@@ -67,11 +70,11 @@ std::optional<schedule::RunWithoutRoom> run_without_room(const run::QueueFiles& 
   auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
   const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
   if (!waiting) return std::nullopt;
-  if (!std::ranges::any_of(*waiting, schedule::waits_for_room, &journal::WaitingReason::cause)) {
-    return std::nullopt;
-  }
-  return schedule::RunWithoutRoom{
-      .number = number, .priority = submission->priority, .needs_gpu = submission->needs_gpu};
+  auto causes = *waiting | std::views::transform(&journal::WaitingReason::cause) |
+                std::views::filter(schedule::waits_for_room);
+  const auto first = std::ranges::min_element(causes);
+  if (first == causes.end()) return std::nullopt;
+  return schedule::RunWithoutRoom{.submission = run::queued(*submission), .cause = *first};
 }
 
 /// Reads the journal of each run of the queue that is at work.
@@ -83,17 +86,22 @@ std::vector<schedule::RunWithoutRoom> runs_without_room(const run::QueueFiles& f
   return without_room;
 }
 
-/// "8 before it look for room: 2 to 9 (GPU)", or nothing.
+/// "8 before it look for room: 2 to 9 (GPU, memory)", with what they lack, or nothing.
 std::string held_back_by(const schedule::QueuedSubmission& submission,
                          const std::vector<schedule::RunWithoutRoom>& without_room) {
   std::vector<std::uint32_t> numbers;
+  std::set<std::string_view> lacks;
   for (const schedule::RunWithoutRoom& run : without_room) {
-    if (schedule::holds_back(run, submission)) numbers.push_back(run.number);
+    if (!schedule::holds_back(run, submission)) continue;
+    numbers.push_back(run.submission.number);
+    if (run.cause == model::Cause::Gpus) lacks.insert("GPU");
+    if (run.cause == model::Cause::Memory) lacks.insert("memory");
+    if (schedule::lacks_cpus(run.cause)) lacks.insert("CPUs");
   }
   if (numbers.empty()) return {};
   return fmt::format("{} before it {} for room: {}{}", numbers.size(),
                      numbers.size() == 1 ? "looks" : "look", ranges_of(numbers),
-                     submission.needs_gpu ? " (GPU)" : "");
+                     lacks.empty() ? "" : fmt::format(" ({})", fmt::join(lacks, ", ")));
 }
 
 /// Returns true if a run that a submission needs has ended, in the queue or outside of it.

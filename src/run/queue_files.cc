@@ -122,6 +122,8 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
   if (name == "if") return read_run_if(value, into.run_if);
   if (name == "set") into.settings.emplace_back(value);
   if (name == "env") into.environment.emplace_back(value);
+  if (name == "memory") return read_number(name, value, into.memory.count);
+  if (name == "cpus-milli") return read_number(name, value, into.cpus.milli);
   if (name == "gpu") into.needs_gpu = true;
   if (name == "run") into.run_directory = value;
   if (name == "job") into.job_file = value;
@@ -193,6 +195,8 @@ void add_lasting(const Submission& submission, Lines& lines) {
   lines.add_number("priority", submission.priority);
   lines.add_number("submitted", submission.submitted_unix_ms);
   if (submission.needs_gpu) lines.add("gpu", "yes");
+  lines.add_number("memory", submission.memory.count);
+  lines.add_number("cpus-milli", submission.cpus.milli);
   add_needs(submission, lines);
   for (const std::string& setting : submission.settings) lines.add("set", setting);
 }
@@ -224,7 +228,9 @@ schedule::QueuedSubmission queued(const Submission& submission) {
           .priority = submission.priority,
           .needs = submission.needs,
           .run_if = submission.run_if,
-          .needs_gpu = submission.needs_gpu};
+          .needs_gpu = submission.needs_gpu,
+          .memory = submission.memory,
+          .cpus = submission.cpus};
 }
 
 std::string to_text(const Submission& submission) {

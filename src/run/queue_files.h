@@ -20,7 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/result.h"
+#include "model/resources.h"
 #include "model/terms.h"
 #include "schedule/queue_choice.h"
 #include "sys/process_limits.h"
@@ -41,6 +43,8 @@ struct Submission {
   std::vector<std::string> environment;  ///< NAME=value
   int priority = 0;
   bool needs_gpu = false;  ///< Some task of it.
+  Bytes memory;            ///< The smallest request of its tasks.
+  model::Cpus cpus;        ///< The smallest request of its tasks.
   std::vector<std::uint32_t> needs;
   model::RunIf run_if = model::RunIf::Success;
   std::int64_t submitted_unix_ms = 0;

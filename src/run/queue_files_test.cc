@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "model/terms.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
@@ -51,6 +52,8 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
       .environment = {"A=1\n2", "B=\xff", "C="},
       .priority = -5,
       .needs_gpu = true,
+      .memory = gb(2),
+      .cpus = {500},
       .needs = {44, 45},
       .run_if = model::RunIf::Always,
       .submitted_unix_ms = 1'700'000'000'000};
@@ -133,6 +136,8 @@ TEST_F(Queue, KeepsWhatWasSubmittedOfWhatNeverBeganAndNothingThatItsShellGaveIt)
                            .environment = {"SECRET=1"},
                            .priority = 2,
                            .needs_gpu = true,
+                           .memory = gb(2),
+                           .cpus = {500},
                            .needs = {7},
                            .run_if = model::RunIf::Always,
                            .submitted_unix_ms = 1'700'000'000'000};

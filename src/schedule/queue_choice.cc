@@ -74,8 +74,20 @@ bool waits_for_room(model::Cause cause) {
   }
 }
 
+bool lacks_cpus(model::Cause cause) {
+  return cause == model::Cause::Cpus || cause == model::Cause::OthersUseCpu;
+}
+
 bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission) {
-  return run.priority >= submission.priority && run.needs_gpu == submission.needs_gpu;
+  const QueuedSubmission& before = run.submission;
+  if (before.priority < submission.priority) return false;
+  if (run.cause == model::Cause::Memory && before.memory > Bytes{}) {
+    return submission.memory >= before.memory;
+  }
+  if (lacks_cpus(run.cause) && before.cpus > model::Cpus{}) {
+    return submission.cpus >= before.cpus;
+  }
+  return before.needs_gpu == submission.needs_gpu;
 }
 
 std::string present_reason(const QueuedSubmission& skipped, std::string_view why,
@@ -109,9 +121,7 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
     if (!may_begin(submission, load.without_room)) continue;
     choice.begin.push_back(submission.number);
     load.at_work += 1;
-    load.without_room.push_back({.number = submission.number,
-                                 .priority = submission.priority,
-                                 .needs_gpu = submission.needs_gpu});
+    load.without_room.push_back({.submission = submission});
   }
   return choice;
 }

@@ -1,8 +1,8 @@
 // Which submissions of a queue begin next. Pure.
 //
 // Each becomes a run of its own, and the machine's ledger shares out what there is among the runs.
-// So the queue knows of a submission only whether it asks for a GPU: it keeps a few runs waiting
-// for room, the first ones, and begins the next when one of these has found its room.
+// So the queue keeps a few runs waiting for room, the first ones, and begins the next when one of
+// these has found its room, or when they lack what the next one does not request.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
+#include "model/resources.h"
 #include "model/terms.h"
 #include "model/waiting.h"
 
 namespace trainyard::schedule {
 
-/// Up to this number of runs that need a GPU, of one priority or a higher one, wait for room at a
-/// time, and as many that need none: a submission that waits behind them costs a file.
+/// Up to this number of runs that hold back a submission (holds_back()) wait for room at a time: a
+/// submission that waits behind them costs a file.
 constexpr std::size_t kWithoutRoomMax = 8;
 /// Up to this number of runs may be at work.
 constexpr std::size_t kAtWorkMax = 128;
@@ -30,19 +32,23 @@ enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
 /// for tasks that are held or wait for a time.
 bool waits_for_room(model::Cause cause);
 
-/// A run of the queue with tasks that wait for room.
-struct RunWithoutRoom {
-  std::uint32_t number = 0;
-  int priority = 0;
-  bool needs_gpu = false;  ///< Some task of it.
-};
+/// Whether tasks that wait for this lack CPUs, which tasks or other processes use.
+bool lacks_cpus(model::Cause cause);
 
 struct QueuedSubmission {
   std::uint32_t number = 0;
   int priority = 0;                  ///< The larger go first.
   std::vector<std::uint32_t> needs;  ///< Numbers of submissions or runs.
   model::RunIf run_if = model::RunIf::Success;
-  bool needs_gpu = false;
+  bool needs_gpu = false;  ///< Some task of it.
+  Bytes memory;            ///< The smallest request of its tasks.
+  model::Cpus cpus;        ///< The smallest request of its tasks.
+};
+
+/// A run of the queue with tasks that wait for room.
+struct RunWithoutRoom {
+  QueuedSubmission submission;              ///< The one that became this run.
+  model::Cause cause = model::Cause::None;  ///< Of these tasks; None: not known yet.
 };
 
 struct QueueLoad {
@@ -51,7 +57,9 @@ struct QueueLoad {
 };
 
 /// Whether a submission has to wait until this run has found room. A run never holds up one of a
-/// higher priority. Runs that need a GPU hold up submissions that need one, the others the others.
+/// higher priority. A run that lacks memory or CPUs, and whose submission requests some, holds up
+/// submissions that request as much of it or more. Of the other runs those that need a GPU hold up
+/// submissions that need one, the rest the rest.
 bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 
 /// One that never begins.

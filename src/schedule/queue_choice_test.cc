@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
+#include "model/resources.h"
 #include "model/terms.h"
 #include "model/waiting.h"
 
@@ -25,8 +27,9 @@ FateOf fates(std::map<std::uint32_t, Fate> known) {
   };
 }
 
-std::vector<RunWithoutRoom> runs_without_room(std::size_t count, RunWithoutRoom each) {
-  return std::vector<RunWithoutRoom>(count, each);
+std::vector<RunWithoutRoom> runs_without_room(std::size_t count, const QueuedSubmission& each,
+                                              model::Cause cause = model::Cause::None) {
+  return std::vector<RunWithoutRoom>(count, {.submission = each, .cause = cause});
 }
 
 TEST(QueueChoice, BeginsTheMostImportantAndOfTheseTheOldestFirst) {
@@ -81,6 +84,30 @@ TEST(QueueChoice, CountsRunsThatNeedAGpuApartFromTheOthers) {
     many.push_back({.number = number, .needs_gpu = number <= 50});
   }
   EXPECT_EQ(choose_next(many, {}, fates({})).begin.size(), 2 * kWithoutRoomMax);
+}
+
+TEST(QueueChoice, CountsRunsThatLackMemoryOrCpusForWhatRequestsAsMuch) {
+  const std::vector<QueuedSubmission> waiting{
+      {.number = 1, .needs_gpu = true, .memory = gb(2), .cpus = model::cpus(8)},
+      {.number = 2, .needs_gpu = true, .memory = gb(8), .cpus = model::cpus(2)},
+      {.number = 3, .memory = gb(2), .cpus = model::cpus(2)},
+      {.number = 4, .priority = 1, .memory = gb(8), .cpus = model::cpus(8)}};
+  const auto begun_behind = [&](model::Cause cause) {
+    return choose_next(waiting,
+                       {.without_room = runs_without_room(
+                            kWithoutRoomMax,
+                            {.needs_gpu = true, .memory = gb(4), .cpus = model::cpus(4)}, cause),
+                        .at_work = 20},
+                       fates({}))
+        .begin;
+  };
+  EXPECT_THAT(begun_behind(model::Cause::Memory), ElementsAre(4, 1, 3));
+  EXPECT_THAT(begun_behind(model::Cause::Cpus), ElementsAre(4, 2, 3));
+  EXPECT_THAT(begun_behind(model::Cause::OthersUseCpu), ElementsAre(4, 2, 3));
+  EXPECT_THAT(begun_behind(model::Cause::Gpus), ElementsAre(4, 3));
+  EXPECT_FALSE(
+      holds_back({.submission = {.needs_gpu = true}, .cause = model::Cause::Memory}, waiting[2]))
+      << "it requests no memory, as one whose need is learned";
 }
 
 TEST(QueueChoice, TakesTasksThatWaitForATimeOrAreHeldForNoneThatLookForRoom) {

@@ -389,16 +389,20 @@ class Following(QueueTest):
         self.open_gate()
         self.assertIn("FINISHED", self.end_of(watch, expect=0)[0])
 
-    def test_runs_that_look_for_room_hold_up_those_of_their_priority_alone(self):
+    def test_runs_that_look_for_room_hold_up_those_of_their_priority_that_request_as_much(self):
         cpus = str(len(os.sched_getaffinity(0)))
         held = self.submit("--cpus", "0.5", "--memory", "1MB", *SETTINGS, "--name", "holds", "--", ": < gate")
         self.until("the task", lambda: self.words_of(held) == {"holds/holds": "RUNNING"})
         large = [self.submit("--cpus", cpus, "--memory", "1MB", *SETTINGS, "--name", f"large{i}", "--", "true") for i in range(8)]
-        next = self.command_of("true", "--name", "next")
-        said = f"8 before it look for room: {large[0]} to {large[-1]}"
+        next = self.submit("--cpus", cpus, "--memory", "1MB", *SETTINGS, "--name", "next", "--", "true")
+        said = f"8 before it look for room: {large[0]} to {large[-1]} (CPUs)"
         self.until("eight that look for room", lambda: self.living()[int(next)]["reason"] == said)
-        self.wait(self.command_of("true", "--name", "urgent", "--priority", "1"))
+        self.wait(self.command_of("true", "--name", "small"))
+        self.assertEqual(self.living()[int(next)]["reason"], said)
+        urgent = self.submit("--cpus", cpus, "--memory", "1MB", "--priority", "1", *SETTINGS, "--name", "urgent", "--", "true")
+        self.until("the urgent one that looks, too", lambda: self.living()[int(urgent)]["word"] == "WAITING")
         self.open_gate()
+        self.wait(urgent)
         self.wait(next)
 
     def test_a_thousand_that_wait_cost_a_file_each(self):
