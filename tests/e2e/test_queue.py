@@ -1,4 +1,5 @@
 """A user's queue on a host: what is submitted to it, and what becomes of it when something goes wrong."""
+import resource
 import shlex
 import shutil
 import stat
@@ -114,6 +115,26 @@ class Submitting(QueueTest):
         self.assertEqual(limits(self.command_of(shown, "--name", "n1", prefix=few)), f"Cpus_allowed_list:\t{cpu}\n200\n")
         here = subprocess.run(["sh", "-c", shown], capture_output=True, text=True, check=True).stdout
         self.assertEqual(limits(self.command_of(shown, "--name", "n2")), here)
+
+    def test_limits_that_the_queue_cannot_give_are_named_by_up_submit_and_status(self):
+        # The superuser may raise its limits.
+        user = ("setpriv", "--bounding-set", "-sys_resource,-sys_nice") if os.geteuid() == 0 else ()
+        nice, files = os.nice(0), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        lower = min(nice + 3, 19)
+        started = self.trainyard("up", expect=0, prefix=(*user, "sh", "-c", 'ulimit -n 200; exec nice -n 3 "$@"', "sh"))
+        self.assertEqual(started.stdout, "your queue is up\n")
+        self.assertNotIn("cannot give", started.stderr)
+        said = ("your queue has the limits of the shell that started it, and cannot give its runs those of this one "
+                f"({f'nice is {lower}, not {nice}; ' if lower > nice else ''}nofile is at most 200, not {files}): 'trainyard down' and then 'trainyard up' here would\n")
+        again = self.trainyard("up", expect=0, prefix=user)
+        self.assertEqual((again.stdout, again.stderr), ("your queue is already up\n", f"trainyard: {said}"))
+        self.assertEqual(self.trainyard("status", expect=0, prefix=user).stdout, f"you have no active runs on this host\n\n{said}")
+        number = self.command_of("true", prefix=user)
+        self.assertIn(f"trainyard: {said}", self.told)
+        self.wait(number)
+        self.trainyard("down", expect=0)
+        self.trainyard("up", expect=0, prefix=user)
+        self.assertEqual(self.trainyard("up", expect=0, prefix=user).stderr, "")
 
     def test_a_matrix_key_that_nothing_uses_is_told_to_who_submits_it(self):
         number = self.submit(*LIGHT, "--matrix", "seed=0..4", "--name", "g", "--", "true")

@@ -1,4 +1,6 @@
 """Tasks of several processes, and `trainyard ranks` by hand."""
+import shutil
+
 from yard import CLIENT, PATIENCE_S, TRAINYARD, YardTest, alive, json, keeper_of, os, processes_with, signal, subprocess
 
 TWO_PHASES = f"""
@@ -141,6 +143,24 @@ time.sleep(1000)
     def test_others_may_start_them(self):
         self.sweep("echo rank $RANK of $WORLD_SIZE", wants="ranks: 2\n        launcher: mpirun")
         self.trainyard("run", "job.yaml", expect=0)
+        self.assertEqual(self.text("runs/job/g/t/stdout.log"), "rank 0 of 2\n")
+        self.assertEqual(self.text("runs/job/g/t/rank-1.log"), "rank 1 of 2\n")
+
+    def test_others_may_start_them_though_the_file_of_the_program_is_gone(self):
+        program = shutil.copy(TRAINYARD, self.directory / "trainyard")
+        self.write("launch.sh", 'for rank in 0 1; do RANK=$rank "$@" & done; wait\n')
+        self.job("""
+groups:
+  - {name: update, cpus: 0, memory: 10MB, tasks: [{id: a, command: rm trainyard}]}
+  - name: g
+    needs: update
+    cpus: 0
+    memory: 60MB
+    tasks: [{id: t, ranks: 2, launcher: [sh, launch.sh, "{command}"], command: echo rank $RANK of $WORLD_SIZE}]
+""")
+        done = subprocess.run([program, *self.command("run", "job.yaml")[1:]], cwd=self.directory, env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(self.text("runs/job/g/t/stdout.log"), "rank 0 of 2\n")
         self.assertEqual(self.text("runs/job/g/t/rank-1.log"), "rank 1 of 2\n")
 

@@ -2,7 +2,7 @@
 import json
 import unittest
 
-from yard import YardTest
+from yard import YardTest, own_mounts
 
 
 class Shell(YardTest):
@@ -34,6 +34,18 @@ class Shell(YardTest):
         self.assertRegex(done.stderr, r"job.yaml:1:\d+: group 'g': task 'a': command: the last command runs in the background \('&'\), "
                                       r"so the task would end at once and stop it; remove the '&', or end with 'wait'")
         self.assertFalse((self.directory / "runs").exists())
+
+    def test_is_refused_where_there_is_no_bash_and_a_list_is_not(self):
+        without = own_mounts("sh", "-c", 'mount --bind /dev/null "$(readlink -f /bin/bash)" && exec "$@"', "sh")
+        self.job("groups: [{name: g, tasks: [{id: a, cpus: 0, command: train}]}]")
+        done = self.trainyard("run", "job.yaml", expect=2, prefix=without)
+        self.assertEqual((done.stdout, done.stderr),
+                         ("", "job.yaml:1:54: group 'g': task 'a': command: a text needs bash, and '/bin/bash' was not found; install bash, or "
+                              "write the command as a list, as in [sh, -c, 'train \"$1\"', sh, \"{lr}\"]\n"))
+        self.assertFalse((self.directory / "runs").exists())
+        self.job("groups: [{name: g, tasks: [{id: a, cpus: 0, memory: 10MB, command: [echo, trained]}]}]")
+        self.trainyard("run", "job.yaml", expect=0, prefix=without)
+        self.assertEqual(self.text("runs/job/g/a/stdout.log"), "trained\n")
 
     def test_warns_of_a_condition_that_a_cut_pipe_decides(self):
         self.job("groups: [{name: g, tasks: [{id: a, command: 'if sort f | grep -q x; then train; fi'}]}]")
