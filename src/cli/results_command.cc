@@ -15,9 +15,11 @@
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
+#include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "cli/selection.h"
 #include "journal/reader.h"
+#include "model/status.h"
 #include "report/digest.h"
 #include "report/result_condition.h"
 #include "report/result_means.h"
@@ -29,23 +31,36 @@
 namespace trainyard::cli {
 namespace {
 
-/// The tasks of a run, under its name as seen from here: "runs/sweep".
-Result<void> add_tasks_of(const TasksOfRun& selection, report::ResultRows& rows) {
+/// The tasks of a run, under its name as seen from here: "runs/sweep". Returns notes on them.
+Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
+                                              report::ResultRows& rows) {
   Result<journal::JournalReader> reader = open_run(selection.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   const std::string name = seen_from_here(selection.run);
+  const std::vector<std::uint32_t> again = needs_run_again(selection.run);
+  std::vector<std::string> notes;
+  if (!again.empty()) {
+    notes = {fmt::format("{}: {}", report::kOutOfDate,
+                         report::needs_run_again_text(name_of_run(selection.run), again))};
+  }
+  const auto add = [&](journal::TaskRow row) {
+    row.out_of_date |= !again.empty() && row.standing.verdict == model::Verdict::Finished;
+    rows.add(name, std::move(row));
+  };
   if (selection.is_all()) {
     const bool died = has_died(*reader, selection.run);
-    return reader->tasks({}, [&](journal::TaskRow row) {
+    const Result<void> read = reader->tasks({}, [&](journal::TaskRow row) {
       if (died) report::mark_lost(row);
-      rows.add(name, std::move(row));
+      add(std::move(row));
       return true;
     });
+    if (!read) return std::unexpected(read.error());
+    return notes;
   }
   auto tasks = selected_tasks(*reader, selection, SameName::MeansAll);
   if (!tasks) return std::unexpected(tasks.error());
-  for (journal::TaskRow& row : *tasks) rows.add(name, std::move(row));
-  return {};
+  for (journal::TaskRow& row : *tasks) add(std::move(row));
+  return notes;
 }
 
 /// Removes the rows that do not meet all conditions.
@@ -96,17 +111,18 @@ ExitCode results_command(const ResultsOptions& options) {
       read_selections({.words = options.words, .run_directory = options.run_directory});
   if (!selections) return fail(selections.error());
   report::ResultRows rows;
+  std::vector<std::string> notes;
   for (const TasksOfRun& selection : *selections) {
     if (const std::string latest = latest_note(selection); !latest.empty()) note(latest);
-    if (const Result<void> added = add_tasks_of(selection, rows); !added) {
-      return fail(added.error());
-    }
+    Result<std::vector<std::string>> added = add_tasks_of(selection, rows);
+    if (!added) return fail(added.error());
+    std::ranges::move(*added, std::back_inserter(notes));
   }
   const std::string code_note =
       selections->size() == 1
           ? rows.other_code().text_with_cure(seen_from_here(selections->front().run))
           : rows.other_code().text();
-  const std::vector<std::string> notes{rows.nested_note(), code_note, rows.out_of_date_note()};
+  notes.insert(notes.begin(), {rows.nested_note(), code_note, rows.out_of_date_note()});
   report::ResultTable all = std::move(rows).table();
   const bool for_programs = options.json || options.csv || options.markdown;
   if (all.rows.empty() && !for_programs) {

@@ -39,6 +39,7 @@
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "model/status.h"
+#include "report/digest.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
@@ -90,17 +91,22 @@ std::string what_failed(journal::JournalReader& reader, const TasksOfRun& select
   return text;
 }
 
-/// Says that no selected task is in the requested state, and which tasks of the run failed.
+/// Says that no selected task is in the requested state, which tasks of the run failed, and how a
+/// run that is out of date runs with the new results.
 Error no_task_in_state(journal::JournalReader& reader, const TasksOfRun& selection) {
+  const std::vector<std::uint32_t> again = needs_run_again(selection.run);
+  const std::string out_of_date =
+      again.empty() ? "" : "; " + report::needs_run_again_text("this run", again);
   const bool only_failed = selection.patterns.empty() && selection.states.size() == 1 &&
                            selection.states.front() == report::TaskState::Failed;
   if (only_failed) {
-    return {fmt::format("nothing to retry: no task of {} failed", name_of_run(selection.run))};
+    return {fmt::format("nothing to retry: no task of {} failed{}", name_of_run(selection.run),
+                        out_of_date)};
   }
   const std::optional<std::uint32_t> number = number_of_run(selection.run);
-  return {fmt::format("nothing to retry{}: {}; {}",
+  return {fmt::format("nothing to retry{}: {}; {}{}",
                       number ? fmt::format(" in run {}", *number) : std::string(),
-                      none_in_state(selection), what_failed(reader, selection))};
+                      none_in_state(selection), what_failed(reader, selection), out_of_date)};
 }
 
 /// Says why nothing is retried, and how the tasks that were stopped or skipped run: by a retry that

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/score.h"
@@ -152,6 +153,13 @@ std::string out_of_date_text(int tasks) {
   if (tasks == 0) return {};
   return fmt::format("{} finished before what {} ran again", counted(tasks, "task"),
                      tasks == 1 ? "it needs" : "they need");
+}
+
+std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs) {
+  return fmt::format(
+      "{} started before run{} {}, which it needs, ran again; to run it with the new results, "
+      "submit it again",
+      run, needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
 }
 
 std::string counts_text(const journal::GroupRow& group) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -128,6 +129,9 @@ std::string edited_text(int edited, int tasks, std::string_view run_directory);
 constexpr const char* kOutOfDate = "out of date";
 /// "2 tasks finished before what they need ran again"; empty of none.
 std::string out_of_date_text(int tasks);
+/// "this run started before run 2, which it needs, ran again; to run it with the new results,
+/// submit it again", with the name of the run for "this run". `needs` are not empty.
+std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs);
 
 /// The warning about the result of a task, with the path of the file as users reach it:
 /// "runs/x/train/a/result.1.json: is empty: no result kept".

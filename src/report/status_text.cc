@@ -419,9 +419,8 @@ std::string status_header(const StatusView& view) {
   }
   text += "\n" + run_line(view.number, view.run_directory) + "\n";
   if (!view.needs_run_again.empty()) {
-    text += fmt::format("{}: this run started before run{} {}, which it needs, ran again\n",
-                        kOutOfDate, view.needs_run_again.size() == 1 ? "" : "s",
-                        fmt::join(view.needs_run_again, ", "));
+    text +=
+        fmt::format("{}: {}\n", kOutOfDate, needs_run_again_text("this run", view.needs_run_again));
   }
   const std::string planned = planned_time_text(view.execution);
   return planned.empty() ? text : text + "forecast: " + planned + "\n";

@@ -576,14 +576,21 @@ class Returning(QueueTest):
               "to run it with the new results, submit it again\n"
         self.assertIn(out, self.trainyard("retry", first, "--dry-run", expect=0).stderr)
         self.assertIn(out, self.trainyard("retry", first, expect=0).stderr)
-        self.assertIn(f"\nout of date: this run started before run {first}, which it needs, ran again\n",
-                      self.trainyard("status", after, expect=0).stdout)
+        cure = f"started before run {first}, which it needs, ran again; to run it with the new results, submit it again\n"
+        self.assertIn(f"\nout of date: this run {cure}", self.trainyard("status", after, expect=0).stdout)
+        shown = self.trainyard("results", after, expect=0).stdout
+        self.assertRegex(shown, r"(?m)^after  FINISHED, out of date  ")
+        self.assertIn(f"\nout of date: run {after} ('runs/after') {cure}", shown)
+        self.assertIs(json.loads(self.trainyard("results", after, "--json", expect=0).stdout)["rows"][0]["out_of_date"], True)
+        self.assertEqual(self.trainyard("retry", after, expect=2).stderr,
+                         f"trainyard: nothing to retry: no task of run {after} ('runs/after') failed; this run {cure}")
         self.assertEqual(json.loads(self.trainyard("status", after, "--json", expect=0).stdout)["needs_run_again"], [int(first)])
         # A submission that starts after the retry is not out of date, nor is the run itself.
         again = self.command_of("true", "--name", "again", "--needs", first, "--if", "always()")
         self.wait(again)
         for number in (again, first):
             self.assertNotIn("out of date", self.trainyard("status", number, expect=0).stdout)
+            self.assertNotIn("out of date", self.trainyard("results", number, expect=0).stdout)
 
     def test_what_was_refused_or_removed_goes_back(self):
         refused = self.refused_when_it_begins()
