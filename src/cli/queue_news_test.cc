@@ -56,7 +56,7 @@ TEST(QueueNews, IsReadAsItWasWrittenLast) {
   EXPECT_EQ(cause_in("gpus\n"), model::Cause::Gpus);
   EXPECT_EQ(cause_in("gpus\nfound\n"), std::nullopt);
   EXPECT_EQ(cause_in("found\nmemory\n"), model::Cause::Memory);
-  EXPECT_EQ(cause_in("looks\n"), model::Cause::None) << "the word of an earlier release";
+  EXPECT_EQ(cause_in("looks\n"), model::Cause::None) << "a word that names no cause";
 }
 
 }  // namespace
