@@ -155,7 +155,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
     checked.text = std::move(job->text);
     checked.line_names = std::move(job->line_names);
     // Where a job file would be that says the same.
-    file = *here + "/command.yaml";
+    file = fmt::format("{}/{}", *here, kCommandFile);
   } else {
     checked.job_file = sys::absolute_path(words.job_file, *here);
     Result<std::string> text = text::read_text_file(checked.job_file);
@@ -217,7 +217,7 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
                                   .settings = options.settings,
                                   .only_shown = options.dry_run});
   if (!checked) return std::unexpected(checked.error());
-  options.job_file = checked->directory + "/command.yaml";
+  options.job_file = fmt::format("{}/{}", checked->directory, kCommandFile);
   options.job_text = checked->text;
   options.line_names = checked->line_names;
   return options;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -36,6 +37,10 @@ struct CommandWords {
   /// The command as typed: "python3 fit.py --lr 0.1", or "each line of commands.txt".
   [[nodiscard]] std::string shown() const;
 };
+
+/// The name of the job file that a command stands for, in the directory where it was typed. There
+/// is no such file.
+inline constexpr std::string_view kCommandFile = "command.yaml";
 
 struct CommandJob {
   std::string name;

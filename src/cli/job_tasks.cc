@@ -91,8 +91,9 @@ std::uint32_t last_round_of(const job::Jobs& jobs) {
 
 }  // namespace
 
-std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit& submission,
-                                                              std::uint32_t number) {
+std::expected<const job::Job*, text::Mistakes> JobTasks::read(
+    const wire::Submit& submission, std::uint32_t number,
+    std::optional<job::MovedDirectory> moved) {
   const job::Job& first = jobs_.first();
   job::LoadOptions options{.job_file = submission.job_file,
                            .config_file = {},
@@ -102,6 +103,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
                            .environment = submission.environment};
   options.line_names = submission.line_names;
   options.machines = first.machines();
+  options.moved_directory = std::move(moved);
   options.submission = {
       .number = number, .configuration = &first.configuration(), .groups = jobs_.groups()};
   std::expected<job::Job, text::Mistakes> job =
@@ -123,7 +125,8 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(const wire::Submit
 }
 
 /// A batch that has no text of its own is the next round of the job file.
-std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow& batch) {
+std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow& batch,
+                                                        std::optional<job::MovedDirectory> moved) {
   const journal::BatchSource& source = batch.source;
   if (source.job_text.empty()) {
     const std::uint32_t round = last_round_of(jobs_) + 1;
@@ -143,7 +146,7 @@ std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow&
                          .command_line = source.command_line,
                          .job_text = source.job_text,
                          .environment = source.environment},
-                        batch.number);
+                        batch.number, std::move(moved));
   if (!job) return std::unexpected(job.error());
   return {};
 }
@@ -231,7 +234,7 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
 Result<run::Tasks::Accepted> JobTasks::accept(const wire::Submit& submission,
                                               std::uint32_t number) {
   const auto groups_before = jobs_.groups();
-  const auto job = read(submission, number);
+  const auto job = read(submission, number, std::nullopt);
   if (!job) return std::unexpected(Error{text_of(job.error())});
   return Accepted{.batch = {.number = number,
                             .plan = (*job)->shared_plan(),

@@ -38,8 +38,9 @@ class JobTasks final : public run::Tasks {
   [[nodiscard]] const job::Jobs& jobs() const { return jobs_; }
 
   /// Adds what was submitted in an earlier execution, by its own text, or a round that had begun
-  /// in one, by that of the job file as it is now.
-  std::expected<void, text::Mistakes> add_again(const journal::BatchRow& batch);
+  /// in one, by that of the job file as it is now. `moved` is as job::LoadOptions has it.
+  std::expected<void, text::Mistakes> add_again(const journal::BatchRow& batch,
+                                                std::optional<job::MovedDirectory> moved);
 
   /// Of all jobs so far; `command_line` is that of this execution.
   [[nodiscard]] std::vector<journal::Batch> batches(const std::string& command_line) const;
@@ -91,7 +92,8 @@ class JobTasks final : public run::Tasks {
                                                            std::uint32_t number);
   std::optional<std::string> result_of(const std::string& group, const std::string& id) const;
   std::expected<const job::Job*, text::Mistakes> read(const wire::Submit& submission,
-                                                      std::uint32_t number);
+                                                      std::uint32_t number,
+                                                      std::optional<job::MovedDirectory> moved);
 
   job::Jobs jobs_;
   std::vector<journal::BatchSource> sources_;  ///< Of all but the first, in order.

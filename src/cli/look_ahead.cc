@@ -1,7 +1,9 @@
 #include "cli/look_ahead.h"
 
+#include <algorithm>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/directory_claim.h"
 #include "cli/job_tasks.h"
@@ -75,30 +78,35 @@ std::vector<wire::Retry> asked_for(const RunOptions& options) {
 
 namespace {
 
+/// The move of the run directory since the batch was added.
+run::RunMove move_since(const journal::BatchRow& batch,
+                        const std::vector<journal::ExecutionRow>& executions,
+                        const std::string& directory) {
+  run::RunMove move{.was = {}, .is = run::real_directory(directory)};
+  for (const journal::ExecutionRow& execution : executions) {
+    if (move.was.empty() || execution.started < batch.added) move.was = execution.run_directory;
+  }
+  return move;
+}
+
 /// Where the job file of a submission to this run would be now. Its text is kept, so the file need
 /// not be there, but its tasks work in its directory: of a run that was copied or moved that is the
 /// one at the same place relative to the run directory, never the original.
-Result<std::string> job_file_now(const journal::BatchRow& batch,
-                                 const std::vector<journal::ExecutionRow>& executions,
-                                 const std::string& directory) {
-  std::string was;
-  for (const journal::ExecutionRow& execution : executions) {
-    if (was.empty() || execution.started < batch.added) was = execution.run_directory;
-  }
-  const std::string& then = batch.source.job_file;
-  std::string now = run::path_after_move(then, {.was = was, .is = directory});
+Result<std::string> job_file_now(const std::string& then, const run::RunMove& move) {
+  std::string now = run::path_after_move(then, move);
   const std::string place = std::filesystem::path(now).parent_path().string();
   std::error_code ignored;
   if (now == then || std::filesystem::exists(place, ignored)) return now;
   return std::unexpected(
       Error{fmt::format("the run was copied or moved here from '{}', and the directory of '{}', "
                         "which was submitted to it, was not found at '{}': copy it there",
-                        was, then, place)});
+                        move.was, then, place)});
 }
 
 }  // namespace
 
-std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::string& directory) {
+std::expected<std::vector<std::string>, text::Mistakes> add_submitted(
+    JobTasks& tasks, const std::string& directory) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
   const Result<std::vector<journal::BatchRow>> batches =
@@ -109,22 +117,35 @@ std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::st
   if (!batches) return failed(batches.error());
   const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
   if (!executions) return failed(executions.error());
+  std::vector<std::string> notes;
   for (journal::BatchRow batch : *batches) {
     if (batch.number == 1) continue;
-    Result<std::string> job_file = job_file_now(batch, *executions, directory);
+    const run::RunMove move = move_since(batch, *executions, directory);
+    Result<std::string> job_file = job_file_now(batch.source.job_file, move);
     if (!job_file) return failed(job_file.error());
     batch.source.job_file = std::move(*job_file);
-    std::expected<void, text::Mistakes> added = tasks.add_again(batch);
+    // A submitted file means the directories that it names.
+    const bool is_command = std::filesystem::path(batch.source.job_file).filename() == kCommandFile;
+    const auto moved =
+        is_command ? find_moved_directory(batch.source.job_text, move) : std::nullopt;
+    if (moved) {
+      std::string note = fmt::format(
+          "the run was copied or moved here from '{}': the working directory of commands "
+          "submitted to it is '{}' now",
+          move.was, moved->is);
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
+    }
+    std::expected<void, text::Mistakes> added = tasks.add_again(batch, moved);
     if (added) continue;
-    if (batch.source.job_text.empty()) return added;
+    if (batch.source.job_text.empty()) return std::unexpected(std::move(added.error()));
     // It was right when it was accepted: what it builds on is what its reader has to look at.
     for (text::Mistake& mistake : added.error()) {
       mistake.message += fmt::format(
           " (submission {} of this run: restore what it needs in the job file)", batch.number);
     }
-    return added;
+    return std::unexpected(std::move(added.error()));
   }
-  return {};
+  return notes;
 }
 
 Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& options,
@@ -135,13 +156,16 @@ Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& op
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return std::nullopt;
-  if (auto submitted = add_submitted(tasks, run_directory); !submitted) {
+  auto submitted = add_submitted(tasks, run_directory);
+  if (!submitted) {
     return std::unexpected(Error{submitted.error().front().message});
   }
   Result<journal::Journal::Preview> preview = journal::Journal::preview(
       run::journal_path(run_directory), tasks.batches(options.command_line),
       journal_options(options), run::noted_ends(run_directory).ends);
   if (!preview) return std::unexpected(std::move(preview.error()));
+  std::ranges::move(preview->changes, std::back_inserter(*submitted));
+  preview->changes = *std::move(submitted);
   return *std::move(preview);
 }
 

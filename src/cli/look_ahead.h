@@ -29,8 +29,10 @@ journal::JournalOptions journal_options(const RunOptions& options);
 /// finished and are run once more.
 std::vector<wire::Retry> asked_for(const RunOptions& options);
 
-/// Of a run that goes on: its job file, and what was submitted to it, each by its own text.
-std::expected<void, text::Mistakes> add_submitted(JobTasks& tasks, const std::string& directory);
+/// Adds what was submitted to a run that is resumed, each submission by its own text. Returns notes
+/// for people on directories that were copied or moved with the run.
+std::expected<std::vector<std::string>, text::Mistakes> add_submitted(JobTasks& tasks,
+                                                                      const std::string& directory);
 
 /// Nothing of a run that was killed before it had begun. Adds to the tasks what was submitted.
 /// Takes the directory meanwhile; the error of one that somebody has says so.

@@ -138,15 +138,12 @@ void take_over_directory(RunOptions& options, const journal::ExecutionRow& first
   const std::string kept = run::kept_job_path(real);
   if (run::real_directory(options.job_file) != kept) return;
   const Result<std::string> text = text::read_text_file(kept);
-  const auto was = text ? directory_of_command(*text) : std::nullopt;
-  if (!was) return;
-  std::string is = run::directory_after_move(*was, {.was = first.run_directory, .is = real});
-  // A working directory that was not copied with the run is still that of the original.
-  if (is == *was || !exists(is)) return;
+  if (!text) return;
+  options.moved_directory = find_moved_directory(*text, {.was = first.run_directory, .is = real});
+  if (!options.moved_directory) return;
   options.resume_notes.push_back(
       fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
-                  first.run_directory, is));
-  options.moved_directory = {.was = *was, .is = std::move(is)};
+                  first.run_directory, options.moved_directory->is));
 }
 
 /// Puts the old settings first, so that a new one for the same key replaces its old one.
@@ -180,6 +177,16 @@ Result<std::string> run_of_job(RunOptions& options) {
 }
 
 }  // namespace
+
+std::optional<job::MovedDirectory> find_moved_directory(const std::string& job_text,
+                                                        const run::RunMove& move) {
+  const std::optional<std::string> was = directory_of_command(job_text);
+  if (!was) return std::nullopt;
+  std::string is = run::directory_after_move(*was, move);
+  // A working directory that was not copied with the run is still that of the original.
+  if (is == *was || !exists(is)) return std::nullopt;
+  return job::MovedDirectory{.was = *was, .is = std::move(is)};
+}
 
 Result<RunOptions> fill_in_resumed(RunOptions options) {
   const Result<std::string> here = sys::current_directory();

@@ -303,9 +303,8 @@ std::optional<ExitCode> Session::begin() {
     if (!begins) return fail(begins.error());
     plan_ = job().shared_plan();
   } else {
-    if (auto submitted = add_submitted(tasks_, directory()); !submitted) {
-      return fail(submitted.error());
-    }
+    auto submitted = add_submitted(tasks_, directory());
+    if (!submitted) return fail(submitted.error());
     // Before anything is written down: nothing is done where one of them is not there.
     if (const Result<void> asked = yard_.retry(options_.retries); !asked) {
       return fail(asked.error());
@@ -316,8 +315,9 @@ std::optional<ExitCode> Session::begin() {
     forget_end_in_queue(directory());
     if (options_.on_resumed) options_.on_resumed();
     plan_ = resumed->plans.front();
+    std::ranges::move(resumed->changes, std::back_inserter(*submitted));
     notes = notes_on_resume(options_, job(), resumed->finished, resumed->not_kept,
-                            count_tasks(resumed->plans), std::move(resumed->changes));
+                            count_tasks(resumed->plans), *std::move(submitted));
   }
   leave(*log);
   tasks_.show();

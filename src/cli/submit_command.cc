@@ -43,7 +43,7 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
   if (options.words.is_command()) {
     Result<CommandJob> job = job_of_command(options.words, *here);
     if (!job) return std::unexpected(std::move(job.error()));
-    path = *here + "/command.yaml";
+    path = fmt::format("{}/{}", *here, kCommandFile);
     text = std::move(job->text);
     line_names = std::move(job->line_names);
   } else {

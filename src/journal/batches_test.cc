@@ -228,6 +228,9 @@ TEST(Batches, KeepWhereTheyCameFrom) {
   EXPECT_EQ(rows[1].source.job_text, batch.source.job_text);
   EXPECT_EQ(rows[1].source.settings, batch.source.settings);
   EXPECT_EQ(rows[1].source.environment, batch.source.environment);
+  must(journal->commit(added(at(9), batch)));
+  must(reader.refresh());
+  EXPECT_EQ(must(reader.batches())[1].added, at(5)) << "a resumed run adds it again";
   EXPECT_THAT(rows[0].source.environment, IsEmpty());
   using std::filesystem::perms;
   EXPECT_EQ(std::filesystem::status(directory.journal()).permissions(),

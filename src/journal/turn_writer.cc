@@ -91,7 +91,9 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
   Statements statements{
       .event = prepare("INSERT INTO events (execution, at_ms, kind, task, attempt, data) "
                        "VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-      .batch_put = prepare("UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1"),
+      // A resumed run adds its batches again, which were added before.
+      .batch_put = prepare(
+          "UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1 AND NOT complete"),
       // The keeper of the host on which the yard runs; other machines have keepers of their own.
       .keeper_pid = prepare("UPDATE executions SET keeper_pid = ?2 WHERE number = ?1 AND host = "
                             "coalesce((SELECT name FROM machines WHERE execution = ?1 AND number "

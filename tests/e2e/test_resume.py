@@ -229,6 +229,47 @@ groups:
         self.assertNotIn("working directory", self.trainyard("retry", "runs/lone", expect=1, cwd=original).stderr)
         self.assertEqual(self.text("original/ran"), "original\n" * 2)
 
+    def test_of_a_command_submitted_to_a_copied_run_runs_in_the_copy(self):
+        os.mkfifo(self.directory / "gate")
+        original, copy = self.directory / "original", self.directory / "copy"
+        self.job(f"name: m\ngroups: [{{name: g, tasks: [{{id: a, command: ': < {self.directory}/gate'}}]}}]",
+                 "original/m.yaml")
+        self.write("original/train.sh", "echo original >> ran; exit 1")
+        yard = self.start("run", "original/m.yaml", "--run-dir", "original/runs/m")
+        self.until("the task", lambda: self.life("a", "original/runs/m")[-1:] == ["TRAINING"])
+        for name in ("t", "u"):
+            self.trainyard("submit", "--run-dir", "runs/m", "--name", name, "--", "sh", "train.sh", expect=0,
+                           cwd=original)
+        # A file means the directory that it names, also as a command would name it.
+        self.write("original/more.yaml", f'''
+groups:
+  - name: "w"
+    working-directory: "{original}"
+    tasks: [{{id: w, command: "echo more >> more; exit 1"}}]
+''')
+        self.trainyard("submit", "more.yaml", "runs/m", expect=0, cwd=original)
+        self.open_gate()
+        self.end_of(yard, expect=1)
+        shutil.copytree(original, copy)
+        lone = original / "runs/lone"
+        shutil.copytree(original / "runs/m", lone)
+        self.write("copy/train.sh", "echo copy >> ran; exit 1")
+        (copy / "ran").unlink()
+        moved = (f"the run was copied or moved here from '{original.resolve()}/runs/m': the working directory of "
+                 f"commands submitted to it is '{copy.resolve()}' now\n")
+        would = self.trainyard("run", "--resume", "runs/m", "--dry-run", expect=0, cwd=copy).stdout
+        self.assertEqual(would.count(moved), 1, would)
+        for times in (2, 4):
+            done = self.trainyard("retry", "runs/m", expect=1, cwd=copy)
+            self.assertEqual(done.stderr.count(moved), 1, done.stderr)
+            self.assertEqual(self.text("copy/ran"), "copy\n" * times)
+        self.assertEqual(self.text("original/ran"), "original\n" * 2)
+        self.assertEqual(self.text("copy/more"), "more\n")
+        self.assertEqual(self.text("original/more"), "more\n" * 3)
+        # A run directory that was copied alone is still one of its project.
+        self.assertNotIn("working directory", self.trainyard("retry", "runs/lone", expect=1, cwd=original).stderr)
+        self.assertEqual(self.text("original/ran"), "original\n" * 4)
+
     def test_a_yard_killed_at_its_writes_loses_no_finished_task(self):
         """At a good dozen of them; the unit tests of the journal cut its writes off at many more."""
         strace = shutil.which("strace")
