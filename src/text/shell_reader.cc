@@ -149,11 +149,15 @@ void ShellReader::read_byte(char byte) {
 
 void ShellReader::step(char byte) {
   if (frames_.back().inside == Inside::Backticks) {
-    // They end with the next backtick, in quotes or not. No value can stand in them, so nothing
-    // else matters.
+    // They end with the next backtick, in quotes or not. No value can stand in them, so only their
+    // pipes matter.
     backslash_ = byte == '\\';
+    if (backslash_) return;
+    ShellWords& words = frames_.back().words;
+    static_cast<void>(words.read(byte == '`' ? '\n' : byte));
     if (byte == '|') traits_.has_pipe = true;
     if (byte != '`') return;
+    traits_.uses_status_of_cut_pipe |= words.uses_status_of_cut_pipe();
     frames_.pop_back();
     in_word_ = true;
     return;
@@ -192,13 +196,13 @@ void ShellReader::step_double(char byte) {
     return;
   }
   words().add(byte);
-  if (byte == '`') frames_.push_back({.inside = Inside::Backticks});
+  if (byte == '`') open_backticks();
   if (before_ == '$') open_after_dollar(byte);
 }
 
 void ShellReader::step_braces(char byte) {
   if (byte == '\\') backslash_ = true;
-  if (byte == '`') frames_.push_back({.inside = Inside::Backticks});
+  if (byte == '`') open_backticks();
   if (byte == '\'' || byte == '"') {
     if (frames_.back().in_double) give_up(kAfterQuoteInBraces);
     step_quote(byte);
@@ -228,6 +232,12 @@ void ShellReader::open_after_dollar(char byte) {
   if (byte == '[') give_up(kAfterOther);
 }
 
+/// As `$(`, except that no value can stand there.
+void ShellReader::open_backticks() {
+  frames_.push_back({.inside = Inside::Backticks});
+  frames_.back().words.use_every_status();
+}
+
 void ShellReader::step_plain(char byte) {
   follow_words(byte);
   switch (byte) {
@@ -239,7 +249,7 @@ void ShellReader::step_plain(char byte) {
       step_quote(byte);
       break;
     case '`':
-      frames_.push_back({.inside = Inside::Backticks});
+      open_backticks();
       break;
     case '(':
       open_parenthesis();
@@ -320,7 +330,9 @@ ShellRefusal ShellReader::at_end() {
 
 ShellTraits ShellReader::traits() const {
   ShellTraits traits = traits_;
-  traits.ends_in_background = frames_.front().words.ends_in_background();
+  const ShellWords& words = frames_.front().words;
+  traits.ends_in_background = words.ends_in_background();
+  traits.uses_status_of_cut_pipe |= words.ends_with_status_of_cut_pipe();
   return traits;
 }
 

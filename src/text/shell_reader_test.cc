@@ -279,14 +279,39 @@ TEST(ShellReader, SaysThatTheStatusOfAPipeThatMayBeCutIsUsed) {
         "echo \"$(a | /usr/bin/head -1)\"", "a | grep --quiet x && b", "a | grep -m1 x | b || c",
         "set -e; sort f | head -1", "set -euo pipefail\nsort f |\n head -1 > x",
         "until ! a | egrep -q x\ndo b; done", "a |& head -1 && b", "set -o errexit; a | head -1",
-        "if a; then b; elif c | head -1; then d; fi", "a | head -n {v} && b"}) {
+        "if a; then b; elif c | head -1; then d; fi", "a | head -n {v} && b",
+        "for i in 1; do a | head -1; done && b", "{ a | head -1; } || b", "x=`a | head -1` && b",
+        "echo `a | grep -q x`; b"}) {
     EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
   }
   for (const std::string_view command :
        {"sort f | head -n 1", "a && sort f | head -1", "head -1 f && b", "a | grep x && b",
         "if a; then b | head -1; fi", "for i in 1; do a | head -1; done", "grep -q x f && b",
         "x=$(head -1 f)", "a | grep -eq x && b", "a | tee head && b", "a | head -1; b && c",
-        "if a | tee x; then b; fi; c | head -1", "set -x; a | head -1", "'a | head -1 && b'"}) {
+        "if a | tee x; then b; fi; c | head -1", "set -x; a | head -1", "'a | head -1 && b'",
+        "{ a | head -1; }", "{ a | head -1; }; b && c", "x=`a | tee y` && b"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+}
+
+TEST(ShellReader, SaysThatBashReportsTheStatusOfAPipeThatMayBeCut) {
+  for (const std::string_view command :
+       {"(a | head -1)", "(cd d; sort f | head -n 1) > x # the first", "(a | head -1) && b",
+        "(a\n b | head -1\n)\n", "( (a | head -1) )", "{ (a | head -1); }",
+        "if a; then (b | head -1); fi", "(a | head -1) || b", "a && (b | grep -q x)",
+        "(a | head -1) | tee x && b", "f() { a | head -1; }; f", "f() (a | head -1); f",
+        "function f {\n if a; then b | head -1; fi\n}\nf", "trap 'rm x' EXIT; a | head -1",
+        "a; trap b 0\nc | head -1 | d", "cat <(a) | (b | head -1)", "f() { a; }; (b | head -1)"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command :
+       {"(a | head -1); b", "(a | head -1); x=1", "(a | head -1; b)", "(a | head -1) | tee x",
+        "(a | tee x)", "mapfile -t x < <(a | head -1)", "diff <(a | head -1) <(b | head -1) && c",
+        "a > >(b | head -1)", "f() { a | head -1; b; }; f",
+        "f() { if a; then b | head -1; fi; c; }; f", "f() { a; }; f | head -1",
+        "trap 'rm x' EXIT; a | head -1; b", "trap a TERM; b | head -1", "a | head -1; x=(b c)",
+        "a | head -1; f() { b; }", "case a in b) c | head -1;; esac",
+        "[[ (a || b) ]]; c | head -1"}) {
     EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
   }
 }

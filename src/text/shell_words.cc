@@ -129,6 +129,7 @@ bool ShellWords::follow_operator(char byte) {
   }
   if (before == '|') {
     has_pipe_ = reads_pipe_ = true;
+    if (cut_ == Cut::Subshell) cut_ = Cut::Pipe;
   } else if (byte != '>') {
     end_pipeline(false);
     in_background_ = true;
@@ -140,18 +141,52 @@ bool ShellWords::follow_operator(char byte) {
 void ShellWords::end_in_pipeline(char byte) {
   // The command that reads the pipe is on the next line, or the pipe is `|&`.
   if ((byte == '\n' || byte == '&') && reads_pipe_ && command_.empty()) return;
-  if (reads_pipe_ && may_exit_early_) pipe_may_be_cut_ = true;
+  if (reads_pipe_ && may_exit_early_) cut_ = Cut::Pipe;
   reads_pipe_ = may_exit_early_ = false;
   if (byte == '|' || byte == '&') {
     operator_ = byte;
-  } else if (byte != '(') {
+  } else if (byte == '(') {
+    open_parenthesis();
+  } else {
     end_pipeline(false);
+    if (byte == ')') close_parenthesis();
   }
 }
 
 void ShellWords::end_pipeline(bool uses_status) {
+  const Cut cut = std::exchange(cut_, Cut::None);
+  if (cut == Cut::None) return;
   const bool is_used = uses_status || in_condition_ || stops_on_failure_ || uses_every_status_;
-  if (std::exchange(pipe_may_be_cut_, false) && is_used) uses_status_of_cut_pipe_ = true;
+  if (is_used) uses_status_of_cut_pipe_ = true;
+  last_cut_ = cut;
+}
+
+void ShellWords::open_parenthesis() {
+  parentheses_.push_back(
+      {.is_file = last_ == "<" || last_ == ">", .cut_before = std::exchange(cut_, Cut::None)});
+  last_cut_ = Cut::None;
+}
+
+void ShellWords::close_parenthesis() {
+  // The end of a pattern of `case`.
+  if (parentheses_.empty()) return;
+  const Parentheses closed = parentheses_.back();
+  parentheses_.pop_back();
+  if (closed.is_file) last_cut_ = Cut::None;
+  follow_body();
+  end_group(Cut::Subshell);
+  if (cut_ == Cut::None) cut_ = closed.cut_before;
+}
+
+/// The group that ends now may be the body of a function, whose status is that of its last pipeline.
+void ShellWords::follow_body() {
+  if (has_function_ && last_cut_ != Cut::None) uses_status_of_cut_pipe_ = true;
+}
+
+/// The status of a group is that of its last pipeline, and the group is a command of another one.
+void ShellWords::end_group(Cut cut) {
+  const Cut last = std::exchange(last_cut_, Cut::None);
+  if (last != Cut::None) cut_ = std::max(cut, last);
 }
 
 void ShellWords::append(char byte) {
@@ -196,7 +231,7 @@ std::string ShellWords::read(char byte) {
 
 /// `name () {`: after a word that stands alone nothing else opens a parenthesis.
 void ShellWords::follow_function(char byte) {
-  if (byte == ')' && may_be_function_) changes_parameters_ = true;
+  if (byte == ')' && may_be_function_) changes_parameters_ = has_function_ = true;
   if (byte == ' ' || byte == '\t') return;
   may_be_function_ = byte == '(' && is_alone_ && is_name(command_);
 }
@@ -253,6 +288,7 @@ void ShellWords::end_word() {
     if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
     if (word_.find_first_of("aA") != std::string::npos) declares_lists_ = true;
   }
+  if (command_ == "trap" && (word_ == "EXIT" || word_ == "0")) sets_exit_trap_ = true;
   if (!command_.empty() && !redirects) {
     may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
     second_.take(word_, may_vanish_);
@@ -263,11 +299,17 @@ void ShellWords::end_word() {
 /// The command comes after what is no word of it.
 void ShellWords::find_command() {
   if (std::exchange(skips_, false)) return;
+  if (is_in(word_, kGroupEnds)) {
+    if (word_ == "}") follow_body();
+    end_group(Cut::Pipe);
+  } else if (!is_redirection(word_) && word_[0] != '#') {
+    last_cut_ = Cut::None;
+  }
   if (is_redirection(word_)) {
     skips_ = !names_its_file(word_);
   } else if (word_ == "function") {
     skips_ = true;
-    changes_parameters_ = true;
+    changes_parameters_ = has_function_ = true;
   } else if (is_in(word_, kConditions)) {
     in_condition_ = true;
   } else if (word_ == "then" || word_ == "do") {

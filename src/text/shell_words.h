@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "text/second_reader.h"
 #include "text/shell_refusal.h"
@@ -60,8 +61,16 @@ class ShellWords {
 
   /// Whether a pipe into a command that may exit before it has read everything (`head`, `grep -q`)
   /// decides what the shell does next: in `if` and `while`, before `&&` and `||`, in `$(...)`,
-  /// after `set -e`. The command before the pipe may then fail with SIGPIPE.
+  /// after `set -e`, at the end of a function. The command before the pipe may then fail with
+  /// SIGPIPE.
   [[nodiscard]] bool uses_status_of_cut_pipe() const { return uses_status_of_cut_pipe_; }
+
+  /// Whether the last pipeline is such a pipe, and bash would report 141 as the status of all that
+  /// was read: PIPESTATUS has one status for a subshell, and an EXIT trap of the text replaces the
+  /// one that forgives SIGPIPE.
+  [[nodiscard]] bool ends_with_status_of_cut_pipe() const {
+    return last_cut_ == Cut::Subshell || (sets_exit_trap_ && last_cut_ != Cut::None);
+  }
 
   /// Whether the last command was started with `&`. A `wait` before it has not waited for it.
   [[nodiscard]] bool ends_in_background() const { return in_background_; }
@@ -73,6 +82,14 @@ class ShellWords {
  private:
   /// The place of the open square bracket.
   enum class Bracket : std::uint8_t { None, Word, Subscript };
+  /// Whether the first command of a pipeline may fail because the last one exits early: a command
+  /// of the pipeline itself, or one in a subshell that ends it.
+  enum class Cut : std::uint8_t { None, Pipe, Subshell };
+  /// Parentheses that are open.
+  struct Parentheses {
+    bool is_file = false;  ///< `<(...)`, whose status bash ignores.
+    Cut cut_before = Cut::None;
+  };
 
   void append(char byte);
   void follow_brackets(char byte);
@@ -80,6 +97,10 @@ class ShellWords {
   bool follow_operator(char byte);
   void end_in_pipeline(char byte);
   void end_pipeline(bool uses_status);
+  void open_parenthesis();
+  void close_parenthesis();
+  void follow_body();
+  void end_group(Cut cut);
   void end_word();
   void find_command();
   void follow_function(char byte);
@@ -110,9 +131,13 @@ class ShellWords {
   // Pipelines.
   char operator_ = '\0';  ///< `|` or `&` when it ended the last command, until the next character.
   bool has_pipe_ = false;
-  bool reads_pipe_ = false;        ///< The command reads what the one before it prints.
-  bool may_exit_early_ = false;    ///< The command may exit before it has read everything.
-  bool pipe_may_be_cut_ = false;   ///< A command of the pipeline so far is both.
+  bool reads_pipe_ = false;      ///< The command reads what the one before it prints.
+  bool may_exit_early_ = false;  ///< The command may exit before it has read everything.
+  Cut cut_ = Cut::None;          ///< Of the pipeline so far: a command of it is both.
+  Cut last_cut_ = Cut::None;     ///< Of the pipeline that has ended last.
+  std::vector<Parentheses> parentheses_;
+  bool has_function_ = false;
+  bool sets_exit_trap_ = false;    ///< `trap ... EXIT`
   bool in_condition_ = false;      ///< Between `if` or `while` and `then` or `do`.
   bool stops_on_failure_ = false;  ///< `set -e`
   bool uses_every_status_ = false;
