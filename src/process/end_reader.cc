@@ -4,10 +4,12 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -100,6 +102,11 @@ std::optional<Duration> when_written(const std::string& path) {
   return sys::EventLoop::now() - ago;
 }
 
+bool has_entry(const std::string& directory) {
+  std::error_code error;
+  return !std::filesystem::is_empty(directory, error) && !error;
+}
+
 EndReader::Answer read_what_is_left(const EndReader::Question& question) {
   EndReader::Answer answer;
   LeftBehind& left = answer.left;
@@ -126,6 +133,7 @@ EndReader::Answer read_what_is_left(const EndReader::Question& question) {
   if (!question.told.empty()) tell_of_rank(question, printed);
   left.errors = std::move(printed.text);
   left.errors_are_output = printed.is_output;
+  if (!question.errors_path.empty()) left.has_checkpoint = has_entry(question.checkpoint_directory);
   if (!question.note.empty()) {
     add_end_note(question.note_path, end_note_record(question.note, left));
   }
@@ -140,6 +148,7 @@ std::string pack(const EndReader::Answer& answer) {
   packing.add(left.trouble);
   packing.add(left.errors);
   packing.add(left.errors_are_output);
+  packing.add(left.has_checkpoint);
   packing.add(answer.written_at.has_value());
   packing.add(answer.written_at.value_or(Duration{0}).count());
   return std::move(packing).take();
@@ -152,7 +161,8 @@ EndReader::Answer unpack(std::string_view piece) {
   EndReader::Answer answer{.left = {.result = {},
                                     .trouble = packed.text(),
                                     .errors = packed.text(),
-                                    .errors_are_output = packed.number<bool>()},
+                                    .errors_are_output = packed.number<bool>(),
+                                    .has_checkpoint = packed.number<bool>()},
                            .written_at = {}};
   if (has_result) answer.left.result = std::move(result);
   const bool has_time = packed.number<bool>();
@@ -175,6 +185,7 @@ void answer_questions(int socket) {
     question.result_copy_path = packed.text();
     question.errors_path = packed.text();
     question.output_path = packed.text();
+    question.checkpoint_directory = packed.text();
     question.told = packed.text();
     question.told_path = packed.text();
     question.note = packed.text();
@@ -243,6 +254,7 @@ void EndReader::ask_next() {
     piece.add(question.result_copy_path);
     piece.add(question.errors_path);
     piece.add(question.output_path);
+    piece.add(question.checkpoint_directory);
     piece.add(question.told);
     piece.add(question.told_path);
     piece.add(question.note);

@@ -58,6 +58,7 @@ class EndReader {
     /// The standard output, whose last wire::kOutputTailLines count as errors where `errors_path`
     /// is empty. Empty: nothing is read instead.
     std::string output_path;
+    std::string checkpoint_directory;  ///< Looked into where `errors_path` is asked for.
     /// Of a rank that failed: a line for people, written at the end of `told_path`, with the end of
     /// its own log after it where that is another file. Empty: nothing is written.
     std::string told;

@@ -115,6 +115,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                                 .result_copy_path = launch.result_copy_path,
                                 .errors_path = launch.stderr_path,
                                 .output_path = launch.stdout_path,
+                                .checkpoint_directory = launch.checkpoint_directory,
                                 .told = {},
                                 .told_path = launch.stderr_path,
                                 .note = {},

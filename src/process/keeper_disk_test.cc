@@ -126,6 +126,23 @@ TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
   EXPECT_EQ(yard.wait_for_end(2).left, LeftBehind{});
 }
 
+TEST(KeeperDisk, TellsWhetherAnAttemptThatEndedBadlyLeftACheckpoint) {
+  TestYard yard;
+  const auto left_by = [&yard](const std::string& text, std::uint32_t number) {
+    model::Launch launch = yard.shell(text, number);
+    launch.checkpoint_directory = launch.task_directory + "/checkpoints";
+    yard.keeper.start(TestYard::key(number), launch);
+    return yard.wait_for_end(number).left;
+  };
+  // Nothing was printed to the standard error, so that the output was read as well.
+  LeftBehind left{.result = {}, .trouble = {}, .errors = {}, .errors_are_output = true};
+  EXPECT_EQ(left_by("exit 3", 1), left) << "the directory is empty";
+  EXPECT_EQ(left_by("rmdir task2/checkpoints; exit 3", 2), left);
+  left.has_checkpoint = true;
+  EXPECT_EQ(left_by("echo 1 > task0/checkpoints/epoch; exit 3", 0), left);
+  EXPECT_EQ(left_by("echo 1 > task3/checkpoints/epoch", 3), LeftBehind{}) << "it ended well";
+}
+
 TEST(KeeperDisk, TakesTheLastLinesOfTheOutputWhereTheStandardErrorIsEmpty) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0), yard.shell("seq 30; exit 3"));

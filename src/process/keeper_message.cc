@@ -254,6 +254,7 @@ KeeperMessage read_message(Reader& reader) {
       left.trouble = reader.text();
       left.errors = reader.text();
       left.errors_are_output = reader.number<std::uint8_t>() != 0;
+      left.has_checkpoint = reader.number<std::uint8_t>() != 0;
       return ProcessEnded{.key = key,
                           .end = std::move(end),
                           .usage = {.memory_peak = {memory}, .cpu_time = Duration(cpu)},
@@ -411,6 +412,7 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
   writer.text(message.left.trouble);
   writer.text(message.left.errors);
   writer.number(static_cast<std::uint8_t>(message.left.errors_are_output));
+  writer.number(static_cast<std::uint8_t>(message.left.has_checkpoint));
   writer.rank(message.ranks.failed);
   writer.numbers(message.ranks.finished);
   writer.rank(message.ranks.largest);

@@ -75,7 +75,8 @@ std::string some_messages() {
                 .left = {.result = "{}",
                          .trouble = "no",
                          .errors = "Traceback\n",
-                         .errors_are_output = true},
+                         .errors_are_output = true,
+                         .has_checkpoint = true},
                 .ranks = some_ranks(),
                 .at = Duration(86'400'900)});
   append_note(bytes, {.text = "mydata.rng"});
@@ -104,10 +105,11 @@ void expect_start_and_end(const KeeperMessage& message) {
     EXPECT_EQ(ended->usage.cpu_time, Duration(12));
     EXPECT_EQ(ended->mark, mib(2));
     EXPECT_EQ(ended->group_peak, mib(9));
-    EXPECT_EQ(
-        ended->left,
-        (LeftBehind{
-            .result = "{}", .trouble = "no", .errors = "Traceback\n", .errors_are_output = true}));
+    EXPECT_EQ(ended->left, (LeftBehind{.result = "{}",
+                                       .trouble = "no",
+                                       .errors = "Traceback\n",
+                                       .errors_are_output = true,
+                                       .has_checkpoint = true}));
     EXPECT_EQ(ended->ranks, some_ranks());
     EXPECT_EQ(ended->at, Duration(86'400'900));
   }

@@ -14,6 +14,8 @@ struct LeftBehind {
   /// standard output.
   std::string errors;
   bool errors_are_output = false;  ///< They are from its standard output.
+  /// Whether its checkpoint directory has an entry, when it ended badly. End notes do not have it.
+  bool has_checkpoint = false;
 
   friend bool operator==(const LeftBehind&, const LeftBehind&) = default;
 };

@@ -64,6 +64,7 @@ model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const 
     read_result(news.left, ended);
     if (news.end != model::End(model::ExitedWith{0})) {
       read_errors(news.left, where, ended);
+      ended.has_checkpoint = news.left.has_checkpoint;
     }
   }
   ended.ranks = news.ranks;

@@ -53,6 +53,14 @@ TEST(AttemptEnd, IsNoEarlierThanTheAttemptWasSeenToLive) {
   EXPECT_FALSE(attempt_ended_from(news, {.clock_offset = offset, .lived_at = after}).ended);
 }
 
+TEST(AttemptEnd, SaysThatThereIsACheckpoint) {
+  process::ProcessEnded news = news_of({}, {});
+  news.end = model::ExitedWith{3};
+  EXPECT_FALSE(attempt_ended_from(news, {}).has_checkpoint);
+  news.left.has_checkpoint = true;
+  EXPECT_TRUE(attempt_ended_from(news, {}).has_checkpoint);
+}
+
 TEST(AttemptEnd, NamesTheResultFileInAWarning) {
   process::ProcessEnded news = news_of({}, {});
   news.key.attempt = 2;

@@ -33,6 +33,15 @@ model::Decision fails(Yard& yard, std::uint32_t task, Instant when, std::uint32_
   return yard.ended(task, when, model::ExitedWith{code}, {}, attempt);
 }
 
+/// The first task fails with this code, and has left a checkpoint.
+model::Decision leaves_checkpoint(Yard& yard, Instant started, Instant ended, std::uint32_t attempt,
+                                  int code) {
+  static_cast<void>(yard.started(0, started, attempt));
+  return yard.on(ended, model::AttemptEnded{.key = {.task = {0}, .attempt = attempt},
+                                            .end = model::ExitedWith{code},
+                                            .has_checkpoint = true});
+}
+
 TEST(Retries, StartATaskAgainAtOnceWithWhatItHadAndSayWhy) {
   Yard yard(tasks_with({.failures = 2}));
   const model::Decision again = fails(yard, 0, at(1), 1);
@@ -105,24 +114,44 @@ TEST(Retries, WithoutDelayOfTasksThatFailedInTheSameSecondSpreadOverOne) {
   EXPECT_THAT(commands(fails(yard, 2, at(2), 2)), ElementsAre("start 2#3 with 1 GB"));
 }
 
-TEST(Retries, OfATaskWithCheckpointsThatFailsAtOnceAsBeforeNameTheCheckpoint) {
-  Yard yard(tasks_with({.failures = 3}).checkpoints());
-  EXPECT_THAT(changes(fails(yard, 0, at(1), 1)),
+TEST(Retries, OfATaskWithACheckpointThatFailsAtOnceAsBeforeNameTheCheckpoint) {
+  Yard yard(tasks_with({.failures = 3}));
+  EXPECT_THAT(changes(leaves_checkpoint(yard, at(1), at(1), 1, 3)),
               ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 3: exited with code 3", "0#2 AVAILABLE"));
   EXPECT_THAT(
-      changes(fails(yard, 0, at(2), 2)),
+      changes(leaves_checkpoint(yard, at(2), at(2), 2, 3)),
       ElementsAre("0#2 INTERRUPT EXIT: retry 2 of 3: exited with code 3; the attempt before "
                   "failed in the same way, so the checkpoint may be the cause ('trainyard "
                   "retry --fresh' starts without it)",
                   "0#3 AVAILABLE"));
-  EXPECT_THAT(changes(fails(yard, 0, at(3), 3, 4)),
+  EXPECT_THAT(changes(leaves_checkpoint(yard, at(3), at(3), 3, 4)),
               ElementsAre("0#3 INTERRUPT EXIT: retry 3 of 3: exited with code 4", "0#4 AVAILABLE"))
       << "in another way";
-  static_cast<void>(yard.started(0, at(4), 4));
   EXPECT_THAT(
-      changes(yard.ended(0, at(6), model::ExitedWith{4}, {}, 4)),
+      changes(leaves_checkpoint(yard, at(4), at(6), 4, 4)),
       ElementsAre("0#4 EXCEPTION FAILED EXIT: exited with code 4 (retry 3 of 3)", "group 0 failed"))
       << "it had trained for a while";
+}
+
+TEST(Retries, ThatAreAskedForNameTheCheckpointAsWell) {
+  Yard yard(tasks_with({}));
+  EXPECT_THAT(changes(leaves_checkpoint(yard, at(1), at(1), 1, 3)),
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 3", "group 0 failed"));
+  static_cast<void>(yard.on(at(2), model::RetryAsked{.task = {0}, .request = 9}));
+  EXPECT_THAT(
+      changes(leaves_checkpoint(yard, at(3), at(3), 2, 3)),
+      ElementsAre("0#2 EXCEPTION FAILED EXIT: exited with code 3; the attempt before failed in the "
+                  "same way, so the checkpoint may be the cause ('trainyard retry --fresh' starts "
+                  "without it)",
+                  "group 0 failed"));
+}
+
+TEST(Retries, OfATaskWithoutACheckpointDoNotNameOne) {
+  Yard yard(tasks_with({.failures = 1}).checkpoints());
+  static_cast<void>(fails(yard, 0, at(1), 1));
+  EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),
+              ElementsAre("0#2 EXCEPTION FAILED EXIT: exited with code 3 (retry 1 of 1)",
+                          "group 0 failed"));
 }
 
 TEST(Retries, ThatWaitLetOthersRunInTheirPlace) {

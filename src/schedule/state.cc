@@ -226,7 +226,8 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
   if (running.word) words.before.clear();
   ending.message = words.before + ending.message + words.after;
   const Instant ended = std::min(event.ended.value_or(at), at);
-  const std::string again = same_failure_text(running, setback, ending.message, ended);
+  const std::string again =
+      same_failure_text(running, setback, ending.message, event.has_checkpoint, ended);
   const std::optional<AnotherTry> next = next_try(running, setback);
   tasks.count(task, setback, running.stage);
   if (next) {

@@ -308,7 +308,7 @@ struct Scheduler::State {
   [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
   [[nodiscard]] std::string tries_text(const Running& running) const;
   std::string same_failure_text(const Running& running, Setback setback, const std::string& message,
-                                Instant ended);
+                                bool has_checkpoint, Instant ended);
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
   void send_back(const Running& running, Ending ending, model::Decision& out);
   /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and with what

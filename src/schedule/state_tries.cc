@@ -122,13 +122,14 @@ std::string Scheduler::State::tries_text(const Running& running) const {
                      memory_tries_max(running.stage, terms, policy_) - 1, last);
 }
 
-/// The explanation for an attempt that failed at once, with the message of the attempt before it:
-/// if the task continues from a checkpoint, that may be the cause.
+/// The explanation for an attempt that failed at once, with the message of the attempt before it: if
+/// both have left a checkpoint, that may be the cause.
 std::string Scheduler::State::same_failure_text(const Running& running, Setback setback,
-                                                const std::string& message, Instant ended) {
+                                                const std::string& message, bool has_checkpoint,
+                                                Instant ended) {
   constexpr Duration kAtOnce{1'000};
   const model::TaskIndex task = running.key.task;
-  if (setback != Setback::Failed || !model::goes_on_where_it_was(shape_of(task).terms)) return {};
+  if (setback != Setback::Failed || !has_checkpoint) return {};
   const std::string before = std::exchange(failed_with_[task], message);
   if (before != message || ended - running.started > kAtOnce) return {};
   return "; the attempt before failed in the same way, so the checkpoint may be the cause "

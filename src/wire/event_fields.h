@@ -169,6 +169,7 @@ inline constexpr auto kFields<model::AttemptEnded> = std::tuple(
     field("out_of_memory", &model::AttemptEnded::out_of_memory),
     field("of_gpu", &model::AttemptEnded::of_gpu),
     field("last_words", &model::AttemptEnded::last_words),
+    field("has_checkpoint", &model::AttemptEnded::has_checkpoint),
     field("ranks", &model::AttemptEnded::ranks), field("ended", &model::AttemptEnded::ended));
 
 template <>

@@ -345,8 +345,10 @@ inline void make_up(model::Progressed& it) {
   make_up_all(key, fraction, values);
 }
 inline void make_up(model::AttemptEnded& it) {
-  auto& [key, end, usage, result, warning, out_of_memory, of_gpu, last_words, ranks, ended] = it;
-  make_up_all(key, end, usage, result, warning, out_of_memory, of_gpu, last_words, ranks, ended);
+  auto& [key, end, usage, result, warning, out_of_memory, of_gpu, last_words, has_checkpoint, ranks,
+         ended] = it;
+  make_up_all(key, end, usage, result, warning, out_of_memory, of_gpu, last_words, has_checkpoint,
+              ranks, ended);
 }
 inline void make_up(model::Sampled& it) {
   auto& [memory_available, cpu_used_by_others, tasks, disk, machine] = it;
