@@ -15,6 +15,7 @@ constexpr EvaluatingPlace kSubscript{.what = "a subscript", .cure = kScript};
 constexpr EvaluatingPlace kSubstring{.what = "'${x:...}'", .cure = kScript};
 constexpr EvaluatingPlace kIndirect{.what = "'${!x}'", .cure = kScript};
 constexpr EvaluatingPlace kPrompt{.what = "'${x@P}'", .cure = kScript};
+constexpr EvaluatingPlace kWordList{.what = "'compgen'", .cure = kScript};
 constexpr EvaluatingPlace kDeclaration{.what = "'declare', 'local' or 'readonly'",
                                        .cure = "assign to a variable without it: x={v}"};
 constexpr EvaluatingPlace kNameInVariable{.what = "a name of a variable that is in a variable",
@@ -127,9 +128,11 @@ std::optional<EvaluatingPlace> place_in_words(const std::vector<std::string_view
     return is_among(word.substr(0, end), kEvaluated);
   });
   if (sets_own) return kOwnVariable;
-  const bool takes_name = has(kTakersOfNames) && any([](std::string_view word) {
-                            return word.find_first_of("$`[") != std::string_view::npos;
-                          });
+  const bool expands = any(
+      [](std::string_view word) { return word.find_first_of("$`[") != std::string_view::npos; });
+  // `compgen -W` expands its list of words once more.
+  if (expands && has(std::array<std::string_view, 1>{"compgen"})) return kWordList;
+  const bool takes_name = expands && has(kTakersOfNames);
   const bool tests_name =
       has(kTestersOfNames) && any([](std::string_view word) { return word.starts_with("-v"); });
   const bool waits_for_name =

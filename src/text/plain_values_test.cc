@@ -18,7 +18,7 @@ struct Evaluating {
   std::string_view text;
   std::string_view value = "x[$(touch HIT)]";
 };
-constexpr std::array<Evaluating, 30> kEvaluating{{
+constexpr std::array<Evaluating, 31> kEvaluating{{
     {"n={v}; echo $((n))"},
     {"n={v}; ((n)); true"},
     {"n={v}; echo $[n]"},
@@ -49,6 +49,7 @@ constexpr std::array<Evaluating, 30> kEvaluating{{
     {"n={v}; m=n; declare -i k=m"},
     {"n={v}; x=(1); unset \"$n\""},
     {"n={v}; true & wait -n -p \"$n\""},
+    {"n={v}; compgen -W \"$n\""},
 }};
 
 TEST(PlainValues, AreNeededWhereBashRunsWhatAVariableSays) {
@@ -70,9 +71,10 @@ TEST(PlainValues, AreNotNeededElsewhere) {
   for (const std::string_view text :
        {"train --lr ", "a=(1 2); train \"${a[@]}\" ${#a[@]} ${a[0]}", "[ \"$n\" -eq 1 ] && b",
         "while read -r line; do echo $line; done < $file", "ls run[0-9].txt ${SHA:0:7} ${x:-1}",
-        "train & p=$!; wait $p", "python train.py -v $n", "awk '{print $1}' f", "x=$(a $n)",
-        "for i in 1 2; do train $i; done", "read x <<< \"$y\"", "echo $RANDOM ${x:=$y} ${x:?no}",
-        "cat <<E\n$n\nE", "export X=$n", "echo ${x#a} ${x%%.*} ${x//a/b} ${#x}"}) {
+        "train & p=$!; wait $p", "python train.py -v $n", "compgen -c py", "awk '{print $1}' f",
+        "x=$(a $n)", "for i in 1 2; do train $i; done", "read x <<< \"$y\"",
+        "echo $RANDOM ${x:=$y} ${x:?no}", "cat <<E\n$n\nE", "export X=$n",
+        "echo ${x#a} ${x%%.*} ${x//a/b} ${#x}"}) {
     const auto place = evaluating_place(text);
     EXPECT_FALSE(place.has_value()) << text << ": " << place->what;
   }
