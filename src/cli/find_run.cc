@@ -343,8 +343,11 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(several_found(runs));
   }
-  return FoundRun{.directory = std::move(runs.front().directory),
-                  .candidates = guessed ? runs.size() : 1};
+  FoundRun found{.directory = runs.front().directory, .candidates = guessed ? runs.size() : 1};
+  const auto waits = std::ranges::find_if(runs, &KnownRun::waits);
+  const bool is_newer = waits != runs.end() && waits->number > runs.front().number;
+  if (!named.empty() && is_newer) found.newer_in_queue = std::move(waits->directory);
+  return found;
 }
 
 Result<std::vector<std::string>> newest_and_unended_runs() {

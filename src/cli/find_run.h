@@ -26,6 +26,8 @@ enum class WhenSeveral : std::uint8_t {
 struct FoundRun {
   std::string directory;
   std::size_t candidates = 1;  ///< Number of runs, all of them ended, of which this is the latest.
+  /// The newest run of the name that waits in the queue, where it is newer than the found run.
+  std::string newer_in_queue = {};
 };
 
 /// The run that a command means, by its directory. Absolute. It is named by one of these:

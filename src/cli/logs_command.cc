@@ -325,6 +325,7 @@ ExitCode logs_command(const LogsOptions& options) {
   const Result<TasksOfRun> selection =
       read_selection({.words = options.words, .run_directory = options.run_directory});
   if (!selection) return fail(selection.error());
+  if (const std::string which = which_run_note(*selection); !which.empty()) note(which);
   Result<journal::JournalReader> reader = open_run(selection->run);
   if (!reader) return fail(reader.error());
   const auto tasks = selected_tasks(*reader, *selection, SameName::Refuse);

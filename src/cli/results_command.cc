@@ -113,7 +113,7 @@ ExitCode results_command(const ResultsOptions& options) {
   report::ResultRows rows;
   std::vector<std::string> notes;
   for (const TasksOfRun& selection : *selections) {
-    if (const std::string latest = latest_note(selection); !latest.empty()) note(latest);
+    if (const std::string which = which_run_note(selection); !which.empty()) note(which);
     Result<std::vector<std::string>> added = add_tasks_of(selection, rows);
     if (!added) return fail(added.error());
     std::ranges::move(*added, std::back_inserter(notes));

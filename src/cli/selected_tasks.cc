@@ -133,10 +133,15 @@ std::string shown_name(const journal::TaskRow& row) {
   return fmt::format("{}/{}", row.group_name, row.id);
 }
 
-std::string latest_note(const TasksOfRun& selection) {
+std::string which_run_note(const TasksOfRun& selection) {
   const std::string& name = selection.named;
   const bool is_path = name.contains('/') || name.starts_with('.') || job::is_named_as_job(name);
-  if (selection.candidates < 2 || name.empty() || is_path) return {};
+  if (name.empty() || is_path) return {};
+  if (!selection.newer_in_queue.empty()) {
+    return fmt::format("'{}' is {}, which is active; {} is in your queue", name,
+                       name_of_run(selection.run), name_of_run(selection.newer_in_queue));
+  }
+  if (selection.candidates < 2) return {};
   return fmt::format("'{}' is {}", name, name_of_latest_run(selection.run, selection.candidates));
 }
 

@@ -23,6 +23,7 @@ struct TasksOfRun {
   std::vector<report::TaskState> states;    ///< None: any.
   std::size_t candidates = 1;               ///< As FoundRun has it.
   std::string named = {};                   ///< The word that names the run; empty: none does.
+  std::string newer_in_queue = {};          ///< As FoundRun has it.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };
@@ -51,9 +52,10 @@ std::string shown_name(const journal::TaskRow& row);
 /// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);
 
-/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2"; empty unless the run was named by a name
-/// that several runs have.
-std::string latest_note(const TasksOfRun& selection);
+/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2", or "'sweep' is run 13 ('runs/sweep'), which
+/// is active; run 14 ('runs/sweep-2') is in your queue". Empty unless the run was named by a name that
+/// several runs have, none of them or only one of them active.
+std::string which_run_note(const TasksOfRun& selection);
 
 /// "no task of 'runs/sweep' is in that state", where the states leave none; the states may be those
 /// that a command means where nobody says any.

@@ -204,7 +204,8 @@ Result<void> add_selected(FoundRun run, const RunInWord& word, const ReadWords& 
                                                            .patterns = read.patterns,
                                                            .states = read.states,
                                                            .candidates = run.candidates,
-                                                           .named = word.run});
+                                                           .named = word.run,
+                                                           .newer_in_queue = run.newer_in_queue});
     return word.tasks.empty() ? Result<void>() : add_pattern(word.tasks, added.patterns);
   }
   const bool has_own_tasks = known->patterns.size() > read.patterns.size();

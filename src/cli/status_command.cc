@@ -137,7 +137,8 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
                       .patterns = {},
                       .states = {},
                       .candidates = run->candidates,
-                      .named = options.words.front()};
+                      .named = options.words.front(),
+                      .newer_in_queue = std::move(run->newer_in_queue)};
   }
   Result<TasksOfRun> asked = read_selection(words);
   const bool is_state = options.words.front().starts_with(':');
@@ -156,7 +157,7 @@ ExitCode status_command(const StatusOptions& options) {
   const Result<TasksOfRun> asked = tasks_asked_for(options);
   if (!asked && nothing_said) return show_living(options);
   if (!asked) return fail(asked.error());
-  if (const std::string latest = latest_note(*asked); !latest.empty()) note(latest);
+  if (const std::string which = which_run_note(*asked); !which.empty()) note(which);
   const std::string& run = asked->run;
   if (!options.json) {
     if (const std::optional<ExitCode> waited = show_waiting(options, run)) return *waited;

@@ -680,6 +680,22 @@ class Waiting(QueueTest):
             with self.subTest(word=word):
                 self.trainyard("wait", word, expect=code)
 
+    def test_what_a_name_shows_says_which_run_it_is_where_a_newer_one_waits(self):
+        active = self.command_of("echo begun; : < gate", "--name", "eval")
+        self.until_written("runs/eval/eval/eval/stdout.log")
+        newer = self.command_of("echo done", "--name", "eval", "--needs", active)
+        said = (f"trainyard: 'eval' is run {active} ('runs/eval'), which is active; run {newer} ('runs/eval-2') "
+                "is in your queue\n")
+        for command in ("status", "results", "logs"):
+            with self.subTest(command=command):
+                self.assertEqual(self.trainyard(command, "eval", expect=0).stderr, said)
+                for word in (active, "runs/eval"):
+                    self.assertEqual(self.trainyard(command, word, expect=0).stderr, "")
+        self.open_gate()
+        self.wait(newer)
+        self.assertEqual(self.trainyard("logs", "eval", expect=0).stderr,
+                         f"trainyard: 'eval' is run {newer} ('runs/eval-2'), the latest of 2\n")
+
     def test_a_name_means_a_run_here_before_a_newer_one_elsewhere(self):
         other = self.directory / "other"
         other.mkdir()
