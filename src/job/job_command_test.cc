@@ -119,8 +119,8 @@ TEST(JobCommand, IsRefusedWhereAValueWouldBeReadOnceMore) {
 TEST(JobCommand, IsRefusedWhereItsLastCommandRunsInTheBackground) {
   EXPECT_THAT(of_task("command: 'train > log &'"),
               ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: the last command runs in "
-                          "the background ('&'), so the task would end at once and stop it; remove "
-                          "the '&', or end with 'wait'"));
+                          "the background, so the task would end at once and stop it; remove '&' "
+                          "or 'coproc', or end with 'wait'"));
   EXPECT_THAT(of_task("command: 'train > log & wait'"), IsEmpty());
   EXPECT_THAT(of_task("command: [train, '&']"), IsEmpty());
 }

@@ -319,8 +319,8 @@ class GroupReader {
     }
     if (traits.ends_in_background) {
       to.complain(node,
-                  "command: the last command runs in the background ('&'), so the task would end "
-                  "at once and stop it; remove the '&', or end with 'wait'");
+                  "command: the last command runs in the background, so the task would end at once "
+                  "and stop it; remove '&' or 'coproc', or end with 'wait'");
     }
   }
 

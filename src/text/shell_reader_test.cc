@@ -261,13 +261,31 @@ TEST(ShellReader, SaysThatTheLastCommandRunsInTheBackground) {
        {"train &", "a; train > log 2>&1 &", "nohup train & ", "a && train &\n", "train & # it's",
         "for i in 1 2; do train $i & done", "{ a & }", "(train &)", "a & b &", "train <<E &\nx\nE",
         "if a; then train & fi", "a | train &", "wait; train &", "a & wait; train &",
-        "for i in 1 2; do wait -n; a $i & done"}) {
+        "for i in 1 2; do wait -n; a $i & done", "coproc train", "wait; coproc train > log"}) {
     EXPECT_TRUE(traits_of(command).ends_in_background) << command;
   }
-  for (const std::string_view command :
-       {"", "train", "train &> log", "train 2>&1", "train >& log", "a && b", "a & b", "a & wait",
-        "a & b & wait", "for i in 1 2; do a $i & done; wait", "a & p=$!; wait $p", "x=$(a &)",
-        "f() { a & wait; }; f", "echo 'a &'", "train # &", "a |& b", "a & b; c", "a \\&"}) {
+  for (const std::string_view command : {"",
+                                         "train",
+                                         "train &> log",
+                                         "train 2>&1",
+                                         "train >& log",
+                                         "a && b",
+                                         "a & b",
+                                         "a & wait",
+                                         "a & b & wait",
+                                         "for i in 1 2; do a $i & done; wait",
+                                         "a & p=$!; wait $p",
+                                         "x=$(a &)",
+                                         "f() { a & wait; }; f",
+                                         "echo 'a &'",
+                                         "train # &",
+                                         "a |& b",
+                                         "a & b; c",
+                                         "a \\&",
+                                         "coproc a; wait",
+                                         "coproc a\ncat <&${COPROC[0]}",
+                                         "echo coproc a",
+                                         "'coproc a'"}) {
     EXPECT_FALSE(traits_of(command).ends_in_background) << command;
   }
 }

@@ -314,11 +314,13 @@ void ShellWords::find_command() {
     in_condition_ = true;
   } else if (word_ == "then" || word_ == "do") {
     in_condition_ = false;
+  } else if (word_ == "coproc") {
+    is_coprocess_ = true;
   } else if (word_[0] != '-' && !is_prefix(word_)) {
     // A word with a dash is an option of a prefix, as in `command -p`.
     command_ = word_;
     // A comment is no command, and `done` ends those that were started in its loop.
-    if (word_[0] != '#' && !is_in(command_, kGroupEnds)) in_background_ = false;
+    if (word_[0] != '#' && !is_in(command_, kGroupEnds)) in_background_ = is_coprocess_;
     changes_parameters_ = changes_parameters_ || word_ == "shift";
   }
 }
@@ -329,6 +331,7 @@ void ShellWords::end_command() {
   declares_lists_ = false;
   second_ = {};
   skips_ = false;
+  is_coprocess_ = false;
   last_.clear();
   command_start_ = true;
 }

@@ -72,7 +72,8 @@ class ShellWords {
     return last_cut_ == Cut::Subshell || (sets_exit_trap_ && last_cut_ != Cut::None);
   }
 
-  /// Whether the last command was started with `&`. A `wait` before it has not waited for it.
+  /// Whether the last command was started with `&` or `coproc`. A `wait` before it has not waited
+  /// for it.
   [[nodiscard]] bool ends_in_background() const { return in_background_; }
 
   /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
@@ -143,6 +144,7 @@ class ShellWords {
   bool uses_every_status_ = false;
   bool uses_status_of_cut_pipe_ = false;
   bool in_background_ = false;
+  bool is_coprocess_ = false;  ///< The command comes after `coproc`.
 };
 
 }  // namespace trainyard::text
