@@ -390,15 +390,21 @@ std::vector<LivingRun> living_runs() {
   std::vector<LivingRun> living;
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return living;
+  const auto is_listed = [&living](std::uint32_t number) {
+    return std::ranges::find(living, number, &LivingRun::number) != living.end();
+  };
+  // In the order in which a run goes from one to the next: none is missed between two of them.
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const auto waiting = files ? queued_in(*files) : std::vector<schedule::QueuedSubmission>();
+  const auto begun = files ? files->numbers(Where::Begun) : std::vector<std::uint32_t>();
   for (const run::RunNumbers::Numbered& each : numbers->all() | std::views::reverse) {
     if (sys::RunLock::holder(each.directory)) living.push_back(look_at(each));
   }
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return living;
   const std::string idle = why_nothing_begins(*files);
-  for (const std::uint32_t number : files->numbers(Where::Begun)) {
+  for (const std::uint32_t number : begun) {
+    if (is_listed(number)) continue;
     const std::string directory = numbers->directory_of(number).value_or("");
-    if (sys::RunLock::holder(directory)) continue;
     // The run has ended, and the queue has not seen that yet.
     const Result<RunOutcome> outcome = outcome_of(directory);
     if (outcome && outcome->stage == RunOutcome::Stage::Over) continue;
@@ -407,10 +413,10 @@ std::vector<LivingRun> living_runs() {
                       .is_queued = true,
                       .reason = idle.empty() ? "is starting" : idle});
   }
-  const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   const auto without_room =
       waiting.empty() ? std::vector<schedule::RunWithoutRoom>() : runs_without_room(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (is_listed(waiting[i].number)) continue;
     const auto directory = numbers->directory_of(waiting[i].number);
     living.push_back({.number = waiting[i].number,
                       .directory = directory.value_or(""),
