@@ -143,7 +143,7 @@ SignalCandidate KeeperAttempts::candidate(const sys::ProcessStat& process, int s
   SignalCandidate found{.pid = process.pid, .parent = process.parent};
   if (process.state == 'Z') return found;
   found.handles = handles_signal(signal, scan_.read_text(process.pid, "status", kStatusMax));
-  if (found.handles) found.is_shell = is_shell(scan_.program_of(process.pid));
+  found.is_shell = is_shell(scan_.program_of(process.pid));
   found.may_execute_soon = may_execute_soon(process);
   return found;
 }

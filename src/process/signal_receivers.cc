@@ -49,9 +49,7 @@ std::vector<std::int64_t> signal_receivers(int signal,
   for (std::size_t i = 0; i < candidates.size(); ++i) places.emplace(candidates[i].pid, i);
   const auto has_handlers_of_its_shell = [&](const SignalCandidate& it) {
     const auto parent = places.find(it.parent);
-    if (!it.may_execute_soon || parent == places.end()) return false;
-    const SignalCandidate& shell = candidates[parent->second];
-    return shell.is_shell && shell.handles;
+    return it.may_execute_soon && parent != places.end() && candidates[parent->second].is_shell;
   };
   const auto counts = [&](const SignalCandidate& it) {
     return it.handles && !(it.is_shell && signal == SIGINT) && !has_handlers_of_its_shell(it);

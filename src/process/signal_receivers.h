@@ -30,8 +30,9 @@ bool is_shell(std::string_view program);
 /// it. Of programs the outermost: one gets it unless a program that handles it has started it. A
 /// shell gets it where nothing that it has started does: it handles TERM for each trap, and may
 /// exit at once and take with it what runs in it. A child that a shell has just forked is not what
-/// handles it: until it executes its program it has the shell's handlers, and the signal would be
-/// lost with them. SIGINT no shell gets: bash always handles it.
+/// handles it: until it executes its program it has the shell's handlers, or blocks the signal, also
+/// where a subshell without handlers forked it, and the signal would be lost. SIGINT no shell gets:
+/// bash always handles it.
 std::vector<std::int64_t> signal_receivers(int signal, std::span<const SignalCandidate> candidates);
 
 }  // namespace trainyard::process
