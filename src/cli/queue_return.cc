@@ -190,6 +190,8 @@ void note_out_of_date(const std::string& run_directory) {
   for (const run::Submission& submission : files->begun_behind(*number)) {
     // The run may have been cleaned, and its directory may be that of another run.
     const bool is_there = number_of_run(submission.run_directory) == submission.number;
+    // Nothing of an alarm is out of date once it has rung.
+    if (submission.run_if == model::RunIf::Failure) continue;
     if (is_there && run::has_begun(submission.run_directory).value_or(false)) {
       numbers.push_back(submission.number);
     }

@@ -223,7 +223,7 @@ std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   const auto place = number && files ? files->place_of(*number) : std::nullopt;
   const auto submission = place ? files->read(*place, *number) : std::unexpected(Error{""});
-  if (!submission || submission->needs.empty()) return {};
+  if (!submission || submission->run_if == model::RunIf::Failure) return {};
   auto reader = journal::JournalReader::open(run::journal_path(run_directory));
   const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();

@@ -182,6 +182,7 @@ Result<Record> record_from(std::string_view text) {
 }
 
 void add_needs(const Submission& submission, Lines& lines) {
+  lines.add("if", model::to_text(submission.run_if));
   for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
 }
 
@@ -191,7 +192,6 @@ void add_lasting(const Submission& submission, Lines& lines) {
   lines.add("config", submission.config_file);
   lines.add("typed", submission.command_line);
   lines.add("directory", submission.directory);
-  lines.add("if", model::to_text(submission.run_if));
   lines.add_number("priority", submission.priority);
   lines.add_number("submitted", submission.submitted_unix_ms);
   if (submission.needs_gpu) lines.add("gpu", "yes");

@@ -137,7 +137,7 @@ class QueueFiles {
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
   /// One that has ended comes without what its shell gave it: environment, umask and limits. One
-  /// that had begun has its number, its directory and the runs that it needed alone.
+  /// that had begun has its number, its directory, the runs that it needed and `run_if` alone.
   [[nodiscard]] Result<Submission> read(Place place, std::uint32_t number) const;
   [[nodiscard]] std::optional<EndedSubmission> ended(std::uint32_t number) const;
 

@@ -220,6 +220,7 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
   const auto add = [this](std::uint32_t number, std::vector<std::uint32_t> needs) {
     Submission added = submission(number);
     added.needs = std::move(needs);
+    added.run_if = model::RunIf::Always;
     ASSERT_TRUE(files_.add(added));
   };
   const auto end = [this](std::uint32_t number, std::optional<NoStart> no_start) {
@@ -244,9 +245,10 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
   EXPECT_THAT(behind_1(), ElementsAre(2, 3, 5));
   const auto ended = files_.read(Place::Ended, 5);
   ASSERT_TRUE(ended) << ended.error().message;
-  EXPECT_EQ(
-      *ended,
-      (Submission{.number = 5, .run_directory = submission(5).run_directory, .needs = {6, 1}}));
+  EXPECT_EQ(*ended, (Submission{.number = 5,
+                                .run_directory = submission(5).run_directory,
+                                .needs = {6, 1},
+                                .run_if = model::RunIf::Always}));
   end(3, std::nullopt);
   EXPECT_THAT(behind_1(), ElementsAre(2, 3, 5));
 }

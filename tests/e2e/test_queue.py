@@ -569,7 +569,9 @@ class Returning(QueueTest):
     def test_what_ran_before_a_retry_of_the_run_that_it_needs_is_out_of_date(self):
         first = self.fails_while_bad()
         after = self.command_of("true", "--name", "after", "--needs", first, "--if", "always()")
-        self.wait(after)
+        alarm = self.command_of("true", "--name", "alarm", "--needs", first, "--if", "failure()")
+        for number in (after, alarm):
+            self.wait(number)
         (self.directory / "bad").unlink()
         self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
         out = f"trainyard: run {after} needs run {first} and started before this retry: it is out of date once tasks run again; " \
@@ -585,10 +587,10 @@ class Returning(QueueTest):
         self.assertEqual(self.trainyard("retry", after, expect=2).stderr,
                          f"trainyard: nothing to retry: no task of run {after} ('runs/after') failed; this run {cure}")
         self.assertEqual(json.loads(self.trainyard("status", after, "--json", expect=0).stdout)["needs_run_again"], [int(first)])
-        # A submission that starts after the retry is not out of date, nor is the run itself.
+        # A submission that starts after the retry is not out of date, nor is the run itself, nor what told of its failure.
         again = self.command_of("true", "--name", "again", "--needs", first, "--if", "always()")
         self.wait(again)
-        for number in (again, first):
+        for number in (again, first, alarm):
             self.assertNotIn("out of date", self.trainyard("status", number, expect=0).stdout)
             self.assertNotIn("out of date", self.trainyard("results", number, expect=0).stdout)
 
