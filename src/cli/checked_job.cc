@@ -92,7 +92,11 @@ std::string other_job_files(const std::string& job_file) {
   for (const std::string& each : sys::names_in(directory.empty() ? "." : directory.string())) {
     const std::filesystem::path name = each;
     const bool is_yaml = name.extension() == ".yaml" || name.extension() == ".yml";
-    if (is_yaml && name != settings::kConfigurationFile) found.push_back(directory / name);
+    std::error_code ignored;
+    const bool is_there = std::filesystem::exists(directory / name, ignored);
+    if (is_yaml && is_there && name != settings::kConfigurationFile) {
+      found.push_back(directory / name);
+    }
   }
   if (found.empty()) return {};
   std::ranges::sort(found);

@@ -386,9 +386,10 @@ std::string CommandWords::shown() const {
 
 std::string split_matrix_cure(std::span<const std::string> words) {
   std::string typed = fmt::format("{}", fmt::join(words, " "));
-  const bool has_sign =
-      std::ranges::any_of(words, [](const std::string& word) { return word.contains('='); });
-  if (!has_sign && words.size() > 1) typed[words.front().size()] = '=';
+  // The key ends with the first word, or before what stands for '='.
+  const std::size_t key = std::min(typed.find_first_of("=,: "), typed.size());
+  const std::size_t values = std::min(typed.find_first_not_of("=,: ", key), typed.size());
+  if (words.size() > 1) typed.replace(key, values - key, "=");
   std::string text;
   bool begins_value = false;
   for (const char byte : typed) {

@@ -92,6 +92,9 @@ TEST(CommandJob, SaysHowToWriteAMatrixThatWasTypedAsSeveralWords) {
   EXPECT_EQ(cure({"lr", "1e-3"}), one_word + "lr=1e-3");
   EXPECT_EQ(cure({"lr", "[1e-3,", "1e-4]"}), one_word + "lr=1e-3,1e-4");
   EXPECT_EQ(cure({"cost", "$5", "6"}), one_word + "'cost=$5,6'");
+  EXPECT_EQ(cure({"lr", "=", "1e-3"}), one_word + "lr=1e-3");
+  EXPECT_EQ(cure({"lr,", "1e-3,", "2e-3"}), one_word + "lr=1e-3,2e-3");
+  EXPECT_EQ(cure({"lr:", "1e-3"}), one_word + "lr=1e-3");
 }
 
 TEST(CommandJob, AdvisesToLeaveOutTheGpuOptionsThatWereTyped) {
