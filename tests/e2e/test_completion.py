@@ -241,6 +241,7 @@ class Shell(YardTest):
         self.shows_no_error("fish")
         self.shows_several("fish")
 
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is installed for `make check` alone")
     def test_zsh_loads_it_as_a_function_of_its_path(self):
         self.write("site/_trainyard", self.trainyard("completion", "zsh", expect=0).stdout)
         shell = Terminal(["zsh", "-f", "-i"], self.directory, self.environment)
