@@ -131,7 +131,7 @@ void Machine::show_room(Duration now) {
 
 Duration Machine::tick(Duration now, Duration show_every) {
   if (!is_up_) return show_every;
-  if (now - end_said_at_ >= MachineStream::kResendAfter) say_end(now);
+  if (now - end_said_at_ >= options_.repeat_end_after) say_end(now);
   if (stream_.is_overdue(now)) send(stream_.on_its_way().front(), now);
   const bool owes = stream_.received() != told_received_ || window() > told_window_;
   const bool owes_much = stream_.received() >= told_received_ + kTellAfterBytes ||
@@ -142,8 +142,10 @@ Duration Machine::tick(Duration now, Duration show_every) {
   } else if (owes) {
     return kTellAfter;
   }
-  const bool sends_again = end_ || !stream_.is_idle();
-  return sends_again ? std::min(show_every, MachineStream::kResendAfter) : show_every;
+  Duration next = show_every;
+  if (end_) next = std::min(next, options_.repeat_end_after);
+  if (!stream_.is_idle()) next = std::min(next, MachineStream::kResendAfter);
+  return next;
 }
 
 void Machine::set_up(bool is_up, Duration now) {

@@ -24,6 +24,8 @@ class Machine {
     /// As a receiver of events it has a number below 0, which no worker has.
     int number = 0;
     Duration now{0};
+    /// The end of the run is sent again after this time.
+    Duration repeat_end_after{0};
     /// So much of what has come has not been taken yet: there is no room for it.
     std::function<std::size_t()> untaken;
   };

@@ -17,7 +17,6 @@
 #include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
-#include "workers/machine_stream.h"
 #include "workers/machine_words.h"
 #include "workers/router.h"
 
@@ -88,6 +87,7 @@ Machine& Machines::add(const MachineEntry& entry) {
       Machine::Options{.own = options_.own.id,
                        .number = number,
                        .now = sys::EventLoop::now(),
+                       .repeat_end_after = options_.repeat_end_after,
                        .untaken = [this, number] {
                          return router_ == nullptr ? 0 : router_->untaken_of(number);
                        }});
@@ -406,7 +406,7 @@ void Machines::end(const MachineEnd& why) {
   if (is_broken_ || end_) return;
   end_ = why;
   for (const auto& [id, machine] : machines_) machine->end(why, sys::EventLoop::now());
-  tick_within(MachineStream::kResendAfter);
+  tick_within(options_.repeat_end_after);
 }
 
 bool Machines::leave(const std::string& why) {

@@ -39,6 +39,8 @@ class Machines {
     /// Time in which no machine is let in after another one has claimed the run: one that has begun
     /// it meanwhile says so within this time.
     Duration doubt{1'000};
+    /// Other machines are notified again that the run ends after this time, as messages may be lost.
+    Duration repeat_end_after{500};
     std::function<void(const std::string&)> note;
     /// Called when this machine was let in.
     std::function<void(const MachineWelcome&)> on_joined;

@@ -122,6 +122,7 @@ struct FirstMachine {
                         .elsewhere = 1,
                         .lost_after = lost_after,
                         .doubt = Duration(3'600'000),
+                        .repeat_end_after = Duration(1),
                         .note = [this](const std::string& it) { notes.push_back(it); },
                         .on_broken = [this](const std::string& why) { broken = why; },
                         .on_end = [this](const MachineEnd& it) { ends.push_back(it); }}};
