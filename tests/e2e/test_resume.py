@@ -209,29 +209,35 @@ groups:
         self.assertIn(f"was copied or moved here from '{there}/runs/m', and its job file", done.stderr)
         self.assertIn(f"such as '{there}/m.yaml', with 'trainyard run --resume lone <job file>'", done.stderr)
 
-    def test_of_a_command_in_a_copied_project_runs_in_the_copy(self):
+    def assert_copy_runs_in_itself(self, what, tasks):
+        """Copies the project 'original' whole, and the directory of its run 'm' alone to its runs/lone; retries both.
+        The tasks append to 'ran' in their directory. Returns the note that the copy has a new directory."""
         original, copy = self.directory / "original", self.directory / "copy"
-        self.write("original/train.sh", "echo original >> ran; exit 1")
-        self.trainyard("run", "--name", "m", "--", "sh", "train.sh", expect=1, cwd=original)
         shutil.copytree(original, copy)
-        lone = original / "runs/lone"
-        shutil.copytree(original / "runs/m", lone)
+        shutil.copytree(original / "runs/m", original / "runs/lone")
         self.write("copy/train.sh", "echo copy >> ran; exit 1")
         (copy / "ran").unlink()
         moved = (f"the run was copied or moved here from '{original.resolve()}/runs/m': "
-                 f"its working directory is '{copy.resolve()}' now\n")
+                 f"{what} is '{copy.resolve()}' now\n")
         for times in (1, 2):
             done = self.trainyard("retry", "runs/m", expect=1, cwd=copy)
-            self.assertIn(moved, done.stderr)
-            self.assertEqual(self.text("copy/ran"), "copy\n" * times)
-        self.assertEqual(self.text("original/ran"), "original\n")
+            self.assertEqual(done.stderr.count(moved), 1, done.stderr)
+            self.assertEqual(self.text("copy/ran"), "copy\n" * tasks * times)
+        self.assertEqual(self.text("original/ran"), "original\n" * tasks)
         # A run directory that was copied alone is still one of its project.
         self.assertNotIn("working directory", self.trainyard("retry", "runs/lone", expect=1, cwd=original).stderr)
-        self.assertEqual(self.text("original/ran"), "original\n" * 2)
+        self.assertEqual(self.text("original/ran"), "original\n" * 2 * tasks)
+        return moved
+
+    def test_of_a_command_in_a_copied_project_runs_in_the_copy(self):
+        original = self.directory / "original"
+        self.write("original/train.sh", "echo original >> ran; exit 1")
+        self.trainyard("run", "--name", "m", "--", "sh", "train.sh", expect=1, cwd=original)
+        self.assert_copy_runs_in_itself("its working directory", tasks=1)
 
     def test_of_a_command_submitted_to_a_copied_run_runs_in_the_copy(self):
         os.mkfifo(self.directory / "gate")
-        original, copy = self.directory / "original", self.directory / "copy"
+        original = self.directory / "original"
         self.job(f"name: m\ngroups: [{{name: g, tasks: [{{id: a, command: ': < {self.directory}/gate'}}]}}]",
                  "original/m.yaml")
         self.write("original/train.sh", "echo original >> ran; exit 1")
@@ -250,25 +256,12 @@ groups:
         self.trainyard("submit", "more.yaml", "runs/m", expect=0, cwd=original)
         self.open_gate()
         self.end_of(yard, expect=1)
-        shutil.copytree(original, copy)
-        lone = original / "runs/lone"
-        shutil.copytree(original / "runs/m", lone)
-        self.write("copy/train.sh", "echo copy >> ran; exit 1")
-        (copy / "ran").unlink()
-        moved = (f"the run was copied or moved here from '{original.resolve()}/runs/m': the working directory of "
-                 f"commands submitted to it is '{copy.resolve()}' now\n")
-        would = self.trainyard("run", "--resume", "runs/m", "--dry-run", expect=0, cwd=copy).stdout
+        moved = self.assert_copy_runs_in_itself("the working directory of commands submitted to it", tasks=2)
+        would = self.trainyard("run", "--resume", "runs/m", "--dry-run", expect=0, cwd=self.directory / "copy").stdout
         self.assertEqual(would.count(moved), 1, would)
-        for times in (2, 4):
-            done = self.trainyard("retry", "runs/m", expect=1, cwd=copy)
-            self.assertEqual(done.stderr.count(moved), 1, done.stderr)
-            self.assertEqual(self.text("copy/ran"), "copy\n" * times)
-        self.assertEqual(self.text("original/ran"), "original\n" * 2)
+        # The submitted file ran in the original: once there, for two retries of the copy, and for one of runs/lone.
         self.assertEqual(self.text("copy/more"), "more\n")
-        self.assertEqual(self.text("original/more"), "more\n" * 3)
-        # A run directory that was copied alone is still one of its project.
-        self.assertNotIn("working directory", self.trainyard("retry", "runs/lone", expect=1, cwd=original).stderr)
-        self.assertEqual(self.text("original/ran"), "original\n" * 4)
+        self.assertEqual(self.text("original/more"), "more\n" * 4)
 
     def test_a_yard_killed_at_its_writes_loses_no_finished_task(self):
         """At a good dozen of them; the unit tests of the journal cut its writes off at many more."""
