@@ -196,14 +196,18 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
   const std::string path = sys::absolute_path(*job_file, *here);
-  // A job file that is gone or has mistakes has no name. Only the estimates of a command depend on
-  // it: without a name they are those of its run directory alone.
+  // The estimates of a command are found by the name of its job. Without the name only those that
+  // its run directory has for itself can be found.
   const Result<job::LoadOptions> load = load_options(*job_file, {}, {});
   const Result<job::JobRuns> job =
       load ? job::Job::runs_of(*load) : Result<job::JobRuns>(std::unexpected(load.error()));
   const std::string kept_in = job::learned_path(path, job ? job->job_name : std::string());
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored) && !std::filesystem::exists(kept_in, ignored)) {
+  const bool has_estimates = std::filesystem::exists(kept_in, ignored);
+  if (!job && run::is_kept_job_path(path) && !has_estimates) {
+    return fail(fmt::format("{}; nothing was deleted", job.error().message));
+  }
+  if (!std::filesystem::exists(path, ignored) && !has_estimates) {
     return fail(
         fmt::format("'{}' not found: name the job file first, as in 'trainyard learned forget "
                     "sweep.yaml train'",

@@ -363,7 +363,9 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
     return std::unexpected(Error{text::to_text(*program)});
   }
   if (document.root() == nullptr) {
-    return std::unexpected(Error{fmt::format("{}: is not a job file", options.job_file)});
+    return std::unexpected(Error{document.mistakes().empty()
+                                     ? fmt::format("{}: is not a job file", options.job_file)
+                                     : text::to_text(document.mistakes().front())});
   }
   text::MistakeList whatever;
   const settings::Configuration configuration = layered(options, document, directory, whatever);

@@ -549,5 +549,13 @@ TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
   EXPECT_EQ(load(large), large + ": is larger than 16 MiB");
 }
 
+TEST(JobMistakes, AreToldToOneWhoLooksForTheRunsOfAFileThatIsNoYaml) {
+  const sys::TemporaryDirectory directory;
+  directory.write("fit.yaml", "name: 'fit\n");
+  const auto runs = Job::runs_of({.job_file = "fit.yaml", .current_directory = directory.path()});
+  ASSERT_FALSE(runs);
+  EXPECT_EQ(runs.error().message, "fit.yaml:1:7: not valid YAML: this quote is not closed");
+}
+
 }  // namespace
 }  // namespace trainyard::job

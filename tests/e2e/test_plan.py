@@ -123,6 +123,15 @@ class Plan(YardTest):
         self.assertTrue(shown.startswith("learned estimates of runs/fit/trainyard.job.yaml, kept in runs/.trainyard/fit.learned.json\n\n"
                                          "fit: 1 task\n"), shown)
         self.assertIn("has no job file to update", self.trainyard("learned", "write", "fit", expect=2).stderr)
+        # The name of the job, by which its estimates are found, is in this file.
+        job_file = self.text("runs/fit/trainyard.job.yaml")
+        self.write("runs/fit/trainyard.job.yaml", "name: 'fit\n")
+        self.assertRegex(self.trainyard("learned", "forget", "fit", expect=2).stderr,
+                         r"runs/fit/trainyard\.job\.yaml:1:7: .* quote is not closed; nothing was deleted\n")
+        (self.directory / "runs/fit/trainyard.job.yaml").unlink()
+        self.assertIn("runs/fit/trainyard.job.yaml: file not found; nothing was deleted\n",
+                      self.trainyard("learned", "forget", "fit", expect=2).stderr)
+        self.write("runs/fit/trainyard.job.yaml", job_file)
         self.assertEqual(self.trainyard("learned", "forget", "fit", expect=0).stdout,
                          "removed the learned estimates of 1 task of runs/fit/trainyard.job.yaml\n")
         self.assertIn("none yet", self.trainyard("learned", "fit", expect=0).stdout)
