@@ -128,7 +128,8 @@ std::expected<std::vector<std::string>, text::Mistakes> add_submitted(
     const bool is_command = std::filesystem::path(batch.source.job_file).filename() == kCommandFile;
     const auto moved =
         is_command ? find_moved_directory(batch.source.job_text, move) : std::nullopt;
-    if (moved) {
+    // Only the first execution in another place says so.
+    if (moved && executions->back().run_directory != move.is) {
       std::string note = fmt::format(
           "the run was copied or moved here from '{}': the working directory of commands "
           "submitted to it is '{}' now",

@@ -131,19 +131,21 @@ Result<void> take_over_kept_files(RunOptions& options, const std::string& run_di
   return {};
 }
 
-/// The job file of a command is in its run directory, and names the directory of its tasks.
-void take_over_directory(RunOptions& options, const journal::ExecutionRow& first,
+/// The job file of a command is in its run directory, and names the directory of its tasks as it
+/// was in the first execution. Only the first execution in another place says where it is now.
+void take_over_directory(RunOptions& options, const std::vector<journal::ExecutionRow>& executions,
                          const std::string& run_directory) {
   const std::string real = run::real_directory(run_directory);
+  const std::string& was = executions.front().run_directory;
   const std::string kept = run::kept_job_path(real);
   if (run::real_directory(options.job_file) != kept) return;
   const Result<std::string> text = text::read_text_file(kept);
   if (!text) return;
-  options.moved_directory = find_moved_directory(*text, {.was = first.run_directory, .is = real});
-  if (!options.moved_directory) return;
+  options.moved_directory = find_moved_directory(*text, {.was = was, .is = real});
+  if (!options.moved_directory || executions.back().run_directory == real) return;
   options.resume_notes.push_back(
       fmt::format("the run was copied or moved here from '{}': its working directory is '{}' now",
-                  first.run_directory, options.moved_directory->is));
+                  was, options.moved_directory->is));
 }
 
 /// Puts the old settings first, so that a new one for the same key replaces its old one.
@@ -225,7 +227,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   if (Result<void> files = take_over_kept_files(options, run_directory); !files) {
     return std::unexpected(std::move(files.error()));
   }
-  take_over_directory(options, executions->front(), run_directory);
+  take_over_directory(options, *executions, run_directory);
   take_over_settings(options, last.settings);
   return options;
 }
