@@ -62,10 +62,10 @@ class TaskGroup:
                        "changes with its parameters" % (type(task).__name__, why))
             return None
 
-    def hand_over(self, directory, job_name="job.json", without=(), finished=()):
+    def hand_over(self, directory, job_name="job.json", without=(), finished=(), run_dir=None):
         """Writes its tasks there, but for those with certain ids, each as a file that its process reads,
-        and the job file that runs them. `finished`: the commands of those that stay as they are, by id.
-        Returns the path of the job file."""
+        and the job file that runs them. `finished`: the commands of those that stay as they are, by id;
+        `run_dir`: the directory of a run that begins with this job. Returns the path of the job file."""
         place = os.path.join(directory, _file_name(self.name))
         os.makedirs(place, exist_ok=True)
         rows = []
@@ -92,8 +92,11 @@ class TaskGroup:
         if name.isdecimal() or name == "last" or name.endswith("@last"):
             name = "yard-" + name
         job = os.path.join(place, job_name)
+        keys = {"name": name, "groups": [group]}
+        if run_dir is not None:
+            keys["run-dir"] = run_dir
         with open(job + ".new", "w", encoding="utf-8") as file:
-            json.dump({"name": name, "groups": [group]}, file, ensure_ascii=False, indent=1)
+            json.dump(keys, file, ensure_ascii=False, indent=1)
         os.replace(job + ".new", job)
         return job
 

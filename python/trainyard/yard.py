@@ -166,7 +166,8 @@ class Yard:
         if before:
             words += ["--resume", self.directory, *self._first_again(group, place)]
         else:
-            words += [group.hand_over(place), "--run-dir", self.directory]
+            # By its key: the option refuses a directory that has other files, as those handed over.
+            words.append(group.hand_over(place, run_dir=self.directory))
         for name, value in _flat(self._settings):
             words += ["--set", "%s=%s" % (name, value)]
         self._launch(words, before)

@@ -538,13 +538,14 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
       will_do = check_fits_beside(outer, *job, here);
     }
     if (!will_do) return fail(will_do.error());
+    const std::string first = job->paths().run_directory;
+    const bool names_new = !typed.run_directory.empty() && !typed.resumes;
+    if (const std::string why_not = names_new ? run::why_not_for_runs(first) : "";
+        !why_not.empty()) {
+      return fail(fmt::format("--run-dir: '{}' {}; name a new or an empty directory",
+                              seen_from_here(first), why_not));
+    }
     if (options->words.is_command()) {
-      const std::string first = job->paths().run_directory;
-      const std::string why_not = typed.run_directory.empty() ? "" : run::why_not_for_runs(first);
-      if (!why_not.empty()) {
-        return fail(fmt::format("--run-dir: '{}' {}; name a new or an empty directory",
-                                seen_from_here(first), why_not));
-      }
       options = with_kept_job(*std::move(options), first);
       if (!options) return fail(options.error());
       if (!typed.run_directory.empty() && options->run_directory != first) {

@@ -132,7 +132,8 @@ class Clean(YardTest):
         self.write("journal.md", "mine")
         self.write("g/mine.py", "mine")
         outside = self.write("outside/precious", "mine")
-        self.trainyard("run", "job.yaml", "--run-dir", ".", expect=0)
+        self.job(JOB + "run-dir: .\n")
+        self.trainyard("run", "job.yaml", expect=0)
         (self.directory / "g/a/link").symlink_to(outside.parent)
         self.assertIn("other files there stay", self.clean(".").stdout)
         self.assertEqual([name for name in self.files(".") if not name.startswith(".")],

@@ -374,12 +374,16 @@ groups:
             self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)
         self.assertIn("no run given", self.trainyard("run", "--resume", expect=2).stderr)
 
-    def test_a_command_is_refused_in_a_directory_that_has_files_of_no_run(self):
+    def test_is_refused_in_a_directory_that_has_files_of_no_run(self):
+        self.job(SMALL)
         self.write("full/notes.txt", "")
-        for name, why in (("full", "is not empty and contains no run"), ("full/notes.txt", "is not a directory")):
-            self.assertEqual(self.trainyard("run", "--run-dir", name, "--", "true", expect=2).stderr,
-                             f"trainyard: --run-dir: '{name}' {why}; name a new or an empty directory\n")
+        for name, why in (("full", "is not empty and contains no run"), ("full/notes.txt", "is not a directory"),
+                          ("/", "is not empty and contains no run")):
+            for words in (["--", "true"], ["job.yaml"]):
+                self.assertEqual(self.trainyard("run", "--run-dir", name, *words, expect=2).stderr,
+                                 f"trainyard: --run-dir: '{name}' {why}; name a new or an empty directory\n")
         self.assertFalse((self.directory / "full-2").exists())
+        self.assertEqual([path.name for path in (self.directory / "full").iterdir()], ["notes.txt"])
 
     def test_of_a_command_says_that_a_directory_which_was_named_has_a_run(self):
         words = ("run", "--cpus", "0", "--memory", "1MB", "--run-dir", "mine", "--", "true")
