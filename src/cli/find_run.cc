@@ -431,12 +431,10 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
       return std::unexpected(Error{fmt::format(
           "{} is not running: 'trainyard status {}' shows how to resume it", name, word)});
     }
-    const Result<std::vector<journal::GroupRow>> groups = reader.groups();
-    if (!groups) return std::unexpected(groups.error());
-    const bool any_failed = std::ranges::any_of(
-        *groups, [](const journal::GroupRow& group) { return group.failed > 0; });
+    const journal::ExecutionRow& last = executions->back();
+    const bool resumes = run::is_interrupted(last.how) && !last.is_of_program();
     const std::string cure =
-        any_failed ? fmt::format(": 'trainyard retry {}' runs its failed tasks again", word) : "";
+        resumes ? fmt::format(": interrupted; 'trainyard run --resume {}' resumes it", word) : "";
     return std::unexpected(Error{fmt::format("{} has ended{}", name, cure)});
   }
   if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});

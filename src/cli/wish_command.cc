@@ -25,6 +25,7 @@
 #include "model/ids.h"
 #include "model/status.h"
 #include "report/task_state.h"
+#include "text/shell_quote.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -121,10 +122,10 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                                                  .when_several = WhenSeveral::RefuseLive});
   if (!selection) return std::unexpected(std::move(selection.error()));
   if (waits_in_queue(selection->run)) {
-    return std::unexpected(
-        Error{fmt::format("{} is in your queue and has no tasks before it starts: 'trainyard kill' "
-                          "removes it, and 'submit --priority' sets the order",
-                          name_of_run(selection->run))});
+    return std::unexpected(Error{fmt::format(
+        "{} is in your queue and has no tasks before it starts: 'trainyard kill {}' "
+        "removes it, and 'submit --priority' sets the order",
+        name_of_run(selection->run), text::shell_word(seen_from_here(selection->run)))});
   }
   const bool none_named = selection->is_all();
   if (none_named && options.what == What::Release) selection->states = {report::TaskState::OnHold};

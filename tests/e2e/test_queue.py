@@ -373,7 +373,7 @@ class Following(QueueTest):
         self.assertIn(b"geheim", entry.read_bytes())
         self.assertNotIn("geheim", self.trainyard("status", number, expect=0).stdout)
         self.assertIn("is in your queue and has no tasks yet", self.trainyard("kill", f"{number}/true", expect=2).stderr)
-        self.assertIn("has no tasks before it starts", self.trainyard("hold", number, expect=2).stderr)
+        self.assertRegex(self.trainyard("hold", number, expect=2).stderr, r"has no tasks before it starts: 'trainyard kill \S+' removes it")
         self.assertEqual(self.trainyard("kill", number, expect=0).stdout, f"run {number} was removed from your queue\n")
         self.assertNotIn(b"geheim", (self.queue / "ended" / number).read_bytes())
         self.assertIn("removed from the queue", self.wait(number, 1).stderr)

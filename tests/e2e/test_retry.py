@@ -274,9 +274,11 @@ groups:
                                   "or SKIPPED: 'trainyard retry runs/job :stopped --memory 20MB --time-limit 2h' runs them\n")
         self.assertTrue(self.retry("runs/job", ":stopped", "--memory", "20MB", "--time-limit", "2h", "--dry-run").stdout
                         .startswith("5 tasks of 'runs/job' with at least 20 MB of memory, a time limit of 2h:\n"))
-        waited = self.trainyard("wait", "1", expect=130).stderr
-        self.assertEqual(waited, "trainyard: run 1 ('runs/job') ended: interrupted; "
-                                 "'trainyard run --resume runs/job' resumes it\n")
+        for words, code, told in ((["wait", "1"], 130, "ended: "), (["kill", "*"], 2, "has ended: "),
+                                  (["hold", "*"], 2, "has ended: "), (["release"], 2, "has ended: "),
+                                  (["update", "--priority=1", "*"], 2, "has ended: ")):
+            self.assertEqual(self.trainyard(*words, expect=code).stderr,
+                             f"trainyard: run 1 ('runs/job') {told}interrupted; 'trainyard run --resume runs/job' resumes it\n", words)
 
     def test_of_a_run_that_died_goes_on_with_it_as_a_whole_first(self):
         os.mkfifo(self.directory / "gate")
