@@ -163,7 +163,9 @@ void ShellWords::end_pipeline(bool uses_status) {
 
 void ShellWords::open_parenthesis() {
   parentheses_.push_back(
-      {.is_file = last_ == "<" || last_ == ">", .cut_before = std::exchange(cut_, Cut::None)});
+      {.is_file = last_ == "<" || last_ == ">",
+       .prints_program = prints_program() || (word_ == "<" && second_.takes_a_script()),
+       .cut_before = std::exchange(cut_, Cut::None)});
   last_cut_ = Cut::None;
 }
 
@@ -198,7 +200,6 @@ void ShellWords::append(char byte) {
 std::string ShellWords::read(char byte) {
   const bool continues_operator = follow_operator(byte);
   follow_brackets(byte);
-  follow_script(byte);
   // `&>log` is no end of the command before it.
   const std::string sent_away = std::exchange(sent_away_, {});
   if (byte == '>' && word_.empty() && command_.empty()) command_ = sent_away;
@@ -259,13 +260,6 @@ void ShellWords::follow_brackets(char byte) {
   // `x[1 + 2]=3`, and `x=([1]=2)`.
   if (is_name(word_)) bracket_ = Bracket::Subscript;
   if (word_.empty()) bracket_ = Bracket::Word;
-}
-
-/// `source <(...)`, `bash <(...)`: what is printed in the parentheses is read as a program.
-void ShellWords::follow_script(char byte) {
-  if (byte == ')' && script_depth_ > 0) --script_depth_;
-  if (byte != '(') return;
-  if (script_depth_ > 0 || (word_ == "<" && second_.takes_a_script())) ++script_depth_;
 }
 
 void ShellWords::end_word() {
@@ -341,6 +335,10 @@ bool ShellWords::stands_after_arrow() const {
   return is_redirection(last_) && !names_its_file(last_);
 }
 
+bool ShellWords::prints_program() const {
+  return !parentheses_.empty() && parentheses_.back().prints_program;
+}
+
 bool ShellWords::reads_input() const {
   SecondReader with_this = second_;
   // As in `sh<<EOF`.
@@ -361,7 +359,7 @@ ShellRefusal ShellWords::formula() const {
   if (bracket_ != Bracket::None) {
     return {.where = "in a subscript, which bash would read as a formula", .cure = kNumber};
   }
-  if (script_depth_ > 0) return kPrintsProgram;
+  if (prints_program()) return kPrintsProgram;
   if (command_ == "let") {
     return {.where = "after 'let', which would read its value as a formula", .cure = kNumber};
   }

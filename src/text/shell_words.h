@@ -89,12 +89,13 @@ class ShellWords {
   /// Parentheses that are open.
   struct Parentheses {
     bool is_file = false;  ///< `<(...)`, whose status bash ignores.
+    /// `source <(...)`, `bash <(...)`: the text printed in it is read as a program.
+    bool prints_program = false;
     Cut cut_before = Cut::None;
   };
 
   void append(char byte);
   void follow_brackets(char byte);
-  void follow_script(char byte);
   bool follow_operator(char byte);
   void end_in_pipeline(char byte);
   void end_pipeline(bool uses_status);
@@ -108,6 +109,7 @@ class ShellWords {
   void follow_set();
   void end_command();
   [[nodiscard]] bool stands_after_arrow() const;
+  [[nodiscard]] bool prints_program() const;
 
   std::string word_;
   bool may_vanish_ = false;  ///< It is an expansion without quotes: none, one or several words.
@@ -126,8 +128,6 @@ class ShellWords {
   bool is_alone_ = false;         ///< The command has no other word so far.
   bool may_be_function_ = false;  ///< As after `name (`.
   bool names_option_ = false;     ///< The next word of `set` does, as after `-o`.
-  /// How many parentheses are open in a `<(...)` that prints a program; 0 outside of it.
-  int script_depth_ = 0;
 
   // Pipelines.
   char operator_ = '\0';  ///< `|` or `&` when it ended the last command, until the next character.
