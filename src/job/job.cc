@@ -152,8 +152,8 @@ void add_notes_of_cut_pipes(const JobSpec& spec, std::vector<std::string>& notes
       if (!task.in_shell || task.arguments.empty()) continue;
       if (!task.arguments.front().traits().uses_status_of_cut_pipe) continue;
       notes.push_back(fmt::format(
-          "group '{}': task {}: a pipe into 'head', 'grep -q' or 'grep -m' whose status is used "
-          "may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < <(sort file)'",
+          "group '{}': task {}: a pipe into 'head', 'grep -q', 'grep -m' or 'sed q' whose status "
+          "is used may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < <(sort file)'",
           group.name, i + 1));
     }
   }

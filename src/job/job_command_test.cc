@@ -137,10 +137,12 @@ TEST(JobCommand, GetsAWarningWhereAPipeThatMayBeCutDecides) {
     return job_of(fmt::format("groups: [{{name: g, tasks: [{{command: '{}'}}]}}]", command))
         .notes();
   };
-  EXPECT_THAT(notes_of("if sort f | grep -q x; then train; fi"),
-              Contains("group 'g': task 1: a pipe into 'head', 'grep -q' or 'grep -m' whose status "
-                       "is used may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < "
-                       "<(sort file)'"));
+  EXPECT_THAT(
+      notes_of("if sort f | grep -q x; then train; fi"),
+      Contains(
+          "group 'g': task 1: a pipe into 'head', 'grep -q', 'grep -m' or 'sed q' "
+          "whose status is used may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < "
+          "<(sort file)'"));
   EXPECT_THAT(notes_of("sort f | head -n 1"), IsEmpty());
 }
 

@@ -196,13 +196,13 @@ void ShellReader::step_double(char byte) {
     return;
   }
   words().add(byte);
-  if (byte == '`') open_backticks();
+  if (byte == '`') open_substitution(Inside::Backticks);
   if (before_ == '$') open_after_dollar(byte);
 }
 
 void ShellReader::step_braces(char byte) {
   if (byte == '\\') backslash_ = true;
-  if (byte == '`') open_backticks();
+  if (byte == '`') open_substitution(Inside::Backticks);
   if (byte == '\'' || byte == '"') {
     if (frames_.back().in_double) give_up(kAfterQuoteInBraces);
     step_quote(byte);
@@ -224,18 +224,14 @@ void ShellReader::step_quote(char byte) {
 void ShellReader::open_after_dollar(char byte) {
   const Frame& top = frames_.back();
   const bool in_double = top.inside == Inside::Double || top.in_double;
-  if (byte == '(') {
-    frames_.push_back({.inside = Inside::Parentheses});
-    frames_.back().words.use_every_status();
-  }
+  if (byte == '(') open_substitution(Inside::Parentheses);
   if (byte == '{') frames_.push_back({.inside = Inside::Braces, .in_double = in_double});
   if (byte == '[') give_up(kAfterOther);
 }
 
-/// As `$(`, except that no value can stand there.
-void ShellReader::open_backticks() {
-  frames_.push_back({.inside = Inside::Backticks});
-  frames_.back().words.use_every_status();
+void ShellReader::open_substitution(Inside inside) {
+  ShellWords substituted = words().of_substitution();
+  frames_.push_back({.inside = inside, .words = std::move(substituted)});
 }
 
 void ShellReader::step_plain(char byte) {
@@ -249,7 +245,7 @@ void ShellReader::step_plain(char byte) {
       step_quote(byte);
       break;
     case '`':
-      open_backticks();
+      open_substitution(Inside::Backticks);
       break;
     case '(':
       open_parenthesis();

@@ -82,7 +82,7 @@ class ShellReader {
   void step_here_expansion(char byte, bool escaped);
   void end_here_line();
   void open_after_dollar(char byte);
-  void open_backticks();
+  void open_substitution(Inside inside);
   void open_parenthesis();
   void close_parenthesis();
   void follow_words(char byte);

@@ -334,6 +334,57 @@ TEST(ShellReader, SaysThatBashReportsTheStatusOfAPipeThatMayBeCut) {
   }
 }
 
+TEST(ShellReader, TakesAPipeToBeCutBySedWhereItsScriptQuits) {
+  for (const std::string_view command :
+       {"(a | sed 1q)", "x=$(a | sed 1q)", "a | sed -n '/x/{p;q;}' && b",
+        "a | sed -e 5p -e '$!d; 9Q' || b"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command :
+       {"a | sed 1q", "x=$(a | sed '$q')", "a | sed 's/q/x/' && b", "(a | sed -n 1p)"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+}
+
+TEST(ShellReader, SaysThatAWaitReportsTheStatusOfAPipeInTheBackground) {
+  for (const std::string_view command :
+       {"(a | head -1) & wait $!", "a | head -1 & b; wait \"$!\"", "a | head -1 & wait $! && b",
+        "for i in 1 2; do a | head -1 & done; wait -n"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command : {"(a | head -1) & wait", "a | head -1 & wait $!; b",
+                                         "a | tee x & wait $!", "a & wait $!; b | head -1"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+}
+
+TEST(ShellReader, SaysThatAReturnWithoutANumberKeepsTheStatusOfAPipe) {
+  for (const std::string_view command :
+       {"f() { a | head -1; return; }; f", "f() { a | head -1; return $?; }; f",
+        "f() { if a; then b | head -1; return; fi; c; }; f", "(a | head -1; exit)"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command :
+       {"f() { a | head -1; return 0; }; f", "f() { a | head -1; b; return; }; f",
+        "(a | head -1; exit 0)", "a | head -1; exit"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+}
+
+TEST(ShellReader, SaysThatNoPipeIsCutWherePipefailIsOff) {
+  for (const std::string_view command :
+       {"set +o pipefail; a | head -1 && b", "set +o pipefail; (a | head -1)",
+        "set -euo pipefail; set +o pipefail; x=$(a | head -1)",
+        "set +eo pipefail\nx=\"`a | head -1`\" || b"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command :
+       {"set +o pipefail; a; set -o pipefail; b | head -1 && c",
+        "(set +o pipefail); a | head -1 && b", "x=$(set +o pipefail); a | head -1 && b"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+}
+
 TEST(ShellReader, SaysThatParametersAreOthersInAFunction) {
   EXPECT_TRUE(changes_parameters("mean() { cat \"$@\"; }; mean"));
   EXPECT_TRUE(changes_parameters("true\nmean ( ) {\ncat\n}"));

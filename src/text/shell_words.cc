@@ -93,10 +93,28 @@ constexpr std::string_view kList =
 
 constexpr std::array<std::string_view, 4> kConditions{"if", "elif", "while", "until"};
 
+/// Without an argument their status is that of the command before them.
+constexpr std::array<std::string_view, 2> kReturns{"return", "exit"};
+
+/// Whether a script of `sed` has the command `q` or `Q`: `1q`, `/x/q`, `{p;q}`. Not `$q`, which is
+/// for the last line.
+bool has_quit(std::string_view script) {
+  constexpr std::string_view kBefore = "0123456789/;{}! \n";
+  constexpr std::string_view kAfter = "0123456789;} \n";
+  for (std::size_t i = script.find_first_of("qQ"); i != std::string_view::npos;
+       i = script.find_first_of("qQ", i + 1)) {
+    const bool begins = i == 0 || kBefore.contains(script[i - 1]);
+    const bool ends = i + 1 == script.size() || kAfter.contains(script[i + 1]);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 /// Whether a command may exit before it has read all of its input, given one of its words.
 bool may_exit_early(std::string_view command, std::string_view word) {
   command.remove_prefix(command.rfind('/') + 1);
   if (command == "head") return true;
+  if (command == "sed") return has_quit(word);
   constexpr std::array<std::string_view, 3> kSearchers{"grep", "egrep", "fgrep"};
   if (!is_in(command, kSearchers) || !word.starts_with('-')) return false;
   if (word.starts_with("--")) {
@@ -118,6 +136,13 @@ void ShellWords::add(char byte) {
   may_vanish_ = false;
 }
 
+ShellWords ShellWords::of_substitution() const {
+  ShellWords words;
+  words.uses_every_status_ = true;
+  words.has_pipefail_ = has_pipefail_;
+  return words;
+}
+
 /// Decides what a `|` or `&` was, now that the character after it is known. True where both are one
 /// operator, `||` or `&&`.
 bool ShellWords::follow_operator(char byte) {
@@ -133,6 +158,7 @@ bool ShellWords::follow_operator(char byte) {
   } else if (byte != '>') {
     end_pipeline(false);
     in_background_ = true;
+    if (last_cut_ != Cut::None) background_may_be_cut_ = true;
   }
   return false;
 }
@@ -141,7 +167,7 @@ bool ShellWords::follow_operator(char byte) {
 void ShellWords::end_in_pipeline(char byte) {
   // The command that reads the pipe is on the next line, or the pipe is `|&`.
   if ((byte == '\n' || byte == '&') && reads_pipe_ && command_.empty()) return;
-  if (reads_pipe_ && may_exit_early_) cut_ = Cut::Pipe;
+  if (reads_pipe_ && may_exit_early_ && has_pipefail_) cut_ = Cut::Pipe;
   reads_pipe_ = may_exit_early_ = false;
   if (byte == '|' || byte == '&') {
     operator_ = byte;
@@ -165,6 +191,7 @@ void ShellWords::open_parenthesis() {
   parentheses_.push_back(
       {.is_file = last_ == "<" || last_ == ">",
        .prints_program = prints_program() || (word_ == "<" && second_.takes_a_script()),
+       .has_pipefail_before = has_pipefail_,
        .cut_before = std::exchange(cut_, Cut::None)});
   last_cut_ = Cut::None;
 }
@@ -175,6 +202,7 @@ void ShellWords::close_parenthesis() {
   const Parentheses closed = parentheses_.back();
   parentheses_.pop_back();
   if (closed.is_file) last_cut_ = Cut::None;
+  has_pipefail_ = closed.has_pipefail_before;
   follow_body();
   end_group(Cut::Subshell);
   if (cut_ == Cut::None) cut_ = closed.cut_before;
@@ -239,13 +267,14 @@ void ShellWords::follow_function(char byte) {
 
 /// Reads a word of `set`: its words that are not options are the new parameters.
 void ShellWords::follow_set() {
-  if (std::exchange(names_option_, false)) {
-    stops_on_failure_ = stops_on_failure_ || word_ == "errexit";
+  if (const char sign = std::exchange(option_sign_, '\0'); sign != '\0') {
+    if (word_ == "errexit" && sign == '-') stops_on_failure_ = true;
+    if (word_ == "pipefail") has_pipefail_ = sign == '-';
     return;
   }
   const bool is_option = word_[0] == '-' || word_[0] == '+';
   if (!is_option || word_ == "--") changes_parameters_ = true;
-  names_option_ = is_option && word_.ends_with('o');
+  if (is_option && word_.ends_with('o')) option_sign_ = word_[0];
   if (word_[0] == '-' && word_.contains('e')) stops_on_failure_ = true;
 }
 
@@ -285,6 +314,9 @@ void ShellWords::end_word() {
   if (command_ == "trap" && (word_ == "EXIT" || word_ == "0")) sets_exit_trap_ = true;
   if (!command_.empty() && !redirects) {
     may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
+    if (is_in(command_, kReturns) && word_ != command_ && word_ != "$?") last_cut_ = Cut::None;
+    // Without an argument `wait` succeeds.
+    if (command_ == "wait" && word_ != command_ && background_may_be_cut_) cut_ = Cut::Subshell;
     second_.take(word_, may_vanish_);
   }
   last_ = word_;
@@ -296,7 +328,7 @@ void ShellWords::find_command() {
   if (is_in(word_, kGroupEnds)) {
     if (word_ == "}") follow_body();
     end_group(Cut::Pipe);
-  } else if (!is_redirection(word_) && word_[0] != '#') {
+  } else if (!is_redirection(word_) && word_[0] != '#' && !is_in(word_, kReturns)) {
     last_cut_ = Cut::None;
   }
   if (is_redirection(word_)) {
@@ -320,6 +352,7 @@ void ShellWords::find_command() {
 }
 
 void ShellWords::end_command() {
+  if (command_ == "return" && last_cut_ != Cut::None) uses_status_of_cut_pipe_ = true;
   group_reads_input_ = group_reads_input_ || second_.reads_input();
   command_.clear();
   declares_lists_ = false;

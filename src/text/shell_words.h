@@ -53,21 +53,21 @@ class ShellWords {
   /// and after `set -- a b` and `shift`.
   [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
 
-  /// Notes that the exit status of every pipeline is used: the words are those of a `$(...)`.
-  void use_every_status() { uses_every_status_ = true; }
+  /// The words of a `$(...)` that opens here. The exit status of each of its pipelines is used.
+  [[nodiscard]] ShellWords of_substitution() const;
 
   /// Whether a pipe has been read.
   [[nodiscard]] bool has_pipe() const { return has_pipe_; }
 
-  /// Whether a pipe into a command that may exit before it has read everything (`head`, `grep -q`)
-  /// decides what the shell does next: in `if` and `while`, before `&&` and `||`, in `$(...)`,
-  /// after `set -e`, at the end of a function. The command before the pipe may then fail with
-  /// SIGPIPE.
+  /// Whether a pipe into a command that may exit before it has read everything (`head`, `grep -q`,
+  /// `sed 1q`) decides what the shell does next: in `if` and `while`, before `&&` and `||`, in
+  /// `$(...)`, after `set -e`, at the end of a function. The command before the pipe may then fail
+  /// with SIGPIPE. Not after `set +o pipefail`.
   [[nodiscard]] bool uses_status_of_cut_pipe() const { return uses_status_of_cut_pipe_; }
 
   /// Whether the last pipeline is such a pipe, and bash would report 141 as the status of all that
-  /// was read: PIPESTATUS has one status for a subshell, and an EXIT trap of the text replaces the
-  /// one that forgives SIGPIPE.
+  /// was read: PIPESTATUS has one status for a subshell or a `wait`, and an EXIT trap of the text
+  /// replaces the one that forgives SIGPIPE.
   [[nodiscard]] bool ends_with_status_of_cut_pipe() const {
     return last_cut_ == Cut::Subshell || (sets_exit_trap_ && last_cut_ != Cut::None);
   }
@@ -84,13 +84,14 @@ class ShellWords {
   /// The place of the open square bracket.
   enum class Bracket : std::uint8_t { None, Word, Subscript };
   /// Whether the first command of a pipeline may fail because the last one exits early: a command
-  /// of the pipeline itself, or one in a subshell that ends it.
+  /// of the pipeline itself, or one in a subshell that ends it or that it waits for.
   enum class Cut : std::uint8_t { None, Pipe, Subshell };
   /// Parentheses that are open.
   struct Parentheses {
     bool is_file = false;  ///< `<(...)`, whose status bash ignores.
     /// `source <(...)`, `bash <(...)`: the text printed in it is read as a program.
     bool prints_program = false;
+    bool has_pipefail_before = true;  ///< A subshell has its own options.
     Cut cut_before = Cut::None;
   };
 
@@ -127,7 +128,7 @@ class ShellWords {
   bool changes_parameters_ = false;
   bool is_alone_ = false;         ///< The command has no other word so far.
   bool may_be_function_ = false;  ///< As after `name (`.
-  bool names_option_ = false;     ///< The next word of `set` does, as after `-o`.
+  char option_sign_ = '\0';       ///< The sign of `-o` or `+o`, before the option that it names.
 
   // Pipelines.
   char operator_ = '\0';  ///< `|` or `&` when it ended the last command, until the next character.
@@ -141,9 +142,12 @@ class ShellWords {
   bool sets_exit_trap_ = false;    ///< `trap ... EXIT`
   bool in_condition_ = false;      ///< Between `if` or `while` and `then` or `do`.
   bool stops_on_failure_ = false;  ///< `set -e`
+  bool has_pipefail_ = true;       ///< The option of bash; a text with a pipe starts with it.
   bool uses_every_status_ = false;
   bool uses_status_of_cut_pipe_ = false;
   bool in_background_ = false;
+  /// The first command of a pipeline in the background may fail, which `wait` reports.
+  bool background_may_be_cut_ = false;
   bool is_coprocess_ = false;  ///< The command comes after `coproc`.
 };
 

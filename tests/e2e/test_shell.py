@@ -50,7 +50,7 @@ class Shell(YardTest):
     def test_warns_of_a_condition_that_a_cut_pipe_decides(self):
         self.job("groups: [{name: g, tasks: [{id: a, command: 'if sort f | grep -q x; then train; fi'}]}]")
         done = self.trainyard("run", "job.yaml", "--dry-run", expect=0)
-        self.assertIn("group 'g': task 1: a pipe into 'head', 'grep -q' or 'grep -m' whose status is used may fail with 141 (SIGPIPE)", done.stdout + done.stderr)
+        self.assertIn("group 'g': task 1: a pipe into 'head', 'grep -q', 'grep -m' or 'sed q' whose status is used may fail with 141 (SIGPIPE)", done.stdout + done.stderr)
 
     def test_takes_only_plain_values_where_bash_evaluates_them(self):
         self.job("groups: [{name: g, matrix: {v: ['x[$(touch HIT)]']}, tasks: [{id: a, command: 'n={v}; echo $((n))'}]}]")
