@@ -361,7 +361,8 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   }
   wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());
   wanted.amounts = without_unused_gpu_memory(std::move(wanted.amounts), wanted.tasks);
-  if (options.cascade) needs->add_what_is_behind(wanted.tasks);
+  if (options.cascade) needs->add_cascade(wanted.tasks);
+  needs->put_needed_first(wanted.tasks);
   if (wanted.lives) std::erase_if(wanted.tasks, is_finished);
   if (Result<void> all = needs->check(wanted.tasks); !all) {
     return std::unexpected(std::move(all.error()));

@@ -1,9 +1,12 @@
 #include "cli/retry_needs.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <expected>
+#include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,13 @@ bool needs_group(const journal::GroupRow& group, const journal::GroupRow& other)
          std::ranges::find(group.needs, other.name_in_file) != group.needs.end();
 }
 
+/// The same where its tasks may need only some of the other group.
+bool needs_some_of(const journal::GroupRow& group, const journal::GroupRow& other) {
+  return needs_group(group, other) ||
+         (other.batch == group.batch &&
+          std::ranges::find(group.needs_tasks, other.name_in_file) != group.needs_tasks.end());
+}
+
 std::set<model::TaskIndex> indices_of(const std::vector<journal::TaskRow>& tasks) {
   std::set<model::TaskIndex> indices;
   for (const journal::TaskRow& task : tasks) indices.insert(task.index);
@@ -32,15 +42,16 @@ std::set<model::TaskIndex> indices_of(const std::vector<journal::TaskRow>& tasks
 
 }  // namespace
 
-/// The tasks behind some, found step by step.
-class RetryNeeds::Behind {
+/// The tasks that are retried with some, found step by step.
+class RetryNeeds::Cascade {
  public:
-  Behind(const RetryNeeds& all, const std::vector<journal::TaskRow>& tasks) : all_(all) {
+  Cascade(const RetryNeeds& all, const std::vector<journal::TaskRow>& tasks) : all_(all) {
     for (const journal::TaskRow& task : tasks) {
       chosen_.insert(task.index);
       touched_.insert(task.group);
       if (task.standing.verdict == model::Verdict::Failed) failed_.insert(task.group);
     }
+    find_stuck();
   }
 
   std::set<model::TaskIndex> find() && {
@@ -54,9 +65,11 @@ class RetryNeeds::Behind {
       more = false;
       for (const journal::TaskNeedRow& need : all_.needs_) {
         if (chosen_.contains(need.needed)) more = take(need.task) || more;
+        if (chosen_.contains(need.task)) more = take_needed(need.needed) || more;
       }
       for (const journal::GroupRow& group : all_.groups_) {
         if (is_behind(group)) more = take_all_of(group.index) || more;
+        if (touched_.contains(group.index)) more = take_needed_by(group) || more;
       }
     }
     return std::move(chosen_);
@@ -77,6 +90,20 @@ class RetryNeeds::Behind {
     }
     return some;
   }
+  /// A skipped task that a chosen one needs, unless it would be skipped again.
+  bool take_needed(model::TaskIndex task) {
+    return all_.bad_.contains(task) && !stuck_.contains(task) && take(task);
+  }
+  bool take_needed_by(const journal::GroupRow& group) {
+    bool some = false;
+    for (const journal::GroupRow& other : all_.groups_) {
+      if (!needs_group(group, other)) continue;
+      for (const auto& [index, row] : all_.bad_) {
+        if (row.group == other.index) some = take_needed(index) || some;
+      }
+    }
+    return some;
+  }
   bool take(model::TaskIndex task) {
     const journal::TaskRow* const row = all_.row_behind(task);
     if (row == nullptr || !chosen_.insert(task).second) return false;
@@ -84,48 +111,112 @@ class RetryNeeds::Behind {
     return true;
   }
 
+  /// A failed or stopped task that is not chosen stays as it is, and what needs it is skipped again.
+  void find_stuck() {
+    std::set<model::GroupIndex> groups;
+    const auto stick = [this, &groups](model::TaskIndex index, const journal::TaskRow& row) {
+      if (chosen_.contains(index) || !stuck_.insert(index).second) return false;
+      groups.insert(row.group);
+      return true;
+    };
+    for (const auto& [index, row] : all_.bad_) {
+      if (row.standing.verdict != model::Verdict::Skipped) stick(index, row);
+    }
+    for (const auto& [index, row] : all_.bad_) {
+      const bool is_with_its_group =
+          groups.contains(row.group) && schedule::is_skipped_with_its_group(row.message);
+      if (is_with_its_group) stick(index, row);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (const journal::TaskNeedRow& need : all_.needs_) {
+        const auto bad = all_.bad_.find(need.task);
+        const bool is_stuck = bad != all_.bad_.end() && stuck_.contains(need.needed);
+        if (is_stuck) more = stick(bad->first, bad->second) || more;
+      }
+      for (const journal::GroupRow& group : all_.groups_) {
+        const bool is_stuck =
+            std::ranges::any_of(all_.groups_, [&](const journal::GroupRow& other) {
+              return groups.contains(other.index) && needs_group(group, other);
+            });
+        if (!is_stuck) continue;
+        for (const auto& [index, row] : all_.bad_) {
+          if (row.group == group.index) more = stick(index, row) || more;
+        }
+      }
+    }
+  }
+
   const RetryNeeds& all_;
   std::set<model::TaskIndex> chosen_;
+  std::set<model::TaskIndex> stuck_;     ///< Not chosen, and would not run.
   std::set<model::GroupIndex> touched_;  ///< Of which some task is chosen.
   std::set<model::GroupIndex> failed_;   ///< Of which a chosen task has failed.
 };
 
+RetryNeeds::RetryNeeds(std::vector<journal::GroupRow> groups,
+                       std::vector<journal::TaskNeedRow> needs, std::vector<journal::TaskRow> tasks)
+    : groups_(std::move(groups)), needs_(std::move(needs)) {
+  for (journal::TaskRow& row : tasks) {
+    const model::Verdict verdict = row.standing.verdict;
+    auto& rows = verdict == model::Verdict::NotSelected ? not_selected_
+                 : verdict == model::Verdict::Finished  ? finished_
+                                                        : bad_;
+    const model::TaskIndex index = row.index;
+    rows.emplace(index, std::move(row));
+  }
+}
+
 Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
-  RetryNeeds needs;
   Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(std::move(groups.error()));
-  needs.groups_ = std::move(*groups);
-  Result<std::vector<journal::TaskNeedRow>> pairs = reader.task_needs();
-  if (!pairs) return std::unexpected(std::move(pairs.error()));
-  needs.needs_ = std::move(*pairs);
+  Result<std::vector<journal::TaskNeedRow>> needs = reader.task_needs();
+  if (!needs) return std::unexpected(std::move(needs.error()));
   std::set<model::GroupIndex> behind;
-  for (const journal::GroupRow& group : needs.groups_) {
+  for (const journal::GroupRow& group : *groups) {
     if (!group.needs.empty() || !group.needs_tasks.empty()) behind.insert(group.index);
   }
-  const Result<void> read = reader.tasks({}, [&needs, &behind](journal::TaskRow row) {
+  std::vector<journal::TaskRow> tasks;
+  const Result<void> read = reader.tasks({}, [&tasks, &behind](journal::TaskRow row) {
     const model::Verdict verdict = row.standing.verdict;
-    const bool bad = verdict == model::Verdict::Failed || verdict == model::Verdict::Skipped ||
-                     verdict == model::Verdict::Stopped;
-    const model::TaskIndex index = row.index;
-    if (bad) {
-      needs.bad_.emplace(index, std::move(row));
-    } else if (verdict == model::Verdict::NotSelected) {
-      needs.not_selected_.emplace(index, std::move(row));
-    } else if (verdict == model::Verdict::Finished && behind.contains(row.group)) {
-      needs.finished_.emplace(index, std::move(row));
-    }
+    const bool counts = verdict == model::Verdict::Failed || verdict == model::Verdict::Skipped ||
+                        verdict == model::Verdict::Stopped ||
+                        verdict == model::Verdict::NotSelected ||
+                        (verdict == model::Verdict::Finished && behind.contains(row.group));
+    if (counts) tasks.push_back(std::move(row));
     return true;
   });
   if (!read) return std::unexpected(read.error());
-  return needs;
+  return RetryNeeds(*std::move(groups), *std::move(needs), std::move(tasks));
 }
 
-void RetryNeeds::add_what_is_behind(std::vector<journal::TaskRow>& tasks) const {
+void RetryNeeds::add_cascade(std::vector<journal::TaskRow>& tasks) const {
   const std::set<model::TaskIndex> before = indices_of(tasks);
-  for (const model::TaskIndex index : Behind(*this, tasks).find()) {
+  for (const model::TaskIndex index : Cascade(*this, tasks).find()) {
     if (!before.contains(index)) tasks.push_back(*row_behind(index));
   }
-  std::ranges::sort(tasks, {}, &journal::TaskRow::index);
+}
+
+void RetryNeeds::put_needed_first(std::vector<journal::TaskRow>& tasks) const {
+  std::map<model::GroupIndex, std::size_t> places;
+  const auto has_its_needs = [&](const journal::GroupRow& group) {
+    return std::ranges::none_of(groups_, [&](const journal::GroupRow& other) {
+      return other.index != group.index && !places.contains(other.index) &&
+             needs_some_of(group, other);
+    });
+  };
+  for (bool more = true; more;) {
+    more = false;
+    for (const journal::GroupRow& group : groups_) {
+      if (places.contains(group.index) || !has_its_needs(group)) continue;
+      places.emplace(group.index, places.size());
+      more = true;
+    }
+  }
+  // A round of a repeat needs earlier ones.
+  std::ranges::sort(tasks, {}, [&places](const journal::TaskRow& task) {
+    return std::tuple(task.batch, places[task.group], task.index);
+  });
 }
 
 /// A task that is retried with what it needs, or nothing: it was skipped, or has finished.

@@ -1,5 +1,5 @@
 // What the tasks of a run need, as far as `trainyard retry` has to know it: which were skipped
-// because of others, and which would only be skipped again.
+// because of others, which would only be skipped again, and which come first.
 #pragma once
 
 #include <map>
@@ -17,10 +17,18 @@ class RetryNeeds {
   /// Costs O(tasks).
   static Result<RetryNeeds> read(journal::JournalReader& reader);
 
-  /// Adds what was skipped because of these tasks, and what has finished and needs one of them, in
-  /// the order of the run: what others need comes before. That is also what 'fail-fast' and
-  /// 'try-first' skipped in the group of a failed one.
-  void add_what_is_behind(std::vector<journal::TaskRow>& tasks) const;
+  /// The groups and the tasks are in the order of the run.
+  RetryNeeds(std::vector<journal::GroupRow> groups, std::vector<journal::TaskNeedRow> needs,
+             std::vector<journal::TaskRow> tasks);
+
+  /// Adds what was skipped because of these tasks, and what has finished and needs one of them. That
+  /// is also what 'fail-fast' and 'try-first' skipped in the group of a failed one. Adds as well the
+  /// skipped tasks that these need and that would run now, so that these do not run before them.
+  void add_cascade(std::vector<journal::TaskRow>& tasks) const;
+
+  /// Puts what others need before them, and keeps the order of the run otherwise. A group of a job
+  /// file may need one that comes later in the file.
+  void put_needed_first(std::vector<journal::TaskRow>& tasks) const;
 
   /// The tasks that have finished and are out of date.
   [[nodiscard]] std::vector<journal::TaskRow> out_of_date() const;
@@ -30,7 +38,7 @@ class RetryNeeds {
   [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks) const;
 
  private:
-  class Behind;
+  class Cascade;
   [[nodiscard]] const journal::TaskRow* row_behind(model::TaskIndex task) const;
   [[nodiscard]] Result<void> check_not_selected(const journal::TaskRow& task,
                                                 const std::set<model::TaskIndex>& chosen) const;

@@ -76,7 +76,8 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "A submission that was skipped, refused or removed before it started goes back into your\n"
       "queue, with the environment and the limits of this shell. --cascade also puts back the\n"
       "submissions that were skipped because of the run, and retries finished tasks that are\n"
-      "out of date: what they need ran again. An active run retries no finished task.\n"
+      "out of date: what they need ran again. Skipped tasks that they need run first. An\n"
+      "active run retries no finished task.\n"
       "Exit codes for an active run or a submission: 0 all accepted, 1 some refused, 2 nothing\n"
       "was done. For a run that had ended they are those of 'run', for these tasks.");
 }

@@ -129,10 +129,6 @@ bool has_died(journal::JournalReader& reader, const std::string& run) {
          !sys::RunLock::holder(run);
 }
 
-std::string shown_name(const journal::TaskRow& row) {
-  return fmt::format("{}/{}", row.group_name, row.id);
-}
-
 std::string which_run_note(const TasksOfRun& selection) {
   const std::string& name = selection.named;
   const bool is_path = name.contains('/') || name.starts_with('.') || job::is_named_as_job(name);

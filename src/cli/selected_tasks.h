@@ -47,7 +47,7 @@ std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
 bool has_died(journal::JournalReader& reader, const std::string& run);
 
 /// "train/lr=0.1", as people read and type it.
-std::string shown_name(const journal::TaskRow& row);
+inline std::string shown_name(const journal::TaskRow& row) { return row.group_name + "/" + row.id; }
 
 /// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);

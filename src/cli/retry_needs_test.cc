@@ -1,0 +1,83 @@
+// A task is retried after what it needs, and what would be skipped again is not retried.
+#include "cli/retry_needs.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "journal/reader.h"
+#include "model/status.h"
+
+namespace trainyard::cli {
+namespace {
+
+using model::Verdict;
+using ::testing::ElementsAre;
+
+journal::GroupRow group(std::uint32_t index, std::vector<std::string> needs = {}) {
+  return {.index = {index},
+          .name = std::to_string(index),
+          .needs = std::move(needs),
+          .needs_tasks = {},
+          .name_in_file = std::to_string(index)};
+}
+
+/// The only task of the group of the same number.
+journal::TaskRow task(std::uint32_t index, Verdict verdict) {
+  journal::TaskRow row;
+  row.index = {index};
+  row.group = {index};
+  row.standing.verdict = verdict;
+  return row;
+}
+
+/// The numbers of the tasks that are retried with `tasks`, in order.
+std::vector<std::uint32_t> cascade(const RetryNeeds& needs, std::vector<journal::TaskRow> tasks) {
+  needs.add_cascade(tasks);
+  needs.put_needed_first(tasks);
+  std::vector<std::uint32_t> numbers;
+  for (const journal::TaskRow& row : tasks) numbers.push_back(row.index.value);
+  return numbers;
+}
+
+TEST(RetryNeeds, TakesAlongTheSkippedTasksThatAFinishedOneNeeds) {
+  const journal::TaskRow report = task(3, Verdict::Finished);
+  const RetryNeeds needs({group(0), group(1, {"0"}), group(2, {"1"}), group(3, {"0", "2"})}, {},
+                         {task(1, Verdict::Skipped), task(2, Verdict::Skipped), report});
+  EXPECT_THAT(cascade(needs, {report}), ElementsAre(1, 2, 3));
+}
+
+TEST(RetryNeeds, LeavesSkippedTasksThatWouldBeSkippedAgain) {
+  const journal::TaskRow report = task(3, Verdict::Finished);
+  for (const Verdict verdict : {Verdict::Failed, Verdict::Stopped}) {
+    const RetryNeeds needs(
+        {group(0), group(1, {"0"}), group(2, {"1"}), group(3, {"2"})}, {},
+        {task(0, verdict), task(1, Verdict::Skipped), task(2, Verdict::Skipped), report});
+    EXPECT_THAT(cascade(needs, {report}), ElementsAre(3));
+  }
+}
+
+TEST(RetryNeeds, TakesAlongOnlyThoseOfAGroupThatATaskNeedsItself) {
+  journal::TaskRow skipped = task(0, Verdict::Skipped);
+  journal::TaskRow other = task(1, Verdict::Skipped);
+  other.group = skipped.group;
+  const journal::TaskRow report = task(2, Verdict::Finished);
+  const RetryNeeds needs({group(0), group(2)}, {{.task = {2}, .needed = {0}}},
+                         {skipped, other, report});
+  EXPECT_THAT(cascade(needs, {report}), ElementsAre(0, 2));
+}
+
+TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile) {
+  const RetryNeeds needs(
+      {group(0, {"2"}), group(1), group(2)}, {},
+      {task(0, Verdict::Skipped), task(1, Verdict::Failed), task(2, Verdict::Failed)});
+  EXPECT_THAT(cascade(needs, {task(1, Verdict::Failed), task(2, Verdict::Failed)}),
+              ElementsAre(1, 2, 0));
+}
+
+}  // namespace
+}  // namespace trainyard::cli
