@@ -167,7 +167,7 @@ TaskRow read_task(const Statement& row, const Known& known) {
   KnownCodes::One code = known.codes.find(row.integer(42));
   // The failure of an attempt does not explain a task that finished in a later one.
   const bool finished = row.integer(5) == std::to_underlying(model::Verdict::Finished);
-  // What was not needed has made nothing, whichever code ran before.
+  // A task that was not needed has produced nothing, so no code of it is out of date.
   if (row.integer(5) == std::to_underlying(model::Verdict::NotNeeded)) code.newer.clear();
   return {.index = {index(row, 0)},
           .group = {index(row, 1)},

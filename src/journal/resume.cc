@@ -315,7 +315,8 @@ bool TakingOver::may_run_again(const OldTask& old) const {
 /// task begins anew where it was changed, is behind such, or is named.
 void TakingOver::compare_tasks() {
   begins_anew_.assign(plan_.tasks.size(), false);
-  // What was not needed is decided anew and may never run: nothing is behind it for that.
+  // Whether a task that was not needed runs is decided again when the tasks before it have ended.
+  // It may never run, so the tasks that need it are not run again because of it.
   std::vector<bool> runs_anew(plan_.tasks.size());
   std::vector<LastRun> last_runs(plan_.tasks.size());
   const bool all = options_.unfinished == Unfinished::RunAgain;

@@ -1,5 +1,6 @@
-// Of the tasks that have finished, those that did so before what they need has begun anew, now or
-// in an execution before: what they were made from is not what there is. Pure.
+// Finds finished tasks that are out of date: a task that they need has run again since they
+// finished, or starts over in this execution, so that its results are not those they have used.
+// Pure.
 #pragma once
 
 #include <map>
@@ -21,25 +22,26 @@ struct LastRun {
   std::optional<Instant> ended;
 };
 
-/// Of a task that was not needed there is none: nothing was made from it, and it was decided anew
-/// each time that what it needs had ended.
+/// A task that was not needed has no last run: no other task has used results of it, and whether it
+/// runs is decided again each time that the tasks it needs have ended.
 LastRun last_run(model::Verdict verdict, std::optional<Instant> started,
                  std::optional<Instant> ended);
 
-/// By task of the plan: whether anything that it needs, or that these need, begins anew, or has
-/// started or ended after it had started. Those that begin anew themselves are none of them. Costs
-/// O(tasks + needs) where what is needed comes first in the plan, and as often that as it does not.
+/// For each task of the plan, whether it is out of date: a task that it needs, directly or through
+/// others, starts over, or has started or ended after the task itself had started. A task that
+/// starts over itself is not out of date. Costs O(tasks + needs) if tasks come behind those that
+/// they need in the plan, and that much once more for each time that they do not.
 std::vector<bool> find_stale(const model::Plan& plan, const std::vector<bool>& begins_anew,
                              const std::vector<LastRun>& last_runs);
 
-/// How many of each group there are, for people.
+/// The number of out-of-date tasks of each group, as lines for users.
 class StaleGroups {
  public:
   struct Of {
     bool runs_again = false;
   };
   void add(model::GroupIndex group, Of of);
-  /// `cure` says how those that are kept are run again.
+  /// `cure` says how to run the tasks again whose results are kept.
   [[nodiscard]] std::vector<std::string> lines(const model::Plan& plan,
                                                std::string_view cure) const;
 

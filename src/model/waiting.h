@@ -58,10 +58,11 @@ Cause cause_from(std::string_view text);
 /// Why the tasks of one shape wait.
 struct Reason {
   Cause cause = Cause::None;
-  /// Of the oldest; only what of it the cause is about. With OthersUseCpu the CPUs, memory and disk
-  /// that it needs besides.
+  /// The part of the request of the oldest task that the cause is about. With OthersUseCpu the
+  /// CPUs, the memory and the disk space that the task requests.
   Request needs;
-  /// Of its group, where that is the cause. With OthersUseCpu it is set if the group runs as many.
+  /// `max-parallel` of the group, if that is the cause. With OthersUseCpu it is set if the group
+  /// runs that many tasks.
   int parallel_max = 0;
   std::string groups;  ///< Where groups, or tasks of them, have to end first: their names, quoted.
   /// Who is tried first, where that is the cause, and since when it trains.
@@ -89,13 +90,13 @@ struct Headroom {
     bool present = true;
     bool whole = false;   ///< One task has it for its own.
     int holders = 0;      ///< Tasks that hold something of it.
-    int tasks = 0;        ///< Of the holders those that run.
-    int utilization = 0;  ///< Of those of them that say it, in thousandths.
-    int tasks_max = 0;    ///< So many one of them lets be there; 0: any number.
+    int tasks = 0;        ///< Number of the holders that are running.
+    int utilization = 0;  ///< Sum of the `gpu-utilization` of running tasks, in thousandths.
+    int tasks_max = 0;    ///< Smallest `max-per-gpu` of the running tasks; 0: no limit.
     Bytes free;           ///< Negative when more is in use than should be.
     Bytes of_others;
-    Bytes lingering;  ///< Of ended tasks, and not shown to be free yet.
-    /// For whose process it is not taken, by number.
+    Bytes lingering;  ///< Memory of ended tasks that the driver does not show as free yet.
+    /// The user, by number, whose process keeps trainyard from using this GPU.
     std::optional<std::uint32_t> avoided_for;
     std::string uuid;
     bool drained = false;   ///< Somebody wants it back: nothing new is given of it.
@@ -127,8 +128,8 @@ struct Headroom {
   /// limits.gpus, where it says something now, and until when, for people.
   std::optional<int> gpus_max = std::nullopt;
   std::string gpus_max_until;
-  /// Of the run's disk at the last reading, where anybody looked, and what of it tasks that run
-  /// were promised.
+  /// Free space of the run's disk at the last reading, if it was read, and the space that is
+  /// reserved for running tasks.
   std::optional<Bytes> disk_free = std::nullopt;
   Bytes disk_promised = {};
   int disk_holders = 0;  ///< Tasks that were promised some.

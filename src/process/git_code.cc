@@ -24,7 +24,7 @@ constexpr std::size_t kDiffMax = std::size_t{1} << 20;
 constexpr Duration kDeadline{5'000};
 
 std::optional<std::string> git(std::vector<std::string> words, const std::string& directory) {
-  // Nothing of it watches files for longer, or makes files of its own there.
+  // Git must not start a process that watches files, nor create lock files in the directory.
   std::vector<std::string> arguments{"git", "-c", "core.fsmonitor=false", "--no-optional-locks"};
   arguments.insert(arguments.end(), words.begin(), words.end());
   Result<sys::HelperOutput> output = sys::run_helper({.arguments = std::move(arguments),
@@ -36,13 +36,13 @@ std::optional<std::string> git(std::vector<std::string> words, const std::string
   return std::move(output->text);
 }
 
-/// What differs there from a commit, as git itself makes the diff: what a person has configured to
-/// look at diffs or at files with may print anything, start programs, and wait for somebody.
+/// The difference between a commit and the work tree in the directory. Git makes the diff itself:
+/// a configured diff or textconv program may print anything, start programs and wait for input.
 std::optional<std::string> diff_from(const std::string& commit, const std::string& directory) {
   return git({"diff", "--no-ext-diff", "--no-textconv", "--no-color", commit, "--"}, directory);
 }
 
-/// As Code::changes.
+/// The value of Code::changes for a diff: its fingerprint, or empty for an empty diff.
 std::string hash_of(const std::string& diff) {
   if (diff.empty()) return {};
   Fingerprint changes;

@@ -34,11 +34,12 @@ class Bridge {
 
   virtual void start(Listener listener) = 0;
   virtual void send(MachineId to, std::string_view message) = 0;
-  /// To the machine that has begun the run, whoever that is; this machine itself does not count.
+  /// Sends to the machine that has begun the run, whose id need not be known. Never delivered to
+  /// this machine.
   virtual void send_to_hub(std::string_view message) = 0;
-  /// Of the server that it is connected to, or was last.
+  /// The largest message, in bytes, that the present server accepts, or the last server.
   [[nodiscard]] virtual std::size_t message_bytes_max() const = 0;
-  /// "127.0.0.1:4222"
+  /// The address of that server: "127.0.0.1:4222".
   [[nodiscard]] virtual std::string name() const = 0;
 };
 

@@ -60,7 +60,8 @@ nlohmann::json machine_status(const RouterPeer& peer, Duration now) {
   return one;
 }
 
-/// It has not waited for itself, where it came last.
+/// `whom` without the worker itself: the last worker to arrive at a meeting is one of those that
+/// the others wait for, but does not wait for itself.
 std::vector<int> others_than(int node, std::vector<int> whom) {
   std::erase(whom, node);
   return whom;
@@ -90,7 +91,7 @@ void Router::open_if_all_are_settled() {
   loop_.post([this] {
     open_ = true;
     for (const auto& [node, peer] : peers_) {
-      // As if they came now, before what came behind them.
+      // Frames that were held back are read now, before the bytes that arrived after them.
       peer->held_left = peer->held.size();
       peer->bytes.insert(0, std::exchange(peer->held, {}));
       to_go_on_.insert(node);
