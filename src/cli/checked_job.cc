@@ -258,10 +258,11 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   auto configuration = job::Job::configuration_of(text, load);
   if (!configuration) return std::unexpected(std::move(configuration.error()));
   std::string directory = std::filesystem::path(file).parent_path().string();
-  // That of a command is kept in the directory of its run, which is not where it was typed.
+  // The job file of a command is kept in its run directory, while the command belongs to the
+  // directory in which it was typed.
   if (run::is_kept_job_path(file)) directory = load.current_directory;
   JobGround ground{.configuration = std::move(*configuration), .directory = std::move(directory)};
-  // Of a yard that is at work nobody takes its machines away.
+  // The machines of a run that is active stay with it: their keys are not read.
   const std::string resumed = sys::absolute_path(options.resume, load.current_directory);
   if (!options.resume.empty() && !sys::RunLock::holder(resumed)) {
     ground.keys = run::read_machine_keys(resumed);

@@ -48,7 +48,8 @@ struct CheckedJob {
 /// Whether tasks of a job lack a GPU, of which `here` has none.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here);
 
-/// The same on this machine. The driver is asked only where a mistake is about GPUs.
+/// Whether tasks of a job lack a GPU, of which this machine has none. The driver is asked only if a
+/// mistake is about GPUs.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes);
 
 /// Prints how to run such a job without GPUs.

@@ -63,7 +63,8 @@ void forget_directory(const std::string& run_directory) {
   }
 }
 
-/// Of a command the job file lies in the run directory.
+/// The directory whose work tree is copied. A command was typed in the current directory; its job
+/// file is in the run directory.
 std::string directory_of(const RunOptions& options, const job::Job& job) {
   if (!options.words.is_command()) return job.paths().directory;
   return sys::current_directory().value_or(job.paths().directory);
@@ -128,7 +129,7 @@ std::optional<ExitCode> enter_snapshot(const RunOptions& options, job::Job& job,
     return entered ? std::nullopt : std::optional(fail(entered.error()));
   }
   if (!options.snapshot) {
-    // Of a run that was killed before it had begun.
+    // A run that was killed before it had begun may have left a copy of the code here.
     run::drop_code_copy(run_directory);
     return std::nullopt;
   }

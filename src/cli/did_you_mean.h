@@ -17,7 +17,7 @@ namespace trainyard::cli {
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
                          std::string_view cure = {});
 
-/// The same where the help of a command is asked for, so that each word must be one:
+/// The first of `words` that is not a command, for `trainyard help`, where each word must be one:
 /// "unexpected argument 'submit'; 'trainyard help run' shows the help of one command".
 std::string unknown_topic(const CLI::App& app, std::span<const char* const> words);
 
@@ -26,7 +26,8 @@ std::string unknown_topic(const CLI::App& app, std::span<const char* const> word
 /// it is none of these, or the command takes no settings.
 std::string parallel_option(const CLI::App& command, std::string_view word, std::string_view next);
 
-/// The same of one word that looks like an option of this command, and is none.
+/// The message of unknown_word() for one word that looks like an option of this command, and is
+/// none.
 std::string unknown_option(const CLI::App& command, std::string_view word);
 
 }  // namespace trainyard::cli

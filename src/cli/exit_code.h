@@ -5,8 +5,8 @@
 
 namespace trainyard::cli {
 
-/// Of `run`, and each means the same wherever it comes from. Another command has 1 for what it
-/// could not do.
+/// The exit codes of `run`. Other commands use those that they need with the same meaning, and 1 if
+/// they could not do what was asked.
 enum class ExitCode : int {
   Success = 0,        ///< All tasks have finished.
   TaskFailed = 1,     ///< Some failed or were skipped.
@@ -21,7 +21,7 @@ constexpr ExitCode interrupted_by(int signal) {
   return signal == SIGTERM ? ExitCode::Terminated : ExitCode::Interrupted;
 }
 
-/// The same for `--help`.
+/// The exit codes as text for `--help`.
 constexpr const char* kExitCodes =
     "Exit codes: 0 all tasks finished; 1 a task failed or was skipped; 2 refused, nothing was "
     "done;\n"

@@ -106,8 +106,8 @@ void order_by_start(std::vector<KnownRun>& runs) {
   });
 }
 
-/// The same of runs that a name stands for, of which those in the queue come behind what lives. One
-/// that was never begun counts by when it was submitted.
+/// Orders the runs of one name: active runs first, then those that wait in the queue, then the
+/// latest. A run that has never begun counts by the time when it was submitted.
 void order_named(std::vector<KnownRun>& runs) {
   const auto key = [](const KnownRun& run) {
     const std::int64_t begun =
@@ -147,7 +147,8 @@ std::vector<std::string> usual_places(const std::string& here) {
   return directories;
 }
 
-/// Also those that were submitted from here, of a job file that is elsewhere.
+/// The usual places, and the directories of runs that were submitted from here with a job file in
+/// another directory.
 std::vector<std::string> places_of_here(const std::string& here) {
   std::vector<std::string> directories = usual_places(here);
   std::ranges::move(submitted_from(here), std::back_inserter(directories));

@@ -65,7 +65,7 @@ std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgr
   }
   wait_for(what, all);
   for (AtWork& each : all) {
-    // Of rsync: a file was deleted while it looked, as editors do.
+    // rsync exits with 24 if a file was deleted while it read the directory, as editors do.
     constexpr int kSomeVanished = 24;
     const int code = each.exit_code.value_or(0);
     if (code == 0 || code == kSomeVanished) continue;

@@ -42,7 +42,7 @@ class JobTasks final : public run::Tasks {
   std::expected<void, text::Mistakes> add_again(const journal::BatchRow& batch,
                                                 std::optional<job::MovedDirectory> moved);
 
-  /// Of all jobs so far; `command_line` is that of this execution.
+  /// The batches of all jobs that were added so far; `command_line` is that of this execution.
   [[nodiscard]] std::vector<journal::Batch> batches(const std::string& command_line) const;
 
   /// Told every turn, beside what people see.

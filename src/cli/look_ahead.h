@@ -17,10 +17,12 @@
 
 namespace trainyard::cli {
 
-/// As typed, and where a run goes on with what its last execution was told.
+/// The options as typed. For a run that is resumed, options that were not typed are those of its
+/// last execution.
 Result<RunOptions> fill_in(const RunOptions& typed);
 
-/// Of a run that takes the next directory, this is the one that is free now.
+/// The options for reading the job file. A run that takes the next free directory gets the one that
+/// is free now.
 Result<job::LoadOptions> load_options_of(const RunOptions& options);
 
 journal::JournalOptions journal_options(const RunOptions& options);
@@ -34,8 +36,9 @@ std::vector<wire::Retry> asked_for(const RunOptions& options);
 std::expected<std::vector<std::string>, text::Mistakes> add_submitted(JobTasks& tasks,
                                                                       const std::string& directory);
 
-/// Nothing of a run that was killed before it had begun. Adds to the tasks what was submitted.
-/// Takes the directory meanwhile; the error of one that somebody has says so.
+/// What resuming the run would do; nothing for a run that was killed before it had begun. Adds the
+/// tasks that were submitted to the run. Locks the run directory for as long as this takes; an
+/// error if another process has locked it.
 Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& options,
                                                             JobTasks& tasks);
 

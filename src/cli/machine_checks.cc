@@ -212,7 +212,7 @@ std::vector<MachineCheck> checks_of(const MachineQuestion& question, const wire:
     if (!question.programs.empty()) checks.push_back(programs_check(question, seen));
     if (auto imports = imports_check(question, seen)) checks.push_back(std::move(*imports));
   }
-  // Of a directory that is not there nobody knows on which disk it would be.
+  // The disk of a directory that does not exist yet is not known.
   if (seen.no_directory.empty()) checks.push_back(disk_check(question, seen));
   return checks;
 }

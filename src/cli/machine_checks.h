@@ -43,8 +43,8 @@ struct MachineQuestion {
 /// Without a job: whether a run could have this directory there, which may have to be made. On a
 /// machine with directories of its own: whether that of the code is there, and may be written.
 MachineQuestion question_about(const std::string& directory, const model::Elsewhere& elsewhere);
-/// Of the tasks of the job that fit on the machine. What they import is asked where `with_imports`
-/// says so, as that may take seconds.
+/// A question about the tasks of the job that fit on the machine. It includes the modules that they
+/// import if `with_imports` is set, as importing may take seconds.
 struct JobQuestion {
   const job::Job& job;
   const model::NamedMachine& machine;
@@ -57,7 +57,7 @@ MachineQuestion question_about(const JobQuestion& asked);
 /// The answer: directory, programs, imports where they were asked for, disk.
 std::vector<MachineCheck> checks_of(const MachineQuestion& question, const wire::AgentSeen& seen);
 
-/// Of a machine to which code is brought: whether it has been; `why` not, empty: it has.
+/// Whether the code was copied to the machine. `why` is the reason if it was not; empty if it was.
 MachineCheck check_of_sync(const std::string& why);
 /// The GPUs of a machine.
 MachineCheck check_of_gpus(const model::Capacity& capacity);

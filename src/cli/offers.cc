@@ -246,7 +246,7 @@ std::vector<std::string> beginnings(const std::vector<std::string>& texts, std::
     kept = std::move(next);
     if (!longer) break;
   }
-  // So many differ in the very next character.
+  // More than kMax texts differ in the character behind the typed ones: the first are kept whole.
   if (kept.empty()) kept.assign(texts.begin(), texts.begin() + Offers::kMax);
   return kept;
 }

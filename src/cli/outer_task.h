@@ -10,7 +10,7 @@
 
 namespace trainyard::cli {
 
-/// As the environment of the task names it.
+/// The name of a task that this process runs in, from the environment of the task.
 struct OuterTaskName {
   std::string run_directory;
   std::string group;
@@ -31,9 +31,10 @@ std::vector<OuterTaskName> outer_task_names();
 Result<void> check_fits_beside(const std::vector<OuterTaskName>& outer, const job::Job& job,
                                const model::Capacity& here);
 
-/// The same of those of these runs that are submissions in the queue of this user, on this machine
-/// alone, and have not started a task yet. An error names the first that does not fit. To be called
-/// while there is one thread: it forks the process that looks at the GPUs.
+/// Whether those of these runs fit next to what the outer tasks hold that are submissions in the
+/// queue of this user, run on this machine alone, and have not started a task yet. An error names
+/// the first run that does not fit. Call it while there is one thread: it forks the process that
+/// reads the GPUs.
 Result<void> check_submissions_fit_beside(const std::vector<OuterTaskName>& outer,
                                           const std::vector<std::string>& runs);
 

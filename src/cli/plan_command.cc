@@ -154,7 +154,7 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
   return name;
 }
 
-/// So many tasks of rounds are played at most.
+/// Maximum number of tasks of later rounds that a plan simulates.
 constexpr std::size_t kTasksOfRoundsMax = 20'000;
 
 /// A job with all the rounds of what it repeats: as many as there can be, if nothing ends them.
@@ -263,7 +263,7 @@ std::string without_others(const std::string& job_file, const Place& place) {
           : "");
 }
 
-/// That nobody knows how machines are called which are made up, once.
+/// Adds a note, once, that `where` is ignored, because machines of the command line have no names.
 void note_where(const model::Plan& plan, std::vector<std::string>& notes) {
   const std::string note =
       "'where' is ignored on machines that only the command line describes: they have no names";

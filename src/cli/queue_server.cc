@@ -47,16 +47,16 @@ namespace {
 
 using SpoolPlace = run::QueueFiles::Place;
 
-/// So often a run goes on whose yard is killed.
+/// How many times the queue resumes a run whose process was killed.
 constexpr int kDeathsMax = 3;
 /// A longer job file notifies nobody of a run that does not start.
 constexpr Bytes kJobTextMax = mib(8);
-/// A journal of nothing needs so much, and logs.
+/// A run that could not start with less free disk space than this lacked the space.
 constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
 /// Whether its directory is still there: what was deleted is served by nobody.
 constexpr Duration kSeldomEvery{20'000};
-/// As the shell has it.
+/// A shell reports a signal as an exit code of this number plus that of the signal.
 constexpr int kOfSignal = 128;
 constexpr const char* kServerName = "trainyard-queue";
 
@@ -313,7 +313,8 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   if (end_of_child) {
     code = end_of_child->signal != 0 ? kOfSignal + end_of_child->signal : end_of_child->exit_code;
   }
-  // As it was told to: it goes on with the next one that serves the queue.
+  // A run that this server has interrupted, because it exits itself, has not ended: the next server
+  // of the queue resumes it.
   const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
                            code == static_cast<int>(ExitCode::Terminated);
   if (leaves_ && interrupted) return;

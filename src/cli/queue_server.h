@@ -87,7 +87,8 @@ class QueueServer {
   std::map<std::uint32_t, AtWork> at_work_;
   /// What waits, as it was read once.
   std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;
-  /// Of those whose end could not be written: who waits for them hears of it once it is.
+  /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
+  /// submission are answered when its end is written.
   std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
   bool leaves_ = false;  ///< What is at work has been told to end.
   bool over_ = false;

@@ -29,7 +29,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// So often one goes down while it is spoken to.
+/// Number of tries to reach a server that is just starting or exiting.
 constexpr int kSpeaksMax = 100;
 constexpr Duration kSpeaksEvery{20};
 

@@ -13,8 +13,8 @@
 
 namespace trainyard::cli {
 
-/// Of a directory that is kept for a submission which has not begun: what it waits for, or why it
-/// never will. Nothing for any other.
+/// Why the submission that this directory is kept for has not begun: what it waits for, or why it
+/// never will. Nothing for any other directory.
 std::optional<Error> why_not_begun(const std::string& run_directory);
 
 /// The outcome of a run of the queue, or of one that was started without the queue.
@@ -41,7 +41,7 @@ bool waits_in_queue(const std::string& run_directory);
 
 /// Whether your queue has it and goes on with it, now or once it is up.
 bool goes_on_in_queue(const std::string& run_directory);
-/// The same where its number is known.
+/// Whether your queue resumes the run, whose number is known, now or once the queue runs.
 bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number);
 
 /// Whether your queue has a submission of this number: one that has not ended, or was refused

@@ -581,7 +581,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
   }
 }
 
-/// Of the run that the process in the background has named by its number.
+/// Prints what the number means by which the process in the background has named its run.
 void explain_background_run(const std::string& word) {
   const std::optional<std::uint32_t> number = run::read_run_number(word);
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();

@@ -62,8 +62,9 @@ std::string limit_words(const settings::MachineEntry& machine) {
   return words;
 }
 
-/// The same shell does it, so that what it sets the agent finds, and all its tasks. Nothing that it
-/// prints is for the yard, nor is what that says for it; however it ends the shell, that is told.
+/// A command line that runs the machine's setup and then the agent in one shell, so that the agent
+/// and its tasks find the variables that the setup sets. The output of the setup does not mix with
+/// the messages between agent and yard. A setup that exits the shell is reported as failed.
 std::string with_setup(const settings::MachineEntry& machine, const std::string& directory,
                        const std::string& agent) {
   if (machine.setup.empty()) return agent;

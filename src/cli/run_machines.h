@@ -23,7 +23,7 @@ namespace trainyard::cli {
 inline constexpr std::string_view kLocal = "local";
 
 struct RunMachines {
-  /// Of the agents that an execution has left which has died.
+  /// The keys of the agents that were left by an earlier execution whose process has died.
   [[nodiscard]] std::vector<std::string> keys_of_others() const;
 
   std::vector<std::string> names;  ///< Of the others, as they are called.
@@ -46,7 +46,7 @@ bool runs_only_here(const settings::Configuration& configuration);
 struct JobGround {
   settings::Configuration configuration;
   std::string directory;  ///< Where its file lies, or its command was typed; absolute.
-  /// Of the agents of an execution that has died, with which the run goes on.
+  /// The keys of the agents of an execution that has died; the run resumes with these agents.
   run::MachineKeys keys = {};
 };
 

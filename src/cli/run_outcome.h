@@ -21,7 +21,7 @@ struct RunOutcome {
   Stage stage = Stage::NotBegun;
   /// What `trainyard run` ended with, or would have; of one that has not ended 75.
   ExitCode code = ExitCode::NotDone;
-  /// Of a run with one task, which ended badly by itself: the task's own.
+  /// The exit code of the task, for a run with a single task that exited with an error by itself.
   std::optional<int> task_code;
   /// Why it has another code than 0, for users: "1 of 6 tasks failed, 2 were skipped".
   std::string why;

@@ -139,7 +139,7 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   if (!reader) return fail(reader.error(), ExitCode::NotDone);
   const auto written = report::write_reports(*reader, run_directory);
   if (!written) fail(written.error());
-  // That nobody can read of it changes nothing about how the run went.
+  // An error of the printer is ignored: the outcome of the run does not depend on it.
   Printer printer;
   report::Sink sink = [&printer](std::string_view text) { printer.print(text); };
   const bool terminal = sys::is_terminal(sys::kStandardOutput);

@@ -174,8 +174,8 @@ std::string wrong_with_run(const RunOptions& options) {
                            "python train.py' or 'trainyard run sweep.yaml --resume'";
 }
 
-/// Of a run that the queue begins, the text of its job file as it was submitted, and of those that
-/// it names.
+/// Sets the text of the job file, and of the files that it names, to what was submitted, if the
+/// queue starts this run.
 Result<void> take_from_queue(RunOptions& options) {
   if (!sys::variable(kFromQueue)) return {};
   // Its tasks are not of the queue.

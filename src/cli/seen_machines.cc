@@ -77,7 +77,8 @@ std::vector<model::NamedMachine> MachineLookout::machines() const {
 
 model::Capacity MachineLookout::capacity() const { return model::most_of({}, machines()); }
 
-/// Of a job file that is not brought there nobody says that it must be there.
+/// What to ask a machine. The job file itself need not exist on a machine to which it is not
+/// copied.
 MachineQuestion MachineLookout::question_for(std::size_t index, const job::Job* job,
                                              const JobGround& ground) const {
   const bool is_other = index < remotes_.count();

@@ -103,7 +103,8 @@ Error several_of_name(const std::string& name, const std::vector<journal::TaskRo
   return Error{std::move(text)};
 }
 
-/// Of a run with very many tasks the one of a name is found without reading the others.
+/// The rows among which the selected tasks are. A single task that is selected by its name is
+/// looked up, so that a run with very many tasks is not read as a whole.
 Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& reader,
                                                       const TasksOfRun& selection) {
   if (selection.patterns.size() == 1) {

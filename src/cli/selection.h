@@ -29,7 +29,7 @@ struct SelectionWords {
 /// An error for a word that means nothing, and for one that means a run and a task.
 Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words);
 
-/// The same where one run is to be named at most.
+/// The entry of the one run that is named, or that is meant where none is. An error for several.
 Result<TasksOfRun> read_selection(const SelectionWords& words);
 
 }  // namespace trainyard::cli

@@ -95,7 +95,8 @@ Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>&
   return words;
 }
 
-/// That it cannot be asked says nothing of what runs.
+/// A command that prints "over" when the allocation has ended. An error of Slurm does not mean that
+/// it has ended.
 std::vector<std::string> words_that_see_its_end(const std::string& allocation) {
   return {"/bin/sh", "-c", kSeeItsEnd, "sh", allocation};
 }

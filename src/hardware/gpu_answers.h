@@ -16,7 +16,7 @@ std::string pack_list(const GpuList& list);
 GpuList unpack_list(std::string_view text);
 
 std::string pack_states(std::span<const GpuState> states);
-/// Of `count` GPUs.
+/// Reads the states of `count` GPUs; see pack_states().
 std::vector<GpuState> unpack_states(std::string_view text, std::size_t count);
 
 }  // namespace trainyard::hardware

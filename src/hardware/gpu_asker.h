@@ -30,7 +30,7 @@ class GpuAsker {
   /// killed. `chosen`: those that the environment leaves, in its order; else all.
   [[nodiscard]] Result<sys::Descriptor> another(bool chosen);
 
-  /// Of the one that was forked first.
+  /// The process that was forked first.
   [[nodiscard]] std::int64_t pid() const { return pid_; }
 
  private:

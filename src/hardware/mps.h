@@ -20,8 +20,9 @@ struct MpsService {
   std::int64_t daemon = 0;  ///< Its process.
 };
 
-/// That of our own user which runs by the file that it has left there. One that has died is none,
-/// nor is another program that has its number since. That of another user takes none of ours.
+/// The running MPS daemon of this user, by the pid file in its directory. Nothing if that daemon
+/// has died, also if another program has its process number now. The daemon of another user does
+/// not count: it accepts no programs of this user.
 std::optional<MpsService> find_mps(const std::string& directory);
 
 /// It has died, or another one has taken its place.

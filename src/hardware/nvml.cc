@@ -288,7 +288,7 @@ bool Nvml::knows(const std::string& uuid) const {
          std::ranges::any_of(found_, [&](const auto& it) { return it && it->uuid == uuid; });
 }
 
-/// Of those of which no UUID is known, in the order of their numbers.
+/// Finds the GPUs whose UUID is not known yet, in the order of their numbers.
 void Nvml::find_late_ones() {
   unsigned count = 0;
   if (nvml_.count(&count) != kSuccess) return;

@@ -29,7 +29,8 @@ model::GpuStranger stranger_of(const GpuProcess& process);
 struct ProcessOwner {
   std::string user;     ///< Its name, or its number where it has none here.
   std::string command;  ///< Its words, with spaces between; at most 200 bytes of them.
-  /// Of a task, or of what one has started: its environment says so. Only of our own processes.
+  /// Group of the task whose process it is, or whose process has started it, from its environment.
+  /// Known only for processes of this user.
   std::string group;
   std::string task;
   std::string run_directory;

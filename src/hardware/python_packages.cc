@@ -108,7 +108,7 @@ std::vector<dirs::path> libraries_of(const dirs::path& prefix) {
   return libraries;
 }
 
-/// Of a virtual environment that a Python's path lies in: what its pyvenv.cfg says.
+/// The pyvenv.cfg of the virtual environment that the path of this Python is in.
 std::optional<std::string> environment_of(const dirs::path& python) {
   return start_of(python.parent_path().parent_path() / "pyvenv.cfg");
 }
@@ -127,8 +127,8 @@ std::string_view line_value(std::string_view text, std::string_view name) {
   return {};
 }
 
-/// Of a Python outside of all virtual environments. Whose name says which release it is has the
-/// packages of that one.
+/// The package directories of a Python that is in no virtual environment. A name with a version, as
+/// python3.11, has the packages of that version.
 std::vector<std::string> packages_of_system(const dirs::path& python,
                                             const PythonSurroundings& around) {
   std::error_code error;

@@ -34,8 +34,8 @@ bool is_script(std::string_view program, const PythonSurroundings& around);
 std::vector<std::string> package_directories(const std::string& python,
                                              const PythonSurroundings& around);
 
-/// Of these the first that is there: torch/version.py, jaxlib's metadata. Nothing: it is in none,
-/// or what is there says no release.
+/// The release of the first torch or jaxlib in these directories, from torch/version.py or jaxlib's
+/// metadata. Nothing if no directory has it, or if no release is written there.
 std::optional<std::string> release_of_torch(const std::vector<std::string>& directories);
 std::optional<std::string> release_of_jaxlib(const std::vector<std::string>& directories);
 

@@ -167,8 +167,8 @@ void BestKept::rank(std::uint32_t task, std::optional<double> number) {
   const double value = kept.told.keep.better == Better::More ? -*number : *number;
   tasks_[task].place = Place::Best;
   values_[task] = value;
-  // Of two that are as good the one that stands first in the file is the better one, also in a run
-  // that is resumed.
+  // Of two tasks with the same score, the one that is first in the job file counts as better, so
+  // that a run which is resumed chooses the same.
   kept.best.insert({.value = value, .task = task});
   if (kept.best.size() <= static_cast<std::size_t>(kept.told.keep.best)) return;
   const std::uint32_t worst = std::prev(kept.best.end())->task;

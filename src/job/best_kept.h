@@ -113,7 +113,8 @@ class BestKept {
   std::vector<Kept> kept_;
   std::map<std::uint32_t, Round> rounds_;
   bool rounds_are_over_ = false;
-  /// Of tasks that are needed themselves: by how many that are open.
+  /// For each task that others need, the number of those that may still read its directory: they
+  /// have neither finished nor turned out not to be needed.
   std::unordered_map<std::uint32_t, std::uint32_t> open_readers_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> needed_by_;  ///< By the reader.
   std::unordered_map<std::uint32_t, double> values_;  ///< Of those that are ranked as best.

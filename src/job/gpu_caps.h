@@ -54,7 +54,7 @@ struct Cappers {
   std::string why_not;  ///< For people, where there are none.
 };
 
-/// Of a GPU that is NVIDIA's.
+/// The ways to cap the memory of a task on an NVIDIA GPU.
 Cappers find_cappers(const CapBasis& basis);
 
 /// How much one may take, of which the variables are made.

@@ -29,7 +29,7 @@ class GpuKeys {
   void see(const GroupSpec& group, const TaskSpec& task, const Asked& asked,
            const model::Terms& terms);
 
-  /// Of all that was seen, in the order of their places.
+  /// The mistakes in the tasks that were passed to see(), in the order of their places.
   [[nodiscard]] std::vector<Mistake> mistakes() const;
 
  private:

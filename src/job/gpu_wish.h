@@ -12,7 +12,7 @@
 
 namespace trainyard::job {
 
-/// Of a task and its group together.
+/// The GPU request of a task: the keys of the task, and those of its group.
 struct GpuWish {
   std::optional<int> gpus;
   settings::MemoryWish memory;  ///< 0: nothing was said.

@@ -22,8 +22,8 @@ struct RoundOfGroup {
 };
 std::optional<RoundOfGroup> read_name_in_round(std::string_view name);
 
-/// Of a group of the batch of that number: empty where its name does, as no batch before has a
-/// group that people see under it, nor will a round that is to come.
+/// The name under which users see a group of the batch: "clients.3" in a round, "train (2)" if an
+/// earlier batch has a group of the name. Empty if its own name is not taken.
 std::string called_in_run(const GroupSpec& group, const JobSpec& spec, std::uint32_t batch,
                           GroupsBefore groups_before);
 

@@ -159,7 +159,7 @@ void add_notes_of_cut_pipes(const JobSpec& spec, std::vector<std::string>& notes
   }
 }
 
-/// Of what the yard was started with, that which decides what is set for a task.
+/// The variables of the yard's environment on which the variables of a task depend.
 Variables what_matters(const std::vector<std::string>& environment) {
   constexpr std::array<std::string_view, 17> kMatters{"OMP_NUM_THREADS",
                                                       "OPENBLAS_NUM_THREADS",
@@ -513,7 +513,7 @@ std::optional<model::TaskIndex> Job::find(std::string_view group, std::string_vi
   const auto found = std::ranges::find(groups, group, &GroupSpec::name);
   if (found == groups.end()) return std::nullopt;
   const auto& ids = state_->ids_of(static_cast<std::size_t>(found - groups.begin()));
-  // Of several with one id the first.
+  // The first of several tasks with this id.
   for (const auto& same : std::ranges::equal_range(ids, std::hash<std::string_view>()(id), {},
                                                    &State::HashedId::hash)) {
     if (task_id(same.task) == id) return same.task;

@@ -24,7 +24,7 @@
 namespace trainyard::job {
 namespace {
 
-/// Of more tasks than this nobody is offered another one.
+/// A misspelt task is not compared with the names of more tasks than this.
 constexpr std::size_t kComparedMax = 10'000;
 
 Error no_such_task(const Job& job, const std::string& pattern,

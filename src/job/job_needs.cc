@@ -65,7 +65,8 @@ void add_round_before(const JobSpec& spec, GroupsBefore groups_before, std::size
   }
 }
 
-/// Of a group of an earlier batch: in a later round of a repeat that of its own file.
+/// Index of an earlier group that users call by this name. In a later round of a repeat only groups
+/// of the same job file count.
 std::optional<std::size_t> find_before(const GroupSpec& needing, GroupsBefore groups,
                                        std::string_view name) {
   if (needing.round.value_or(0) == 0) return find_earlier(groups, name);

@@ -54,7 +54,7 @@
 namespace trainyard::job {
 namespace {
 
-/// So many tasks without room are named where a job is only looked at.
+/// Number of tasks without room that a dry run names.
 constexpr std::size_t kWithoutRoomShown = 10;
 /// A text for the shell that is shorter is short enough with the names of its variables.
 constexpr std::size_t kLongText = kVariableMax / 4;
@@ -371,7 +371,8 @@ class PlanMaker {
     const Learned::Taken known = basis_.learned.taken(group.name, id).value_or(Learned::Taken{});
     const LearnedTask& taken = known.task;
     const std::int64_t command = command_fingerprint(group, group.tasks[origin.task], bindings_);
-    // That another command took less says nothing of what is written.
+    // A smaller measurement of another command does not show that the number in the file is too
+    // large, so it is not compared.
     const auto compare = [&](const char* key, Bytes written, Bytes its) {
       if (known.command == command || its > written) compared_.see(group.name, key, written, its);
     };

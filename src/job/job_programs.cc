@@ -34,10 +34,10 @@ constexpr std::array<std::string_view, 7> kFindBy{
     "PATH",       "HOME",           "LD_LIBRARY_PATH", "PYTHONPATH",
     "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"};
 
-/// Of a group so many tasks are looked at, which a matrix has made: what differs among them is what
-/// stands in its placeholders, and that is hardly ever the program.
+/// Number of tasks of a group whose programs are looked for. The tasks of a matrix differ in the
+/// values of placeholders, which are hardly ever the program.
 constexpr std::size_t kTasksOfGroup = 200;
-/// Of a job: more are not looked for.
+/// Number of programs of a job that are looked for.
 constexpr std::size_t kProgramsMax = 256;
 
 /// Interpreters, and how the names of their scripts end.

@@ -42,7 +42,7 @@ struct Job::State {
   model::Capacity capacity;
   std::vector<model::NamedMachine> machines;
   Variables environment;  ///< Of the yard: what matters here.
-  /// Of everything that the yard was started with.
+  /// Names of all variables of the environment that the yard was started with.
   std::set<std::string, std::less<>> variable_names;
   JobSpec spec;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it to a run.
@@ -56,7 +56,7 @@ struct Job::State {
   LearnedFor here;
   std::vector<LearnedUse> learned_uses;  ///< By shape.
   std::vector<int> gpu_shares;           ///< By group.
-  /// Of each group in which somebody has looked for one: its tasks by the hashes of their ids.
+  /// A task by the hash of its id. Made for each group in which a task was looked up by its id.
   struct HashedId {
     std::size_t hash = 0;
     model::TaskIndex task;

@@ -68,8 +68,8 @@ struct LearnedFor {
   std::vector<std::string> gpus;  ///< The models that are here.
 };
 
-/// The same host, or a GPU of the same model: how long something took there says how long it takes
-/// here. So it is taken to be where nobody knows.
+/// Whether durations measured there hold here: on the same host, or on a GPU of the same model.
+/// Also true if the host of the measurement is not known.
 bool is_alike(const LearnedFrom& from, const LearnedFor& here);
 
 /// "runs/digits-2 of 2026-11-21", and where that was another machine "on lab1, NVIDIA H100".
@@ -189,9 +189,10 @@ class Learned {
 /// Where it is kept for a job file: <its directory>/.trainyard/<its name>.learned.json
 std::string learned_path(std::string_view job_file);
 
-/// The same of a job of this name. The job file of a command is run::kept_job_path() of its run:
+/// Where the learned estimates of a job of this name are kept. For a job file that is not that of a
+/// command, learned_path(job_file). The job file of a command is run::kept_job_path() of its run:
 /// runs of commands of one name, in runs/tr, runs/tr-2, ..., share runs/.trainyard/tr.learned.json.
-/// One in a directory that has another name (--run-dir) has a file of its own in that directory.
+/// A run in a directory of another name (--run-dir) has a file of its own in that directory.
 std::string learned_path(const std::string& job_file, std::string_view job_name);
 
 }  // namespace trainyard::job

@@ -14,7 +14,7 @@
 
 namespace trainyard::job {
 
-/// Of which groups values can be had.
+/// The groups whose values a group can use.
 struct ValueGroups {
   std::vector<std::string> needed;
   std::vector<std::string> repeated;  ///< In the round before.

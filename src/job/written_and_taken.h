@@ -15,10 +15,11 @@ namespace trainyard::job {
 
 class WrittenAndTaken {
  public:
-  /// So many of a group are told.
+  /// Maximum number of notes for each group.
   static constexpr std::size_t kNotesMax = 3;
 
-  /// Of one task; `taken` is 0 where nothing is known of it.
+  /// Compares the number in the job file with the measured use of a task; `taken` is 0 if it was
+  /// not measured.
   void see(const std::string& group, const std::string& key, Bytes written, Bytes taken);
 
   /// A written duration that does not count in this run, and what was measured of a task.

@@ -22,7 +22,8 @@ Result<void> close_dead_execution(Database& database, Instant at, const std::str
 /// The task in this row had finished and is to run again: its attempt is one that another one comes
 /// after.
 Result<void> forget_result(Database& database, std::uint32_t task);
-/// The same for a task that is retried by a request: it counts as stopped until that comes.
+/// The task in this row is to be retried by a request. It counts as stopped until the request
+/// comes.
 Result<void> stop_until_retried(Database& database, std::uint32_t task);
 
 }  // namespace trainyard::journal

@@ -20,9 +20,9 @@ namespace trainyard::journal {
 
 class CodeTable {
  public:
-  /// What is found when there are so many is not known to be what it is.
+  /// Number of codes that are kept. The code of later attempts is recorded as unknown.
   static constexpr std::size_t kCodesMax = 1'000;
-  /// So much is kept of the diff of one, the first of it, and so much of all: of what is found then
+  /// Bytes that are kept of one diff, from its start, and of all diffs together. Of later diffs
   /// only the hash is kept.
   static constexpr std::size_t kDiffMax = std::size_t{1} << 20;
   static constexpr std::size_t kDiffsMax = std::size_t{32} << 20;

@@ -19,7 +19,7 @@ namespace trainyard::journal {
 struct RowNumbers {
   std::vector<std::uint32_t> tasks;  ///< Empty when each task's number is its index.
   std::vector<std::uint32_t> groups;
-  /// That of the first shape: batches that are not of this execution have those before.
+  /// Row of the first shape of this execution. The rows before it belong to earlier executions.
   std::uint32_t first_shape = 0;
   /// What people call the GPUs of each machine, by MachineIndex and GpuIndex: "0", "0:1".
   std::vector<std::vector<std::string>> gpus;

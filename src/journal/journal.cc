@@ -240,7 +240,7 @@ Result<void> Journal::commit(const model::Turn& turn) {
   check(!state_->closed, "a journal that is still open when a turn is committed");
   const bool promises = adds_a_promised_batch(turn);
   if (promises) {
-    // Also the transactions before this one, which have its rows.
+    // FULL also writes the transactions before this one to the disk, which have rows of the batch.
     if (Result<void> full = state_->database.run("PRAGMA synchronous = FULL"); !full) return full;
   }
   const Result<void> done = state_->in_transaction([&] {

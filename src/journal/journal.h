@@ -126,7 +126,8 @@ class Journal final : public Recorder {
     NotKept not_kept;
     std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
     EarlierEndCounts ends;             ///< How many of `ends` were news.
-    /// Of the attempts that were found, those that go on: told of next (model::AttemptFound).
+    /// The attempts that were found and are still running. The scheduler is notified of them next
+    /// (model::AttemptFound).
     std::set<model::AttemptKey> goes_on;
   };
   /// `ends`: of attempts that ended when the last execution was dead; what the journal does not

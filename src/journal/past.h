@@ -23,8 +23,7 @@ namespace trainyard::journal {
 
 class Past {
  public:
-  /// Of the tasks of a shape that have finished so many are read, the last ones: no scheduler looks
-  /// at more.
+  /// Number of finished tasks of a shape that are read, the last ones. The scheduler uses no more.
   static constexpr std::size_t kTakenMax = 256;
 
   /// To be read while the rows are as the last execution left them. `batches` are the numbers of
@@ -37,7 +36,7 @@ class Past {
   /// resumes to come.
   Result<std::optional<model::Reached>> reached_by(std::uint32_t row, model::TaskIndex task,
                                                    const model::Terms& terms);
-  /// The same of one that is another task since it was edited: what it had reached is forgotten.
+  /// Forgets what the task in this row had reached: it was edited, and is another task now.
   Result<void> forget(std::uint32_t row);
 
   /// What sharing GPUs was measured to cost the tasks of its shape, as those of `shape`.

@@ -46,7 +46,8 @@ struct ExecutionRow {
   Duration forecast{0};               ///< How long it was expected to take; 0: nobody knew.
   Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 
-  /// Of a program with the library, which has no job file and goes on by being run again.
+  /// Whether this is an execution of a program that uses the library. Such a run has no job file,
+  /// and is resumed by running the program again.
   [[nodiscard]] bool is_of_program() const { return job_file.empty(); }
 };
 
@@ -295,8 +296,8 @@ class JournalReader {
   /// Whether a two-phase attempt has said that it trains and that its end tells the rest.
   Result<bool> its_end_tells(model::AttemptKey key);
   Result<std::vector<AttemptRow>> attempts_of(model::GroupIndex group);
-  /// Of the last attempt of each task of a group, thinned: in the order of the job file, then of
-  /// time. `row` returns false to stop.
+  /// Reads the progress of the last attempt of each task of a group, thinned, in the order of the
+  /// job file, then of time. `row` returns false to stop.
   Result<void> progress_of(model::GroupIndex group, std::move_only_function<bool(ProgressRow)> row);
   Result<std::vector<SampleRow>> samples();  ///< Thinned: at most 4,096 rows.
 

@@ -37,7 +37,8 @@ class Recording {
 /// Reads one, that of a living run included: what was there when it was opened. One thread.
 class RecordingReader {
  public:
-  /// Of an execution; nothing: of the last one. An error where it was not recorded.
+  /// Opens the recording of an execution, by default that of the last one. An error if the
+  /// execution was not recorded.
   static Result<RecordingReader> open(const std::string& path,
                                       std::optional<std::int64_t> execution);
 

@@ -21,7 +21,7 @@ namespace trainyard::journal {
 
 struct TakenOver {
   Bookkeeping book;
-  /// Of each batch, with `before` and `first_attempt`.
+  /// The plan of each batch, with its `before` and `first_attempt` set.
   std::vector<std::shared_ptr<const model::Plan>> plans;
   Instant at;  ///< Where the time of the run goes on.
   int finished = 0;

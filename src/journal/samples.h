@@ -63,7 +63,7 @@ class SampleTable {
   Statement replace_;
   State present_;
   State kept_;
-  // Of each machine what it looked like last: so it did, whether that could be written down or not.
+  // The last reading of each machine. Kept also if the transaction that writes it fails.
   std::map<model::MachineIndex, Look> looks_;
   std::map<model::MachineIndex, double> cpus_;
 };

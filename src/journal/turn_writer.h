@@ -172,7 +172,7 @@ class TurnWriter {
 
   /// The task as it is by now in this turn; nothing when it is not under way.
   const Task* find(model::TaskIndex task) const;
-  /// The same to be changed, in the attempt of `key`: a new one puts the one before aside.
+  /// The task of `key`, to be changed in that attempt. A new attempt puts the one before aside.
   Result<Task*> touch(model::AttemptKey key, Instant at);
   Task* touch_running(model::AttemptKey key);
   void count(model::TaskIndex task, Counted from, Counted to);

@@ -56,7 +56,7 @@ class ArenaExchange {
     std::span<const std::byte> bytes;
     std::shared_ptr<const ArenaView> arena;
   };
-  /// The same for one of them, which may outlive this.
+  /// Maps one buffer of a frame. The view may outlive this object.
   Result<SharedView> view_of(const wire::SharedBuffer& buffer);
   /// The first descriptor that no frame has named; an error when there is none.
   Result<sys::Descriptor> take_unnamed();

@@ -59,10 +59,10 @@ class ArenaPool {
     std::span<std::byte> bytes_;
   };
 
-  /// Nothing of its content is known. Where there is no free arena that is large enough, and no
-  /// room for one more, the smallest free one makes room: readers keep it mapped, which costs them
-  /// its memory, until their connection ends. An error when all arenas that may be are in use, or
-  /// when the system has no memory for one more.
+  /// Lends a buffer of this size, whose content is undefined. If no free arena is large enough and
+  /// the pool is full, the smallest free arena is removed. Readers keep that mapped, which costs
+  /// them its memory, until their connection ends. An error if all arenas of a full pool are in
+  /// use, or if the system has no memory for one more.
   Result<Loan> lend(std::size_t bytes);
 
   /// One more who has it, and one less.

@@ -56,7 +56,7 @@ Result<void> check_parent(const std::string& parent) {
   if (status.st_uid != ::geteuid() && status.st_uid != 0) {
     return std::unexpected(Error{fmt::format("'{}' belongs to another user", parent)});
   }
-  // So could those who may write there, where it is not sticky.
+  // Users who may write to a parent that is not sticky could replace the directory, too.
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0) {
     return std::unexpected(
         Error{fmt::format("others may rename what is in '{}' (mode {:04o}: it is not sticky)",

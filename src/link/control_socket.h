@@ -53,8 +53,8 @@ Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents,
 /// Removes a socket that was made so, and its directory.
 void remove_socket(const std::string& path);
 
-/// The same for one that a dead server left; true when it is gone. One that is alive, somebody
-/// else's, or not named as above stays.
+/// Removes a socket that a dead server left, and its directory; true if it is gone. A socket stays
+/// if its server is alive, if it belongs to another user, or if it is not named as above.
 bool remove_dead_socket(const std::string& path);
 
 }  // namespace trainyard::link

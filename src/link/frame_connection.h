@@ -18,7 +18,7 @@ struct Connection {
   sys::Descriptor socket;
   std::int64_t process = 0;
   std::optional<Duration> deadline;  ///< It ends then, unless it says something before.
-  /// Of a stranger no more is read than of the most modest role.
+  /// Before its hello, a connection may send only as much as the role with the smallest limits.
   wire::FrameReader reader{wire::kControlLimits};
   wire::FrameLimits limits = wire::kControlLimits;
   std::optional<wire::Role> role;  ///< Nothing before its hello.

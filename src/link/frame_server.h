@@ -112,7 +112,7 @@ class FrameServer {
   /// a process said is heard before what is known of its end another way. Costs a system call for
   /// each connection.
   void catch_up();
-  /// The same for one of them, up to its end where that has come.
+  /// Takes all that has come from this connection, up to its end if it has ended.
   void catch_up(ConnectionId number);
 
   /// Where to connect to. At most 107 bytes, absolute.

@@ -82,7 +82,8 @@ Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello
   const Result<std::size_t> place = place_of(attempt, hello);
   if (!place) return std::unexpected(place.error());
   if (const std::optional<ConnectionId> speaks = attempt.speakers[*place].connection) {
-    // Of commands of a script, one after the other, the end of the last may not have been seen.
+    // A script runs its commands one after the other. The end of the connection of the last command
+    // may not have been read yet.
     server.catch_up(*speaks);
     found = attempts.find(hello.token);
     if (found == attempts.end()) return no_token();

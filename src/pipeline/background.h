@@ -20,7 +20,7 @@ namespace trainyard::pipeline {
 
 class Background final : private PooledWork {
  public:
-  /// So many wait; whoever adds one more does one first.
+  /// Number of pieces of work that may wait. A thread that adds one more does one itself first.
   static constexpr std::size_t kWaitingMax = 1'024;
 
   /// Both outlive this. When one piece of work fails, the others wait for no event of the bus any

@@ -42,7 +42,8 @@ struct Listener {
   /// How many threads that emit are in it, and kOff when it is taken off. Written with each call,
   /// so not beside what others read meanwhile.
   alignas(64) std::atomic<std::uint32_t> calls = 0;
-  /// Of what `call` holds: others keep a listener for as long as they like.
+  /// State of `call`, which is freed when the listener is taken off. The listener itself may be kept
+  /// for longer by other threads.
   enum class Holds : std::uint8_t { Something, Going, Nothing };
   std::atomic<Holds> holds = Holds::Something;
   static constexpr std::uint32_t kOff = 1U << 31U;

@@ -27,7 +27,7 @@ class RetainedEvents {
   using All = std::map<std::string, std::shared_ptr<const RetainedEvent>, std::less<>>;
 
   void keep(std::string_view name, RetainedEvent event);
-  /// Of this name; of a pattern those whose names match it.
+  /// The retained events of this name, or those whose names match if it is a pattern.
   [[nodiscard]] All matching(const std::string& name, bool is_pattern) const;
   /// Those of others that nobody hears any more: what comes after them is not known here.
   void forget_unheard(const std::function<bool(const std::string& name)>& is_heard);
@@ -36,7 +36,8 @@ class RetainedEvents {
   All all_;
 };
 
-/// Of one listener. What comes meanwhile is heard after what was there before, or instead of it.
+/// The retained events that a new listener has yet to receive. An event that is emitted meanwhile
+/// is received after them, or replaces the one of its name.
 class LateEvents {
  public:
   /// Before anybody else knows the listener.

@@ -59,12 +59,12 @@ class EndReader {
     /// is empty. Empty: nothing is read instead.
     std::string output_path;
     std::string checkpoint_directory;  ///< Looked into where `errors_path` is asked for.
-    /// Of a rank that failed: a line for people, written at the end of `told_path`, with the end of
-    /// its own log after it where that is another file. Empty: nothing is written.
+    /// For a rank that failed, a line for users that is appended to `told_path`, followed by the
+    /// end of the rank's own log if that is another file. Empty: nothing is written.
     std::string told;
     std::string told_path;
-    /// Of an attempt of which no yard hears: the head of its note, and where that is noted with
-    /// what was read (process/end_notes.h). Empty: nowhere.
+    /// For an attempt that ends while no yard is running: the head of its note, and the file to
+    /// which the note is written with the answer (process/end_notes.h). Empty: no note.
     std::string note;
     std::string note_path;
   };
@@ -86,7 +86,7 @@ class EndReader {
   void about();
   /// Gives up what has not been answered in time, and looks for the answer before.
   void look_at_the_clock(Clock::time_point now);
-  /// So long nobody heard: an answer may take as much longer.
+  /// Extends the deadline of the answer by the time in which this process could not read it.
   void wait_longer(Clock::duration away) { until_ += away; }
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
 

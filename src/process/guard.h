@@ -41,7 +41,8 @@ struct GuardOptions {
   bool keeps_streams = false;
   /// A descriptor that it holds as long as it lives, and every keeper with it; -1: none.
   int held = -1;
-  /// So many keepers in a row may end within ten looks of their birth and are replaced.
+  /// Number of keepers in a row that are replaced although they ended within ten looks of their
+  /// start.
   int replacements_max = 5;
   /// It looks so often at a keeper that is silent, or that should end.
   Duration look_every{1'000};

@@ -40,8 +40,8 @@ struct ProcessStarted {
   std::vector<std::int64_t> others;  ///< Of the ranks from 1 on, in order.
   Duration at{0};  ///< When the last of them began, on the clock of sys::EventLoop::now().
 };
-/// Of an attempt that the keeper has started as several ranks: the first of them that failed. The
-/// others are being ended. Not told of an attempt that was told to end.
+/// A rank of an attempt has failed, the first one; the keeper is ending the others. Not reported
+/// for an attempt that is being stopped.
 struct RankFailed {
   model::AttemptKey key;
   int rank = 0;
@@ -56,9 +56,9 @@ struct ProcessEnded {
   /// What of that peak may be the keeper's own: whoever becomes a program takes over the mark of
   /// the process that it was.
   Bytes mark;
-  /// Of a launch with a control group of its own: what all had at most (MemoryGroup::peak).
+  /// Peak memory of all processes of a launch with its own control group (MemoryGroup::peak).
   Bytes group_peak;
-  /// Of a launch with a place for a result; of an attempt that never ran nothing.
+  /// The files that a launch with a place for a result has left; empty if the attempt never ran.
   LeftBehind left;
   /// The largest rank by the kernel's figure; nothing where that may be the keeper's own mark.
   model::RanksAtEnd ranks;
@@ -78,8 +78,8 @@ struct KeeperHeard {
 /// The keeper has died. Of all that it was asked for before this nothing more is told; what it is
 /// asked for from now on waits for the one that takes its place.
 struct KeeperDied {};
-/// That one is there, and nothing of what the one before had started is left, unless the kernel
-/// itself could not end it.
+/// A new keeper has taken the place of the dead one. All processes that the dead keeper had started
+/// have ended, except those that the kernel could not end.
 struct KeeperReplaced {
   std::int64_t pid = 0;
   std::string why;  ///< "the keeper (process 12) was killed by signal 9"
@@ -128,7 +128,7 @@ struct KeeperOptions {
   Duration oom_count_age{1'000};
   /// How long a disk may take to give what an attempt has left: its result, the end of its errors.
   Duration result_answer_max{5'000};
-  /// So many keepers in a row may die soon after they were forked, and others take their places.
+  /// Number of keepers in a row that are replaced although they died soon after they were forked.
   int replacements_max = 5;
   /// How often the guard looks at a keeper that is. What it bears is counted in these looks
   /// (process/keeper_patience.h).
@@ -148,9 +148,9 @@ class Keeper {
   /// cannot end it (one that waits for a dead network disk).
   ~Keeper();
 
-  /// Of the last one that there was.
+  /// Process number of the present keeper, or of the last one.
   [[nodiscard]] std::int64_t pid() const;
-  /// Of the process behind it (process/guard.h).
+  /// Process number of the guard of the keeper (process/guard.h).
   [[nodiscard]] std::int64_t guard_pid() const;
   /// How long the keeper may take to answer before it is silent: it is suspended, or the machine is
   /// short of memory or CPU time.

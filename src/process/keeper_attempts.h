@@ -99,7 +99,8 @@ class KeeperAttempts {
   void end_those_on_their_way();
   /// Which are on their way for so long that people should know, each once, in lines.
   std::vector<std::string> late_starts(Clock::time_point now);
-  /// So long nobody heard how far they are: nobody is late for that.
+  /// Extends the deadlines of starts by the time in which this process could not read how far they
+  /// had come.
   void wait_longer(Clock::duration away);
   /// When late_starts() has something to say next.
   [[nodiscard]] std::optional<Clock::time_point> late_at() const;

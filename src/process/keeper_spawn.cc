@@ -161,7 +161,8 @@ void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& st
   sigset_t none{};
   ::sigemptyset(&none);
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  // Nothing of the keeper's stays open, however long its files take.
+  // The descriptors of the keeper are closed before the task's files are opened, which may take
+  // long.
   constexpr int kStatus = STDERR_FILENO + 1;
   ::dup2(status.get(), kStatus);
   ::close_range(kStatus + 1, ~0U, 0);

@@ -48,10 +48,10 @@ class Spawner {
   /// Begins all that Keeper::start() promises, and waits for none of it. The error is one sentence
   /// for people.
   Result<Spawned> start(model::Launch launch, const Extra& extra = {});
-  /// The same for one that is to be in the group of another process, which may be none.
+  /// Starts a launch, as start() does, in the control group of another process, if that has one.
   Result<Spawned> start_in(const MemoryGroup& group, model::Launch launch, const Extra& extra = {});
-  /// The same for a launch that is `forked`: its process is a fork of this one, which calls `body`
-  /// and ends with the exit code that it returns, and does not outlive this one.
+  /// Starts a launch that is `forked`. Its process is a fork of this one that calls `body` and
+  /// exits with the code that it returns. It does not outlive this process.
   Result<Spawned> fork(model::Launch launch, const std::function<int(const model::Launch&)>& body);
 
   /// How many descriptors this process may have open.

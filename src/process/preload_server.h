@@ -41,7 +41,8 @@ class PreloadServer {
 
   /// Everything has been imported.
   [[nodiscard]] bool is_ready() const { return ready_; }
-  /// That it has not even begun to import for so long, as a sentence for people; empty when it has.
+  /// A sentence for users that the process has not begun to import within this time. Empty if it
+  /// has begun.
   [[nodiscard]] std::string why_late(std::chrono::steady_clock::duration after) const;
   /// What people should know of what it has imported, in lines. Once it is ready.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }

@@ -82,7 +82,7 @@ class Preloads {
 
   /// Ends what nobody has used for a while, and what does not answer.
   void look_at_the_clock(Clock::time_point now);
-  /// So long nobody heard: an answer may take as much longer.
+  /// Extends the deadlines of answers by the time in which this process could not read them.
   void wait_longer(Clock::duration away);
   /// When it must be looked at.
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;

@@ -149,8 +149,8 @@ Result<PromiseBoard> PromiseBoard::open_in(const std::string& directory) {
   return board;
 }
 
-/// The same ticket in another file. Its lock is ours alone: guard and keeper hold that of the one
-/// that was deleted.
+/// Makes the file of our ticket again. Only this process locks the new file: guard and keeper lock
+/// the one that was deleted.
 void PromiseBoard::make_again() {
   const std::string path = directory_ + "/" + ticket_;
   const std::string being_made = path + std::string(kBeingMade);

@@ -53,11 +53,11 @@ class PromiseBoard {
 
   PromiseBoard(PromiseBoard&&) noexcept = default;
   PromiseBoard& operator=(PromiseBoard&&) = delete;
-  /// Nothing of ours is promised any more: our file goes. Only once guard and keeper have ended. In
-  /// a fork of this process it stays.
+  /// Removes the file of this yard, which then reserves nothing. Call it once guard and keeper have
+  /// ended. In a fork of this process the file stays.
   ~PromiseBoard();
 
-  /// Of our own file, for guard and keeper to hold.
+  /// Descriptor of this yard's file, for guard and keeper to keep open.
   [[nodiscard]] int descriptor() const { return file_.get(); }
   [[nodiscard]] const std::string& ticket() const { return ticket_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }

@@ -29,7 +29,8 @@ constexpr Bytes kNamesMax = mib(256);
 constexpr Duration kGitTakesMax{600'000};
 constexpr std::string_view kSubmodule = "160000 ";
 
-/// Nothing of it watches files for longer, or makes files of its own there.
+/// The words of a git command that must not start a process that watches files, nor create lock
+/// files in the directory.
 Words with_git(std::initializer_list<std::string_view> before, const Words& words) {
   Words arguments(before.begin(), before.end());
   arguments.insert(arguments.end(), {"-c", "core.fsmonitor=false", "--no-optional-locks"});

@@ -266,7 +266,7 @@ void Group::take(const RankGone& it) {
 }
 
 void Group::take(const RankSpokeNonsense& it) {
-  // Also of one that has closed its other connection, and is a suspect for that.
+  // This holds also for a rank that has closed its other connection and is suspected to have died.
   members_.at(index(it.rank)).gone = true;
   if (phase_ == Phase::Down || phase_ == Phase::Ending) return;
   fail({.code = ReturnCode::CommunicationError,

@@ -13,8 +13,8 @@ namespace trainyard::ranks {
 /// What is run as a rank.
 struct RankCommand {
   std::vector<std::string> line;  ///< Empty: this program.
-  /// Of one in Python, where no other launcher starts it: it is a fork of a process that has
-  /// imported these.
+  /// Modules for a rank in Python that no other launcher starts: the rank is a fork of a process
+  /// that has imported them.
   model::Preload preload;
 };
 

@@ -21,7 +21,7 @@ struct RankChannel {
   link::FrameSocket words;
   sys::Descriptor their_words;  ///< Until it has gone to the rank, with the first request.
   std::vector<std::string> listens;
-  /// Of the last request, until it is replied to.
+  /// The shared buffers of the last request, until the rank has replied.
   std::vector<wire::SharedBuffer> reads;
   /// What it knows of contexts, by each of its connections, and by both.
   ContextMirror request_mirror;

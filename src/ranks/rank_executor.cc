@@ -49,7 +49,7 @@ namespace trainyard {
 namespace {
 
 constexpr std::size_t kFailureLogLines = 20;
-/// Of a group that dies again and again while it does nothing, for one task.
+/// Number of times that a group is launched for one task if it dies before the task has begun.
 constexpr int kLaunchesMax = 3;
 
 std::vector<std::pair<std::string_view, std::chrono::milliseconds>> named(const RankLimits& all) {

@@ -41,7 +41,7 @@ class RankGroup {
     std::string directory;   ///< For logs; it is there.
     std::string components;  ///< As check_components() gives them.
     std::string executor;
-    /// Of what is sent; buffers in them go without a copy.
+    /// The arenas of this process: buffers in them are sent without a copy.
     std::shared_ptr<SharedArenas> arenas;
     bool all_results = false;  ///< Each rank's result is wanted, not that of rank 0 alone.
     /// Called by the thread for events. What it throws is told to the rank.

@@ -81,7 +81,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
   struct Machinery;  ///< Loop, keeper, server: made and ended there.
   void run();
-  /// Of those who have not replied while somebody waited for it.
+  /// Reads the replies of ranks that did not reply while a caller waited for them.
   void read_late_replies();
   Result<void> make_machinery();
   void do_inbox();
@@ -90,7 +90,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   RankGroup::Options options;
 
   std::mutex mutex;
-  /// Of anything below; whoever waits looks again.
+  /// Notified when a member below has changed; a thread that waits checks its condition again.
   std::condition_variable changed;
   Group group;
   int closing = 0;           ///< So many wait for its end; it is not launched then.

@@ -272,7 +272,7 @@ Result<void> RankGroup::State::make_keeper() {
     for (const process::KeeperNews& each : news) take_keeper_news(each);
   });
   keeper_gone = false;
-  // Of one that takes the place of another with its guard, the directory is there.
+  // If this keeper replaces one that has died with its guard, the server and its directory exist.
   if (machinery_->server) {
     const std::filesystem::path socket = machinery_->server->path();
     machinery_->keeper->remove_at_end(socket.parent_path());
@@ -382,7 +382,7 @@ void RankGroup::State::take_keeper_news(const process::KeeperNews& news) {
       });
 }
 
-/// Nothing of the last launch means anything any more.
+/// Closes the connections of the last launch and forgets what belongs to it.
 void RankGroup::State::clear_away(const std::string& left) {
   if (!left.empty()) note(left);
   for (std::shared_ptr<RankChannel>& each : channels) {

@@ -121,7 +121,7 @@ void RankGroup::State::read_requests(int rank) {
 
 void RankGroup::State::take_late_reply(int rank, RankChannel& channel, const ReplyFrame& reply,
                                        bool first) {
-  // Of what nobody wants any more, nobody reads the buffers.
+  // No caller waits for this reply any more, so its buffers are released unread.
   for (const wire::SharedBuffer& each : reply.frame.shared) release(channel, each.arena);
   if (first) channel.listens = reply.reply.listens;
   if (first && launch_traceback.empty()) launch_traceback = reply.reply.outcome.traceback;

@@ -23,7 +23,7 @@ struct DeviceProcess {
   std::string command;        ///< The same.
   std::string task;           ///< Whose process it is, "train/lr=1"; empty: no task's.
   std::string run_directory;  ///< And of which run.
-  /// Whose it is, by number, where that is another user than ours.
+  /// Number of the user to whom the process belongs, if that is another user.
   std::optional<std::uint32_t> other_user = std::nullopt;
 };
 

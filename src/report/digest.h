@@ -49,7 +49,7 @@ class GroupDigest {
   [[nodiscard]] const ReplacedNumbers& replaced_numbers() const { return replaced_; }
   /// The first few tasks with another warning, without their results.
   [[nodiscard]] const std::vector<journal::TaskRow>& first_warned() const { return first_warned_; }
-  /// Of those that finished as the job file says them now.
+  /// The best task among those that have finished and were not edited since.
   [[nodiscard]] std::optional<Best> best() const;
   /// The scores among which best() does not choose; empty where there is a best task or no score.
   [[nodiscard]] std::vector<std::string> rival_scores() const { return best_.rivals(); }

@@ -80,7 +80,8 @@ Json gpus_of(std::string_view text) {
   return gpus;
 }
 
-/// Of a task without a GPU it is 0; where it has one, and nothing was seen of it there, not known.
+/// GPU memory as JSON: 0 for a task without a GPU, null for a task with GPUs on which no memory of
+/// it was measured.
 Json gpu_bytes(std::string_view gpus, Bytes seen) {
   return !gpus.empty() && seen == Bytes{} ? Json(nullptr) : Json(seen.count);
 }

@@ -48,7 +48,7 @@ struct DeviceUse {
   double busy = 0;    ///< How long at least one task was on it.
   double filled = 0;  ///< How much of it was promised.
 };
-/// Of several machines the mean over all of a kind.
+/// The use of each device of a machine. For several machines, the mean over all devices of a kind.
 std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind = 0);
 
 std::string plan_text(const PlanView& view);

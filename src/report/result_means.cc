@@ -354,8 +354,8 @@ bool is_run_or_group(const ResultColumn& column) {
   return column.kind == ColumnKind::Key && (column.name == "run" || column.name == "group");
 }
 
-/// Of what has no value for one of the keys there is no cell; and a run or group is averaged with
-/// no other one.
+/// Removes the rows that have no value for one of the keys, as they belong to no cell. An error if
+/// rows of several runs or groups are left, as a cell is not averaged over these.
 Result<void> keep_one_group(ResultTable& table, const Places& keys) {
   std::erase_if(table.rows, [&](const Row& row) {
     return std::ranges::any_of(keys, [&](std::size_t key) { return row[key].count == 0; });

@@ -137,7 +137,7 @@ std::vector<std::string> ResultRows::matrix_keys() const {
   return keys;
 }
 
-/// Also between runs, of which each may have run one code.
+/// Whether two rows ran different code. They may belong to two runs, each of which ran one code.
 bool ResultRows::codes_differ() const {
   std::string_view first;
   for (const Row& row : rows_) {

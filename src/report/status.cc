@@ -99,7 +99,7 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
   return {};
 }
 
-/// Of a group, in a run that may have died.
+/// Which rows to read: those of a group, in a run whose process may have died.
 struct RowsOf {
   model::GroupIndex group;
   bool died = false;

@@ -127,7 +127,7 @@ void TaskTable::widen(const std::vector<Cells>& rows) {
   }
 }
 
-/// Of the first so many columns.
+/// Width of the first columns together, with the gaps between them.
 int TaskTable::width_of(std::size_t columns) const {
   int total = -kGap;
   for (const Column& column : std::span(columns_).first(columns)) total += column.width + kGap;

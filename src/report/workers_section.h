@@ -16,7 +16,8 @@ constexpr int kWorkerPicturesMax = 20;
 /// The picture of one run, and the table of its longest waits. `of` is text.
 std::string workers_section(const std::string& of, const wire::ParallelRecord& record);
 
-/// Of all tasks of the group that left a record; of one that cannot be read it says why.
+/// Writes the section of each task of the group that left a record. A record that cannot be read is
+/// replaced by the reason.
 Result<void> write_workers(GroupReport& report, Sink& sink);
 
 }  // namespace trainyard::report

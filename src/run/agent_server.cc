@@ -86,7 +86,7 @@ Result<void> make_own_directory(const wire::AgentBegin& begin) {
       fmt::format("{}: cannot make '{}'", sys::host_name(), begin.run_directory), wrong.value()));
 }
 
-/// As all tasks have to.
+/// Proves, by writing a file, that the agent can write in the run directory, as all tasks must.
 Result<void> write_in_directory(const wire::AgentBegin& begin) {
   const std::string path = fmt::format("{}.{}", begin.proof, begin.key);
   Result<void> written = sys::write_file_atomically(path, begin.token);
@@ -307,7 +307,8 @@ void AgentServer::forget_heard_runs() {
   });
 }
 
-/// As often as people look, and while what was said is heard.
+/// Sends the new lines of logs once a second, as a user would look at them, while the yard reads
+/// what was sent before.
 void AgentServer::feed_logs() {
   constexpr std::size_t kUnheardMax = std::size_t{1} << 18;
   logs_.look([this] { return somebody_listens() && unheard_.bytes() < kUnheardMax; },

@@ -183,7 +183,7 @@ bool AllocatedMachines::is_of_use(const Allocation& allocation) const {
   });
 }
 
-/// Nothing of it runs any more, whatever could not be heard of.
+/// The allocation has ended, so no task of it is running, even on nodes that could not be reached.
 void AllocatedMachines::over(const std::string& allocation) {
   for (auto& [name, node] : nodes_) {
     const bool was_there = node.rests && node.allocation == allocation;

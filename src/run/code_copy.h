@@ -18,8 +18,8 @@ struct CodeCopy {
   std::string root;  ///< Of the original; absolute, without links on the way, as the next.
   std::string path;  ///< Of the copy.
 
-  /// The same place in the copy, of a directory in the original: of one that is elsewhere, or in
-  /// the run directory, that one. Absolute.
+  /// The directory of the copy that corresponds to a directory of the original. A directory outside
+  /// of the original, or in the run directory, is returned as it is. Absolute.
   [[nodiscard]] std::string place_of(const std::string& directory) const;
 
   friend bool operator==(const CodeCopy&, const CodeCopy&) = default;
@@ -30,8 +30,8 @@ struct CodeCopy {
 std::string code_copy_path(const std::string& run_directory);
 std::string code_record_path(const std::string& run_directory);
 
-/// That of a run; nothing: it works in the work tree itself. An error where it has one that is not
-/// whole, or is gone.
+/// The copy of the code that a run uses; nothing if it uses the work tree itself. An error if the
+/// copy is incomplete or was deleted.
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory);
 
 /// There is one from now on, whole.

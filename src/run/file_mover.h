@@ -67,9 +67,9 @@ class FileMover {
   /// All comes that is not here, but for what is in these directories.
   void pull_the_rest(const std::vector<std::string>& but_for, Done done);
 
-  /// Nothing is moved any more, nor told.
+  /// Stops all transfers, and calls no callback of them any more.
   void forget();
-  /// The same of what comes.
+  /// Stops the transfers to this machine, and calls no callback of them any more.
   void forget_pulls();
 
  private:

@@ -239,8 +239,9 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   tasks_->order(command.key, orders);
 }
 
-/// Of what is held nothing is told before the last look that it waits for, nor is a look before
-/// that: it may not show any more what has ended.
+/// Takes a reading of the GPUs. While ends of attempts are held back, earlier readings than the
+/// last one that they wait for are dropped: they may still show the memory of tasks that have
+/// ended.
 void LocalMachine::hear_gpus(const std::vector<hardware::GpuState>& states) {
   if (!held_.empty() && --looks_to_come_ > 0) {
     options_.gpus->ask();
@@ -415,7 +416,8 @@ std::vector<model::Event> LocalMachine::wait(std::optional<Instant> until) {
     Instant wake = until ? std::min(*until, next_sample_) : next_sample_;
     if (looks_at_neighbours()) wake = std::min(wake, next_look_);
     if (const auto fresh = fresh_.next()) wake = std::min(wake, *fresh);
-    // Also when a look is always due, because looking takes so long: ends and signals are heard.
+    // The loop runs in each turn, so that ends and signals are handled even if reading the machine
+    // takes so long that the next reading is always due.
     loop_.run_once(inbox_.empty() ? wake - at : Duration{0});
   }
   return std::exchange(inbox_, {});

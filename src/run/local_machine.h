@@ -58,7 +58,7 @@ class LocalMachine final : public Machine {
   struct Options {
     Instant begins;  ///< Where the time of the run starts, or goes on.
     Duration sample_every{1000};
-    /// As what it joins the run. Nothing: it is no machine of the run, and starts none of its
+    /// How this machine joins the run. Empty if it is no machine of the run and starts none of its
     /// tasks.
     std::optional<model::MachineJoined> joins;
     Launcher launch;
@@ -79,7 +79,8 @@ class LocalMachine final : public Machine {
     std::string run_directory;   ///< Whose disk tasks may ask for some of.
     bool looks_at_disk = false;  ///< Also before one of them does.
     Bytes log_max;               ///< What a log of a task may take of the disk; 0: any amount.
-    /// Of the other yards on the machine; must outlive this. May be missing: then no other is seen.
+    /// Ledger shared with the other yards on this machine. Not owned; null: other yards are
+    /// ignored.
     SharedLedger* ledger = nullptr;
     /// Between TERM and KILL, as whoever decides has it.
     Duration stop_grace = model::Policy().stop_grace;

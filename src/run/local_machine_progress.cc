@@ -52,7 +52,8 @@ void LocalMachine::hear_progress(model::AttemptKey key, wire::Progress progress)
   latest = std::move(progress);
 }
 
-/// So much in one turn at most: who is left out comes first in the next one.
+/// Reads the metrics that tasks print, a bounded number of bytes in one turn. The next turn begins
+/// with the task that comes next.
 void LocalMachine::read_what_they_print() {
   std::size_t left = PrintedMetrics::kOfATurnMax;
   auto next = running_.upper_bound(read_last_);

@@ -49,7 +49,8 @@ constexpr const char* kFindModules =
     "        found = True\n"
     "    if not found: print(name)\n";
 
-/// As all tasks have to. By writing: who may is not all that decides that.
+/// Why tasks could not write in the directory; empty if they can. It is tried by writing a file, as
+/// permissions alone do not decide it.
 std::string why_not_writable(const std::string& directory) {
   std::error_code wrong;
   if (!dirs::exists(directory, wrong)) return fmt::format("'{}' not found", directory);

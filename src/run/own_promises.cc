@@ -66,7 +66,8 @@ std::vector<model::AttemptKey> OwnPromises::attempts_of(const model::Decision& d
   return keys;
 }
 
-/// Nothing of a GPU whose UUID nobody knows: it has not answered yet, and is given to nobody.
+/// Adds what the attempt holds of each GPU. A GPU without a known UUID is left out: its driver has
+/// not answered yet, and no task is assigned to it.
 void OwnPromises::add_cards(model::HeldPromise& to, const Attempt& attempt) const {
   for (std::size_t i = 0; i < attempt.gpus.size(); ++i) {
     const model::Gpu& gpu = gpus_[attempt.gpus[i].value];

@@ -38,7 +38,7 @@ class OwnPromises {
   void see(const model::Event& event, const model::Decision& decided, std::int64_t unix_s);
 
   [[nodiscard]] model::HeldPromise held(Instant at) const;
-  /// Of those that want GPUs, or else of the others.
+  /// The claim of the waiting tasks that need GPUs or, if no such task waits, of the other tasks.
   [[nodiscard]] std::optional<model::Want> want() const;
 
  private:

@@ -28,12 +28,12 @@ using LinePattern = std::move_only_function<std::vector<wire::Metric>(std::strin
 
 class PrintedMetrics {
  public:
-  /// So much of one log is read in one look, the last of it.
+  /// Bytes of one log that are read at once: its last ones.
   static constexpr std::size_t kOfALogMax = std::size_t{1} << 20;
-  /// And so much of all logs of all attempts in one turn.
+  /// Bytes of all logs of all attempts that are read in one turn.
   static constexpr std::size_t kOfATurnMax = 4 * kOfALogMax;
 
-  /// Of an attempt that prints nowhere.
+  /// For an attempt that has no logs: there is nothing to read.
   PrintedMetrics() = default;
   /// The logs need not be there yet.
   PrintedMetrics(const std::vector<std::string>& logs, LinePattern pattern);

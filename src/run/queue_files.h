@@ -105,14 +105,14 @@ constexpr std::string_view kDirectoryGone = "its directory was deleted or moved:
 
 class QueueFiles {
  public:
-  /// So many may wait.
+  /// Number of submissions that may wait.
   static constexpr std::size_t kWaitingMax = 2000;
-  /// Of so many that have ended it is known how; of more the oldest are forgotten.
+  /// Number of ended submissions that are kept; the oldest are forgotten first.
   static constexpr std::size_t kEndedMax = 1000;
 
   enum class Place : std::uint8_t { Waiting, Begun, Ended };
 
-  /// Of whoever runs us, on this host. Makes nothing.
+  /// The queue of this user on this host. Creates no files.
   static Result<QueueFiles> of_this_user();
   explicit QueueFiles(std::string directory) : directory_(std::move(directory)) {}
 

@@ -144,7 +144,7 @@ void RemoteMachine::take(wire::AgentHello hello) {
   for (const std::string& line : unheard_.lines()) stream_->send(line);
 }
 
-/// Nothing of what this agent says is heard: it goes, and the next one is tried.
+/// Ends the connection to an agent without reading what it sends, so that the next one is tried.
 void RemoteMachine::turn_away(const std::string& why) {
   say_at_once(wire::AgentBye{});
   stream_ended(why);

@@ -59,8 +59,8 @@ class RemoteMachine {
 
   struct Options {
     std::string name;  ///< As people call it: "lab1".
-    /// Of its agent: that of the execution before, where this goes on with what that has left; else
-    /// another one for each.
+    /// Key of the machine's agent: that of an earlier execution if this one resumes with its
+    /// agents, else a new key for each machine.
     std::string key;
     std::vector<std::string> command;  ///< What leads to that: {"ssh", "lab1", ...}.
     std::string program;               ///< Who asks: "trainyard 0.1.0".
@@ -104,7 +104,7 @@ class RemoteMachine {
   /// Once it is ready: what an earlier execution, whose yard has died, has started there, and what
   /// was not heard to have ended.
   [[nodiscard]] const std::vector<wire::AgentRun>& found() const { return found_; }
-  /// Of that all others are ended, before it is ready again.
+  /// Keeps these of the attempts that were found. The agent kills the others before it is ready.
   void keep(const std::set<model::AttemptKey>& goes_on);
 
   struct Ears {
@@ -142,15 +142,15 @@ class RemoteMachine {
   /// What it needs of our files is brought there first, where these are not the same.
   void start(const model::StartAttempt& command, model::Launch launch);
   [[nodiscard]] bool runs(model::AttemptKey key) const { return attempts_.contains(key); }
-  /// Of an attempt that runs there.
+  /// Sends the agent a command about an attempt that runs there.
   void carry_out(const model::Command& command);
   /// Before leave(), where nothing runs there any more: files that are not here are brought.
   void bring_the_rest();
-  /// They stay there.
+  /// Leaves the files that are not here on the machine.
   void leave_the_rest();
   /// Why files are left there that are not here; empty: none that anybody waits for.
   [[nodiscard]] const std::string& left() const { return left_; }
-  /// Whether that goes on.
+  /// Whether the files that bring_the_rest() asked for are still on their way.
   [[nodiscard]] bool is_bringing() const { return brings_ && phase_ == Phase::Open; }
   /// The run is over: what still runs there is ended, and then the agent goes. Nothing more is told
   /// of it.
@@ -158,11 +158,11 @@ class RemoteMachine {
   [[nodiscard]] bool has_left() const { return phase_ == Phase::Left && stream_ == nullptr; }
 
   [[nodiscard]] const std::string& name() const { return options_.name; }
-  /// Of its agent.
+  /// Key of the machine's agent.
   [[nodiscard]] const std::string& key() const { return options_.key; }
   /// It has no disk in common with ours.
   [[nodiscard]] bool has_own_directories() const { return files_ != nullptr; }
-  /// As which it is in the run at present; nothing: it is not.
+  /// Index of the machine in the run; nothing while it is not part of the run.
   [[nodiscard]] std::optional<model::MachineIndex> index() const {
     return joined_ ? std::optional(machine_) : std::nullopt;
   }

@@ -136,7 +136,7 @@ void RemoteMachine::take(wire::AgentTells tells) {
   if (take_in(tells.what)) tell(std::move(tells.what));
 }
 
-/// As what it is for the run; false: it is nothing to the run, and dropped.
+/// Changes what the agent reports to what it means for the run. False if the run ignores it.
 bool RemoteMachine::take_in(model::What& what) {
   // The clocks are put side by side to some milliseconds: nothing was later than it is heard of.
   const auto shift = [this](std::optional<Instant>& at) {

@@ -31,10 +31,10 @@ class RemoteMachines {
   RemoteMachines() = default;
   RemoteMachines(RemoteMachines&&) = delete;
   RemoteMachines& operator=(RemoteMachines&&) = delete;
-  /// As leave().
+  /// Calls leave().
   ~RemoteMachines() { leave(); }
 
-  /// On which the run goes on afterwards.
+  /// The event loop of the connections, which the run uses afterwards.
   [[nodiscard]] sys::EventLoop& loop() { return loop_; }
 
   /// Reaches all of them. An error names each that cannot be, and why.
@@ -50,7 +50,8 @@ class RemoteMachines {
 
   /// What an earlier execution has started there, whose yard has died.
   [[nodiscard]] std::vector<wire::AgentRun> found() const;
-  /// Of that all others are ended: waits until they are.
+  /// Keeps these of the attempts that were found. The agents kill the others; waits until they
+  /// have.
   Result<void> keep(const std::set<model::AttemptKey>& goes_on);
   /// The keys of the agents with which that execution had begun.
   [[nodiscard]] std::vector<std::string> keys_of_others() const;

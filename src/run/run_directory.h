@@ -72,14 +72,16 @@ std::string preload_log_path(const std::string& run_directory);
 
 /// What a run prints that has no terminal: `run -d`, and those of the queue.
 std::string run_log_path(const std::string& run_directory);
-/// That the directory is kept for a submission, and its number. It stays when the run has begun.
+/// The file that marks the directory as kept for a submission, with its number. It stays after the
+/// run has begun.
 std::string submission_path(const std::string& run_directory);
 /// The text of a job file as it was submitted, or as a command on the command line comes to.
 std::string kept_job_path(const std::string& run_directory);
 /// Whether a job file is the kept_job_path() of the directory that it is in. The job file of a run
 /// of a command is; one that was submitted stays where it is, and its text is kept as well.
 bool is_kept_job_path(std::string_view job_file);
-/// And of the files that it named (job/job_files.h); not there where it named none.
+/// The texts of the files that a submitted job file names (job/job_files.h). The file does not
+/// exist if it names none.
 std::string kept_files_path(const std::string& run_directory);
 
 /// What became of what others were told, and what the job's `on-finish` printed.
@@ -97,8 +99,8 @@ bool taken_in_run_directory(std::string_view name);
 /// has it: "train", of a later submission "submissions/2/train"; where groups have no directory
 /// (task.directory-grouping: false) "" and "submissions/2".
 std::string group_directory(std::uint32_t batch, std::string_view group, bool by_group);
-/// The same of a group in a round of a repeat, by what people call it there: "clients.3"; where
-/// groups have no directory "round-3".
+/// Where the tasks of a group in a round of a repeat have their directories, by the name that users
+/// see: "clients.3"; "round-3" if groups have no directory.
 std::string round_directory(std::string_view called, std::uint32_t round, bool by_group);
 
 /// The directory of a task, seen from where its group's is: "train/lr=1".

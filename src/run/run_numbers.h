@@ -24,10 +24,11 @@ Result<std::string> state_of_this_user();
 
 class RunNumbers {
  public:
-  /// So many are kept; of more the oldest are forgotten.
+  /// Number of runs whose numbers are kept; the oldest are forgotten first.
   static constexpr std::size_t kKeptMax = 4096;
 
-  /// Of whoever runs us, on this host. An error where they have no home directory. Makes nothing.
+  /// The run numbers of this user on this host. An error if the user has no home directory. Creates
+  /// no files.
   static Result<RunNumbers> of_this_user();
   /// In a directory, which need not be there.
   explicit RunNumbers(std::string directory) : directory_(std::move(directory)) {}
@@ -35,7 +36,7 @@ class RunNumbers {
   /// The next number, for a run that begins in this directory: one that was there before has none
   /// any more. Costs O(kKeptMax).
   [[nodiscard]] Result<std::uint32_t> give(const std::string& run_directory) const;
-  /// That of a run that goes on; the next one where it has none on this host.
+  /// The number of a run that is resumed, or the next number if it has none on this host.
   [[nodiscard]] Result<std::uint32_t> keep(const std::string& run_directory) const;
 
   /// Where the run of this number is, or was; nothing where it was never given, or is forgotten.

@@ -89,7 +89,8 @@ class UnsharedFiles {
   model::Elsewhere elsewhere_;
   std::unique_ptr<FileMover> mover_;  ///< Since begin().
   bool found_ = false;
-  /// Of attempts that run there, or whose files come; seen from the run's.
+  /// Directories of attempts that run there, or whose files are being fetched; relative to the run
+  /// directory.
   std::map<model::AttemptKey, std::string> directories_;
   std::map<model::AttemptKey, FileMover::Done> coming_;
   std::map<model::TaskIndex, std::uint32_t> lost_;  ///< The last attempt that was lost there.

@@ -435,7 +435,7 @@ void YardRun::take_apart() {
   gpus_.reset();
   control_.reset();
   server_.reset();
-  // Nothing of ours runs any more: Ctrl-C ends what is left, which is telling what was.
+  // No task is running any more. Ctrl-C now ends this process, which only prints and notifies.
   if (options_.ends_on_signals) loop_.forget_signals({SIGINT, SIGTERM});
 }
 

@@ -44,7 +44,7 @@ struct LastWord {
   std::string message;
 };
 
-/// Of tasks that fit on no GPU that there is.
+/// Why tasks fail that need a larger GPU than there is, or than is left.
 constexpr std::string_view kNoGpuFits = "no GPU here is large enough, now that all of them answer";
 constexpr std::string_view kNoGpuLeft = "no GPU that it fits on is left: some GPUs do not answer";
 

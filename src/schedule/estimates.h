@@ -27,7 +27,7 @@ struct Peak {
 
 class Estimates {
  public:
-  /// Of each shape the peaks of so many tasks count, the last ones.
+  /// Number of finished tasks of a shape whose peaks count, the last ones.
   static constexpr std::size_t kPeaksMax = 256;
 
   /// A task of a shape has ended well. What nobody saw (0) does not count.
@@ -47,8 +47,8 @@ class Estimates {
   [[nodiscard]] Peak needed(model::ShapeIndex shape) const;
   /// What one that shares a GPU will usually need of it, with a margin; 0 where nothing is known.
   [[nodiscard]] Bytes usual_gpu_memory(model::ShapeIndex shape) const;
-  /// Of how many finished tasks of a shape the memory is known, on the host or on a GPU; of the
-  /// last ones.
+  /// Number of finished tasks of a shape whose memory was measured, on the host or on a GPU, among
+  /// those that count.
   [[nodiscard]] std::size_t count_finished(model::ShapeIndex shape) const;
   /// What is known to be needed: the same without a margin, and also before one has finished.
   [[nodiscard]] Peak seen(model::ShapeIndex shape) const;

@@ -15,7 +15,7 @@
 namespace trainyard::schedule {
 namespace {
 
-/// So many machines are named.
+/// Number of machines that the message names.
 constexpr std::size_t kNamed = 8;
 
 /// "big1", and where its GPUs matter "big1 (NVIDIA A100-SXM4-80GB)".

@@ -21,7 +21,8 @@
 namespace trainyard::schedule {
 namespace {
 
-/// So much more than before may be in use when what an ended task had is taken to be free.
+/// The memory of an ended task counts as free when the memory in use by others has grown by no more
+/// than this.
 constexpr Bytes kSlack = mib(64);
 
 /// A program whose GPU is gone may hang in the driver for a while before it fails.
@@ -293,7 +294,7 @@ Bytes GpuLedger::promised_on(model::GpuIndex gpu) const {
   Bytes sum;
   for (const auto& [task, holding] : holdings_) {
     const bool on_it = std::ranges::find(holding.gpus, gpu) != holding.gpus.end();
-    // Whose own it is has all of it.
+    // A task that holds a whole GPU has reserved all of its memory.
     if (on_it) sum += holding.each == Bytes{} ? cards_[gpu.value].total : holding.each;
   }
   return sum;

@@ -52,7 +52,7 @@ class GpuLedger {
 
   /// What the other yards on the machine hold, by GPU.
   void set_neighbours(std::span<const CardNeighbours> neighbours);
-  /// Of these nothing new is given, as somebody wants them back; in order.
+  /// Sets the drained GPUs, in ascending order. No new task is assigned to a drained GPU.
   void set_drained(const GpuSet& gpus);
   [[nodiscard]] bool is_drained(model::GpuIndex gpu) const { return cards_[gpu.value].drained; }
 

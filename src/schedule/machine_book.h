@@ -104,7 +104,7 @@ struct MachineBook {
   int ahead_on_gpus = 0;   ///< How many of these want GPUs.
   model::Cpus ahead_cpus;  ///< The CPUs on which those of them will train that want no GPU.
 
-  // Of the present pass.
+  // The present pass.
   bool is_in_pass = false;      ///< Something is remembered until the next one begins.
   bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
   bool gpu_loads_wait = false;  ///< The same of those that want GPUs.

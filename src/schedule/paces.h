@@ -24,9 +24,9 @@ namespace trainyard::schedule {
 
 class Paces {
  public:
-  /// So many tasks must have been measured before they count.
+  /// Number of tasks that must have been measured before they count.
   static constexpr std::size_t kTasksLeast = 3;
-  /// Of each shape and number the last ones count.
+  /// For each shape and each number of tasks on a GPU, the last measured tasks count.
   static constexpr std::size_t kTasksMax = 64;
   /// What the work per hour must gain by one more task, in thousandths: less is no gain.
   static constexpr int kGainLeast = 20;
@@ -48,10 +48,10 @@ class Paces {
     friend bool operator==(const Gain&, const Gain&) = default;
   };
   struct Price {
-    /// So many of the shape may be on a GPU; 0: nothing is known that forbids more.
+    /// Maximum number of tasks of the shape on a GPU; 0: no maximum is known.
     int to_a_gpu_max = 0;
-    /// Of the number at which most work was done, where one to a GPU was measured, too: that one
-    /// where none of those that were measured gains anything.
+    /// The number of tasks on a GPU that does the most work together, if one task alone was
+    /// measured, too. It is one task if no measured number gains anything.
     std::optional<Gain> best;
 
     friend bool operator==(const Price&, const Price&) = default;

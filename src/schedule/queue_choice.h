@@ -80,8 +80,8 @@ struct QueueChoice {
 
 using FateOf = std::function<Fate(std::uint32_t number)>;
 
-/// Of those that wait, in any order. What is skipped ends badly but where it was not needed: look
-/// again for what needs it.
+/// Chooses from the waiting submissions, which may be in any order. A skipped submission counts as
+/// failed unless it was not needed, so call this again for those that need it.
 QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of);
 

@@ -20,7 +20,7 @@ class Sharers {
   [[nodiscard]] bool admit(const model::GpuSharing& task, int utilization_max) const;
 
   [[nodiscard]] int tasks() const { return tasks_; }
-  /// Of those of which it is written, in thousandths.
+  /// Sum of the `gpu-utilization` of the tasks that have the key, in thousandths.
   [[nodiscard]] int utilization() const { return utilization_; }
   /// The smallest number of tasks that one of them lets be there; 0: any number.
   [[nodiscard]] int tasks_max() const;

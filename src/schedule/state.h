@@ -180,7 +180,7 @@ struct Scheduler::State {
     std::optional<Instant> told_since;  ///< Since when it trains, as was last said.
   };
 
-  // Of groups.
+  // Groups.
   void open_group(model::GroupIndex group, model::Decision& out);
   void skip_group(model::GroupIndex group, const std::string& cause, model::Decision& out);
   void stop_blocked_group(model::GroupIndex group, model::Decision& out);
@@ -212,7 +212,7 @@ struct Scheduler::State {
   /// Names the groups that tasks of this shape wait for, whose own group waits.
   void tell_why_blocked(model::ShapeIndex shape, model::Decision& out);
 
-  // Of the stages of a two-phase task.
+  // Stages of two-phase tasks.
   void begin_loading(model::TaskIndex task, model::Decision& out);
   void wait_for_device(Running& running, Instant at, model::Decision& out);
   void train(std::uint32_t lane, const model::Site& site, Instant at, model::Decision& out);
@@ -226,7 +226,7 @@ struct Scheduler::State {
   void leave_room(Running& running, model::Decision& out);
   void set_ahead(Running& running, bool ahead);
 
-  // Of those that need other tasks, and of those on hold.
+  // Tasks that need other tasks, and tasks on hold.
   enum class Fate : std::uint8_t { Open, Runs, Skipped, NotNeeded };
   [[nodiscard]] Fate fate_of(model::TaskIndex task) const;
   [[nodiscard]] bool is_not_to_run(model::TaskIndex task) const;
@@ -243,7 +243,7 @@ struct Scheduler::State {
   [[nodiscard]] int priority_of(model::TaskIndex task) const;
   void tell_what_is_said(model::TaskIndex task, model::Decision& out) const;
 
-  // Of those that begin anew.
+  // Tasks that start over with all their retries.
   /// The first task, and one past the last.
   using TaskRange = std::pair<model::TaskIndex, model::TaskIndex>;
   [[nodiscard]] bool may_begin_anew(model::TaskIndex task) const;
@@ -255,7 +255,7 @@ struct Scheduler::State {
   /// How long an attempt of it may take; 0: there is no limit.
   [[nodiscard]] Duration time_limit_of(model::TaskIndex task) const;
 
-  // Of machines.
+  // Machines.
   [[nodiscard]] MachineBook& book_of(const Running& running) {
     return machines_[running.site.machine.value];
   }
@@ -274,7 +274,7 @@ struct Scheduler::State {
   [[nodiscard]] Bytes gpu_memory_most(const model::Request& request) const;
   [[nodiscard]] Bytes gpu_memory_alone(const model::Request& request) const;
 
-  // Of tasks.
+  // Tasks.
   void start(std::uint32_t lane, const model::Site& site, Instant at, model::Decision& out);
   Running& begin_attempt(model::TaskIndex task, const Beginning& begins, Instant at,
                          model::Decision& out);
@@ -325,7 +325,7 @@ struct Scheduler::State {
 
   [[nodiscard]] Bytes grown_request(const Running& running, Bytes peak) const;
 
-  // Of GPUs.
+  // GPUs.
   [[nodiscard]] model::Request gpu_request_of(model::TaskIndex task) const;
   [[nodiscard]] model::Request within_gpus(model::Request request, model::ShapeIndex shape) const;
   void learn_from_running(const MachineBook& book);
@@ -355,7 +355,7 @@ struct Scheduler::State {
   void give_up_waiting(model::TaskIndex task, std::string_view why, Instant at,
                        model::Decision& out);
 
-  // Of the order.
+  // The order in which tasks start.
   void put_in_order();
   void order_by_size();
   [[nodiscard]] std::vector<Prospect> prospects_of(const std::vector<model::TaskIndex>& open);
@@ -363,25 +363,25 @@ struct Scheduler::State {
   void look_further();
   void follow();
 
-  // Of what tasks are told to take of GPUs at most.
+  // Caps on the GPU memory of tasks.
   void cap(std::size_t first_command, model::Decision& out);
   [[nodiscard]] Bytes cap_of(const Running& running) const;
   [[nodiscard]] static bool is_near_its_cap(const Running& running, Bytes peak);
   [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex task) const;
   void end_those_over_their_gpu_limit(const MachineBook& book, Instant at, model::Decision& out);
 
-  // Of what sharing GPUs costs.
+  // The cost of sharing GPUs.
   void promise_gpus(model::TaskIndex task, const model::Site& site, const model::Request& request,
                     Instant at);
   [[nodiscard]] int gpu_share_of(model::ShapeIndex shape) const;
   [[nodiscard]] model::SharingMeasured price_of(model::ShapeIndex shape) const;
   [[nodiscard]] model::GpuSharing priced(model::GpuSharing written, model::ShapeIndex shape) const;
 
-  // Of the gate before GPUs.
+  // The gate before GPUs.
   void close_gates(Instant at);
   void hold(const model::Request& request, const model::Site& site);
 
-  // Of what is asked of a machine.
+  // What tasks request of a machine.
   [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
   [[nodiscard]] model::Request request_on(const WaitingRoom::Lane& lane,
                                           const MachineBook& book) const;
@@ -399,7 +399,7 @@ struct Scheduler::State {
   [[nodiscard]] bool has_larger_gpus_elsewhere(const model::Request& whole,
                                                const MachineBook& book) const;
 
-  // Of starting.
+  // Starting tasks.
   void end_before(MachineBook& book, Instant at, model::Decision& out);
   /// Whether the time that is left of a machine is enough, as far as anybody knows.
   [[nodiscard]] bool has_time_for(const model::Shape& shape, const MachineBook& book,
@@ -435,7 +435,7 @@ struct Scheduler::State {
   [[nodiscard]] bool has_all_processes(const MachineBook& book) const;
   [[nodiscard]] int processes_max(const MachineBook& book) const;
 
-  // Of reasons.
+  // Reasons why tasks wait.
   void tell_headroom_of(MachineBook& book, Instant at, model::Decision& out);
   void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, const model::Site& site,
                    model::Decision& out);
@@ -448,7 +448,7 @@ struct Scheduler::State {
                                          const model::Site& site) const;
   void explain_gpus(const WaitingRoom::Lane& lane, model::Reason& reason) const;
 
-  // Of the other yards on the machine, and of limits.
+  // Other yards on the machine, and limits.
   void take_back_start(Running& running, Instant at, model::Decision& out);
   void take_back_grant(Running& running, Instant at, model::Decision& out);
   [[nodiscard]] model::Cause lack_of_turn(const model::Request& request, MachineBook& book,
@@ -507,7 +507,7 @@ struct Scheduler::State {
   int told_ = 0;                         ///< How many shapes have a reason.
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
-  // Of the present pass.
+  // The present pass.
   std::optional<Instant> gate_opens_at_;  ///< Of the last pass: where somebody waits for that.
   int ahead_max_ = kAheadMax;        ///< How many that want GPUs may be loaded ahead, on a machine.
   bool out_of_order_ = true;         ///< A group was opened since tasks were put in order.

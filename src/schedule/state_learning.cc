@@ -34,8 +34,8 @@ void Scheduler::State::tell_taken(Running& running, const Peak& taken) {
   estimates_.unfinished(tasks[running.key.task].shape, std::exchange(running.told, taken), taken);
 }
 
-/// What nobody said is what was learned. A number that somebody wrote is not made smaller; but
-/// where others of its kind took more, so much is promised.
+/// The memory to reserve. A task without a request gets the learned estimate. A request of the job
+/// file is not lowered, but is raised to what tasks of the same shape were measured to use.
 Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) const {
   // Of a hard limit nobody else's taking says anything.
   if (!policy_.auto_adjust || shapes_[shape.value].terms.memory_hard) return asked;

@@ -236,7 +236,8 @@ int Scheduler::State::priority_of(model::TaskIndex task) const {
   return said == priorities_.end() ? shape_of(task).terms.priority : said->second;
 }
 
-/// So that a run which is resumed goes on with it.
+/// Adds the hold and the priority of a task to the changes, so that the journal keeps them for a
+/// run that is resumed.
 void Scheduler::State::tell_what_is_said(model::TaskIndex task, model::Decision& out) const {
   model::SaidOfTask said{.task = task, .on_hold = on_hold_.contains(task), .priority = {}};
   const auto priority = priorities_.find(task);

@@ -32,7 +32,7 @@ void Scheduler::State::promise_gpus(model::TaskIndex task, const model::Site& si
   if (!site.gpus.empty()) paces_.began(task, tasks[task].shape, site, at);
 }
 
-/// As this run has measured it, or else an earlier one.
+/// The cost of sharing a GPU for a shape, as this run has measured it, or else an earlier run.
 model::SharingMeasured Scheduler::State::price_of(model::ShapeIndex shape) const {
   for (const auto* const prices : {&prices_, &prices_before_}) {
     const auto found = prices->find(shape);

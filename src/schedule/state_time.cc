@@ -76,7 +76,8 @@ bool Scheduler::State::is_of_use(model::MachineIndex machine, Instant at) const 
         book.is_where(lane.request.where) && has_time_for(shapes_[lane.shape.value], book, at);
     if (may_be_there && could_have(request_on(lane, book), book)) return true;
   }
-  // Of those that wait elsewhere, for other tasks or for a time, nobody knows when they come.
+  // Tasks that wait for other tasks or for a time are not in the waiting room. They may be ready at
+  // any moment.
   return count_waiting() > in_room;
 }
 

@@ -94,7 +94,7 @@ void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out
   const bool first = tasks[task].status != Status::Interrupt;
   if (first && shape_of(task).terms.start_after > Duration{0}) {
     const model::ShapeIndex shape = tasks[task].shape;
-    // Also where that is past: those who come back are looked at in this very turn.
+    // A start time in the past is added, too: delayed tasks are checked later in the same turn.
     delayed_.add(task, start_of(shape), memory);
     ++not_yet_in_[shape];
     return settle_reason(shape, out);

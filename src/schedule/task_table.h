@@ -40,10 +40,11 @@ class TaskTable {
   std::uint32_t begin_attempt(model::TaskIndex task);
   /// That attempt was not begun after all, and the task is what it was.
   void take_back_attempt(model::TaskIndex task, Status before);
-  /// The same of one that has loaded, and does not train yet.
+  /// The training of an attempt was not begun after all: the task has loaded, and waits to train.
   void take_back_training(model::TaskIndex task);
   void count(model::TaskIndex task, Setback setback, Stage stage);
-  /// Of a task that has not begun: how often each has happened in executions before.
+  /// Takes over how many times each setback has happened to a task in earlier executions. The task
+  /// has not begun in this one.
   void take_over(model::TaskIndex task, const Tries& tries) { tasks_[task.value].tries = tries; }
 
   /// Ends a task. Exactly once, unless it begins anew.

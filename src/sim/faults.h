@@ -12,7 +12,7 @@
 namespace trainyard::sim {
 
 enum class Fault : std::uint8_t {
-  // Of a task.
+  // A task.
   ExitCode,     ///< Ends with a code other than 0.
   Signal,       ///< Dies by a signal of its own.
   OutOfMemory,  ///< Killed at its memory limit.
@@ -27,7 +27,7 @@ enum class Fault : std::uint8_t {
   OverLimit,       ///< The kernel ends it at its hard limit.
   EarlySignal,     ///< Gets the signal that it wants before TERM.
   EndsOnSignal,    ///< Leaves when it gets that.
-  // Of a two-phase task.
+  // A two-phase task.
   LoadOutOfMemory,   ///< Says so itself.
   TrainOutOfMemory,  ///< Says so itself, and waits for a device again.
   RanksStartOver,    ///< Of several processes one says so, and all of them end.
@@ -37,7 +37,7 @@ enum class Fault : std::uint8_t {
   DiesWaiting,       ///< While it waits for its device.
   Lingers,           ///< Does not end after it has trained.
   EndTells,          ///< Does not say that it has trained, but that its end will.
-  // Of a task on GPUs.
+  // A task on GPUs.
   GpuOutOfMemory,    ///< Takes more than there is.
   AtItsCap,          ///< Takes no more than it is told to, and needs more.
   CappedPeak,        ///< One ended well that had all that it was told to take.
@@ -48,7 +48,7 @@ enum class Fault : std::uint8_t {
   TakenOffGpu,       ///< Is interrupted, as it has too much of one for those beside it.
   GpuMemoryLingers,  ///< The driver shows it still when the task has ended.
   GpuMemoryStays,    ///< The same for longer than is waited for.
-  // Of the machine.
+  // The machine.
   MemoryExhausted,  ///< The kernel kills the largest process.
   Preempted,        ///< Before it does, a task is interrupted.
   MemoryLost,       ///< Others take memory for a while.
@@ -68,7 +68,7 @@ enum class Fault : std::uint8_t {
   GuardDies,     ///< And the keeper with it: nobody takes their place.
   KeeperSilent,  ///< Does not answer for a while.
   YardSuspended,  ///< Hears of nothing for a while, and of all at once when it goes on.
-  // Of several machines.
+  // Several machines.
   NetworkSplit,       ///< What a yard and an agent say to each other waits for a while.
   StreamCut,          ///< What carries that ends, and another one has to be opened.
   WordsSaidAgain,     ///< Over the next one.
@@ -82,10 +82,10 @@ enum class Fault : std::uint8_t {
   MachineLeaves,      ///< It is never there again.
   MachineTakenAway,   ///< At the time that was told when it joined.
   EndedBeforeThat,    ///< An attempt there is interrupted, as the time is nearly over.
-  // Of the journal.
+  // The journal.
   DiskFull,
   DiskFullTooLong,
-  // Of people.
+  // Users.
   InterruptOnce,
   InterruptTwice,
   KillOfRunning,
@@ -105,7 +105,7 @@ enum class Fault : std::uint8_t {
   TrialLives,       ///< One that is tried first lives long enough for the others to start.
   TrialTells,       ///< It says how far it is.
   TrialFails,
-  // Of the news.
+  // Messages of the keeper.
   OldNews,        ///< About an attempt that was over before.
   DuplicateNews,  ///< The same thing twice.
 };

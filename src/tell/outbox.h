@@ -36,10 +36,10 @@ class Outbox {
  public:
   /// How many letters may wait; of more the oldest that is not under way is given up.
   static constexpr std::size_t kLettersMax = 64;
-  /// Between two tries.
+  /// Pauses between tries, while the run is active.
   static constexpr std::array<Duration, 4> kPauses{Duration{5'000}, Duration{30'000},
                                                    Duration{120'000}, Duration{600'000}};
-  /// The same when the run is over.
+  /// Pause between two tries after the run is over.
   static constexpr Duration kPauseAtEnd{1'000};
   static constexpr int kTriesMax = static_cast<int>(kPauses.size()) + 1;
 

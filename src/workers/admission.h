@@ -20,7 +20,8 @@ class Admission {
   };
   explicit Admission(Options options) : options_(std::move(options)) {}
 
-  /// The same answer to a machine that asks again because it has not heard it.
+  /// Admits or refuses a machine. A machine that asks again, because the answer was lost, gets the
+  /// same answer.
   MachineWelcome ask(const MachineHello& hello);
   /// Workers that nobody has brought yet.
   [[nodiscard]] int awaited() const;

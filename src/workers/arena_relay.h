@@ -33,7 +33,7 @@ class ArenaRelay {
   using End = std::uint64_t;
   /// Holds the arenas of retained events, which outlive their sender.
   static constexpr End kRetained = std::numeric_limits<End>::max();
-  /// As whoever sends calls it.
+  /// An arena, as its sender numbers it.
   struct Arena {
     End sender = 0;
     std::uint64_t number = 0;

@@ -465,7 +465,8 @@ void Channel::take_event(wire::Frame frame) {
   const std::uint64_t number = frame.topic;
   const int from = wire::node_of(frame.origin);
   const bool is_retained = (frame.flags & wire::kRetainedFlag) != 0;
-  // Also of one that is not told: what it shares is released with that.
+  // The payload of an event that is not passed on is unpacked, too: its destructor releases the
+  // shared buffers.
   auto payload =
       unpack(std::move(frame), [this](const wire::SharedBuffer& place) { return lease(place); });
   if (is_old || is_reserved(word.name)) return;

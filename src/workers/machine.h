@@ -21,12 +21,12 @@ class Machine {
  public:
   struct Options {
     MachineId own = 0;
-    /// As a receiver of events it has a number below 0, which no worker has.
+    /// Number of this machine among the receivers of events: below 0, as workers count from 0.
     int number = 0;
     Duration now{0};
     /// The end of the run is sent again after this time.
     Duration repeat_end_after{0};
-    /// So much of what has come has not been taken yet: there is no room for it.
+    /// Returns the number of received bytes that the router has not taken yet, for want of room.
     std::function<std::size_t()> untaken;
   };
   Machine(MachineEntry entry, Bridge& bridge, Options options);
@@ -38,7 +38,7 @@ class Machine {
   /// "host-b (workers 4, 5)"
   [[nodiscard]] std::string name() const;
 
-  /// As much of what waits as may be on its way. While nothing goes through, nothing.
+  /// Sends from the outbox as many bytes as may be in flight; none while the connection is down.
   void send_from(Outbox& outbox, Duration now);
   /// Returns the bytes that are new and next.
   std::string_view take(const Datagram& datagram, Duration now);

@@ -152,7 +152,7 @@ Result<void> PoolLink::take_reply(wire::Frame frame) {
   if (failure) {
     settled.answer = std::unexpected(*std::move(failure));
   } else {
-    // Also of a call that nobody waits for: so its memory is released.
+    // The answer to a call that nobody waits for is unpacked, too, so that its memory is released.
     auto payload = unpack(std::move(frame), [this](const wire::SharedBuffer& buffer) {
       return options_.releases->open(number_, buffer, socket_->arenas());
     });

@@ -217,7 +217,7 @@ bool PoolProcesses::restart(int index) {
     fail_open(child, {.kind = CallError::Kind::Restarted,
                       .child = index,
                       .message = std::string(kPoolHasRestarted)});
-    // So that calls wait for the new one from now on.
+    // From now on calls wait until the process that replaces this one is ready.
     child.link->hold();
     child.state = State::Ending;
     child.again = true;

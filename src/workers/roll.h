@@ -33,7 +33,7 @@ class Roll {
   }
   void set(int node, Presence presence);
 
-  /// So many are to come of whom nobody knows yet which they are: those of other machines.
+  /// Sets the number of workers of other machines that have yet to come and have no number yet.
   void expect(int unknown) { unknown_ = unknown; }
   [[nodiscard]] int unknown() const { return unknown_; }
 

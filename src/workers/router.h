@@ -97,7 +97,7 @@ class Router {
   /// One that has been let in, which outlives its being here. What it is told goes when it has
   /// room, or with what is next.
   void admit(Machine& machine);
-  /// So many workers are to come that nobody has brought yet.
+  /// Sets the number of workers that other machines have yet to bring.
   void expect(int unknown);
   [[nodiscard]] int awaited() const { return roll_.unknown(); }
   /// Takes the bytes that arrived from the machine, in order.
@@ -107,7 +107,7 @@ class Router {
   /// It is gone. Those of its workers that have not ended have failed: why.
   void forget_machine(int number, const std::string& why);
   void say_to_machines(const MachineWord& word);
-  /// So much has come of it that cannot be taken yet.
+  /// Number of bytes that came from the machine and cannot be taken yet.
   [[nodiscard]] std::size_t untaken_of(int number);
   /// Nothing waits to be sent to it.
   [[nodiscard]] bool is_drained(int number);
@@ -224,7 +224,8 @@ class Router {
   /// Sends the frames that this turn has queued.
   void flush();
   void flush(RouterPeer& peer);
-  /// As much as goes now. False: its connection has ended, which is read and handled then.
+  /// Writes as much as the socket takes now. False if the connection has ended, which is handled
+  /// when the end is read.
   static bool send_some(RouterPeer& peer);
   void go_on_reading_from_those_that_waited();
   void drop(int node, const std::string& why);

@@ -83,7 +83,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   };
   using Endings = std::vector<Ending>;
   static void end_all(const Endings& endings);
-  /// Of a connected pipeline, by the end of the run.
+  /// How a connected pipeline ends when the run ends with this word.
   static Ending ending_by(const wire::EndWord& word, const Connected& connected);
   void peer_changed(const wire::PeerWord& word);
   void roll_changed(const wire::RollWord& word);
