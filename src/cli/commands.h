@@ -60,6 +60,7 @@ struct RunOptions {
     std::string id;
   };
   std::vector<Rerun> reruns;
+  bool fresh = false;  ///< These start without their checkpoints.
   /// Called once the resumed run is at work, before it prints anything; not if it is refused.
   std::function<void()> on_resumed;
 };

@@ -57,7 +57,8 @@ journal::JournalOptions journal_options(const RunOptions& options) {
       .edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
       .unfinished = all ? journal::Unfinished::RunAgain : journal::Unfinished::Stay,
       .retried = options.retried_rows,
-      .by_request = !options.retries.empty()};
+      .by_request = !options.retries.empty(),
+      .fresh = options.fresh};
   if (options.reruns.empty()) return chosen;
   chosen.edited = journal::Edited::RunAgain;
   for (const RunOptions::Rerun& rerun : options.reruns) {

@@ -567,6 +567,7 @@ ExitCode retry_command(const RetryOptions& options) {
                       .retries = requests_for(*wanted),
                       .retried_rows = retried_rows_of(*wanted),
                       .reruns = reruns_for(*wanted),
+                      .fresh = options.fresh,
                       // The queue waits for what is at work, and would skip them before that again.
                       .on_resumed = [&submissions] { static_cast<void>(submissions.put_back()); }});
 }

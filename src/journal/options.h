@@ -49,6 +49,7 @@ struct JournalOptions {
   /// The caller requests a retry of each of these, and of what is to run again of those that have
   /// finished. These count as stopped until then: none may start before what it needs is retried.
   bool by_request = false;
+  bool fresh = false;  ///< The retried tasks start without the checkpoints with which they failed.
   OtherBatches others = OtherBatches::AreGone;
   /// They go on where their tasks are what they were, and nothing of their groups has changed.
   std::vector<FoundAttempt> found;

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/rows.h"
 #include "journal/sqlite.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -54,6 +55,11 @@ SELECT s.task, s.on_hold, s.priority FROM said s JOIN tasks t ON t.number = s.ta
   WHERE t.batch IN ({batches})
 )sql";
 
+constexpr const char* kFailed = R"sql(
+SELECT e.task, e.message FROM ended e JOIN tasks t ON t.number = e.task
+  WHERE e.verdict = {failed} AND t.batch IN ({batches})
+)sql";
+
 std::uint8_t tries(const Statement& row, int column) {
   return static_cast<std::uint8_t>(row.small(column));
 }
@@ -68,6 +74,7 @@ Result<Past> Past::read(Database& database, const std::string& batches) {
   if (done) done = past.read_reached(batches);
   if (done) done = past.read_sharing(batches);
   if (done) done = past.read_said(batches);
+  if (done) done = past.read_failed(batches);
   if (done) done = past.read_taken(batches);
   if (!done) return std::unexpected(std::move(done.error()));
   return past;
@@ -146,6 +153,16 @@ Result<void> Past::read_said(const std::string& batches) {
   }
 }
 
+Result<void> Past::read_failed(const std::string& batches) {
+  return each(*database_,
+              fmt::format(kFailed, fmt::arg("batches", batches),
+                          fmt::arg("failed", std::to_underlying(model::Verdict::Failed))),
+              [this](const Statement& row) {
+                failed_[static_cast<std::uint32_t>(row.integer(0))] = row.text(1);
+                return true;
+              });
+}
+
 Result<std::optional<model::Reached>> Past::reached_by(std::uint32_t row, model::TaskIndex task,
                                                        const model::Terms& terms) {
   const auto found = reached_.find(row);
@@ -178,6 +195,13 @@ std::optional<model::SaidOfTask> Past::said_of(std::uint32_t row, model::TaskInd
   model::SaidOfTask said = found->second;
   said.task = task;
   return said;
+}
+
+std::optional<model::FailedBefore> Past::failed_with(std::uint32_t row,
+                                                     model::TaskIndex task) const {
+  const auto found = failed_.find(row);
+  if (found == failed_.end()) return std::nullopt;
+  return model::FailedBefore{.task = task, .message = found->second};
 }
 
 Result<void> Past::forget(std::uint32_t row) {

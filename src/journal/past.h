@@ -47,6 +47,10 @@ class Past {
   [[nodiscard]] std::optional<model::SaidOfTask> said_of(std::uint32_t row,
                                                          model::TaskIndex task) const;
 
+  /// The message of the task in this row, as of `task`; nothing unless it has failed.
+  [[nodiscard]] std::optional<model::FailedBefore> failed_with(std::uint32_t row,
+                                                               model::TaskIndex task) const;
+
   /// What it took, and when it had finished; nothing where that is too long ago.
   struct Taken {
     Instant ended;
@@ -70,12 +74,14 @@ class Past {
   Result<void> read_taken(const std::string& batches);
   Result<void> read_sharing(const std::string& batches);
   Result<void> read_said(const std::string& batches);
+  Result<void> read_failed(const std::string& batches);
 
   Database* database_;
   std::unordered_map<std::uint32_t, Before> reached_;
   std::unordered_map<std::uint32_t, Taken> taken_;
   std::unordered_map<std::uint32_t, model::SharingMeasured> sharing_;
   std::unordered_map<std::uint32_t, model::SaidOfTask> said_;
+  std::unordered_map<std::uint32_t, std::string> failed_;  ///< Their messages.
 };
 
 }  // namespace trainyard::journal

@@ -418,6 +418,9 @@ Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, m
     if (const auto taken = past_->taken_by(known.row, task)) taken_before_.push_back(*taken);
     return {};
   }
+  if (auto failed = past_->failed_with(known.row, task); failed && !options_.fresh) {
+    plan.failed.push_back(*std::move(failed));
+  }
   // One that stays as it ended begins anew, if ever, with what is written.
   if (!plan.tasks[task.value].is_open()) return {};
   const Result<std::optional<model::Reached>> reached =

@@ -228,6 +228,23 @@ TEST(Resume, CanBeLookedAtBeforeItIsDone) {
   EXPECT_EQ(resumed.changes, preview.changes);
 }
 
+TEST(Resume, KnowsHowTasksFailedUnlessTheyStartWithoutTheirCheckpoints) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"finished", "failed"}}};
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(10), {key(0), key(1)})));
+    must(journal->commit(finished(at(20), key(0), R"({"acc":1})") + failed(at(30), key(1), 2)));
+    must(journal->close(at(40), "ended"));
+  }
+  const std::vector<model::FailedBefore> known{{.task = {1}, .message = "exit code 2"}};
+  for (const bool fresh : {true, false}) {
+    const Journal::Preview ahead = must(
+        Journal::preview(directory.journal(), {job.batch()}, {.retried = {1}, .fresh = fresh}, {}));
+    EXPECT_EQ(ahead.plans.at(0)->failed, fresh ? std::vector<model::FailedBefore>() : known);
+  }
+}
+
 TEST(Resume, CountsAnAttemptThatWasOnlyPromised) {
   const JournalDirectory directory;
   const TestJob job{numbered(1)};

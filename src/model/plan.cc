@@ -52,6 +52,10 @@ PlanStart append(Plan& whole, const Plan& next) {
     measured.shape.value += start.shape;
     whole.sharing.push_back(measured);
   }
+  for (FailedBefore failed : next.failed) {
+    failed.task.value += start.task;
+    whole.failed.push_back(std::move(failed));
+  }
   return start;
 }
 

@@ -120,6 +120,14 @@ struct TakenBefore {
   friend bool operator==(const TakenBefore&, const TakenBefore&) = default;
 };
 
+/// The message of a task that had failed before the run was resumed, as the journal has it.
+struct FailedBefore {
+  TaskIndex task;
+  std::string message;
+
+  friend bool operator==(const FailedBefore&, const FailedBefore&) = default;
+};
+
 /// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is
 /// known, and when it has changed by more than a little.
 struct SharingMeasured {
@@ -144,6 +152,7 @@ struct Plan {
   std::vector<SaidOfTask> said;    ///< Each task once.
   /// What earlier runs have measured of some of the shapes: it counts until this one knows better.
   std::vector<SharingMeasured> sharing;
+  std::vector<FailedBefore> failed;  ///< Each task once.
 
   [[nodiscard]] const Shape& shape_of(TaskIndex task) const {
     return shapes[tasks[task.value].shape.value];

@@ -20,6 +20,7 @@ Plan two_groups() {
   plan.reached = {{.task = {1}, .memory = gb(3), .tries = {.train = 1}}};
   plan.taken = {{.task = {2}, .memory = gb(1), .gpu_memory = {}, .gpu_memory_written = {}}};
   plan.sharing = {{.shape = {1}, .to_a_gpu = 2, .factor = 1.5, .tasks = 3}};
+  plan.failed = {{.task = {1}, .message = "exited with code 3"}};
   return plan;
 }
 
@@ -34,6 +35,7 @@ TEST(Plan, KeepsItsNumbersWhenItIsTheFirstOfARun) {
   EXPECT_EQ(whole.reached, two_groups().reached);
   EXPECT_EQ(whole.taken, two_groups().taken);
   EXPECT_EQ(whole.sharing, two_groups().sharing);
+  EXPECT_EQ(whole.failed, two_groups().failed);
 }
 
 TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
@@ -59,6 +61,8 @@ TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
   EXPECT_EQ(whole.taken[1].task, TaskIndex{5});
   ASSERT_EQ(whole.sharing.size(), 2U);
   EXPECT_EQ(whole.sharing[1].shape, ShapeIndex{3});
+  ASSERT_EQ(whole.failed.size(), 2U);
+  EXPECT_EQ(whole.failed[1].task, TaskIndex{4});
 }
 
 }  // namespace

@@ -58,6 +58,20 @@ constexpr bool is_skipped_with_its_group(std::string_view message) {
   return message == kFailedFast || message.starts_with(kTrialFailed);
 }
 
+/// What a message says of other attempts of the task, behind how this one failed: " (retry 1 of 2)",
+/// and then that it failed as the one before it.
+constexpr std::string_view kRetriesOf = " (retry ";
+constexpr std::string_view kSameFailure =
+    "; the attempt before failed in the same way, so the checkpoint may be the cause ('trainyard "
+    "retry --fresh' starts without it)";
+
+/// The message without what it says of other attempts.
+constexpr std::string_view own_message(std::string_view message) {
+  if (message.ends_with(kSameFailure)) message.remove_suffix(kSameFailure.size());
+  const bool counts_retries = message.ends_with(')') && message.contains(kRetriesOf);
+  return counts_retries ? message.substr(0, message.rfind(kRetriesOf)) : message;
+}
+
 /// Whether an attempt that nobody stopped may have failed for an error of the program: it exited,
 /// crashed, was killed by a signal, or reported the error itself.
 constexpr bool may_be_its_own(model::Failure failure) {

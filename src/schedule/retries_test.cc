@@ -2,6 +2,7 @@
 // is told of it.
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +12,10 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/plan.h"
 #include "model/terms.h"
 #include "schedule/another_try.h"
+#include "schedule/ending.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -144,6 +147,17 @@ TEST(Retries, ThatAreAskedForNameTheCheckpointAsWell) {
                   "same way, so the checkpoint may be the cause ('trainyard retry --fresh' starts "
                   "without it)",
                   "group 0 failed"));
+}
+
+TEST(Retries, OfAResumedRunNameTheCheckpointAsWell) {
+  model::Plan plan = tasks_with({.failures = 1}).build();
+  plan.tasks[0].first_attempt = 3;
+  const std::string again(kSameFailure);
+  plan.failed = {{.task = {0}, .message = "exited with code 3 (retry 1 of 1)" + again}};
+  Yard yard(plan);
+  EXPECT_THAT(
+      changes(leaves_checkpoint(yard, at(1), at(1), 3, 3)),
+      ElementsAre("0#3 INTERRUPT EXIT: retry 1 of 1: exited with code 3" + again, "0#4 AVAILABLE"));
 }
 
 TEST(Retries, OfATaskWithoutACheckpointDoNotNameOne) {

@@ -242,7 +242,8 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     ending.message += words.after;
   } else if (const int tries = tasks[task].tries.failed;
              tries > 1 && (setback == Setback::Failed || setback == Setback::TimeLimit)) {
-    ending.message += fmt::format(" (retry {} of {})", tries - 1, shape.terms.retries.failures);
+    ending.message +=
+        fmt::format("{}{} of {})", kRetriesOf, tries - 1, shape.terms.retries.failures);
   } else if (setback == Setback::TimeLimit && shape.terms.retries.failures > 0 &&
              !shape.terms.retries.after_time_limit) {
     ending.message += "; 'retries' covers it only with 'retry-on: time-limit'";

@@ -19,6 +19,7 @@
 #include "model/terms.h"
 #include "model/waiting.h"
 #include "schedule/another_try.h"
+#include "schedule/ending.h"
 #include "schedule/group_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
@@ -71,7 +72,8 @@ void Scheduler::State::batch_added(const model::Plan& plan, Instant since, model
 }
 
 /// Restores the state of earlier executions: the memory that tasks request since they ran out, how
-/// often they did, and what finished tasks took. Restores the measurements of earlier runs, too.
+/// often they did, how they failed, and what finished tasks took. Restores the measurements of
+/// earlier runs, too.
 void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStart& start) {
   for (const model::Reached& before : plan.reached) {
     const model::TaskIndex task{start.task + before.task.value};
@@ -98,6 +100,9 @@ void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStar
     if (!said.priority) continue;
     priorities_[task] = *said.priority;
     for (WaitingRoom* const room : {&waiting_, &loaded_}) room->set_priority(task, *said.priority);
+  }
+  for (const model::FailedBefore& before : plan.failed) {
+    failed_with_[{start.task + before.task.value}] = own_message(before.message);
   }
   for (const model::SharingMeasured& before : plan.sharing) {
     prices_before_[{start.shape + before.shape.value}] = before;

@@ -132,8 +132,7 @@ std::string Scheduler::State::same_failure_text(const Running& running, Setback 
   if (setback != Setback::Failed || !has_checkpoint) return {};
   const std::string before = std::exchange(failed_with_[task], message);
   if (before != message || ended - running.started > kAtOnce) return {};
-  return "; the attempt before failed in the same way, so the checkpoint may be the cause "
-         "('trainyard retry --fresh' starts without it)";
+  return std::string(kSameFailure);
 }
 
 Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {

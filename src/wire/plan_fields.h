@@ -145,10 +145,15 @@ inline constexpr auto kFields<model::SharingMeasured> =
                field("to_a_gpu_max", &model::SharingMeasured::to_a_gpu_max));
 
 template <>
+inline constexpr auto kFields<model::FailedBefore> = std::tuple(
+    field("task", &model::FailedBefore::task), field("message", &model::FailedBefore::message));
+
+template <>
 inline constexpr auto kFields<model::Plan> =
     std::tuple(field("groups", &model::Plan::groups), field("shapes", &model::Plan::shapes),
                field("tasks", &model::Plan::tasks), field("task_needs", &model::Plan::task_needs),
                field("reached", &model::Plan::reached), field("taken", &model::Plan::taken),
-               field("said", &model::Plan::said), field("sharing", &model::Plan::sharing));
+               field("said", &model::Plan::said), field("sharing", &model::Plan::sharing),
+               field("failed", &model::Plan::failed));
 
 }  // namespace trainyard::wire

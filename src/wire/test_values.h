@@ -215,9 +215,13 @@ inline void make_up(model::SharingMeasured& it) {
   auto& [shape, to_a_gpu, factor, tasks, to_a_gpu_max] = it;
   make_up_all(shape, to_a_gpu, factor, tasks, to_a_gpu_max);
 }
+inline void make_up(model::FailedBefore& it) {
+  auto& [task, message] = it;
+  make_up_all(task, message);
+}
 inline void make_up(model::Plan& it) {
-  auto& [groups, shapes, tasks, task_needs, reached, taken, said, sharing] = it;
-  make_up_all(groups, shapes, tasks, task_needs, reached, taken, said, sharing);
+  auto& [groups, shapes, tasks, task_needs, reached, taken, said, sharing, failed] = it;
+  make_up_all(groups, shapes, tasks, task_needs, reached, taken, said, sharing, failed);
 }
 inline void make_up(model::CardPromise& it) {
   auto& [uuid, memory, unused, tasks, whole, sharing, since_unix_s] = it;
@@ -262,10 +266,12 @@ inline void mend(model::Plan& plan) {
   for (model::SharingMeasured& measured : plan.sharing) below(measured.shape, plan.shapes.size());
   if (plan.tasks.empty()) {
     plan.task_needs.clear(), plan.reached.clear(), plan.taken.clear(), plan.said.clear();
+    plan.failed.clear();
   }
   for (model::Reached& reached : plan.reached) below(reached.task, plan.tasks.size());
   for (model::TakenBefore& taken : plan.taken) below(taken.task, plan.tasks.size());
   for (model::SaidOfTask& said : plan.said) below(said.task, plan.tasks.size());
+  for (model::FailedBefore& failed : plan.failed) below(failed.task, plan.tasks.size());
   for (model::TaskNeed& need : plan.task_needs) {
     below(need.task, plan.tasks.size());
     below(need.needed, plan.tasks.size());
