@@ -53,8 +53,9 @@ class Machine {
   void end(const MachineEnd& why, Duration now);
   /// The other machine has said that the run ends.
   void take_end(Duration now);
-  /// The other machine has all that was sent and, where the run ends, knows that.
-  [[nodiscard]] bool is_drained() const { return stream_.is_idle() && (!end_ || ends_there_); }
+  /// The other machine has all that was sent. Where the run ends, it knows that: it may have exited
+  /// then, and acknowledges nothing more.
+  [[nodiscard]] bool is_drained() const { return end_ ? ends_there_ : stream_.is_idle(); }
   [[nodiscard]] Duration last_message_at() const { return last_message_at_; }
 
  private:

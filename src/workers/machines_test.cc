@@ -414,6 +414,16 @@ TEST(Machines, LeaveARunThatEndsWhenTheOtherMachineKnowsThat) {
   EXPECT_TRUE(first.machines.leave(""));
 }
 
+TEST(Machines, LeaveARunThatEndsWhereTheOtherMachineAcknowledgesNothingMore) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  first.machines.end(stopped());
+  first.another_ends(stopped());
+  EXPECT_TRUE(first.machines.leave(""));
+  EXPECT_GT(bytes_in(first.outside.sent), 0U) << "that it leaves is said all the same";
+}
+
 TEST(Machines, LeaveARunThatGoesOnWhenTheOtherMachineHasAllOfTheStream) {
   FirstMachine first;
   first.begin();
