@@ -37,6 +37,9 @@ class Bridge {
   /// Sends to the machine that has begun the run, whose id need not be known. Never delivered to
   /// this machine.
   virtual void send_to_hub(std::string_view message) = 0;
+  /// Nothing that was sent waits for room in the connection, or there is none. What waits when the
+  /// bridge is destroyed is lost.
+  [[nodiscard]] virtual bool is_drained() const = 0;
   /// The largest message, in bytes, that the present server accepts, or the last server.
   [[nodiscard]] virtual std::size_t message_bytes_max() const = 0;
   /// The address of that server: "127.0.0.1:4222".

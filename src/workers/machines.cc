@@ -410,11 +410,13 @@ void Machines::end(const MachineEnd& why) {
 }
 
 bool Machines::leave(const std::string& why) {
-  if (router_ == nullptr || machines_.empty() || is_broken_) return true;
-  if (!std::exchange(leaves_, true)) router_->say_to_machines(LeaveWord{.why = why});
-  return std::ranges::all_of(machines_, [this](const auto& it) {
-    return it.second->is_drained() && router_->is_drained(it.second->number());
-  });
+  if (router_ == nullptr || is_broken_) return true;
+  if (!machines_.empty() && !std::exchange(leaves_, true)) {
+    router_->say_to_machines(LeaveWord{.why = why});
+  }
+  return bridge_->is_drained() && std::ranges::all_of(machines_, [this](const auto& it) {
+           return it.second->is_drained() && router_->is_drained(it.second->number());
+         });
 }
 
 }  // namespace trainyard::workers

@@ -74,7 +74,8 @@ class Machines {
   /// those whose stream stands still because a worker there reads slowly.
   void end(const MachineEnd& why);
   /// The first call announces that this machine leaves. True when the other machines have
-  /// acknowledged all that was sent to them or, where the run ends, its end.
+  /// acknowledged all that was sent to them or, where the run ends, its end, and the connection has
+  /// taken all.
   bool leave(const std::string& why);
 
  private:

@@ -31,6 +31,7 @@ namespace {
 struct Outside {
   Bridge::Listener listener;
   std::vector<std::string> sent;           ///< To single machines.
+  bool has_room = true;                    ///< Nothing waits for room in the connection.
   std::function<void(Datagram)> on_asked;  ///< Something is sent to whoever has begun the run.
 };
 class FakeBridge final : public Bridge {
@@ -43,6 +44,7 @@ class FakeBridge final : public Bridge {
   void send_to_hub(std::string_view message) override {
     if (outside_.on_asked) outside_.on_asked(read_datagram(message).value());
   }
+  [[nodiscard]] bool is_drained() const override { return outside_.has_room; }
   [[nodiscard]] std::size_t message_bytes_max() const override { return 1'000'000; }
   [[nodiscard]] std::string name() const override { return "nowhere"; }
 
@@ -67,6 +69,7 @@ struct FirstMachine {
     Router::Options options{.nodes = {{0, {}}}};
     Router::Options::Elsewhere others;
     others.unknown = 1;
+    others.on_failed = [](int, const std::string&) {};
     options.elsewhere = std::make_unique<const Router::Options::Elsewhere>(std::move(others));
     return options;
   }
@@ -430,6 +433,19 @@ TEST(Machines, LeaveARunThatGoesOnWhenTheOtherMachineHasAllOfTheStream) {
   first.another_comes();
   EXPECT_FALSE(first.machines.leave(""));
   first.another_has(bytes_in(first.outside.sent));
+  EXPECT_TRUE(first.machines.leave(""));
+}
+
+TEST(Machines, LeaveWhenTheConnectionHasTakenWhatWasSaidLast) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  EXPECT_FALSE(first.machines.leave(""));
+  first.outside.has_room = false;
+  // The other machine leaves, and waits until this one has acknowledged that.
+  first.machines.left(-1, "");
+  EXPECT_FALSE(first.machines.leave(""));
+  first.outside.has_room = true;
   EXPECT_TRUE(first.machines.leave(""));
 }
 

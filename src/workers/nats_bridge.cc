@@ -207,6 +207,8 @@ class NatsLink {
                                            message.data(), static_cast<int>(message.size())),
                   message);
   }
+  /// The library writes nothing when it closes a connection that an event loop writes for.
+  [[nodiscard]] bool is_drained() const { return !shared_->wants_to_write; }
   [[nodiscard]] std::size_t message_bytes_max() const { return message_bytes_max_; }
 
  private:
@@ -498,6 +500,7 @@ class NatsBridge final : public Bridge {
     link_->request(subject_of_hub(options_.run), subject_of_machine(options_.run, options_.own),
                    message);
   }
+  [[nodiscard]] bool is_drained() const override { return !link_ || link_->is_drained(); }
   [[nodiscard]] std::size_t message_bytes_max() const override { return message_bytes_max_; }
   [[nodiscard]] std::string name() const override { return names_of(options_.servers); }
 

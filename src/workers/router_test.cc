@@ -137,6 +137,7 @@ class Silence final : public Bridge {
   void start(Listener /*listener*/) override {}
   void send(MachineId /*to*/, std::string_view /*message*/) override {}
   void send_to_hub(std::string_view /*message*/) override {}
+  [[nodiscard]] bool is_drained() const override { return true; }
   [[nodiscard]] std::size_t message_bytes_max() const override { return 1'000'000; }
   [[nodiscard]] std::string name() const override { return "nowhere"; }
 };
