@@ -371,6 +371,8 @@ class Worker:
             if not answered and not self._run_ends:
                 self._connection.say(Frame(wire.REQUEST, text_of({"word": "withdraw"}), sequence=number))
         if reply.get("error"):
+            if self._run_ends:
+                self.check_going_on()  # The answer may name only who will not come: the end says why.
             raise WorkerError(reply["error"], reply.get("missing", ()))
         return reply
 

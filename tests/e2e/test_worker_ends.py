@@ -168,6 +168,28 @@ worker.ending.wait(60)
         self.assertIn("worker 1 failed: was killed by signal 9", done.stderr)
         self.assertNotIn("worker 0 failed", done.stderr)
 
+    def test_a_barrier_that_the_end_interrupts_says_what_ended_the_run(self):
+        done = self.run_workers(2, """
+over = threading.Event()
+worker.on("trainyard.peer", lambda it: it["change"] == "failed" and over.set())
+# The end and the answer at the barrier come before this, while the thread that waits there is in the handler.
+signal.signal(signal.SIGUSR1, lambda *_: over.wait(2))
+if worker.node == 0:
+    open("pid", "w").write(str(os.getpid()))
+worker.ready()
+if worker.node == 1:
+    while not any(barrier["arrived"] == [0] for barrier in worker.status()["barriers"]):
+        pass
+    os.kill(int(open("pid").read()), signal.SIGUSR1)
+    os.kill(os.getpid(), signal.SIGKILL)
+try:
+    worker.barrier("met")
+except trainyard.WorkerError as error:
+    open("error", "w").write(str(error))
+""", expect=1)
+        self.assertIn("worker 1 failed: was killed by signal 9", done.stderr)
+        self.assertEqual((self.directory / "error").read_text(), "worker 1 failed: was killed by signal 9")
+
     def test_a_worker_that_is_killed_begins_again_and_the_others_hear_of_it(self):
         self.run_workers(2, """
 changes = []
