@@ -31,6 +31,7 @@
 #include "trainyard/remote_event.h"
 #include "trainyard/worker.h"
 #include "workers/datagram.h"
+#include "workers/machine_words.h"
 #include "workers/nats_address.h"
 #include "workers/nats_bridge.h"
 #include "workers/parallel_options.h"
@@ -239,6 +240,51 @@ TEST(Nats, EndsAllWhenAWorkerOfAnotherMachineFails) {
   MachineProcess second(joins(server, 1, 10), work);
   EXPECT_EQ(first.result(), "worker 10 failed: std::runtime_error: boom");
   EXPECT_EQ(second.result(), "worker 10 failed: std::runtime_error: boom");
+}
+
+/// The first machine is this test: it is stopped before it knows that a worker has failed elsewhere.
+TEST(Nats, EndsAsStoppedWhereAWorkerFailsWhileAnotherMachineIsStopped) {
+  const NatsServer server;
+  MachineProcess second(joins(server, 1, 10), [](Worker&) { throw std::runtime_error("boom"); });
+  constexpr MachineId kFirst = 1;
+  sys::EventLoop loop;
+  auto first = connect_nats(loop, {.servers = plan_servers(begins(server, 1, 1)).value(),
+                                   .nats = {},
+                                   .run = "test",
+                                   .own = kFirst,
+                                   .is_hub = true});
+  ASSERT_TRUE(first) << first.error().why;
+  bool is_told = false;
+  const auto answer = [&](const Datagram& to, Datagram::Kind kind, const std::string& fields) {
+    (*first)->send(to.from,
+                   datagram_text({.kind = kind, .from = kFirst, .to = to.from, .bytes = fields}));
+  };
+  (*first)->start(
+      {.on_message =
+           [&](std::string_view it) {
+             const Datagram datagram = read_datagram(it).value();
+             if (datagram.kind == Datagram::Kind::Hello) {
+               answer(datagram, Datagram::Kind::Welcome,
+                      to_fields(MachineWelcome{
+                          .machines = {{.id = kFirst, .host = "host-a", .nodes = {{.node = 0}}}},
+                          .index = 1,
+                          .count = 2}));
+             }
+             if (datagram.kind != Datagram::Kind::End) return;
+             answer(datagram, Datagram::Kind::End,
+                    to_fields(MachineEnd{.why = "the run is stopped"}, 1'000));
+             is_told = (*first)->is_drained();
+           },
+       .on_no_hub = [] {},
+       .on_change = [](bool) {},
+       .on_end = [](const std::string& why) { ADD_FAILURE() << why; },
+       .on_trouble = [](const std::string& what) { ADD_FAILURE() << what; }});
+  EXPECT_TRUE(sys::eventually([&] {
+    loop.run_once(Duration(1));
+    return is_told;
+  }));
+  EXPECT_EQ(second.result(), "worker 10 failed: std::runtime_error: boom (stopped)");
+  EXPECT_THAT(second.notes(), HasSubstr("another machine ends the run: the run is stopped"));
 }
 
 /// The end goes past events that wait. Behind them it would not come before that worker is gone.

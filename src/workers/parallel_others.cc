@@ -233,9 +233,10 @@ void ParallelRun::end_others(const std::string& why) {
 
 void ParallelRun::ended_elsewhere(const MachineEnd& end) {
   if (end.node) return failed_elsewhere(*end.node, end.why);
-  if (ending_) return;
+  // Also where a worker has failed at the same time. Each machine waits until it knows the ends of
+  // all others, so the run has this outcome on all of them.
+  if (std::exchange(result_.stopped, true)) return;
   note(fmt::format("another machine ends the run: {}", end.why));
-  result_.stopped = true;
   end_all(end.why);
 }
 

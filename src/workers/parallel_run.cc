@@ -176,20 +176,23 @@ ParallelResult ParallelRun::run(Work work, const std::stop_token& stop) {
     result_.error = ready.error().message;
     return std::move(result_);
   }
-  const sys::StopWatch watch(loop_, stop, [this] {
+  const auto stop_all = [this] {
+    // The other machines end for another reason already, and may have exited: the run has one
+    // outcome on all of them.
+    if (ending_ && machines_) return;
     result_.stopped = true;
     end_all("the run is stopped");
-  });
+  };
+  const sys::StopWatch watch(loop_, stop, stop_all);
   if (!work_.stop_signals.empty()) {
-    loop_.watch_signals(work_.stop_signals, [this](int signal) {
+    loop_.watch_signals(work_.stop_signals, [this, stop_all](int signal) {
       // Asked once more: at once.
-      if (result_.stopped) {
+      if (result_.stopped || stop_signal_ != 0) {
         gave_up_on_others_ = true;
         return signal_those_that_run(SIGKILL);
       }
-      result_.stopped = true;
       stop_signal_ = signal;
-      end_all("the run is stopped");
+      stop_all();
       if (machines_ && router_)
         note("stopping the run on all machines; Ctrl-C again kills at once");
     });

@@ -55,7 +55,7 @@ class ParallelRun {
 
   ParallelResult run(Work work, const std::stop_token& stop);
 
-  /// The first signal that stopped it; 0: none did.
+  /// The first of its signals that came, also while the run was ending; 0: none did.
   [[nodiscard]] int stop_signal() const { return stop_signal_; }
 
  private:

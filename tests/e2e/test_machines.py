@@ -95,6 +95,21 @@ class Machines(YardTest):
         self.end_of(second, expect=130)
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(first, expect=130))
 
+    def test_end_as_failed_where_ctrl_c_comes_after_a_worker_has_failed(self):
+        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600s"]
+        first = self.start("-n", "1", *attach, "--elsewhere", "1", "--", "sh", "-c",
+                           "trap 'echo ends; until [ -e over ]; do sleep 0.01; done; exit' TERM; echo up; while :; do sleep 0.01; done", logs="a")
+        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", "sh", "-c",
+                            "until [ -e fail ]; do sleep 0.01; done; exit 3", logs="b")
+        self.read_until(first, "up")
+        (self.directory / "fail").touch()
+        self.read_until(first, "ends")
+        first.send_signal(signal.SIGINT)
+        self.read_until(first, "stopping the run on all machines")
+        (self.directory / "over").touch()
+        for process in (first, second):
+            self.assertIn("worker 1 failed: exited with code 3", self.end_of(process, expect=1))
+
     def test_are_waited_for_no_more_after_a_second_ctrl_c(self):
         first, second = self.pair_that_ends_without_the_second()
         self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
