@@ -49,7 +49,7 @@ struct NatsLibrary {
   decltype(&::nats_GetLastError) last_error = nullptr;
 };
 
-/// An error says which package has it.
+/// An error says which package has it, or that this process is a fork of one that has called this.
 Result<NatsLibrary> load_nats_library();
 
 }  // namespace trainyard::workers

@@ -608,6 +608,19 @@ TEST(Nats, ReportsThatNobodyHasBegunTheRun) {
   }));
 }
 
+TEST(Nats, RefusesAForkOfAProcessThatHasUsedIt) {
+  const NatsServer server;
+  sys::EventLoop loop;
+  ASSERT_TRUE(connect_nats(loop, {.servers = plan_servers(begins(server, 1, 1)).value(),
+                                  .nats = {},
+                                  .run = "test",
+                                  .own = 1}));
+  MachineProcess machine(begins(server, 1, 1), [](Worker&) {});
+  EXPECT_EQ(machine.result(),
+            "NATS: this process was forked after its parent had used libnats, whose threads are "
+            "not in a fork: fork it before that, or start a program");
+}
+
 TEST(Nats, IsLeftAtOnceWhileAServerThatIsTriedDoesNotAnswer) {
   NatsServer server;
   const SilentServer silent;
