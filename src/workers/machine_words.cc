@@ -70,7 +70,8 @@ json machine_json(const MachineEntry& machine) {
 std::string to_fields(const MachineHello& hello) {
   return wire::fields_text({{"machine", machine_json(hello.machine)},
                             {"topology", hello.topology},
-                            {"begins", hello.begins}});
+                            {"begins", hello.begins},
+                            {"has_begun", hello.has_begun}});
 }
 
 std::string to_fields(const MachineWelcome& welcome) {
@@ -128,7 +129,8 @@ Result<MachineHello> read_machine_hello(std::string_view fields) {
   FieldReader from(fields);
   MachineHello hello{.machine = machine_in(from),
                      .topology = from.needed_text("topology"),
-                     .begins = from.flag("begins")};
+                     .begins = from.flag("begins"),
+                     .has_begun = from.flag("has_begun")};
   return std::move(from).give(std::move(hello), "greeting of a machine");
 }
 

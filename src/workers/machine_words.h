@@ -31,7 +31,8 @@ struct MachineEntry {
 };
 
 /// The greeting of a machine that joins, or that `begins` the run. Datagram::to says what it asks:
-/// - 0: to be let in, or to begin the run, which a machine that has begun it refuses;
+/// - 0: to be let in, or to begin the run, which a machine that has begun it refuses. With
+///   `has_begun` nothing: where the receiver has begun the run, too, one of them has lost it;
 /// - the machine that has begun the run of the sender, possibly itself: whether another one has
 ///   begun it since that machine was silent, or out of reach;
 /// - another machine, with `begins`: nothing; that machine has lost the run to the sender.
@@ -39,6 +40,7 @@ struct MachineHello {
   MachineEntry machine;
   std::string topology;
   bool begins = false;
+  bool has_begun = false;  ///< And the run is its own.
 
   friend bool operator==(const MachineHello&, const MachineHello&) = default;
 };

@@ -27,7 +27,8 @@ TEST(MachineWord, IsReadAsItWasWritten) {
 }
 
 TEST(MachineHello, IsReadAsItWasWritten) {
-  const MachineHello hello{.machine = some_machine(), .topology = "star", .begins = true};
+  const MachineHello hello{
+      .machine = some_machine(), .topology = "star", .begins = true, .has_begun = true};
   EXPECT_EQ(read_machine_hello(to_fields(hello)).value(), hello);
 }
 

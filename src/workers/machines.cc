@@ -161,9 +161,9 @@ void Machines::take_hello(const Datagram& datagram) {
   if (is_broken_) return;
   const auto hello = read_machine_hello(datagram.bytes);
   if (!hello || hello->machine.id != datagram.from) return stray("a greeting that is none");
-  if (hello->begins) return take_claim(datagram, hello->machine.host);
+  if (hello->begins) return take_claim(datagram, *hello);
   // A machine asks again, and by then it is decided whose run this is.
-  if (!joined_ || (in_doubt_at_ && sys::EventLoop::now() - *in_doubt_at_ < options_.doubt)) return;
+  if (!joined_ || is_in_doubt()) return;
   // The machine has joined, and asks whether another one has begun the run since.
   if (datagram.to == options_.own.id) return;
   if (datagram.to != 0) {
@@ -193,10 +193,20 @@ void Machines::take_hello(const Datagram& datagram) {
   tick();
 }
 
-void Machines::take_claim(const Datagram& datagram, const std::string& host) {
+bool Machines::is_in_doubt() const {
+  return in_doubt_at_ && sys::EventLoop::now() - *in_doubt_at_ < options_.doubt;
+}
+
+void Machines::take_claim(const Datagram& datagram, const MachineHello& hello) {
+  const std::string& host = hello.machine.host;
   if (datagram.to == options_.own.id) return unable(fmt::format("{} has begun it anew", host));
   if (datagram.to != 0 && datagram.to != datagram.from) return;
   const bool was_away = datagram.to == datagram.from;
+  if (hello.has_begun && !was_away) {
+    // Both have begun the run, on servers of a cluster that did not reach each other then.
+    if (joined_ && !is_in_doubt() && options_.own.id < datagram.from) ask(datagram.from);
+    return;
+  }
   // Two machines that claim the run must not refuse each other. The one with the smaller id, or
   // the one that has begun it, refuses the next claim of this machine.
   if (!joined_ && (was_away || datagram.from < options_.own.id)) return;
@@ -322,12 +332,13 @@ const Machine* Machines::silent_hub(Duration now) const {
 
 void Machines::ask(MachineId to) {
   asked_at_ = sys::EventLoop::now();
-  bridge_->send_to_hub(datagram_text(
-      {.kind = Datagram::Kind::Hello,
-       .from = options_.own.id,
-       .to = to,
-       .bytes = to_fields(MachineHello{
-           .machine = options_.own, .topology = options_.topology, .begins = !options_.joins})}));
+  bridge_->send_to_hub(datagram_text({.kind = Datagram::Kind::Hello,
+                                      .from = options_.own.id,
+                                      .to = to,
+                                      .bytes = to_fields(MachineHello{.machine = options_.own,
+                                                                      .topology = options_.topology,
+                                                                      .begins = !options_.joins,
+                                                                      .has_begun = has_begun()})}));
 }
 
 void Machines::tick_within(Duration delay) {
@@ -377,6 +388,8 @@ void Machines::tick() {
     next = std::min(next, ask_until_joined(now));
     if (is_broken_) return;
   }
+  // Servers of a cluster may have begun to reach each other, and another machine of this run.
+  if (has_begun() && !leaves_ && !down_since_ && now - asked_at_ >= show_every()) ask(0);
   const Machine* const hub = silent_hub(now);
   if (hub != nullptr && !down_since_ && now - asked_at_ >= show_every()) ask(hub->id());
   std::vector<std::pair<int, std::string>> silent;

@@ -82,7 +82,7 @@ class Machines {
   void take(std::string_view message);
   void take_hello(const Datagram& datagram);
   /// Takes a greeting of another machine that begins the run, or has begun it.
-  void take_claim(const Datagram& datagram, const std::string& host);
+  void take_claim(const Datagram& datagram, const MachineHello& hello);
   void take_welcome(const Datagram& datagram);
   void take_piece(const Datagram& datagram);
   void take_end(const Datagram& datagram);
@@ -96,6 +96,8 @@ class Machines {
   /// The machine that began the run that this one has joined. Null while messages come from it.
   [[nodiscard]] const Machine* silent_hub(Duration now) const;
   void refuse(MachineId whom, const std::string& why);
+  /// Another machine may have this run, which is not known yet.
+  [[nodiscard]] bool is_in_doubt() const;
   Machine& add(const MachineEntry& entry);
   void change(bool is_up);
   void broken(const std::string& why);

@@ -56,7 +56,10 @@ class FakeBridge final : public Bridge {
 struct FirstMachine {
   explicit FirstMachine(MachineId its_id = 1, Duration within = Duration(60'000))
       : id(its_id), lost_after(within) {
-    outside.on_asked = [this](const Datagram& it) { asked.push_back(it.to); };
+    outside.on_asked = [this](const Datagram& it) {
+      asked.push_back(it.to);
+      says_it_has_begun = read_machine_hello(it.bytes).value().has_begun;
+    };
     machines.set_router(router);
     machines.start();
   }
@@ -81,10 +84,11 @@ struct FirstMachine {
         {.kind = Datagram::Kind::Hello, .from = 2, .to = joined, .bytes = to_fields(hello)}));
   }
   /// Another machine begins the run. MachineHello says what `to` means.
-  void another_begins(MachineId from, MachineId to) {
+  void another_begins(MachineId from, MachineId to, bool has_begun = false) {
     const MachineHello hello{.machine = {.id = from, .host = "host-c", .nodes = {{.node = 0}}},
                              .topology = "mesh",
-                             .begins = true};
+                             .begins = true,
+                             .has_begun = has_begun};
     outside.listener.on_message(datagram_text(
         {.kind = Datagram::Kind::Hello, .from = from, .to = to, .bytes = to_fields(hello)}));
   }
@@ -112,6 +116,7 @@ struct FirstMachine {
   MachineId id;
   Duration lost_after;
   std::vector<MachineId> asked;  ///< What it has sent to a machine that has begun the run, by `to`.
+  bool says_it_has_begun = false;  ///< In the last of these.
   std::vector<std::string> notes;
   std::vector<MachineEnd> ends;  ///< As other machines have said.
   std::string broken;
@@ -276,6 +281,45 @@ TEST(Machines, AskWhetherTheRunIsStillTheirsWhenTheyAreConnectedAgain) {
   second.another_begins(1, 1);
   EXPECT_EQ(second.asked, std::vector<MachineId>{1});
   EXPECT_EQ(second.outside.sent, std::vector<std::string>{});
+}
+
+TEST(Machines, ShowAgainAndAgainThatTheyHaveBegunTheRun) {
+  FirstMachine first(1, Duration(80));
+  EXPECT_FALSE(first.says_it_has_begun);
+  first.begin();
+  first.asked.clear();
+  while (first.asked.size() < 2) first.loop.run_once(std::nullopt);
+  EXPECT_THAT(first.asked, testing::Each(MachineId{0}));
+  EXPECT_TRUE(first.says_it_has_begun);
+}
+
+TEST(Machines, EndWhereOneWithASmallerIdHasBegunTheRunOutOfReach) {
+  FirstMachine small(1);
+  FirstMachine large(2);
+  small.asked.clear();
+  small.another_begins(2, 0, true);
+  EXPECT_EQ(small.asked, std::vector<MachineId>{}) << "it has not begun the run, and is refused";
+  small.begin();
+  large.begin();
+  large.asked.clear();
+  large.another_begins(1, 0, true);
+  EXPECT_EQ(large.asked, std::vector<MachineId>{});
+  small.another_begins(2, 0, true);
+  EXPECT_EQ(small.asked, std::vector<MachineId>{2});
+  EXPECT_EQ(small.outside.sent, std::vector<std::string>{});
+  large.another_begins(1, 2, true);
+  EXPECT_EQ(large.broken, "NATS: the run 'test' cannot be continued: host-c has begun it anew");
+  EXPECT_EQ(small.broken, "");
+}
+
+/// A machine that was suspended refuses the claim first, by which it learns that it has lost.
+TEST(Machines, DoNotEndOneThatHasBegunTheRunWhileTheyAreInDoubt) {
+  FirstMachine first(1);
+  first.begin();
+  first.another_begins(2, 0);
+  first.asked.clear();
+  first.another_begins(2, 0, true);
+  EXPECT_EQ(first.asked, std::vector<MachineId>{});
 }
 
 TEST(Machines, DoNotRespondWhereNoServerHasBeenReachedForThatLong) {

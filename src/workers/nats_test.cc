@@ -911,10 +911,41 @@ TEST(Nats, EndsWhenTheServerDoesNotComeBack) {
   EXPECT_EQ(second.result(), why);
 }
 
+/// A server of a cluster, which reaches the other one unless that is 0.
 std::string cluster(int port, int other) {
+  const std::string route =
+      other == 0 ? "" : "\"nats-route://127.0.0.1:" + std::to_string(other) + "\"";
   return "server_name: s" + std::to_string(port) +
-         "\ncluster { name: c, listen: 127.0.0.1:" + std::to_string(port) +
-         ", routes: [ \"nats-route://127.0.0.1:" + std::to_string(other) + "\" ] }\n";
+         "\ncluster { name: c, listen: 127.0.0.1:" + std::to_string(port) + ", routes: [ " + route +
+         " ] }\n";
+}
+
+TEST(Nats, EndsOneOfTwoFirstMachinesWhenTheirServersReachEachOther) {
+  const int left = free_port();
+  const int right = free_port();
+  NatsServer one(cluster(left, 0));
+  const NatsServer two(cluster(right, 0));
+  const auto work = [](const Flag& begun) {
+    return [&begun](Worker& worker) {
+      EventBus bus;
+      worker.connect(bus);
+      begun.raise();
+      static_cast<void>(bus.wait_for("never", worker.ending()));
+    };
+  };
+  const Flag one_begun;
+  const Flag two_begun;
+  MachineProcess first(begins(one, 1, 1), work(one_begun));
+  MachineProcess second(begins(two, 1, 1), work(two_begun));
+  ASSERT_TRUE(one_begun.wait());
+  ASSERT_TRUE(two_begun.wait());
+  one.reload(cluster(left, right));
+  ASSERT_TRUE(sys::eventually([&] { return first.has_ended() || second.has_ended(); }));
+  MachineProcess& loser = first.has_ended() ? first : second;
+  const MachineProcess& winner = first.has_ended() ? second : first;
+  EXPECT_THAT(loser.result(), AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
+                                    EndsWith(" has begun it anew")));
+  EXPECT_FALSE(winner.has_ended()) << winner.notes();
 }
 
 TEST(Nats, LosesNothingWhenOneOfTwoServersIsKilled) {
