@@ -1,7 +1,7 @@
 // What events cost between workers of two machines that meet over NATS, beside what libnats alone
 // costs between two processes.
 //
-// usage: nats_core URL trip COUNT          64 B there and back
+// usage: nats_core URL trip BYTES COUNT    there and back
 //        nats_core URL rate BYTES COUNT    one way, none lost
 // Prints one JSON object of seconds, or of events a second.
 #include <array>
@@ -41,7 +41,6 @@ using bench::seconds_since;
 
 constexpr RemoteEvent<Buffer> kThere{"there"};
 constexpr RemoteEvent<Buffer> kBack{"back"};
-constexpr std::size_t kSmall = 64;
 
 /// Two machines with a worker each, both here; the first asks, and the second answers. Nothing is
 /// pinned to a core, neither here nor in the processes of libnats alone.
@@ -60,7 +59,7 @@ void on_two_machines(const std::string& url, const std::function<void(Worker&)>&
   if (!result) throw std::runtime_error(result.text());
 }
 
-double our_trip(const std::string& url, std::size_t count) {
+double our_trip(const std::string& url, std::size_t bytes, std::size_t count) {
   const Found found;
   on_two_machines(url, [&](Worker& worker) {
     EventBus bus;
@@ -77,7 +76,7 @@ double our_trip(const std::string& url, std::size_t count) {
       back.notify_one();
     });
     need(worker.ready());
-    const Buffer ball = bench::buffer_of(kSmall);
+    const Buffer ball = bench::buffer_of(bytes);
     for (std::size_t i = 0; i < count; ++i) {
       const auto began = Clock::now();
       bus.emit(kThere, ball, remote_only);
@@ -172,12 +171,12 @@ void beside(const std::function<void(int ready)>& other, const std::function<voi
   ::waitpid(child, nullptr, 0);
 }
 
-double bare_trip(const std::string& url, std::size_t count) {
+double bare_trip(const std::string& url, std::size_t bytes, std::size_t count) {
   double took_each = 0;
   beside(
       [&](int ready) {
-        const Client client(url, "bench.there", [](Client& it, const char* bytes, int length) {
-          it.publish("bench.back", bytes, length);
+        const Client client(url, "bench.there", [](Client& it, const char* ball, int length) {
+          it.publish("bench.back", ball, length);
         });
         static_cast<void>(::write(ready, "x", 1));
         ::pause();
@@ -188,7 +187,7 @@ double bare_trip(const std::string& url, std::size_t count) {
           ++back;
           back.notify_one();
         });
-        const std::string ball(kSmall, 'x');
+        const std::string ball(bytes, 'x');
         std::vector<double> took;
         for (std::size_t i = 0; i < count; ++i) {
           const auto began = Clock::now();
@@ -233,17 +232,17 @@ double bare_rate(const std::string& url, std::size_t bytes, std::size_t count) {
 }
 
 int measure(const std::vector<std::string>& words) {
-  if (words.size() == 4 && words[2] == "trip") {
-    const std::size_t count = std::stoul(words[3]);
-    const double bare = bare_trip(words[1], count);
-    fmt::print(R"({{"ours": {}, "bare": {}}})"
-               "\n",
-               our_trip(words[1], count), bare);
-    return 0;
-  }
-  if (words.size() == 5 && words[2] == "rate") {
+  const std::string what = words.size() == 5 ? words[2] : "";
+  if (what == "trip" || what == "rate") {
     const std::size_t bytes = std::stoul(words[3]);
     const std::size_t count = std::stoul(words[4]);
+    if (what == "trip") {
+      const double bare = bare_trip(words[1], bytes, count);
+      fmt::print(R"({{"ours": {}, "bare": {}}})"
+                 "\n",
+                 our_trip(words[1], bytes, count), bare);
+      return 0;
+    }
     const double bare = bare_rate(words[1], bytes, count);
     const double ours = our_rate(words[1], bytes, count);
     fmt::print(R"({{"ours": {}, "bare": {}}})"
@@ -251,7 +250,7 @@ int measure(const std::vector<std::string>& words) {
                static_cast<double>(count) / ours, static_cast<double>(count) / bare);
     return 0;
   }
-  fmt::print(stderr, "usage: nats_core URL trip COUNT|rate BYTES COUNT\n");
+  fmt::print(stderr, "usage: nats_core URL trip|rate BYTES COUNT\n");
   return 2;
 }
 

@@ -34,6 +34,7 @@ def run(shop):
     for figure, name in (("a plain step beside one with a lock", "beside_lock"),
                          ("a plain step beside one that calls a nested one", "beside_nested")):
         yield rows.within(GROUP, figure, costs[name], "ns", 5)
+        yield rows.told(GROUP, figure, costs[name], "ns", "a plain step beside plain ones", costs["plain"])
     for figure, name in (("a loop of one step with a lock", "lock"), ("a loop of one step that calls a nested one", "nested")):
         yield rows.told(GROUP, figure, costs[name], "ns", "a plain step", costs["plain"])
     yield rows.told(GROUP, "a plain step", costs["plain"], "ns", "std::function by hand, one way",

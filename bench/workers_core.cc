@@ -1,7 +1,8 @@
-// What workers of a parallel run cost, beside the same by hand: a bare relay between two processes.
+// What workers of a parallel run cost, beside the same by hand: a bare relay between two processes,
+// or one raw Unix socket between them.
 //
-// usage: workers_core trip COUNT          64 B there and back, ours and by a bare relay
-//        workers_core rate BYTES COUNT    one way, of one to one, none lost
+// usage: workers_core trip COUNT          64 B there and back: ours, by a bare relay, by a socket
+//        workers_core rate BYTES COUNT    one way, of one to one, none lost: ours and by a socket
 //        workers_core copies MIB COUNT    one buffer to 1 and to 8 receivers, and one memcpy of it
 //        workers_core ready WORKERS       from nothing to workers that are all ready
 //        workers_core barrier WORKERS COUNT
@@ -106,60 +107,118 @@ void relay(int one, int other) {
   }
 }
 
+pid_t fork_one(const std::function<void()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  return child;
+}
+
+std::array<int, 2> pair_of_sockets() {
+  std::array<int, 2> ends{};
+  need(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0, "a pair of sockets");
+  return ends;
+}
+
+/// Sends back all that comes.
+void answer(int socket) {
+  pin(false);
+  std::array<char, 65'536> bytes{};
+  while (move_on(socket, socket, bytes)) {
+  }
+}
+
+/// The median of the trips.
+double time_trips(int socket, std::size_t count) {
+  pin(false);
+  std::array<char, kSmall> ball{};
+  std::vector<double> took;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto began = Clock::now();
+    static_cast<void>(::write(socket, ball.data(), ball.size()));
+    static_cast<void>(::read(socket, ball.data(), ball.size()));
+    took.push_back(seconds_since(began));
+  }
+  return median(std::move(took));
+}
+
 double bare_trip(std::size_t count) {
   const Found found;
-  std::array<int, 2> left{};
-  std::array<int, 2> right{};
-  need(::socketpair(AF_UNIX, SOCK_STREAM, 0, left.data()) == 0 &&
-           ::socketpair(AF_UNIX, SOCK_STREAM, 0, right.data()) == 0,
-       "two pairs of sockets");
-  const auto fork_one = [](const std::function<void()>& body) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      body();
-      ::_exit(0);
-    }
-    return child;
-  };
-  std::array<char, kSmall> ball{};
+  const std::array<int, 2> left = pair_of_sockets();
+  const std::array<int, 2> right = pair_of_sockets();
   const pid_t echo = fork_one([&] {
-    pin(false);
     for (const int fd : {left[0], left[1], right[0]}) ::close(fd);
-    std::array<char, 65'536> bytes{};
-    while (move_on(right[1], right[1], bytes)) {
-    }
+    answer(right[1]);
   });
   const pid_t middle = fork_one([&] {
     for (const int fd : {left[1], right[1]}) ::close(fd);
     relay(left[0], right[0]);
   });
   const pid_t asks = fork_one([&] {
-    pin(false);
     for (const int fd : {left[0], right[0], right[1]}) ::close(fd);
-    std::vector<double> took;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto began = Clock::now();
-      static_cast<void>(::write(left[1], ball.data(), ball.size()));
-      static_cast<void>(::read(left[1], ball.data(), ball.size()));
-      took.push_back(seconds_since(began));
-    }
-    found[0] = median(std::move(took));
+    found[0] = time_trips(left[1], count);
   });
   for (const int fd : {left[0], left[1], right[0], right[1]}) ::close(fd);
   for (const pid_t child : {asks, middle, echo}) ::waitpid(child, nullptr, 0);
   return found[0];
 }
 
+double socket_trip(std::size_t count) {
+  const Found found;
+  const std::array<int, 2> ends = pair_of_sockets();
+  const pid_t echo = fork_one([&] {
+    ::close(ends[0]);
+    answer(ends[1]);
+  });
+  const pid_t asks = fork_one([&] {
+    ::close(ends[1]);
+    found[0] = time_trips(ends[0], count);
+  });
+  for (const int fd : ends) ::close(fd);
+  for (const pid_t child : {asks, echo}) ::waitpid(child, nullptr, 0);
+  return found[0];
+}
+
 void trip(std::size_t count) {
   // The parent relays: it is pinned as the relay by hand is, and its forks pin themselves.
   const double bare = bare_trip(count);
+  const double socket = socket_trip(count);
   pin(true);
-  fmt::print(R"({{"ours": {}, "bare": {}}})"
+  fmt::print(R"({{"ours": {}, "bare": {}, "socket": {}}})"
              "\n",
-             our_trip(count), bare);
+             our_trip(count), bare, socket);
+}
+
+/// In seconds from the first to the last, each with a write of its own.
+double socket_rate(std::size_t bytes, std::size_t count) {
+  const std::array<int, 2> ends = pair_of_sockets();
+  const pid_t writer = fork_one([&] {
+    ::close(ends[0]);
+    const std::vector<char> ball(bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (::write(ends[1], ball.data(), bytes) != static_cast<ssize_t>(bytes)) return;
+    }
+  });
+  ::close(ends[1]);
+  std::array<char, 65'536> read{};
+  std::size_t left = bytes * count;
+  Clock::time_point began;
+  while (left > 0) {
+    const ssize_t got = ::read(ends[0], read.data(), read.size());
+    need(got > 0, "all bytes");
+    if (left == bytes * count) began = Clock::now();
+    left -= static_cast<std::size_t>(got);
+  }
+  const double took = seconds_since(began);
+  ::close(ends[0]);
+  ::waitpid(writer, nullptr, 0);
+  return took;
 }
 
 void rate(std::size_t bytes, std::size_t count) {
+  const double socket = socket_rate(bytes, count);
   const Found found;
   run(2, [&](Worker& worker) {
     EventBus bus;
@@ -179,10 +238,11 @@ void rate(std::size_t bytes, std::size_t count) {
     if (worker.index() == 1)
       need(heard == count, fmt::format("{} events, not {}", count, heard.load()));
   });
-  const double events = static_cast<double>(count) / found[0];
-  fmt::print(R"({{"events": {}, "bytes": {}}})"
+  const auto events = static_cast<double>(count);
+  fmt::print(R"({{"events": {}, "bytes": {}, "socket_events": {}, "socket_bytes": {}}})"
              "\n",
-             events, events * static_cast<double>(bytes));
+             events / found[0], events * static_cast<double>(bytes) / found[0], events / socket,
+             events * static_cast<double>(bytes) / socket);
 }
 
 double time_to_all(int receivers, std::size_t bytes, std::size_t count) {

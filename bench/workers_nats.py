@@ -34,8 +34,9 @@ def run(shop):
     try:
         wait_for(port, server)
         url = f"nats://127.0.0.1:{port}"
-        trip = medians(shop, "nats_core", url, "trip", shop.size(3_000, tiny=5))
-        yield rows.at_most(GROUP, "64 B there and back over NATS", 1e6 * trip["ours"], "us", "libnats", 1e6 * trip["bare"], 1 / 0.8)
+        for bytes_of, size in ((64, "64 B"), (65_536, "64 KiB")):
+            trip = medians(shop, "nats_core", url, "trip", bytes_of, shop.size(3_000, tiny=5))
+            yield rows.at_most(GROUP, f"{size} there and back over NATS", 1e6 * trip["ours"], "us", "libnats", 1e6 * trip["bare"], 1 / 0.8)
         for bytes_of, count, tiny in ((64, 500_000, 50), (65_536, 10_000, 5)):
             rate = medians(shop, "nats_core", url, "rate", bytes_of, shop.size(count, tiny=tiny))
             yield rows.at_most(GROUP, f"an event of {bytes_of} B one way over NATS", 1e6 / rate["ours"], "us", "libnats", 1e6 / rate["bare"],
