@@ -86,7 +86,7 @@ std::string to_fields(const MachineWelcome& welcome) {
 
 std::string to_fields(MachineEnd end, std::size_t bytes_max) {
   const auto text = [&end] {
-    json fields{{"why", end.why}};
+    json fields{{"why", end.why}, {"leaves", end.leaves}};
     if (end.node) fields["node"] = *end.node;
     return wire::fields_text(fields);
   };
@@ -151,7 +151,7 @@ Result<MachineWelcome> read_machine_welcome(std::string_view fields) {
 
 Result<MachineEnd> read_machine_end(std::string_view fields) {
   FieldReader from(fields);
-  MachineEnd end{.node = std::nullopt, .why = from.needed_text("why")};
+  MachineEnd end{.why = from.needed_text("why"), .leaves = from.flag("leaves")};
   if (const auto node = from.number("node", wire::kNodesMax - 1)) {
     end.node = static_cast<int>(*node);
   }

@@ -59,6 +59,7 @@ struct MachineWelcome {
 struct MachineEnd {
   std::optional<int> node;  ///< The worker that failed. None: the user stops the run.
   std::string why;
+  bool leaves = false;  ///< The machine exits: nothing more of its stream comes.
 
   friend bool operator==(const MachineEnd&, const MachineEnd&) = default;
 };

@@ -41,8 +41,9 @@ TEST(MachineWelcome, IsReadAsItWasWritten) {
 }
 
 TEST(MachineEnd, IsReadAsItWasWritten) {
-  for (const MachineEnd& end : {MachineEnd{.node = 65'535, .why = "boom \"\n"},
-                                MachineEnd{.node = std::nullopt, .why = "the run is stopped"}}) {
+  for (const MachineEnd& end :
+       {MachineEnd{.node = 65'535, .why = "boom \"\n"},
+        MachineEnd{.node = std::nullopt, .why = "the run is stopped", .leaves = true}}) {
     EXPECT_EQ(read_machine_end(to_fields(end, 1'000)).value(), end);
   }
   EXPECT_EQ(read_machine_end(R"({"node":65536,"why":""})").error().message,

@@ -268,8 +268,10 @@ void Machines::take_end(const Datagram& datagram) {
   if (datagram.to != options_.own.id || found == machines_.end()) return;
   const auto end = read_machine_end(datagram.bytes);
   if (!end) return stray("an end that is none");
+  const int number = found->second->number();
   found->second->take_end(sys::EventLoop::now());
   options_.on_end(*end);
+  if (end->leaves) left(number, "");
 }
 
 void Machines::came(const CameWord& word) {
@@ -430,6 +432,12 @@ bool Machines::leave(const std::string& why) {
   return bridge_->is_drained() && std::ranges::all_of(machines_, [this](const auto& it) {
            return it.second->is_drained() && router_->is_drained(it.second->number());
          });
+}
+
+void Machines::leave_at_once() {
+  if (is_broken_ || !end_) return;
+  end_->leaves = true;
+  for (const auto& [id, machine] : machines_) machine->end(*end_, sys::EventLoop::now());
 }
 
 }  // namespace trainyard::workers

@@ -77,6 +77,8 @@ class Machines {
   /// acknowledged all that was sent to them or, where the run ends, its end, and the connection has
   /// taken all.
   bool leave(const std::string& why);
+  /// This machine leaves without that: the others get none of what still waits for room.
+  void leave_at_once();
 
  private:
   void take(std::string_view message);

@@ -493,6 +493,33 @@ TEST(Machines, LeaveWhenTheConnectionHasTakenWhatWasSaidLast) {
   EXPECT_TRUE(first.machines.leave(""));
 }
 
+TEST(Machines, SayThatTheyLeaveAtOnceWhereTheStreamHasNoRoom) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  first.machines.end(stopped());
+  EXPECT_FALSE(first.machines.leave(""));
+  first.outside.sent.clear();
+  first.machines.leave_at_once();
+  MachineEnd leaves = stopped();
+  leaves.leaves = true;
+  EXPECT_EQ(ends_in(first.outside.sent), (std::map<std::size_t, MachineEnd>{{0, leaves}}));
+}
+
+TEST(Machines, WaitNoLongerForOneThatLeavesAtOnce) {
+  FirstMachine first;
+  first.begin();
+  first.another_comes();
+  first.machines.end(stopped());
+  MachineEnd leaves = stopped();
+  leaves.leaves = true;
+  ASSERT_TRUE(first.router.is_anybody_elsewhere());
+  first.another_ends(leaves);
+  EXPECT_EQ(first.ends, std::vector<MachineEnd>{leaves});
+  EXPECT_FALSE(first.router.is_anybody_elsewhere());
+  EXPECT_TRUE(first.machines.leave(""));
+}
+
 TEST(Machines, TakeAnEndOfMachinesThatTheyKnowAlone) {
   FirstMachine first;
   first.begin();

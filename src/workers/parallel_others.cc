@@ -210,6 +210,7 @@ void ParallelRun::leave_others() {
     loop_.run_once(std::nullopt);
   }
   if (timer) loop_.cancel(*timer);
+  if (is_late || gave_up_on_others_) machines_->leave_at_once();
 }
 
 void ParallelRun::is_cut_off(const std::string& why) {
