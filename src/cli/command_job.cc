@@ -384,24 +384,6 @@ std::string CommandWords::shown() const {
   return line;
 }
 
-std::string split_matrix_cure(std::span<const std::string> words) {
-  std::string typed = fmt::format("{}", fmt::join(words, " "));
-  // The key ends with the first word, or before what stands for '='.
-  const std::size_t key = std::min(typed.find_first_of("=,: "), typed.size());
-  const std::size_t values = std::min(typed.find_first_not_of("=,: ", key), typed.size());
-  if (words.size() > 1) typed.replace(key, values - key, "=");
-  std::string text;
-  bool begins_value = false;
-  for (const char byte : typed) {
-    // Commas or blanks are between the values, in brackets or not.
-    const bool is_between = std::string_view(" \t,[]").contains(byte);
-    if (!is_between && begins_value && !text.empty() && !text.ends_with('=')) text += ',';
-    if (!is_between) text += byte;
-    begins_value = is_between;
-  }
-  return "write the key and its values as one word with commas: --matrix " + text::shell_word(text);
-}
-
 std::string without_placeholders(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,10 +54,6 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
 
 /// The directory of the tasks of such a job file; nothing where the text is of another kind.
 std::optional<std::string> directory_of_command(const std::string& text);
-
-/// "write the key and its values as one word with commas: --matrix lr=1e-3,1e-4" for a --matrix
-/// that was typed as several words, such as "lr=[1e-3," "1e-4]" or "lr" "1e-3" "1e-4".
-std::string split_matrix_cure(std::span<const std::string> words);
 
 /// Text of which nothing is a placeholder for a job file, whatever it is.
 std::string without_placeholders(const std::string& text);

@@ -82,21 +82,6 @@ TEST(CommandJob, RefusesNumbersOfAMatrixThatHaveBlanksBetween) {
   EXPECT_THAT(job_of_matrix("x=64 64,32 32"), HasSubstr(R"(x: ["64 64", "32 32"])"));
 }
 
-TEST(CommandJob, SaysHowToWriteAMatrixThatWasTypedAsSeveralWords) {
-  const auto cure = [](const std::vector<std::string>& words) { return split_matrix_cure(words); };
-  const std::string one_word = "write the key and its values as one word with commas: --matrix ";
-  EXPECT_EQ(cure({"lr=1e-3,", "1e-4"}), one_word + "lr=1e-3,1e-4");
-  EXPECT_EQ(cure({"lr=[1e-3,", "1e-4,", "1e-5]"}), one_word + "lr=1e-3,1e-4,1e-5");
-  EXPECT_EQ(cure({"lr=0.1", "0.2"}), one_word + "lr=0.1,0.2");
-  EXPECT_EQ(cure({"lr=", "0.1,,0.2,"}), one_word + "lr=0.1,0.2");
-  EXPECT_EQ(cure({"lr", "1e-3"}), one_word + "lr=1e-3");
-  EXPECT_EQ(cure({"lr", "[1e-3,", "1e-4]"}), one_word + "lr=1e-3,1e-4");
-  EXPECT_EQ(cure({"cost", "$5", "6"}), one_word + "'cost=$5,6'");
-  EXPECT_EQ(cure({"lr", "=", "1e-3"}), one_word + "lr=1e-3");
-  EXPECT_EQ(cure({"lr,", "1e-3,", "2e-3"}), one_word + "lr=1e-3,2e-3");
-  EXPECT_EQ(cure({"lr:", "1e-3"}), one_word + "lr=1e-3");
-}
-
 TEST(CommandJob, AdvisesToLeaveOutTheGpuOptionsThatWereTyped) {
   const auto advice = [](const std::vector<job::TaskKey>& typed) {
     CommandWords words{.command = {"true"}};

@@ -400,7 +400,8 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
     const std::string unknown = unknown_topic(app, typed);
     if (!unknown.empty()) return fail(unknown);
   }
-  if (const std::string missing = missing_value_mistake(app, typed); !missing.empty()) {
+  const TypedWords all{.words = typed, .has_command = has_command};
+  if (const std::string missing = missing_value_mistake(app, all); !missing.empty()) {
     return fail(missing);
   }
   try {
@@ -411,7 +412,7 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
-      return fail(typed_mistake(app, {.words = typed, .has_command = has_command}, error));
+      return fail(typed_mistake(app, all, error));
     }
     if (const std::string unknown = unknown_command(app, typed); !unknown.empty()) {
       return fail(unknown);

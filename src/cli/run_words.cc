@@ -1,6 +1,5 @@
 #include "cli/run_words.h"
 
-#include <array>
 #include <expected>
 #include <filesystem>
 #include <optional>
@@ -27,7 +26,6 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
-#include "job/program_as_job.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
@@ -195,14 +193,6 @@ Result<void> take_from_queue(RunOptions& options) {
 
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
                                std::string_view command) {
-  if (!words.matrix.empty() && !job::is_named_as_job(job_file) && job_file.contains('=')) {
-    return fmt::format("'{}' is not a job file; write --matrix before each key: --matrix {}",
-                       job_file, text::shell_word(job_file));
-  }
-  if (!words.matrix.empty() && !job_file.empty() && !job::is_named_as_job(job_file)) {
-    return fmt::format("'{}' is not a job file; {}", job_file,
-                       split_matrix_cure(std::array{words.matrix.back(), job_file}));
-  }
   if (words.is_command() && !job_file.empty()) {
     return fmt::format("the job file '{}' and a command cannot be combined", job_file);
   }

@@ -11,14 +11,17 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "cli/command_job.h"
 #include "cli/did_you_mean.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
+#include "job/matrix.h"
 #include "job/program_as_job.h"
+#include "text/condition.h"
+#include "text/placeholder.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -49,15 +52,12 @@ std::string first_example(const Command& command) {
   return footer.substr(start, footer.find('\n', start) - start);
 }
 
-/// Where the program of `run python3 fit.py` is among the words: the first word that is neither an
-/// option nor the value of one, unless it is named as a job file.
-std::optional<std::size_t> place_of_program(const CLI::App& command,
-                                            std::span<const char* const> words) {
+/// Where the first word of `run` is that is neither an option nor the value of one.
+std::optional<std::size_t> place_of_argument(const CLI::App& command,
+                                             std::span<const char* const> words) {
   for (std::size_t at = 2; at < words.size(); ++at) {
     const std::string word = words[at];
-    if (!word.starts_with('-')) {
-      return job::is_named_as_job(word) ? std::nullopt : std::optional(at);
-    }
+    if (!word.starts_with('-')) return at;
     const CLI::Option* const option = command.get_option_no_throw(word.substr(0, word.find('=')));
     if (option == nullptr) return std::nullopt;
     const bool has_next = at + 1 < words.size() && !word.contains('=');
@@ -67,6 +67,14 @@ std::optional<std::size_t> place_of_program(const CLI::App& command,
     if (next_is_value) ++at;
   }
   return std::nullopt;
+}
+
+/// Where the program of `run python3 fit.py` is among the words: the first argument, unless it is
+/// named as a job file.
+std::optional<std::size_t> place_of_program(const CLI::App& command,
+                                            std::span<const char* const> words) {
+  const std::optional<std::size_t> at = place_of_argument(command, words);
+  return at && job::is_named_as_job(words[*at]) ? std::nullopt : at;
 }
 
 /// "trainyard run --cpus 2 -- python3 fit.py --lr 0.1"; empty where no program was typed.
@@ -99,24 +107,6 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
 }
 
-/// The cure where `extra` is a value of a --matrix that was typed with blanks; else empty.
-std::string split_matrix(std::span<const char* const> words, const std::string& extra) {
-  const auto place = std::ranges::find(words, std::string_view(extra));
-  const auto before = std::ranges::subrange(words.begin(), place) | std::views::reverse;
-  const auto option = std::ranges::find_if(
-      before, [](const char* word) { return std::string_view(word).starts_with('-'); });
-  if (option == before.end() || std::string_view(*option) != "--matrix") return {};
-  std::vector<std::string> values;
-  for (auto word = option.base(); word != words.end(); ++word) {
-    if (std::string_view(*word).starts_with('-')) break;
-    values.emplace_back(*word);
-  }
-  if (std::ranges::count_if(values, [](const std::string& it) { return it.contains('='); }) > 1) {
-    return {};
-  }
-  return split_matrix_cure(values);
-}
-
 /// Whether a command was typed where this command takes a job file: "plan -- python3 fit.py".
 bool is_command_for_job_file(const CLI::App& command, std::span<const char* const> words) {
   const CLI::Option* const job = command.get_option_no_throw("job");
@@ -147,6 +137,144 @@ std::string split_words(const std::string& option, const std::string& value,
   return fmt::format(
       "--only {0} {1}: write --only {0},{1} (both) or --only {0} --only {1} (either)",
       text::shell_word(value), text::shell_word(next));
+}
+
+/// Whether this is a number or a range of a --matrix: "1e-3," of a list, "0..3".
+bool is_numeric(std::string_view word) {
+  const std::size_t first = word.find_first_not_of("[,");
+  if (first == std::string_view::npos) return false;
+  word = word.substr(first, word.find_last_not_of("],") + 1 - first);
+  return text::number_of(word).has_value() || job::parse_range(word).has_value();
+}
+
+/// Whether this is a key of a --matrix and the beginning of its values: "lr=1e-3".
+bool has_key(std::string_view word) {
+  const std::size_t sign = word.find('=');
+  return sign != std::string_view::npos && text::is_identifier(word.substr(0, sign));
+}
+
+/// Whether the word at `at` is a key between the values of one key and its own: "seed" in "lr 1e-3
+/// seed 1 2".
+bool is_key_between(std::span<const std::string> words, std::size_t at) {
+  const std::string& before = words[at - 1];
+  return text::is_identifier(words[at]) && is_numeric(before.substr(before.find('=') + 1)) &&
+         at + 1 < words.size() && is_numeric(words[at + 1]);
+}
+
+/// "lr=1e-3,1e-4" for a key and its values in several words, in brackets or not.
+std::string joined_values(std::span<const std::string> words) {
+  std::string typed = fmt::format("{}", fmt::join(words, " "));
+  // The key ends with the first word, or before what stands for '='.
+  const std::size_t key = std::min(typed.find_first_of("=,: "), typed.size());
+  const std::size_t values = std::min(typed.find_first_not_of("=,: ", key), typed.size());
+  if (words.size() > 1) typed.replace(key, values - key, "=");
+  std::string text;
+  bool begins_value = false;
+  for (const char byte : typed) {
+    // Commas or blanks are between the values, in brackets or not.
+    const bool is_between = std::string_view(" \t,[]").contains(byte);
+    if (!is_between && begins_value && !text.empty() && !text.ends_with('=')) text += ',';
+    if (!is_between) text += byte;
+    begins_value = is_between;
+  }
+  return text;
+}
+
+/// "lr=1e-3" and "seed=1,2" for "lr 1e-3 seed 1 2"; empty where it is not clear which words are
+/// keys, as in "opt adam lr 1".
+std::vector<std::string> joined_matrix(std::span<const std::string> words) {
+  std::vector<std::string> keys;
+  for (std::size_t first = 0; first < words.size();) {
+    std::size_t end = first + 1;
+    while (end < words.size() && !has_key(words[end]) && !is_key_between(words, end)) ++end;
+    const auto values = words.subspan(first + 1, end - first - 1);
+    const auto is_name = [](const std::string& word) { return text::is_identifier(word); };
+    if (std::ranges::any_of(values, is_name) && std::ranges::any_of(values, is_numeric)) return {};
+    keys.push_back(joined_values(words.subspan(first, end - first)));
+    first = end;
+  }
+  return keys;
+}
+
+/// Number of words after --matrix that are surely keys and values, where no '--' says which words
+/// are the command.
+std::size_t sure_length(std::span<const std::string> words) {
+  std::size_t length = 1;
+  while (length < words.size() &&
+         (words[length] == "=" || is_numeric(words[length]) || has_key(words[length]) ||
+          words[length - 1].ends_with(',') || is_key_between(words, length))) {
+    ++length;
+  }
+  return length;
+}
+
+/// "matrix: {lr: [1e-3], seed: [1, 2]}" for "lr=1e-3" and "seed=1,2"; empty where a value may need
+/// quotes in a job file.
+std::string as_key_of_job(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& each : keys) {
+    const std::size_t sign = std::min(each.find('='), each.size() - 1);
+    std::string values;
+    for (const auto part : std::views::split(std::string_view(each).substr(sign + 1), ',')) {
+      const std::string value(std::string_view{part});
+      if (!is_numeric(value) && !text::is_identifier(value)) return {};
+      values += (values.empty() ? "" : ", ") + value;
+    }
+    text += fmt::format("{}{}: [{}]", text.empty() ? "" : ", ", each.substr(0, sign), values);
+  }
+  return keys.empty() ? std::string() : "matrix: {" + text + "}";
+}
+
+/// The mistake where a --matrix was typed with blanks, as in "--matrix lr 1e-3 seed 1 2"; `at` is
+/// the place of the option among the words. Empty: it is one word.
+std::string split_matrix(const CLI::App& command, const TypedWords& typed, std::size_t at) {
+  const std::span<const char* const> words = typed.words;
+  std::vector<std::string> after;
+  for (const std::string_view word : words.subspan(at + 1)) {
+    if (word.starts_with('-') || job::is_named_as_job(std::string(word))) break;
+    after.emplace_back(word);
+  }
+  if (after.empty()) return {};
+  const auto argument = place_of_argument(command, words);
+  const bool has_job = argument && job::is_named_as_job(words[*argument]);
+  const std::size_t length = typed.has_command || has_job ? after.size() : sure_length(after);
+  const bool begins_program = length < after.size();
+  if (length == 1 && (has_key(after[0]) || !begins_program)) return {};
+  const auto values = std::span<const std::string>(after).first(length);
+  const std::string typed_values = fmt::format("--matrix {}", fmt::join(values, " "));
+  std::vector<std::string> keys;
+  if (length > 1) keys = joined_matrix(values);
+  if (has_job && !typed.has_command) {
+    const std::string key = as_key_of_job(keys);
+    return fmt::format(
+        "{}: --matrix needs a command after '--'; in the job file '{}' it is a key{}", typed_values,
+        words[*argument], key.empty() ? key : ": '" + key + "'");
+  }
+  const char* const behind = typed.has_command ? "" : ", and the command after '--'";
+  // The command of "lr 1 sleep 5" looks like a key with its value.
+  const bool may_have_program = !typed.has_command && !begins_program && keys.size() > 1;
+  if (keys.empty() || may_have_program) {
+    return fmt::format(
+        "{}: write --matrix before each key, and commas between its values{}, as in 'trainyard {} "
+        "--matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py'",
+        typed_values, behind, command.get_name());
+  }
+  std::string line;
+  for (const std::string& key : keys) {
+    line += fmt::format("{}--matrix {}", line.empty() ? "" : " ", text::shell_word(key));
+  }
+  if (begins_program) {
+    std::string before = "trainyard ";
+    for (const char* const word : words.subspan(1, at - 1)) before += text::shell_word(word) + " ";
+    line = before + line + " --";
+    for (const char* const word : words.subspan(at + 1 + length)) {
+      line += " " + text::shell_word(word);
+    }
+  }
+  return fmt::format("{}: write {}{}: {}", typed_values,
+                     keys.size() == 1 ? "the key and its values as one word with commas"
+                                      : "--matrix before each key, and commas between its values",
+                     begins_program ? behind : "", line);
 }
 
 std::string missing_command(const Command& command) {
@@ -198,7 +326,8 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
 
 }  // namespace
 
-std::string missing_value_mistake(const CLI::App& app, std::span<const char* const> words) {
+std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed) {
+  const std::span<const char* const> words = typed.words;
   const CLI::App* command = &app;
   for (std::size_t at = 1; at + 1 < words.size(); ++at) {
     const std::string word = words[at];
@@ -218,6 +347,9 @@ std::string missing_value_mistake(const CLI::App& app, std::span<const char* con
     // Options of another program may have the same names.
     const bool may_be_option = option->get_type_name() == value_kinds::kOptions;
     if (is_option && !may_be_option) return missing_value(word, *option);
+    if (word == "--matrix") {
+      if (std::string split = split_matrix(*command, typed, at); !split.empty()) return split;
+    }
     const bool is_number =
         !value.empty() && value.find_first_not_of("0123456789.") == std::string::npos;
     if (is_number && at + 2 < words.size() && is_unit(option->get_type_name(), words[at + 2])) {
@@ -249,9 +381,7 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
       return fmt::format("'{}' takes a job file, not a command: use '{}'", command.name,
                          first_example(command));
     }
-    const std::string matrix = typed.has_command ? split_matrix(typed.words, extra) : "";
-    const std::string& better = matrix.empty() ? cure : matrix;
-    if (!better.empty()) return fmt::format("unexpected argument '{}'; {}", extra, better);
+    if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
     if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
     return unknown_option(*command.app, extra);
   }

@@ -19,9 +19,9 @@ struct TypedWords {
 
 /// "--memory needs a value: SIZE", if the next word is another option of the command, and "write the
 /// value and its unit as one word: 3GB" for "--memory 3 GB", also for a setting and a pattern in two
-/// words; empty: all values are whole. CLI11 would take the other option for the value, and the
-/// second word for a job file. `words` begin with the program's name.
-std::string missing_value_mistake(const CLI::App& app, std::span<const char* const> words);
+/// words, and a matrix in several; empty: all values are whole. CLI11 would take the other option
+/// for the value, and the second word for a job file.
+std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed);
 
 /// Returns the message: problem and cure. `app` has just refused the words with `error`.
 std::string typed_mistake(const CLI::App& app, const TypedWords& typed,

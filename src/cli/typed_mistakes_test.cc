@@ -27,6 +27,7 @@ class TypedMistakes : public testing::Test {
     run->add_option("--cpus", text_)->type_name(value_kinds::kNumber);
     run->add_option("--slurm", text_)->type_name(value_kinds::kOptions);
     run->add_option("--resume", text_)->expected(0, 1);
+    run->add_option("--matrix", texts_)->expected(1)->allow_extra_args(false)->take_all();
     run->add_option("--only", texts_)->type_name(value_kinds::kPattern);
     run->add_flag("--json", flag_);
     CLI::App* const submit = app_.add_subcommand("submit", "");
@@ -65,8 +66,16 @@ class TypedMistakes : public testing::Test {
     return unknown_topic(app_, with_program(typed));
   }
 
-  std::string missing_in(std::initializer_list<const char*> typed) {
-    return missing_value_mistake(app_, with_program(typed));
+  std::string missing_in(std::initializer_list<const char*> typed, bool has_command = false) {
+    const std::vector<const char*> words = with_program(typed);
+    return missing_value_mistake(app_, {.words = words, .has_command = has_command});
+  }
+
+  /// The message for a --matrix in these words, before the '--' of a command.
+  std::string split_in(std::vector<const char*> values) {
+    std::vector<const char*> words{"trainyard", "run", "--matrix"};
+    words.insert(words.end(), values.begin(), values.end());
+    return missing_value_mistake(app_, {.words = words, .has_command = true});
   }
 
  private:
@@ -253,6 +262,76 @@ TEST_F(TypedMistakes, SayHowSeveralPatternsAreTyped) {
             "seed=0 (either)");
   EXPECT_EQ(missing_in({"run", "--only", "lr=0.1", "a.yaml"}), "");
   EXPECT_EQ(missing_in({"run", "--only", "lr=0.1", "--only", "seed=0", "a.yaml"}), "");
+}
+
+TEST_F(TypedMistakes, JoinTheWordsOfAMatrixThatHasOneKey) {
+  const std::string cure = ": write the key and its values as one word with commas: --matrix ";
+  EXPECT_EQ(split_in({"lr", "1e-3"}), "--matrix lr 1e-3" + cure + "lr=1e-3");
+  EXPECT_EQ(split_in({"lr=1e-3,", "1e-4"}), "--matrix lr=1e-3, 1e-4" + cure + "lr=1e-3,1e-4");
+  EXPECT_EQ(split_in({"lr=[1e-3,", "1e-4]"}), "--matrix lr=[1e-3, 1e-4]" + cure + "lr=1e-3,1e-4");
+  EXPECT_EQ(split_in({"lr", "[1e-3,", "1e-4]"}),
+            "--matrix lr [1e-3, 1e-4]" + cure + "lr=1e-3,1e-4");
+  EXPECT_EQ(split_in({"lr=", "0.1,,0.2,"}), "--matrix lr= 0.1,,0.2," + cure + "lr=0.1,0.2");
+  EXPECT_EQ(split_in({"lr", "=", "1e-3"}), "--matrix lr = 1e-3" + cure + "lr=1e-3");
+  EXPECT_EQ(split_in({"lr,", "1e-3,", "2e-3"}), "--matrix lr, 1e-3, 2e-3" + cure + "lr=1e-3,2e-3");
+  EXPECT_EQ(split_in({"lr:", "1e-3"}), "--matrix lr: 1e-3" + cure + "lr=1e-3");
+  EXPECT_EQ(split_in({"cost", "$5", "6"}), "--matrix cost $5 6" + cure + "'cost=$5,6'");
+  EXPECT_EQ(split_in({"opt", "adam", "sgd"}), "--matrix opt adam sgd" + cure + "opt=adam,sgd");
+  EXPECT_EQ(split_in({"lr=1e-3,1e-4"}), "");
+  EXPECT_EQ(split_in({"lr"}), "") << "the job of the command refuses it";
+}
+
+TEST_F(TypedMistakes, WriteTheOptionOfAMatrixBeforeEachOfItsKeys) {
+  const std::string cure = ": write --matrix before each key, and commas between its values";
+  EXPECT_EQ(split_in({"lr", "1e-3", "seed", "1", "2"}),
+            "--matrix lr 1e-3 seed 1 2" + cure + ": --matrix lr=1e-3 --matrix seed=1,2");
+  EXPECT_EQ(split_in({"lr=0.1", "seed=0..3"}),
+            "--matrix lr=0.1 seed=0..3" + cure + ": --matrix lr=0.1 --matrix seed=0..3");
+  EXPECT_EQ(split_in({"lr=0.1", "seed", "0..3"}),
+            "--matrix lr=0.1 seed 0..3" + cure + ": --matrix lr=0.1 --matrix seed=0..3");
+  EXPECT_EQ(split_in({"opt=adam", "sgd", "lr=1", "2"}),
+            "--matrix opt=adam sgd lr=1 2" + cure + ": --matrix opt=adam,sgd --matrix lr=1,2");
+  EXPECT_EQ(
+      split_in({"opt", "adam", "lr", "1"}),
+      "--matrix opt adam lr 1" + cure +
+          ", as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py'")
+      << "adam may be a key, and lr a value";
+}
+
+TEST_F(TypedMistakes, ShowTheWholeLineWhereACommandFollowsAMatrix) {
+  EXPECT_EQ(
+      missing_in({"run", "--cpus", "2", "--matrix", "lr", "1e-3", "echo", "--lr", "{lr}"}),
+      "--matrix lr 1e-3: write the key and its values as one word with commas, and the command "
+      "after '--': trainyard run --cpus 2 --matrix lr=1e-3 -- echo --lr '{lr}'");
+  EXPECT_EQ(
+      missing_in({"run", "--matrix", "lr", "1", "seed", "2", "./fit.py"}),
+      "--matrix lr 1 seed 2: write --matrix before each key, and commas between its values, and "
+      "the command after '--': trainyard run --matrix lr=1 --matrix seed=2 -- ./fit.py");
+  EXPECT_EQ(missing_in({"run", "--matrix", "opt", "adam", "./fit.py"}),
+            "--matrix opt: write --matrix before each key, and commas between its values, and the "
+            "command after '--', as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- "
+            "python train.py'");
+  EXPECT_EQ(
+      missing_in({"run", "--matrix", "lr", "1", "sleep", "5"}),
+      "--matrix lr 1 sleep 5: write --matrix before each key, and commas between its values, and "
+      "the command after '--', as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- "
+      "python train.py'")
+      << "sleep may be a key or the command";
+  EXPECT_EQ(missing_in({"run", "--matrix", "lr=1,2", "./fit.py", "7"}), "")
+      << "CLI11 refuses the command";
+}
+
+TEST_F(TypedMistakes, ShowTheKeyOfAJobFileForAMatrix) {
+  const std::string needs =
+      ": --matrix needs a command after '--'; in the job file 'a.yaml' it is a key";
+  EXPECT_EQ(missing_in({"run", "a.yaml", "--matrix", "lr", "1"}),
+            "--matrix lr 1" + needs + ": 'matrix: {lr: [1]}'");
+  EXPECT_EQ(missing_in({"run", "a.yaml", "--matrix", "lr", "1e-3", "seed", "1", "2"}),
+            "--matrix lr 1e-3 seed 1 2" + needs + ": 'matrix: {lr: [1e-3], seed: [1, 2]}'");
+  EXPECT_EQ(missing_in({"run", "a.yaml", "--matrix", "opt", "adam", "lr", "1"}),
+            "--matrix opt adam lr 1" + needs);
+  EXPECT_EQ(missing_in({"run", "a.yaml", "--matrix", "lr=1"}), "") << "it is one word";
+  EXPECT_EQ(missing_in({"run", "--matrix", "lr=1", "a.yaml"}), "") << "the job file is no value";
 }
 
 TEST_F(TypedMistakes, LeaveValuesThatOnlyLookLikeOptions) {
