@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
+#include "base/list_text.h"
 #include "base/result.h"
 #include "cli/command_name.h"
 #include "job/matrix.h"
@@ -282,17 +283,17 @@ std::string misplaced_options(const CommandWords& words) {
       return option.substr(2) == info.name && !words.keys.at(std::to_underlying(info.key)).empty();
     });
   };
-  std::vector<std::string_view> found;
+  std::vector<std::string> found;
   for (const std::string_view word : words_before_trainyard(words.command)) {
     const std::string_view name = word.substr(0, word.find('='));
     if (std::ranges::find(kSeldomOfPrograms, name) == kSeldomOfPrograms.end()) continue;
-    if (!is_before(name) && std::ranges::find(found, name) == found.end()) found.push_back(name);
+    if (!is_before(name) && std::ranges::find(found, name) == found.end()) found.emplace_back(name);
   }
   if (found.empty()) return {};
   const bool is_one = found.size() == 1;
   const bool is_of_run = words.submits && std::ranges::find(found, "--dry-run") != found.end();
-  return fmt::format("'{}' after '--' {} to the command; write {} before '--'{}",
-                     fmt::join(found, "' and '"), is_one ? "belongs" : "belong",
+  return fmt::format("{} after '--' {} to the command; write {} before '--'{}",
+                     list_text(found, {.quote = "'"}), is_one ? "belongs" : "belong",
                      is_one ? "it" : "them",
                      is_of_run ? " of 'trainyard run' ('submit' has no --dry-run)" : "");
 }
@@ -369,7 +370,7 @@ std::string CommandWords::cpus_advice() const {
     if (!keys.at(std::to_underlying(key)).empty()) typed.emplace_back(option);
   }
   if (typed.empty()) return {};
-  return fmt::format("to run on the CPUs, leave out {}", fmt::join(typed, " and "));
+  return fmt::format("to run on the CPUs, leave out {}", list_text(typed));
 }
 
 std::string CommandWords::shown() const {

@@ -93,6 +93,8 @@ TEST(CommandJob, AdvisesToLeaveOutTheGpuOptionsThatWereTyped) {
   EXPECT_EQ(advice({job::TaskKey::Device}), "to run on the CPUs, leave out --device");
   EXPECT_EQ(advice({job::TaskKey::GpuMemory, job::TaskKey::Gpus}),
             "to run on the CPUs, leave out --gpus and --gpu-memory");
+  EXPECT_EQ(advice({job::TaskKey::GpuMemory, job::TaskKey::Gpus, job::TaskKey::Device}),
+            "to run on the CPUs, leave out --gpus, --gpu-memory and --device");
   EXPECT_EQ(advice({}), "");
   EXPECT_EQ(CommandWords{}.cpus_advice(),
             "to run on the CPUs, remove 'gpus', 'gpu-memory' and 'device' from the job file")

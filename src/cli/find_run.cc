@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -233,14 +233,6 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   return paths_of_job(*job);
 }
 
-/// "1", "1 or 2", "1, 2 or 3"; `last` is the word before the last one.
-std::string list_text(std::vector<std::string> words, std::string_view last) {
-  if (words.size() < 2) return words.empty() ? std::string() : words.front();
-  const std::string end = std::move(words.back());
-  words.pop_back();
-  return fmt::format("{} {} {}", fmt::join(words, ", "), last, end);
-}
-
 /// Names the active runs, which are first, and the words that mean one of them alone. `named` is
 /// the word that means all of them; empty: none was typed.
 template <class IsActive>
@@ -259,7 +251,7 @@ Error several_active(const std::vector<KnownRun>& runs, const std::string& named
   return Error{fmt::format(
       "several runs{} are active{}: {}; type {}{}",
       named.empty() ? "" : fmt::format(" of '{}'", named), some_wait ? " or in your queue" : "",
-      list_text(std::move(names), "and"), list_text(std::move(words), "or"),
+      list_text(names), list_text(words, {.word = "or"}),
       named.empty() ? " to name one" : fmt::format(" instead of '{}'", named))};
 }
 

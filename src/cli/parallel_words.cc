@@ -20,6 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -469,7 +470,7 @@ ExitCode ParallelWords::show_status() const {
   if (!without_effect.empty()) {
     return fail(
         fmt::format("--status shows active runs and runs nothing: leave out {}, or --status",
-                    fmt::join(without_effect, " and ")));
+                    list_text(without_effect)));
   }
   const std::vector<json> runs = looks_with_rates();
   if (json_) return answer(json(runs).dump(1) + "\n");

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -141,8 +141,9 @@ ExitCode results_command(const ResultsOptions& options) {
     return fail_of_run(kept.error());
   }
   if (all.rows.empty() && !for_programs) {
-    return fail(fmt::format("no task matches '{}'{}", fmt::join(options.where, "' and '"), ranges),
-                ExitCode::Success);
+    return fail(
+        fmt::format("no task matches {}{}", list_text(options.where, {.quote = "'"}), ranges),
+        ExitCode::Success);
   }
   std::vector<std::string> of_rows = report::number_notes(all);
   std::ranges::move(report::edited_notes(all, seen_from_here(selections->front().run)),

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "cli/did_you_mean.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
@@ -280,11 +281,9 @@ std::string split_matrix(const CLI::App& command, const TypedWords& typed, std::
 std::string missing_command(const Command& command) {
   std::vector<std::string> uses;
   for (const CLI::App* each : command.app->get_subcommands({})) {
-    uses.push_back(fmt::format("'{} {}'", command.name, each->get_name()));
+    uses.push_back(fmt::format("{} {}", command.name, each->get_name()));
   }
-  const std::string last = uses.back();
-  uses.pop_back();
-  return fmt::format("no command given: use {} or {}", fmt::join(uses, ", "), last);
+  return "no command given: use " + list_text(uses, {.word = "or", .quote = "'"});
 }
 
 /// `name` is that of an argument or an option: "job", "--priority".

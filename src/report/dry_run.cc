@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "job/early_signal.h"
 #include "job/gpu_caps.h"
 #include "job/job.h"
@@ -119,10 +120,9 @@ std::string keep_text(const job::Job& job, std::size_t number) {
   }
   if (group.is_for_rounds) readers = {"the last round"};
   if (group.round) readers.emplace_back("the next round");
-  const std::string when = readers.empty()
-                               ? std::string("as soon as that is known")
-                               : fmt::format("when {} {} finished", fmt::join(readers, " and "),
-                                             readers.size() == 1 ? "has" : "have");
+  const std::string when = readers.empty() ? std::string("as soon as that is known")
+                                           : fmt::format("when {} {} finished", list_text(readers),
+                                                         readers.size() == 1 ? "has" : "have");
   return fmt::format(
       "keeps {}; the files of the other tasks except logs and results are deleted {}",
       job::to_text(*group.keep), when);

@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/score.h"
 #include "base/time.h"
 #include "journal/reader.h"
@@ -339,9 +340,8 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   }
   if (const std::vector<std::string> rivals = digest.rival_scores(); !rivals.empty()) {
     const bool more = score_direction(rivals.front()) == Better::More;
-    const bool two = rivals.size() == 2;
     text += fmt::format("no best task: {} are {} scores; '{} --sort {}{}' sorts by one\n",
-                        fmt::join(rivals, two ? " and " : ", "), two ? "both" : "all", results,
+                        list_text(rivals), rivals.size() == 2 ? "both" : "all", results,
                         more ? "-" : "", rivals.front());
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {

@@ -392,9 +392,10 @@ TEST(Table, SaysWhichScoresKeepItFromNamingTheBestTask) {
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2})"),
             "no best task: loss and val_loss are both scores; 'trainyard results runs/x --sort "
             "loss' sorts by one\n");
-  EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"error":3})"),
-            "no best task: loss, val_loss, error are all scores; 'trainyard results runs/x --sort "
-            "loss' sorts by one\n");
+  EXPECT_EQ(
+      footer(R"({"loss":1,"val_loss":2,"error":3})"),
+      "no best task: loss, val_loss and error are all scores; 'trainyard results runs/x --sort "
+      "loss' sorts by one\n");
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"acc":0.5})"), "best: t acc 50.0 %\n");
 }
 

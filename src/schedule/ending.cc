@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/match.h"
 #include "base/time.h"
 #include "model/event.h"
@@ -67,9 +67,9 @@ std::string named(std::vector<int> ranks, int count) {
   if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
   if (ranks.size() > kNamedMax) return fmt::format("{} of {} ranks", ranks.size(), count);
   std::ranges::sort(ranks);
-  const int last = ranks.back();
-  ranks.pop_back();
-  return fmt::format("ranks {} and {}", fmt::join(ranks, ", "), last);
+  std::vector<std::string> numbers;
+  for (const int rank : ranks) numbers.push_back(std::to_string(rank));
+  return "ranks " + list_text(numbers);
 }
 
 std::string timeout_text(const TimeLimitReached& reached) {

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
+#include "base/list_text.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -92,7 +93,7 @@ std::string holders_text(const model::Request& request, const model::Policy& pol
     if (!holdings.empty()) holders.push_back(fmt::format("{} ({})", each.name, holdings));
   }
   return fmt::format("tasks {}, in which this command was started, hold what it needs",
-                     fmt::join(holders, " and "));
+                     list_text(holders));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "base/match.h"
 #include "base/time.h"
 #include "wire/parallel_record.h"
@@ -73,8 +74,9 @@ Meetings::Answers Meetings::ask(Asker asker, const wire::BarrierRequest& request
                                   : fmt::format("barrier '{}' is one of other roles: {}",
                                                 request.name, fmt::join(barrier.roles, ", "));
   } else if (const std::set<std::string> known = roll_.roles(); lacks_all(known, barrier.roles)) {
-    wrong = fmt::format("barrier '{}': no worker of the run has the role '{}'; the roles are {}",
-                        request.name, fmt::join(barrier.roles, "' or '"), fmt::join(known, ", "));
+    wrong = fmt::format("barrier '{}': no worker of the run has the role {}; the roles are {}",
+                        request.name, list_text(barrier.roles, {.word = "or", .quote = "'"}),
+                        fmt::join(known, ", "));
   } else if (!roll_.plays(asker.node, barrier.roles)) {
     wrong = fmt::format("barrier '{}' is none of {}", request.name, roll_.name_of(asker.node));
   } else if (barrier.arrived.contains(asker.node)) {

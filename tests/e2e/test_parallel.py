@@ -243,7 +243,7 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
                             (("--status", "--", "true"), "--status shows active runs and runs nothing: leave out the command 'true'"),
                             (("--status", "-n", "3"), "leave out '-n,--workers', or --status"),
                             (("--status", "--join", "--grace", "5s", "--json", "--", "true"),
-                             "leave out '--grace' and '--join' and the command 'true', or --status"),
+                             "leave out '--grace', '--join' and the command 'true', or --status"),
                             (("--status", "--jsn"), "unknown option '--jsn' (did you mean '--json'?)"),
                             (("-n", "1", "--lost-after", "5s", "--", "true"), "--lost-after need a server: use '--attach nats://host:4222'"),
                             (("-n", "1", "--roles", "", "--", "true"), "--roles: the value is empty"),

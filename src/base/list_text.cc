@@ -1,0 +1,20 @@
+#include "base/list_text.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace trainyard {
+
+std::string list_text(std::span<const std::string> items, const ListOptions& options) {
+  std::string text;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) text += i + 1 < items.size() ? ", " : fmt::format(" {} ", options.word);
+    text += fmt::format("{0}{1}{0}", options.quote, items[i]);
+  }
+  return text;
+}
+
+}  // namespace trainyard

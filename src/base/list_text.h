@@ -1,0 +1,18 @@
+// Lists as people write them. Pure; any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace trainyard {
+
+struct ListOptions {
+  std::string_view word = "and";  ///< Before the last item.
+  std::string_view quote;         ///< Around each item.
+};
+
+/// "a", "a and b" and "a, b and c"; empty for no items.
+std::string list_text(std::span<const std::string> items, const ListOptions& options = {});
+
+}  // namespace trainyard

@@ -1,0 +1,25 @@
+// Lists as people write them, one rule a test.
+#include "base/list_text.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace trainyard {
+namespace {
+
+TEST(ListText, HasCommasAndAWordBeforeTheLastItem) {
+  EXPECT_EQ(list_text({}), "");
+  EXPECT_EQ(list_text(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(list_text(std::vector<std::string>{"a", "b"}), "a and b");
+  EXPECT_EQ(list_text(std::vector<std::string>{"a", "b", "c"}), "a, b and c");
+}
+
+TEST(ListText, QuotesEachItem) {
+  EXPECT_EQ(list_text(std::vector<std::string>{"a", "b", "c"}, {.word = "or", .quote = "'"}),
+            "'a', 'b' or 'c'");
+}
+
+}  // namespace
+}  // namespace trainyard
