@@ -179,7 +179,11 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   if (is_here) load->disk_size = disk_size;
   const model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
   std::expected<job::Job, text::Mistakes> job = job::Job::parse(checked.text, *load, capacity);
-  if (job && words.checks_gpus && is_here && needs_gpus(*job)) {
+  // The GPUs take a while to answer. What a mistaken job needs is not known: where one is of the
+  // machine, a task may request too many GPUs as well.
+  const bool may_lack_gpus =
+      job ? needs_gpus(*job) : std::ranges::any_of(job.error(), &text::Mistake::of_machine);
+  if (words.checks_gpus && is_here && may_lack_gpus) {
     load->gpus_unknown = false;
     job = job::Job::parse(checked.text, *load, with_gpus(capacity));
   }

@@ -125,7 +125,8 @@ TEST(JobGpus, ThatAreNotHereAreANoteWhereTheJobIsOnlyLookedAt) {
   EXPECT_THAT(job.notes(),
               ElementsAre("sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs a GPU, "
                           "this machine has none",
-                          HasSubstr("task 'a-2' can never run here: needs 64 GB of memory")));
+                          HasSubstr("task 'a-2' can never run here: needs 64 GB of memory"),
+                          HasSubstr("task 'a-2' can never run here: needs a GPU")));
   EXPECT_TRUE(job.lacks_gpu());
   EXPECT_EQ(job.plan().tasks.size(), 2);
 }
@@ -488,6 +489,17 @@ TEST(JobMistakes, TellThatThereIsNoGpu) {
                           "  tasks: [{command: x, gpu-memory: 2GB}, {command: x, gpus: 2}]\n"),
               ElementsAre(HasSubstr("sweep.yaml:4:36: group 'a': task 'a-1' can never run here"),
                           HasSubstr("sweep.yaml:4:61: group 'a': task 'a-2' can never run here")));
+}
+
+TEST(JobMistakes, TellAllThatTheMachineHasTooLittleOf) {
+  EXPECT_THAT(
+      in_group("memory: 64GB\ncpus: 6\ngpus: 1"),
+      ElementsAre("sweep.yaml:4:13: group 'train': task 'train-1' can never run here: needs 64 GB "
+                  "of memory, this machine has 18 GB available (20 GB less 2 GB kept free)",
+                  "sweep.yaml:5:11: group 'train': task 'train-1' can never run here: needs 6 "
+                  "CPUs, this machine has 4",
+                  "sweep.yaml:6:11: group 'train': task 'train-1' can never run here: needs a GPU, "
+                  "this machine has none"));
 }
 
 TEST(JobMistakes, TellWhatTheGpusCannotGive) {

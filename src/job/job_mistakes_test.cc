@@ -494,6 +494,7 @@ TEST(JobMistakes, AreAllToldAtOnce) {
                           "  - {id: y, command: b, colour: c}\n"),
               ElementsAre(HasSubstr(":1:7: the name 'a/b'"), HasSubstr(":2:23: smtp.enable: "),
                           HasSubstr(":5:10: group 'g': needs: group 'h' not found"),
+                          HasSubstr(":6:9: group 'g': task 'x' can never run here: needs a GPU"),
                           HasSubstr(":6:9: group 'g': task 'y' can never run here: needs a GPU"),
                           HasSubstr(":9:22: group 'g': '{t}' has no value"),
                           HasSubstr(":9:37: group 'g': task 'x' can never run here: needs 90 CPUs"),

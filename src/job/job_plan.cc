@@ -460,21 +460,35 @@ class PlanMaker {
                             .task = id,
                             .why = schedule::more_than_the_disk(request.disk, *basis_.disk_size)});
       }
-      if (const auto lack = find_lack(request, basis)) {
+      std::optional<Lack> lack = find_lack(request, basis);
+      if (!lack && said(group, task, TaskKey::Cpus) == nullptr) {
+        compare_room(owner.group, request, policy);
+      }
+      bool lacks_more = false;
+      while (lack) {
         const bool counted = lack->key == TaskKey::GpuMemory && says_gpus(task, group);
         const Text* const text = said(group, task, counted ? TaskKey::Gpus : lack->key);
-        const bool of_gpus =
-            request.gpus > 0 && lack->key != TaskKey::Memory && lack->key != TaskKey::Cpus;
+        const bool is_more = lack->key == TaskKey::Memory || lack->key == TaskKey::Cpus;
+        // A task that has not enough of something else cannot run on the CPUs either.
+        const bool of_gpus = request.gpus > 0 && !is_more && !lacks_more;
+        lacks_more |= is_more;
         say_no_room(group, {.place = text != nullptr ? text->place : task.place,
                             .task = id,
                             .why = lack->why,
                             .lacks_gpu = of_gpus});
-      } else if (said(group, task, TaskKey::Cpus) == nullptr) {
-        compare_room(owner.group, request, policy);
+        // What else the machine has too little of is seen once it has enough of this.
+        if (lack->key == TaskKey::Memory) {
+          request.memory = {};
+        } else if (lack->key == TaskKey::Cpus) {
+          request.cpus = {};
+        } else {
+          break;
+        }
+        lack = find_lack(request, basis);
       }
     }
     if (without_room_ > kWithoutRoomShown) {
-      job_.notes.push_back(fmt::format("{} more kinds of tasks can never run here",
+      job_.notes.push_back(fmt::format("{} more reasons why tasks can never run here",
                                        without_room_ - kWithoutRoomShown));
     }
   }

@@ -172,6 +172,10 @@ class Submitting(QueueTest):
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}, {id: b, command: 'true', gpus: 99}]}]", "gpus.yaml")
         self.assertRegex(self.trainyard("submit", "gpus.yaml", expect=2).stderr,
                          r"gpus\.yaml:1:\d+: group 'g': task 'b' can never run here: needs ")
+        self.job("groups: [{name: g, tasks: [{id: a, command: 'true', gpus: 99, cpus: 9999}]}]", "both.yaml")
+        both = self.trainyard("submit", "both.yaml", expect=2).stderr
+        self.assertRegex(both, r"task 'a' can never run here: needs 9999 CPUs, ")
+        self.assertRegex(both, r"task 'a' can never run here: needs (99 GPUs|a GPU), ")
         self.assertFalse((self.directory / "runs").exists())
         self.assertIsNone(self.server())
         # What the configuration says of the machine is read again when the run begins.
