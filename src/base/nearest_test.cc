@@ -42,9 +42,47 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   constexpr std::array<std::string_view, 3> kOfTask{"env", "id", "gpus"};
   EXPECT_EQ(nearest("env-vars", kOfTask), "env");
   EXPECT_EQ(nearest("num_gpus", kOfTask), "gpus");
+  constexpr std::array<std::string_view, 9> kOfJob{"id",      "if",           "cpus",
+                                                   "gpus",    "memory-limit", "working-directory",
+                                                   "command", "tasks",        "groups"};
+  for (const char* const word :
+       {"cores", "threads", "num_cpus", "ncpus", "cpus_per_task", "num_threads"}) {
+    EXPECT_EQ(nearest(word, kOfJob), "cpus") << word;
+  }
+  for (const char* const word : {"gpu", "ngpus", "num_gpus"}) {
+    EXPECT_EQ(nearest(word, kOfJob), "gpus") << word << ", also where cpus is as near";
+  }
+  for (const char* const word : {"dir", "directory", "working_dir", "workdir", "cwd"}) {
+    EXPECT_EQ(nearest(word, kOfJob), "working-directory") << word << ", also where id is nearer";
+  }
+  for (const char* const word : {"script", "run", "entrypoint", "cmd"}) {
+    EXPECT_EQ(nearest(word, kOfJob), "command") << word;
+  }
+  for (const char* const word : {"jobs", "steps"})
+    EXPECT_EQ(nearest(word, kOfJob), "tasks") << word;
+  EXPECT_EQ(nearest("when", kOfJob), "if");
+  for (const char* const word : {"mem_limit", "mem_mb", "mem_gb", "ram"}) {
+    EXPECT_EQ(nearest(word, kKeys), "memory") << word << ", whose amount other tools set with it";
+  }
+  for (const char* const word :
+       {"timeout_s", "timeout_sec", "timeout_seconds", "runtime", "max_time"}) {
+    EXPECT_EQ(nearest(word, kOptions), "--time-limit") << word;
+  }
+  EXPECT_EQ(nearest("num_retries", kOptions), "--retries");
+  EXPECT_EQ(nearest("requires", kKeys), "needs");
+  for (const char* const word : {"grid", "sweep", "hyperparameters"}) {
+    EXPECT_EQ(nearest(word, kKeys), "matrix") << word;
+  }
+  for (const char* const word : {"concurrency", "parallelism"}) {
+    EXPECT_EQ(nearest(word, kKeys), "max-parallel") << word;
+  }
+  for (const char* const word : {"environment", "environment_variables", "envs"}) {
+    EXPECT_EQ(nearest(word, kOfTask), "env") << word;
+  }
   constexpr std::array<std::string_view, 5> kCommands{"status", "kill", "logs", "clean", "up"};
   EXPECT_EQ(nearest("ls", kCommands), "status") << "and not up, which is as near";
   EXPECT_EQ(nearest("queue", kCommands), "status");
+  EXPECT_EQ(nearest("jobs", kCommands), "status") << "tasks is a key of a job file";
   EXPECT_EQ(nearest("stop", kCommands), "kill");
   EXPECT_EQ(nearest("rm", kCommands), "clean");
   EXPECT_EQ(nearest("show", kCommands), "status");

@@ -102,6 +102,12 @@ TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
                           "you mean 'retries'?)",
                           "sweep.yaml:4:34: group 'train': task 1: unknown key 'num_gpus' (did you "
                           "mean 'gpus'?)"));
+  EXPECT_THAT(
+      in_task("command: x, cores: 2, dir: y"),
+      ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'cores' (did you mean "
+                  "'cpus'?)",
+                  "sweep.yaml:4:28: group 'train': task 1: unknown key 'dir' (did you mean "
+                  "'working-directory'?)"));
   EXPECT_THAT(in_task("command: x, depends_on: [a], parallel: 2"),
               ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'depends_on'; "
                           "'needs' belongs to a group: put this task into a group of its own after "
