@@ -17,4 +17,9 @@ std::string list_text(std::span<const std::string> items, const ListOptions& opt
   return text;
 }
 
+std::string all_tasks_text(std::size_t count) {
+  if (count == 1) return "the only task";
+  return count == 2 ? "both tasks" : fmt::format("all {} tasks", count);
+}
+
 }  // namespace trainyard

@@ -1,6 +1,7 @@
 // Lists as people write them. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,5 +15,9 @@ struct ListOptions {
 
 /// "a", "a and b" and "a, b and c"; empty for no items.
 std::string list_text(std::span<const std::string> items, const ListOptions& options = {});
+
+/// All tasks of something, for a sentence: "the only task", "both tasks" and "all 12 tasks".
+/// Precondition: there is one.
+std::string all_tasks_text(std::size_t count);
 
 }  // namespace trainyard

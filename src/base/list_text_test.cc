@@ -21,5 +21,11 @@ TEST(ListText, QuotesEachItem) {
             "'a', 'b' or 'c'");
 }
 
+TEST(ListText, HasAWordForOneAndForTwoTasks) {
+  EXPECT_EQ(all_tasks_text(1), "the only task");
+  EXPECT_EQ(all_tasks_text(2), "both tasks");
+  EXPECT_EQ(all_tasks_text(3), "all 3 tasks");
+}
+
 }  // namespace
 }  // namespace trainyard

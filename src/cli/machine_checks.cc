@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -307,8 +308,7 @@ std::vector<MissingProgram> missing_programs(const job::Job& job) {
       if (why.empty() || is_on_path(script.name, each.program)) continue;
       const std::size_t all = job.plan().tasks.size();
       const bool is_of_all = all > 1 && script.tasks == all;
-      add(is_of_all ? fmt::format("all {} tasks", all) : "task " + script.first_task, why,
-          script.comes_later);
+      add(is_of_all ? all_tasks_text(all) : "task " + script.first_task, why, script.comes_later);
     }
   }
   return missing;

@@ -275,7 +275,7 @@ std::string lesser_limits(const run::QueueFiles& files) {
   if (lacking.empty()) return {};
   return fmt::format(
       "your queue has the limits of the shell that started it, and cannot give its runs those of "
-      "this one ({}): 'trainyard down' and then 'trainyard up' here would",
+      "this shell ({}): run 'trainyard down' and then 'trainyard up' here to restart it with them",
       fmt::join(lacking, "; "));
 }
 

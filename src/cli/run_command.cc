@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/checked_job.h"
@@ -136,8 +137,7 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, const job::J
   // A repeat may have rounds to come that have no tasks yet.
   const bool is_done = finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat();
   if (is_done) {
-    kept = fmt::format("nothing to run: {} {} finished",
-                       tasks == 1 ? "the only task" : fmt::format("all {} tasks", tasks),
+    kept = fmt::format("nothing to run: {} {} finished", all_tasks_text(tasks),
                        tasks == 1 ? "has" : "have");
   } else if (finished > 0) {
     kept = fmt::format("resumed: {} of {} task{} finished before, and will not run again", finished,

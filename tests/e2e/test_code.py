@@ -139,7 +139,7 @@ class Code(YardTest):
 
         def resumed(*words):
             return self.trainyard("run", "job.yaml", "--resume", *words, expect=0, cwd=here)
-        nothing = "nothing to run: all 2 tasks have finished\n"
+        nothing = "nothing to run: both tasks have finished\n"
         note = ("the code has changed since they ran (files that git tracks); 'trainyard run job.yaml --new' runs all tasks "
                 "with the code as it is now, in another run\n")
         self.assertIn(nothing, resumed().stderr)

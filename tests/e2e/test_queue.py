@@ -124,8 +124,9 @@ class Submitting(QueueTest):
         started = self.trainyard("up", expect=0, prefix=(*user, "sh", "-c", 'ulimit -n 200; exec nice -n 3 "$@"', "sh"))
         self.assertEqual(started.stdout, "your queue is up\n")
         self.assertNotIn("cannot give", started.stderr)
-        said = ("your queue has the limits of the shell that started it, and cannot give its runs those of this one "
-                f"({f'nice is {lower}, not {nice}; ' if lower > nice else ''}nofile is at most 200, not {files}): 'trainyard down' and then 'trainyard up' here would\n")
+        said = ("your queue has the limits of the shell that started it, and cannot give its runs those of this shell "
+                f"({f'nice is {lower}, not {nice}; ' if lower > nice else ''}nofile is at most 200, not {files}): "
+                "run 'trainyard down' and then 'trainyard up' here to restart it with them\n")
         again = self.trainyard("up", expect=0, prefix=user)
         self.assertEqual((again.stdout, again.stderr), ("your queue is already up\n", f"trainyard: {said}"))
         self.assertEqual(self.trainyard("status", expect=0, prefix=user).stdout, f"you have no active runs on this host\n\n{said}")

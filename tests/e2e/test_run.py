@@ -235,7 +235,7 @@ groups:
         self.assertIn(missing + "\n", done.stderr)
         self.assertEqual([self.words()[f"train/{task}"] for task in ("b1", "b2")], ["FINISHED"] * 2, "it was only a warning")
         of_all = self.trainyard("run", "--memory", "1MB", "--matrix", "lr=1,2", "--dry-run", "--", "sh", "src/trian.sh", "{lr}", expect=0)
-        self.assertEqual(of_all.stderr, missing.replace("task train/a1 in", "all 2 tasks in") + "\n")
+        self.assertEqual(of_all.stderr, missing.replace("task train/a1 in", "both tasks in") + "\n")
 
     def test_warns_of_no_script_that_bash_or_a_launcher_finds(self):
         launchers = ["torchrun fit.py", "accelerate launch fit.py", "uv run fit.py", "conda run -n e python fit.py",
@@ -288,7 +288,7 @@ groups:
         self.assertIn(f"in '{self.directory.resolve()}/runs/job-2'", done.stderr)
         resumed = self.trainyard(*lines[0], expect=0)
         self.assertIn(": runs/job\n", resumed.stderr)
-        self.assertRegex(resumed.stderr, r"(?m)^nothing to run: (the only task has|all [0-9]+ tasks have) finished$")
+        self.assertRegex(resumed.stderr, r"(?m)^nothing to run: (the only task has|(both|all [0-9]+) tasks have) finished$")
         self.assertIn(": runs/job-2\n", self.trainyard(*lines[1], expect=0).stderr)
         self.assertIn(": runs/job-3\n", self.trainyard(*lines[1], expect=0).stderr)
         self.assertIn(": runs/job-3\n", self.trainyard(*lines[0], expect=0).stderr, "the last one goes on")
@@ -346,7 +346,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         self.job(text.replace("VALUE", "2"))
         kept = self.trainyard("run", "job.yaml", "--resume", expect=0)
-        self.assertIn("nothing to run: all 2 tasks have finished\n1 task was changed after it had finished; its result is "
+        self.assertIn("nothing to run: both tasks have finished\n1 task was changed after it had finished; its result is "
                       "kept (--rerun-changed runs it again)\n", kept.stderr)
         self.assertRegex(kept.stdout, "a +FINISHED, edited ")
         self.assertRegex(kept.stdout, "b +FINISHED ")

@@ -244,7 +244,7 @@ groups:
             self.assertLessEqual(answered, kept, f"turn {turn}: {size} tasks")
             preview = self.trainyard("run", "--resume", run, "--dry-run", expect=0).stdout
             self.assertRegex(preview, f"resumed: (no task had finished|[0-9]+ of {1 + size * (len(kept) - 1)} tasks? finished before)"
-                                      "|nothing to run: (the only task has|all [0-9]+ tasks have) finished")
+                                      "|nothing to run: (the only task has|(both|all [0-9]+) tasks have) finished")
 
 
 class UntilStdinCloses(YardTest):
