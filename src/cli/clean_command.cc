@@ -110,7 +110,9 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (name.empty()) return std::unexpected(Error{"'' is not the name of a run"});
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
-    if (!directory) return std::unexpected(directory.error());
+    if (!directory) {
+      return std::unexpected(Error{directory.error().message + cure_of_list(name, "")});
+    }
     if (sys::RunLock::holder(*directory)) {
       return std::unexpected(
           Error{fmt::format("{} is active: nothing was deleted", name_of_run(*directory))});

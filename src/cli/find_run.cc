@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -272,6 +273,15 @@ Error no_run_here(const std::string& named) {
 }
 
 }  // namespace
+
+std::string cure_of_list(const std::string& named, std::string_view before) {
+  std::string cure;
+  for (const auto part : std::views::split(named, ',')) {
+    const std::string run(std::string_view{part});
+    if (!run.empty()) cure += fmt::format(" {}{}", before, text::shell_word(run));
+  }
+  return named.contains(',') ? "; name each run by itself:" + cure : std::string();
+}
 
 bool holds_run(const std::string& directory) {
   std::error_code ignored;

@@ -48,6 +48,10 @@ Result<std::string> find_run(const std::string& named,
 /// Finds the run as find_run() does, and says among how many it was chosen.
 Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several);
 
+/// "; name each run by itself: --needs 10 --needs 1" for the word "10,1" that is no run, with
+/// `before` before each; empty where it is no list.
+std::string cure_of_list(const std::string& named, std::string_view before);
+
 /// The newest run of this directory, and behind it the others that have not ended: at work, or in
 /// the queue. An error where there is none.
 Result<std::vector<std::string>> newest_and_unended_runs();

@@ -213,10 +213,13 @@ int code_of_several(const std::vector<RunEnd>& ends) {
   return static_cast<int>(code);
 }
 
-/// Why a word is no run to wait for, which `why` says unless it names a task of a run.
+/// Why a word is no run to wait for, which `why` says unless it names a task of a run or several
+/// runs.
 Error nothing_to_wait_for(const std::string& word, Error why) {
   const std::string run = word.substr(0, word.find('/'));
-  if (run == word || known_runs(run).empty()) return why;
+  if (run == word || known_runs(run).empty()) {
+    return Error{why.message + cure_of_list(word, "")};
+  }
   return Error{fmt::format("'{}' is not a run: 'trainyard wait {}' waits for the whole run", word,
                            text::shell_word(run))};
 }

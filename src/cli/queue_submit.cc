@@ -76,7 +76,7 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
     }
     if (!number) {
       const Result<std::string> directory = find_run(said, WhenSeveral::TakeNewest);
-      if (!directory) return wrong(directory.error().message);
+      if (!directory) return wrong(directory.error().message + cure_of_list(said, "--needs "));
       number = number_of_run(*directory);
       if (!number) return wrong("it has no number");
     }

@@ -82,7 +82,8 @@ class Clean(YardTest):
         for words, told in (([], "no runs given: use 'trainyard clean --older 30d', or name them"), (["--keep", "results"], "no runs given"),
                             (["--older", "30"], "--older: '30' has no unit (did you mean '30d' or '30h'?)"), (["--older", "soon"], "--older: "),
                             (["--older", "1d", "--keep", "logz"], "--keep: must be results or logs, not 'logz'"),
-                            (["77"], "run 77 not found"), (["runs/nowhere"], "no such directory"), (["1", "77"], "run 77 not found")):
+                            (["77"], "run 77 not found"), (["77,78"], "; name each run by itself: 77 78\n"),
+                            (["runs/nowhere"], "no such directory"), (["1", "77"], "run 77 not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.clean(*words, expect=2).stderr)
         self.assertEqual(self.files(), before)

@@ -218,6 +218,7 @@ class Submitting(QueueTest):
                             (["--env", "X", "--", "true"], "--env X: must be a name and a value"),
                             (["--env", "X=1", "--env", "X=2", "--", "true"], "--env X: must be given once"),
                             (["--needs", "77", "--", "true"], "run 77 not found"),
+                            (["--needs", "10,1", "--", "true"], "; name each run by itself: --needs 10 --needs 1\n"),
                             (["--each-line", "nowhere.txt"], "--each-line nowhere.txt"),
                             (["nowhere.yaml"], "nowhere.yaml: file not found\n"),
                             (["python3"], "python3: file not found; to run a command, write it after '--'"),
@@ -723,6 +724,7 @@ class Waiting(QueueTest):
                 self.trainyard("wait", *words, expect=code)
         self.assertIn(f"'{well}/true' is not a run: 'trainyard wait {well}' waits for the whole run\n",
                       self.trainyard("wait", f"{well}/true", expect=2).stderr)
+        self.assertIn("; name each run by itself: 77 78\n", self.trainyard("wait", "77,78", expect=2).stderr)
         self.assertIn(f"'{well}' cannot be combined with --all\n", self.trainyard("wait", "--all", well, expect=2).stderr)
         held = self.holds()
         waiting = self.start("wait", "--all")
