@@ -298,6 +298,13 @@ std::string misplaced_options(const CommandWords& words) {
                      is_of_run ? " of 'trainyard run' ('submit' has no --dry-run)" : "");
 }
 
+/// Whether a word of the command has "{lr}" for the key "lr".
+bool has_placeholder(const CommandWords& words, std::string_view key) {
+  const std::string placeholder = fmt::format("{{{}}}", key);
+  return std::ranges::any_of(words.command,
+                             [&](const std::string& word) { return word.contains(placeholder); });
+}
+
 /// Whether a --matrix after '--' has the values of a placeholder in the command.
 bool has_misplaced_matrix(const CommandWords& words) {
   if (!words.matrix.empty()) return false;
@@ -313,11 +320,46 @@ bool has_misplaced_matrix(const CommandWords& words) {
     }
     const std::size_t sign = values.find('=');
     if (sign == 0 || sign == std::string_view::npos) continue;
-    const std::string placeholder = fmt::format("{{{}}}", values.substr(0, sign));
-    const auto has_it = [&](const std::string& word) { return word.contains(placeholder); };
-    if (std::ranges::any_of(words.command, has_it)) return true;
+    if (has_placeholder(words, values.substr(0, sign))) return true;
   }
   return false;
+}
+
+/// A --matrix whose values look like further keys with theirs: "lr=1e-3,seed=1".
+struct SwallowedKeys {
+  std::vector<std::string> keys;  ///< All but the first, which has them as values: "seed".
+  std::string why;                ///< "--matrix lr=1e-3,seed=1: 'seed=1' is a value of 'lr'; ..."
+};
+
+/// Where values have a '=' from the first one on, as in "opt=a=1,b=2", they are meant.
+std::optional<SwallowedKeys> swallowed_keys(const std::string& said) {
+  const auto key_of = [](std::string_view text) {
+    const std::size_t sign = text.find('=');
+    const std::string_view key = trimmed(text.substr(0, sign));
+    return sign != std::string_view::npos && text::is_identifier(key) ? key : std::string_view();
+  };
+  SwallowedKeys found;
+  std::string first;
+  std::vector<std::string> split;
+  for (const auto each : std::views::split(said, ',')) {
+    const std::string_view part = trimmed(std::string_view(each));
+    const std::string_view key = key_of(part);
+    if (split.empty() && (key.empty() || !key_of(part.substr(part.find('=') + 1)).empty())) break;
+    if (split.empty() || !key.empty()) {
+      split.emplace_back(part);
+    } else {
+      split.back() += fmt::format(",{}", part);
+    }
+    if (split.size() > 1 && !key.empty()) {
+      if (first.empty()) first = part;
+      found.keys.emplace_back(key);
+    }
+  }
+  if (found.keys.empty()) return std::nullopt;
+  found.why = fmt::format("--matrix {}: '{}' is a value of '{}'; for another key, write", said,
+                          first, key_of(said));
+  for (const std::string& each : split) found.why += " --matrix " + text::shell_word(each);
+  return found;
 }
 
 /// "'{lr}' stays as typed: there is no '--matrix lr=...'"; empty: no option has a placeholder.
@@ -356,6 +398,9 @@ std::string CommandWords::first_option() const {
 std::vector<std::string> CommandWords::warnings() const {
   std::vector<std::string> all{misplaced_options(*this), unfilled_placeholder(*this)};
   std::erase(all, std::string());
+  for (const std::string& said : matrix) {
+    if (auto swallowed = swallowed_keys(said)) all.push_back(std::move(swallowed->why));
+  }
   return all;
 }
 
@@ -422,6 +467,13 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
                         words.command.front().find_first_not_of(" \t\r\n") == std::string::npos;
   if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
   if (has_misplaced_matrix(words)) return std::unexpected(Error{misplaced_options(words)});
+  for (const std::string& said : words.matrix) {
+    const auto swallowed = swallowed_keys(said);
+    const auto is_used = [&words](const std::string& key) { return has_placeholder(words, key); };
+    if (swallowed && std::ranges::any_of(swallowed->keys, is_used)) {
+      return std::unexpected(Error{swallowed->why});
+    }
+  }
   if (!words.name.empty()) {
     if (const auto why = text::why_no_run_name(words.name)) {
       return std::unexpected(Error{fmt::format("--name: the name '{}' {}", words.name, *why)});

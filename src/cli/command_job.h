@@ -28,7 +28,8 @@ struct CommandWords {
   [[nodiscard]] std::string first_option() const;
   /// "'--dry-run' after '--' belongs to the command; write it before '--'" for options of `run` that
   /// other programs seldom have, and "'{lr}' stays as typed: there is no '--matrix lr=...'" for the
-  /// first placeholder in the value of an option, as in "--lr {lr}" and "--lr={lr}".
+  /// first placeholder in the value of an option, as in "--lr {lr}" and "--lr={lr}", and a --matrix
+  /// with a value that looks like another key: "lr=1e-3,seed=1".
   [[nodiscard]] std::vector<std::string> warnings() const;
   /// "to run on the CPUs, leave out --gpus and --gpu-memory", with the options that were typed;
   /// empty if none was. Without a command, it names the keys of a job file.

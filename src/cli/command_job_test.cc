@@ -136,6 +136,34 @@ TEST(CommandJob, WarnsOfAPlaceholderWithoutAMatrix) {
             "");
 }
 
+TEST(CommandJob, WarnsOfAKeyAmongTheValuesOfAMatrix) {
+  const auto warnings = [](const std::string& matrix) {
+    return CommandWords{.command = {"./fit", "{lr}"}, .matrix = {matrix}}.warnings();
+  };
+  EXPECT_THAT(warnings("lr=1e-3,seed=1"),
+              ElementsAre("--matrix lr=1e-3,seed=1: 'seed=1' is a value of 'lr'; for another key, "
+                          "write --matrix lr=1e-3 --matrix seed=1"));
+  EXPECT_THAT(
+      warnings("lr=1,2, seed=3,4,opt=adam"),
+      ElementsAre("--matrix lr=1,2, seed=3,4,opt=adam: 'seed=3' is a value of 'lr'; for "
+                  "another key, write --matrix lr=1,2 --matrix seed=3,4 --matrix opt=adam"));
+  for (const char* const meant : {"lr=1,2", "opt=a=1,b=2", "flag='',--amp=1", "x=1,=2", "lr"}) {
+    EXPECT_THAT(warnings(meant), IsEmpty()) << meant;
+  }
+}
+
+TEST(CommandJob, RefusesAKeyAmongTheValuesOfAMatrixThatTheCommandUses) {
+  const auto refused = [](const std::string& matrix) {
+    const auto job =
+        job_of_command({.command = {"./fit --lr {lr} --seed {seed}"}, .matrix = {matrix}}, "/work");
+    return job ? std::string() : job.error().message;
+  };
+  EXPECT_EQ(refused("lr=1e-3,seed=1"),
+            "--matrix lr=1e-3,seed=1: 'seed=1' is a value of 'lr'; for another key, write --matrix "
+            "lr=1e-3 --matrix seed=1");
+  EXPECT_EQ(refused("lr=1e-3,other=1"), "") << "where the job is read it is refused";
+}
+
 TEST(CommandJob, LeavesBracesThatAreNoValueOfAnOptionToTheProgram) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"awk", "{print}", "f"},
                                                   {"awk", "-F,", "{print}", "f"},
