@@ -63,6 +63,11 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
               ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'",
                           "sweep.yaml:2:1: 'matrix' belongs to a group, under 'groups'",
                           "sweep.yaml:3:1: 'command' belongs to a task, under 'tasks' of a group"));
+  EXPECT_THAT(mistakes_of("cpus: 2\nenv: {}\nthreads: 2\ngroups:\n- tasks: [{command: a}]\n"),
+              ElementsAre("sweep.yaml:1:1: 'cpus' belongs to a group, under 'groups'",
+                          "sweep.yaml:2:1: 'env' belongs to a group, under 'groups'",
+                          "sweep.yaml:3:1: unknown key 'threads'; 'cpus' belongs to a group, under "
+                          "'groups'"));
   EXPECT_THAT(
       in_group("command: x\nid: y"),
       ElementsAre("sweep.yaml:4:5: group 'train': 'command' belongs to a task, under 'tasks'",
@@ -138,8 +143,11 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
               ElementsAre("sweep.yaml:1:27: group 'a': 'tasks' must be a list, each with a "
                           "'command', as in [{command: ./train}]"));
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [./train]}]"),
-              ElementsAre("sweep.yaml:1:28: group 'a': task 1: a task must be keys with values, as "
-                          "in {command: ./train}"));
+              ElementsAre("sweep.yaml:1:28: group 'a': task 1: a task must have keys: write '- "
+                          "command: ./train'"));
+  EXPECT_THAT(mistakes_of("groups:\n- name: a\n  tasks:\n  - python3 fit.py\n"),
+              ElementsAre("sweep.yaml:4:5: group 'a': task 1: a task must have keys: write '- "
+                          "command: python3 fit.py'"));
 }
 
 TEST(JobMistakes, SayWhichNamesAreSafe) {

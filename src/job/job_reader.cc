@@ -207,9 +207,11 @@ class GroupReader {
 
   std::optional<TaskSpec> read_task(const text::YamlNode& node, std::size_t number) {
     if (node.kind != text::YamlKind::Mapping) {
-      to_.complain(
-          node, fmt::format("task {}: a task must be keys with values, as in {{command: ./train}}",
-                            number));
+      // Other text may need quotes behind a key.
+      const bool is_command = node.kind == text::YamlKind::Text && !node.text.contains(": ") &&
+                              node.text.find_first_of("#\n\"'") == std::string::npos;
+      to_.complain(node, fmt::format("task {}: a task must have keys: write '- command: {}'",
+                                     number, is_command ? node.text : "./train"));
       return std::nullopt;
     }
     const text::YamlNode* const id = node.find("id");
@@ -440,7 +442,7 @@ class JobReader {
                    "try-first, notify, on-finish, groups");
       return job;
     }
-    text::check_keys(to_, root, keys_of_job(), kNotOfJob);
+    check_keys_of_job(root);
     if (const text::YamlNode* name = root.find("name")) job.name = read_job_name(*name);
     if (const text::YamlNode* run_dir = root.find("run-dir"))
       job.run_directory = read_run_dir(*run_dir);
@@ -466,6 +468,22 @@ class JobReader {
   }
 
  private:
+  void check_keys_of_job(const text::YamlNode& root) const {
+    std::vector<std::string_view> of_groups;
+    std::ranges::copy_if(keys_of_group(), std::back_inserter(of_groups), [](std::string_view key) {
+      return std::ranges::find(keys_of_job(), key) == keys_of_job().end();
+    });
+    std::vector<std::string> messages;
+    for (const std::string_view key : of_groups) {
+      messages.push_back(fmt::format("'{}' belongs to a group, under 'groups'", key));
+    }
+    std::vector<text::Elsewhere> elsewhere(kNotOfJob.begin(), kNotOfJob.end());
+    for (std::size_t i = 0; i < of_groups.size(); ++i) {
+      elsewhere.push_back({.key = of_groups[i], .message = messages[i]});
+    }
+    text::check_keys(to_, root, keys_of_job(), elsewhere);
+  }
+
   std::string read_job_name(const text::YamlNode& node) {
     const auto name = text::read_single(to_, node, "name");
     if (!name) return "";

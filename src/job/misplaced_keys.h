@@ -8,11 +8,9 @@
 
 namespace trainyard::job {
 
-constexpr std::array<text::Elsewhere, 4> kNotOfJob{{
-    {.key = "tasks", .message = "'tasks' belongs to a group, under 'groups'"},
-    {.key = "matrix", .message = "'matrix' belongs to a group, under 'groups'"},
+/// Without the keys of groups.
+constexpr std::array<text::Elsewhere, 1> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
-    {.key = "keep", .message = "'keep' belongs to a group, under 'groups'"},
 }};
 constexpr std::array<text::Elsewhere, 2> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
