@@ -125,8 +125,7 @@ std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
     why.push_back(fmt::format("{} {} no longer in the job file", gone, gone == 1 ? "is" : "are"));
   }
   if (why.empty()) return "resumed: no task had finished";
-  return fmt::format("resumed: all tasks run: of those that had finished, {}",
-                     fmt::join(why, ", "));
+  return fmt::format("resumed: all tasks run; of the finished tasks, {}", list_text(why));
 }
 
 /// The lines that a resumed run prints first. `job` is the one that it was started with.

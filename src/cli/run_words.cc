@@ -194,7 +194,8 @@ Result<void> take_from_queue(RunOptions& options) {
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
                                std::string_view command) {
   if (words.is_command() && !job_file.empty()) {
-    return fmt::format("the job file '{}' and a command cannot be combined", job_file);
+    return fmt::format("the job file '{}' and a command cannot be combined; leave out one of them",
+                       job_file);
   }
   const std::string option = words.first_option();
   if (words.is_command() || option.empty()) return {};

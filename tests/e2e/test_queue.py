@@ -224,7 +224,7 @@ class Submitting(QueueTest):
                             (["python3"], "python3: file not found; to run a command, write it after '--'"),
                             (["fit.py"], "fit.py: is a program, not a job file; write it after '--': trainyard submit -- python fit.py\n"),
                             (["--cpus", "2", "job.yaml"], "--cpus needs a command after '--', as in 'trainyard submit --cpus ... "),
-                            (["job.yaml", "--", "true"], "the job file 'job.yaml' and a command cannot be combined"),
+                            (["job.yaml", "--", "true"], "the job file 'job.yaml' and a command cannot be combined; leave out one of them\n"),
                             ([], "no job file or command given")):
             with self.subTest(words=words):
                 done = self.trainyard("submit", *words, expect=2)
