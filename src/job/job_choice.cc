@@ -29,6 +29,12 @@ constexpr std::size_t kComparedMax = 10'000;
 
 Error no_such_task(const Job& job, const std::string& pattern,
                    const std::vector<std::string>& ids) {
+  if (pattern.starts_with(':')) {
+    return Error{
+        fmt::format("--only takes tasks, and '{}' is a state of tasks of a run; 'trainyard retry' "
+                    "runs failed tasks again",
+                    pattern)};
+  }
   std::string text = fmt::format("the job has no task '{}'", pattern);
   if (ids.size() > kComparedMax) return Error{std::move(text)};
   const std::vector<std::string_view> names(ids.begin(), ids.end());

@@ -61,7 +61,12 @@ TEST(JobChoice, TakesAlongWhatIsNeededOverSeveralGroups) {
 TEST(JobChoice, SaysWhatMeansNothing) {
   EXPECT_THAT(run_of({"lr=0.2"}),
               ElementsAre("the job has no task 'lr=0.2'; the values of lr are 1e-3, 0.1"));
-  EXPECT_THAT(run_of({"fold=1"}), ElementsAre("the job has no task 'fold=1'"));
+  EXPECT_THAT(run_of({"fold=1"}),
+              ElementsAre("the job has no task 'fold=1'; the matrix keys are lr, seed"));
+  EXPECT_THAT(
+      run_of({":failed"}),
+      ElementsAre("--only takes tasks, and ':failed' is a state of tasks of a run; 'trainyard "
+                  "retry' runs failed tasks again"));
   EXPECT_THAT(run_of({"other", "unpak"}),
               ElementsAre("the job has no task 'unpak' (did you mean 'unpack'?)"));
 }

@@ -123,6 +123,20 @@ std::vector<TaskChoice::Meant> TaskChoice::meant() const {
   return meant;
 }
 
+namespace {
+
+std::vector<std::string> keys_of(std::span<const TaskNames> tasks) {
+  std::vector<std::string> keys;
+  for (const TaskNames& task : tasks) {
+    for (const auto& [key, value] : task.keys) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+}  // namespace
+
 std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks) {
   constexpr std::size_t kShown = 8;
   for (const auto part : std::views::split(pattern.substr(pattern.find('/') + 1), ',')) {
@@ -136,13 +150,16 @@ std::string values_instead(std::string_view pattern, std::span<const TaskNames> 
         if (std::ranges::find(values, value) == values.end()) values.push_back(value);
       }
     }
-    if (values.empty() || std::ranges::find(values, word.substr(equals + 1)) != values.end()) {
-      continue;
-    }
+    if (std::ranges::find(values, word.substr(equals + 1)) != values.end()) continue;
+    const bool is_key = !values.empty();
+    if (!is_key) values = keys_of(tasks);
+    if (values.empty()) return {};
     const std::size_t more = values.size() - std::min(values.size(), kShown);
     values.resize(values.size() - more);
-    return fmt::format("; the values of {} are {}{}", word.substr(0, equals),
-                       fmt::join(values, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+    const std::string what =
+        is_key ? fmt::format("values of {}", word.substr(0, equals)) : std::string("matrix keys");
+    return fmt::format("; the {} are {}{}", what, fmt::join(values, ", "),
+                       more > 0 ? fmt::format(" and {} more", more) : "");
   }
   return {};
 }

@@ -59,7 +59,8 @@ class TaskPattern {
 };
 
 /// For "lr=0.2,seed=1" the values of the first matrix key that has no such value: "; the values of
-/// lr are 0.1, 1". Empty when there is none.
+/// lr are 0.1, 1". The keys, where no key has its name: "; the matrix keys are lr, seed". Empty
+/// when there is none.
 std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks);
 
 /// Of many tasks those that the patterns mean: for each pattern the tasks that it names, or, where

@@ -111,6 +111,7 @@ class OneRun(SharedRuns):
         for words, told in ((["lr=0.2"], "task 'lr=0.2' not found in 'runs/sweep'; the values of lr are 1e-3, 0.1\n"),
                             (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
                             (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
+                            (["fold=7"], "task 'fold=7' not found in 'runs/sweep'; the matrix keys are lr, seed\n"),
                             (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
                             (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
