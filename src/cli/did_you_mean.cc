@@ -57,11 +57,36 @@ std::optional<std::string_view> completed(std::string_view begin,
   return found;
 }
 
+/// What does the work of an option that other tools have.
+struct OtherWay {
+  std::string_view command;
+  std::string_view option;
+  std::string_view cure;
+};
+constexpr std::string_view kLastLines = "'trainyard logs ... | tail -n 20' shows the last lines";
+constexpr std::array<OtherWay, 6> kOtherWays{
+    {{.command = "trainyard logs", .option = "--tail", .cure = kLastLines},
+     {.command = "trainyard logs", .option = "--lines", .cure = kLastLines},
+     {.command = "trainyard logs", .option = "-n", .cure = kLastLines},
+     {.command = "trainyard wait",
+      .option = "--timeout",
+      .cure = "'timeout 1h trainyard wait ...' waits for at most an hour"},
+     {.command = "trainyard kill",
+      .option = "--all",
+      .cure = "to kill all tasks of a run, type: trainyard kill RUN '*'"},
+     {.command = "trainyard update",
+      .option = "--memory",
+      .cure = "'trainyard retry --memory' sets it for failed tasks that run again"}}};
+
 std::string unknown(std::string_view what, std::string_view word,
                     const std::vector<std::string>& right, std::string_view command) {
   const std::vector<std::string_view> candidates(right.begin(), right.end());
   const bool is_short = word.starts_with('-') && !word.starts_with("--");
   const std::string begin = (is_short ? "-" : "") + std::string(word);
+  for (const OtherWay& way : kOtherWays) {
+    if (way.command != command || way.option != word) continue;
+    return fmt::format("unknown {} '{}'; {}", what, word, way.cure);
+  }
   std::optional<std::string_view> near = nearest(word, candidates);
   if (!near) near = completed(begin, candidates);
   return near ? fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near)

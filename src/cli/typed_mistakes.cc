@@ -125,13 +125,17 @@ bool is_unit(const std::string& kind, const std::string& word) {
   return kind == value_kinds::kTime && parse_duration("1" + word).has_value();
 }
 
-/// The cure where `next` belongs to the value before it: a setting or a pattern in two words. Empty:
-/// it may be a job file.
+/// The cure where `next` belongs to the value before it: a setting, a pattern or the keys of a
+/// table in two words. Empty: it may be a job file.
 std::string split_words(const std::string& option, const std::string& value,
                         const std::string& next) {
   if (next.empty() || next.starts_with('-') || job::is_named_as_job(next)) return {};
   if (option == "--set" && !value.contains('=')) {
     return fmt::format("--set {0} {1}: write the key and its value as one word: --set {0}={1}",
+                       text::shell_word(value), text::shell_word(next));
+  }
+  if (option == "--pivot" && text::is_identifier(value) && text::is_identifier(next)) {
+    return fmt::format("--pivot {0} {1}: write both keys as one word: --pivot {0},{1}",
                        text::shell_word(value), text::shell_word(next));
   }
   if (option != "--only" || !value.contains('=') || !next.contains('=')) return {};

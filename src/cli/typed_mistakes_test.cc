@@ -46,6 +46,10 @@ class TypedMistakes : public testing::Test {
                                     ->type_name(value_kinds::kRun)
                                     ->check(empty_run_error);
     wait->add_flag("--all,-a", flag_)->excludes(waited);
+    CLI::App* const results = app_.add_subcommand("results", "");
+    results->add_option("run", texts_)->type_name(value_kinds::kRun);
+    results->add_option("--pivot", text_);
+    app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
     ranks->prefix_command();
@@ -172,6 +176,17 @@ TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
       << "it takes no settings";
 }
 
+TEST_F(TypedMistakes, NameTheCommandThatDoesWhatAnOptionOfOtherToolsDoes) {
+  const std::string tail = "'; 'trainyard logs ... | tail -n 20' shows the last lines";
+  EXPECT_EQ(mistake_in({"logs", "46", "--tail", "5"}), "unknown option '--tail" + tail);
+  EXPECT_EQ(mistake_in({"logs", "46", "-n", "5"}), "unknown option '-n" + tail);
+  EXPECT_EQ(
+      mistake_in({"wait", "--timeout", "5"}),
+      "unknown option '--timeout'; 'timeout 1h trainyard wait ...' waits for at most an hour");
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--tail", "5"}),
+            "unknown option '--tail'; 'trainyard plan --help' lists them");
+}
+
 TEST_F(TypedMistakes, SayThatAJobFileIsNoCommand) {
   const std::string message =
       "'trainyard plan' takes a job file, not a command: use 'trainyard plan sweep.yaml'";
@@ -254,6 +269,13 @@ TEST_F(TypedMistakes, JoinASettingWithItsValue) {
   EXPECT_EQ(missing_in({"plan", "--set", "a.b=1", "a.yaml"}), "");
   EXPECT_EQ(missing_in({"plan", "--set", "a.b", "a.yaml"}), "") << "CLI11 refuses the setting";
   EXPECT_EQ(missing_in({"plan", "a.yaml", "--set", "a.b", "--set", "c=1"}), "") << "the same";
+}
+
+TEST_F(TypedMistakes, JoinTheKeysOfATable) {
+  EXPECT_EQ(missing_in({"results", "--pivot", "lr", "seed"}),
+            "--pivot lr seed: write both keys as one word: --pivot lr,seed");
+  EXPECT_EQ(missing_in({"results", "--pivot", "lr,seed", "46"}), "");
+  EXPECT_EQ(missing_in({"results", "--pivot", "lr", "46"}), "") << "46 is a run";
 }
 
 TEST_F(TypedMistakes, SayHowSeveralPatternsAreTyped) {
