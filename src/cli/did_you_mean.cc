@@ -64,7 +64,7 @@ struct OtherWay {
   std::string_view cure;
 };
 constexpr std::string_view kLastLines = "'trainyard logs ... | tail -n 20' shows the last lines";
-constexpr std::array<OtherWay, 6> kOtherWays{
+constexpr std::array<OtherWay, 8> kOtherWays{
     {{.command = "trainyard logs", .option = "--tail", .cure = kLastLines},
      {.command = "trainyard logs", .option = "--lines", .cure = kLastLines},
      {.command = "trainyard logs", .option = "-n", .cure = kLastLines},
@@ -74,6 +74,12 @@ constexpr std::array<OtherWay, 6> kOtherWays{
      {.command = "trainyard kill",
       .option = "--all",
       .cure = "to kill all tasks of a run, type: trainyard kill RUN '*'"},
+     {.command = "trainyard retry",
+      .option = "--only",
+      .cure = "name the tasks without an option: trainyard retry RUN lr=1e-3"},
+     {.command = "trainyard retry",
+      .option = "--failed",
+      .cure = "without names of tasks, 'trainyard retry' runs all failed ones again"},
      {.command = "trainyard update",
       .option = "--memory",
       .cure = "'trainyard retry --memory' sets it for failed tasks that run again"}}};

@@ -187,11 +187,11 @@ Error no_such_run(const std::string& named, const std::string& path) {
   std::error_code ignored;
   if (is_run_name(named)) return Error{fmt::format("run '{}' not found", named)};
   if (const auto number = unknown_number_in(named)) return no_run_of_number(*number);
-  if (job::is_named_as_job(named) && !fs::exists(path, ignored)) {
+  const bool is_job = job::is_named_as_job(named);
+  if ((is_job || is_bare_name(named)) && !fs::exists(path, ignored)) {
     return Error{
-        fmt::format("job file '{}' not found; a run is named by its number, name, "
-                    "directory or job file",
-                    named)};
+        fmt::format("{} '{}' not found; a run is named by its number, name, directory or job file",
+                    is_job ? "job file" : "run", named)};
   }
   return Error{
       fmt::format("no run found in '{}': {}", named,

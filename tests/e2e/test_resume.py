@@ -104,7 +104,7 @@ groups:
             self.assertIn(f"no run found in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
             self.assertIn("start one with 'trainyard run", done.stderr)
         self.assertEqual(self.trainyard("run", "--resume", "missing", expect=2).stderr,
-                         "trainyard: no run found in 'missing': no such directory\n")
+                         "trainyard: run 'missing' not found; a run is named by its number, name, directory or job file\n")
         self.assertEqual(self.trainyard("run", "empty", expect=2).stderr,
                          "trainyard: 'empty' is a directory, not a job file; name the job file in it\n")
         self.assertEqual(list((self.directory / "empty").iterdir()), [])

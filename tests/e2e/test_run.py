@@ -338,7 +338,7 @@ groups:
         (self.directory / "net.yaml").rename(self.directory / "moved.yaml")
         self.assertIn(": runs/net-2\n", self.trainyard("run", "moved.yaml", "--resume", expect=0).stderr)
         self.assertIn(": runs/net-2\n", self.trainyard("run", "--resume", ".", expect=0).stderr)
-        self.assertIn("no run found in", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
+        self.assertIn("run 'nowhere' not found; ", self.trainyard("run", "--resume", "nowhere", expect=2).stderr)
 
     def test_runs_what_an_edit_changed_again_where_that_is_asked_for(self):
         text = "name: job\ngroups: [{name: g, tasks: [{id: a, command: echo VALUE}, {id: b, command: echo b}]}]\n"
