@@ -216,11 +216,11 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
                "needs: {a: b}\n"),
       ElementsAre(
           "sweep.yaml:4:13: group 'train': memory: '8gb' is in bits: write '8GB'",
-          "sweep.yaml:5:11: group 'train': cpus: 'two' is not a number of CPUs",
+          "sweep.yaml:5:11: group 'train': cpus: 'two' is not a number of CPUs, as in 4 or 0.5",
           "sweep.yaml:6:17: group 'train': time-limit: '90' has no unit (did you mean '90s' or "
           "'90m'?)",
-          "sweep.yaml:7:19: group 'train': max-parallel: '-1' is not a whole number "
-          "from 0 to 1000000000",
+          "sweep.yaml:7:19: group 'train': max-parallel: '-1' is not a whole number of 0 or "
+          "more",
           "sweep.yaml:8:16: group 'train': fail-fast: must be true or false, not 'yes' (did you "
           "mean 'true'?)",
           "sweep.yaml:9:16: group 'train': try-first: must be 0 or 1, not '2'",

@@ -68,7 +68,7 @@ TEST(MadeUpMachines, AreToldWhereTheyAreWrong) {
       "'8x(4x80GB, 64 CPUs,)', character 20: GPUs (4x80GB), CPUs (64 CPUs) or memory (512GB) is "
       "missing");
   EXPECT_EQ(why_not("2x(four CPUs)"),
-            "'2x(four CPUs)', character 4: 'four' is not a number of CPUs");
+            "'2x(four CPUs)', character 4: 'four' is not a number of CPUs, as in 4 or 0.5");
   EXPECT_EQ(why_not("2x(4y80GB)").substr(0, 27), "'2x(4y80GB)', character 4: ");
   EXPECT_EQ(why_not("2x(ax80GB)"),
             "'2x(ax80GB)', character 4: 'ax80GB' is not valid; write it as in 4x80GB");

@@ -175,9 +175,12 @@ Result<int> parse_count(std::string_view text) {
   int number = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, status] = std::from_chars(text.data(), end, number);
-  if (text.empty() || status != std::errc{} || stop != end || number < 0 || number > kMost) {
+  if (status == std::errc::result_out_of_range || number > kMost) {
     return std::unexpected(
         Error{fmt::format("'{}' is not a whole number from 0 to {}", text, kMost)});
+  }
+  if (text.empty() || status != std::errc{} || stop != end || number < 0) {
+    return std::unexpected(Error{fmt::format("'{}' is not a whole number of 0 or more", text)});
   }
   return number;
 }
@@ -219,7 +222,8 @@ Result<model::Cpus> parse_cpus(std::string_view text) {
   constexpr double kMost = 100'000;
   const auto number = number_in(text);
   if (!number || *number < 0 || *number > kMost) {
-    return std::unexpected(Error{fmt::format("'{}' is not a number of CPUs", text)});
+    return std::unexpected(
+        Error{fmt::format("'{}' is not a number of CPUs, as in 4 or 0.5", text)});
   }
   const double milli = *number * 1000;
   if (std::abs(milli - std::round(milli)) > 1e-6) {
