@@ -1,4 +1,5 @@
-// The words by which a run that the queue began reports whether it waits for room.
+// The words by which a run that the queue began reports whether it waits for room, and for how
+// much.
 #pragma once
 
 #include <cstdint>
@@ -7,30 +8,32 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/turn.h"
-#include "model/waiting.h"
+#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
 
 /// Pure.
 class QueueNews {
  public:
-  /// Takes every turn. Returns the word to write, where there is something new.
+  /// Takes every turn, as the batches of the run are among their events. Returns the word to write, where there is something new.
   std::optional<std::string> see(const model::Turn& turn);
 
  private:
   [[nodiscard]] std::string word() const;
 
-  /// Shapes of which tasks wait for room, and why.
-  std::map<std::uint32_t, model::Cause> without_room_;
+  std::vector<schedule::RoomNeed> requests_;  ///< Of the tasks of each shape, without a cause.
+  /// Shapes of which tasks wait for room.
+  std::map<std::uint32_t, schedule::RoomNeed> without_room_;
   std::set<std::uint32_t> later_;  ///< Shapes of which tasks are held or wait for a time.
   bool started_ = false;           ///< Some task.
   std::string told_;               ///< The last word; empty: none.
 };
 
-/// Why a run waits for room after these words; nothing where it has found room. None where the last
-/// word is not known.
-std::optional<model::Cause> cause_in(std::string_view words);
+/// What a run waits for after these words; nothing where it has found room. Its cause is None where
+/// the last word is not known.
+std::optional<schedule::RoomNeed> need_in(std::string_view words);
 
 }  // namespace trainyard::cli

@@ -1,15 +1,21 @@
 #include "cli/queue_news.h"
 
+#include <cstdint>
+#include <memory>
 #include <optional>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
 #include "model/command.h"
-#include "model/ids.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "model/resources.h"
 #include "model/turn.h"
 #include "model/waiting.h"
+#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
 namespace {
@@ -25,10 +31,22 @@ model::Turn turn_of(const std::vector<model::ReasonChanged>& reasons) {
   return turn;
 }
 
+/// The turn in which a batch with tasks of these requests is added to the run.
+model::Turn adds(const std::vector<model::Request>& requests) {
+  auto plan = std::make_shared<model::Plan>();
+  for (const model::Request& request : requests) {
+    plan->shapes.push_back({.terms = {.request = request}});
+  }
+  model::Turn turn;
+  turn.events.push_back({.what = model::BatchAdded{.plan = std::move(plan)}});
+  return turn;
+}
+
 TEST(QueueNews, ReportsThatItLooksForRoomOnceUntilItHasFoundSome) {
   QueueNews news;
+  news.see(adds({{}, {}}));
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Group)})), std::nullopt);
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), "gpus\n");
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), "gpus 0 0\n");
   EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Disk)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), std::nullopt);
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::None)})), std::nullopt)
@@ -40,23 +58,37 @@ TEST(QueueNews, ReportsThatItLooksForRoomOnceUntilItHasFoundSome) {
 
 TEST(QueueNews, DoesNotLookForRoomWhileAllTasksAreHeldOrWaitForATime) {
   QueueNews news;
+  news.see(adds({{}, {}}));
   EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::NotYet), waits(1, model::Cause::Held)})),
             "found\n");
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), "cpus\n");
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Cpus)})), "cpus 0 0\n");
 }
 
 TEST(QueueNews, NamesTheFirstOfTheCausesAndEachChange) {
   QueueNews news;
-  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), "gpus\n");
-  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), "memory\n");
-  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), "gpus\n");
+  news.see(adds({{}, {}}));
+  EXPECT_EQ(news.see(turn_of({waits(0, model::Cause::Gpus)})), "gpus 0 0\n");
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Memory)})), "memory 0 0\n");
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::None)})), "gpus 0 0\n");
+}
+
+TEST(QueueNews, NamesTheSmallestRequestOfTheTasksThatWaitForTheFirstCause) {
+  QueueNews news;
+  news.see(adds({{.cpus = model::cpus(0)}, {.memory = gb(4), .cpus = model::cpus(8)}}));
+  news.see(adds({{.memory = gb(8), .cpus = model::cpus(2)}}));
+  EXPECT_EQ(news.see(turn_of({waits(1, model::Cause::Cpus)})), "cpus 4000000000 8000\n")
+      << "the task without CPUs does not wait";
+  EXPECT_EQ(news.see(turn_of({waits(2, model::Cause::Cpus), waits(0, model::Cause::Disk)})),
+            "cpus 4000000000 2000\n");
 }
 
 TEST(QueueNews, IsReadAsItWasWrittenLast) {
-  EXPECT_EQ(cause_in("gpus\n"), model::Cause::Gpus);
-  EXPECT_EQ(cause_in("gpus\nfound\n"), std::nullopt);
-  EXPECT_EQ(cause_in("found\nmemory\n"), model::Cause::Memory);
-  EXPECT_EQ(cause_in("looks\n"), model::Cause::None) << "a word that names no cause";
+  EXPECT_EQ(
+      need_in("cpus 4000000000 8000\n"),
+      (schedule::RoomNeed{.cause = model::Cause::Cpus, .memory = gb(4), .cpus = model::cpus(8)}));
+  EXPECT_EQ(need_in("gpus 0 0\nfound\n"), std::nullopt);
+  EXPECT_EQ(need_in("found\ngpus 0 0\n"), schedule::RoomNeed{.cause = model::Cause::Gpus});
+  EXPECT_EQ(need_in("looks\n"), schedule::RoomNeed{}) << "a word that names no cause";
 }
 
 }  // namespace

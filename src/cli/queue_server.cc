@@ -26,7 +26,6 @@
 #include "cli/queue_news.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
-#include "model/waiting.h"
 #include "run/begun.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
@@ -222,7 +221,7 @@ schedule::Fate QueueServer::fate_of(std::uint32_t number) {
 schedule::QueueLoad QueueServer::load() const {
   schedule::QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
   for (const AtWork& run : at_work_ | std::views::values) {
-    if (run.cause) load.without_room.push_back({.submission = run.submission, .cause = *run.cause});
+    if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
   }
   return load;
 }
@@ -260,7 +259,7 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
                       .ended = std::move(started->ended),
                       .words = std::move(started->words),
                       .submission = run::queued(*submission),
-                      .cause = model::Cause::None,
+                      .need = schedule::RoomNeed{},
                       .deaths = deaths};
   watch(number);
 }
@@ -283,7 +282,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.cause = cause_in(said);
+  run.need = need_in(said);
   look();
 }
 

@@ -17,7 +17,6 @@
 
 #include "base/result.h"
 #include "cli/no_start_news.h"
-#include "model/waiting.h"
 #include "run/queue_files.h"
 #include "schedule/queue_choice.h"
 #include "sys/descriptor.h"
@@ -52,8 +51,8 @@ class QueueServer {
     sys::Descriptor ended;  ///< Closed for one that nobody can watch: it is looked at.
     sys::Descriptor words;  ///< Of a child.
     schedule::QueuedSubmission submission;
-    /// Why tasks of it wait for room; nothing where none does, or nobody reports it.
-    std::optional<model::Cause> cause;
+    /// What tasks of it wait for; nothing where none waits for room, or nobody reports it.
+    std::optional<schedule::RoomNeed> need;
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };

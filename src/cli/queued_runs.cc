@@ -70,11 +70,13 @@ std::optional<schedule::RunWithoutRoom> run_without_room(const run::QueueFiles& 
   auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
   const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
   if (!waiting) return std::nullopt;
-  auto causes = *waiting | std::views::transform(&journal::WaitingReason::cause) |
-                std::views::filter(schedule::waits_for_room);
-  const auto first = std::ranges::min_element(causes);
-  if (first == causes.end()) return std::nullopt;
-  return schedule::RunWithoutRoom{.submission = run::queued(*submission), .cause = *first};
+  schedule::RoomNeed need;
+  for (const journal::WaitingReason& each : *waiting) {
+    if (!schedule::waits_for_room(each.cause)) continue;
+    need = schedule::joined(need, {.cause = each.cause, .memory = each.memory, .cpus = each.cpus});
+  }
+  if (need.cause == model::Cause::None) return std::nullopt;
+  return schedule::RunWithoutRoom{.submission = run::queued(*submission), .need = need};
 }
 
 /// Reads the journal of each run of the queue that is at work.
@@ -94,9 +96,9 @@ std::string held_back_by(const schedule::QueuedSubmission& submission,
   for (const schedule::RunWithoutRoom& run : without_room) {
     if (!schedule::holds_back(run, submission)) continue;
     numbers.push_back(run.submission.number);
-    if (run.cause == model::Cause::Gpus) lacks.insert("GPU");
-    if (run.cause == model::Cause::Memory) lacks.insert("memory");
-    if (schedule::lacks_cpus(run.cause)) lacks.insert("CPUs");
+    if (run.need.cause == model::Cause::Gpus) lacks.insert("GPU");
+    if (run.need.cause == model::Cause::Memory) lacks.insert("memory");
+    if (schedule::lacks_cpus(run.need.cause)) lacks.insert("CPUs");
   }
   if (numbers.empty()) return {};
   return fmt::format("{} before it {} for room: {}{}", numbers.size(),

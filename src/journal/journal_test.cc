@@ -346,6 +346,7 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
   EXPECT_EQ(waiting[0].group_name, "a");
   EXPECT_EQ(waiting[0].tasks, 2);
   EXPECT_EQ(waiting[0].memory, gb(6));
+  EXPECT_EQ(waiting[0].cpus, model::cpus(1));
   EXPECT_EQ(waiting[0].cause, model::Cause::Memory);
   EXPECT_EQ(waiting[0].reason, "needs 6 GB of memory, 3 GB available, 1 task holds 2 GB");
   const std::vector<GroupRow> groups = must(reader.groups());

@@ -198,6 +198,7 @@ struct WaitingReason {
   std::uint32_t shape = 0;  ///< As TaskRow::shape.
   int tasks = 0;            ///< How many wait in this shape.
   Bytes memory;             ///< What each asks for.
+  model::Cpus cpus;         ///< The same.
   model::Cause cause = model::Cause::None;
   std::string machine;  ///< On which room is lacking; empty where that is not the cause.
   std::string reason;   ///< In words, with the numbers of the last reading.

@@ -79,12 +79,14 @@ Result<std::vector<WaitingReason>> read_waiting(Database& database) {
   if (!rooms) return std::unexpected(rooms.error());
   std::vector<WaitingReason> waiting;
   constexpr int kShape = 6;
+  constexpr int kCpus = 7;
   const auto add = [&](const Statement& row, int tasks, const model::Reason& reason) {
     if (tasks <= 0 || reason.cause == model::Cause::None) return;
     waiting.push_back({.group_name = std::string(row.text(0)),
                        .shape = static_cast<std::uint32_t>(row.integer(kShape)),
                        .tasks = tasks,
                        .memory = {row.integer(2)},
+                       .cpus = {row.integer(kCpus)},
                        .cause = reason.cause,
                        .machine = std::string(rooms->name_for(reason)),
                        .reason = rooms->reason_text(reason, row.text(3)),
@@ -97,15 +99,15 @@ Result<std::vector<WaitingReason>> read_waiting(Database& database) {
       fmt::format(
           "SELECT g.called, s.waiting + s.retrying, s.memory, "
           "(SELECT id FROM tasks WHERE number = s.needs_task), g.batch, "
-          "coalesce(h.tasks, 0), s.number, {} FROM shapes s JOIN groups g ON g.number = "
-          "s.group_number "
+          "coalesce(h.tasks, 0), s.number, s.cpus_milli, {} FROM shapes s "
+          "JOIN groups g ON g.number = s.group_number "
           "LEFT JOIN (SELECT t.shape, count(*) AS tasks FROM said d JOIN tasks t ON t.number = "
           "d.task WHERE d.on_hold <> 0 AND NOT EXISTS (SELECT 1 FROM ended WHERE task = d.task) "
           "GROUP BY t.shape) h ON h.shape = s.number "
           "WHERE s.waiting + s.retrying > 0 ORDER BY s.number",
           kReasonColumns),
       [&add](const Statement& row) {
-        constexpr int kFirst = kShape + 1;
+        constexpr int kFirst = kCpus + 1;
         const int on_hold = row.small(5);
         add(row, row.small(1) - on_hold, read_reason(row, kFirst));
         add(row, on_hold, {.cause = model::Cause::Held, .needs = {}});

@@ -78,16 +78,23 @@ bool lacks_cpus(model::Cause cause) {
   return cause == model::Cause::Cpus || cause == model::Cause::OthersUseCpu;
 }
 
+RoomNeed joined(const RoomNeed& one, const RoomNeed& other) {
+  if (other.cause == model::Cause::None) return one;
+  if (one.cause == model::Cause::None) return other;
+  if (one.cause != other.cause) return one.cause < other.cause ? one : other;
+  return {.cause = one.cause,
+          .memory = std::min(one.memory, other.memory),
+          .cpus = std::min(one.cpus, other.cpus)};
+}
+
 bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission) {
-  const QueuedSubmission& before = run.submission;
-  if (before.priority < submission.priority) return false;
-  if (run.cause == model::Cause::Memory && before.memory > Bytes{}) {
-    return submission.memory >= before.memory;
+  if (run.submission.priority < submission.priority) return false;
+  const RoomNeed& need = run.need;
+  if (need.cause == model::Cause::Memory && need.memory > Bytes{}) {
+    return submission.memory >= need.memory;
   }
-  if (lacks_cpus(run.cause) && before.cpus > model::Cpus{}) {
-    return submission.cpus >= before.cpus;
-  }
-  return before.needs_gpu == submission.needs_gpu;
+  if (lacks_cpus(need.cause) && need.cpus > model::Cpus{}) return submission.cpus >= need.cpus;
+  return run.submission.needs_gpu == submission.needs_gpu;
 }
 
 std::string present_reason(const QueuedSubmission& skipped, std::string_view why,

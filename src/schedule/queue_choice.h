@@ -45,10 +45,22 @@ struct QueuedSubmission {
   model::Cpus cpus;        ///< The smallest request of its tasks.
 };
 
+/// Why tasks of a run wait for room, and the smallest request of the tasks that wait for this.
+struct RoomNeed {
+  model::Cause cause = model::Cause::None;  ///< None: not known yet.
+  Bytes memory;
+  model::Cpus cpus;
+
+  friend bool operator==(const RoomNeed&, const RoomNeed&) = default;
+};
+
+/// The need of the tasks of both: that of the first cause.
+RoomNeed joined(const RoomNeed& one, const RoomNeed& other);
+
 /// A run of the queue with tasks that wait for room.
 struct RunWithoutRoom {
-  QueuedSubmission submission;              ///< The one that became this run.
-  model::Cause cause = model::Cause::None;  ///< Of these tasks; None: not known yet.
+  QueuedSubmission submission;  ///< The one that became this run.
+  RoomNeed need;
 };
 
 struct QueueLoad {
@@ -57,8 +69,8 @@ struct QueueLoad {
 };
 
 /// Whether a submission has to wait until this run has found room. A run never holds up one of a
-/// higher priority. A run that lacks memory or CPUs, and whose submission requests some, holds up
-/// submissions that request as much of it or more. Of the other runs those that need a GPU hold up
+/// higher priority. A run that lacks memory or CPUs, and whose waiting tasks all request some, holds
+/// up submissions that request as much of it or more. Of the other runs those that need a GPU hold up
 /// submissions that need one, the rest the rest.
 bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 

@@ -28,8 +28,8 @@ FateOf fates(std::map<std::uint32_t, Fate> known) {
 }
 
 std::vector<RunWithoutRoom> runs_without_room(std::size_t count, const QueuedSubmission& each,
-                                              model::Cause cause = model::Cause::None) {
-  return std::vector<RunWithoutRoom>(count, {.submission = each, .cause = cause});
+                                              const RoomNeed& need = {}) {
+  return std::vector<RunWithoutRoom>(count, {.submission = each, .need = need});
 }
 
 TEST(QueueChoice, BeginsTheMostImportantAndOfTheseTheOldestFirst) {
@@ -95,8 +95,8 @@ TEST(QueueChoice, CountsRunsThatLackMemoryOrCpusForWhatRequestsAsMuch) {
   const auto begun_behind = [&](model::Cause cause) {
     return choose_next(waiting,
                        {.without_room = runs_without_room(
-                            kWithoutRoomMax,
-                            {.needs_gpu = true, .memory = gb(4), .cpus = model::cpus(4)}, cause),
+                            kWithoutRoomMax, {.needs_gpu = true},
+                            {.cause = cause, .memory = gb(4), .cpus = model::cpus(4)}),
                         .at_work = 20},
                        fates({}))
         .begin;
@@ -105,9 +105,30 @@ TEST(QueueChoice, CountsRunsThatLackMemoryOrCpusForWhatRequestsAsMuch) {
   EXPECT_THAT(begun_behind(model::Cause::Cpus), ElementsAre(4, 2, 3));
   EXPECT_THAT(begun_behind(model::Cause::OthersUseCpu), ElementsAre(4, 2, 3));
   EXPECT_THAT(begun_behind(model::Cause::Gpus), ElementsAre(4, 3));
-  EXPECT_FALSE(
-      holds_back({.submission = {.needs_gpu = true}, .cause = model::Cause::Memory}, waiting[2]))
+  EXPECT_FALSE(holds_back(
+      {.submission = {.needs_gpu = true}, .need = {.cause = model::Cause::Memory}}, waiting[2]))
       << "it requests no memory, as one whose need is learned";
+}
+
+TEST(QueueChoice, HoldsASubmissionBackByWhatTheWaitingTasksOfARunRequest) {
+  // Other tasks of the run, which have finished, request no CPUs.
+  const RunWithoutRoom run{.submission = {.cpus = model::cpus(0)},
+                           .need = {.cause = model::Cause::Cpus, .cpus = model::cpus(2)}};
+  EXPECT_FALSE(holds_back(run, {.cpus = model::cpus(0)}));
+  EXPECT_FALSE(holds_back(run, {.cpus = model::cpus(1)}));
+  EXPECT_TRUE(holds_back(run, {.cpus = model::cpus(2)}));
+}
+
+TEST(QueueChoice, JoinsNeedsToTheSmallestRequestsOfTheFirstCause) {
+  const auto need = [](model::Cause cause, std::int64_t memory, std::int64_t cpus) {
+    return RoomNeed{.cause = cause, .memory = gb(memory), .cpus = model::cpus(cpus)};
+  };
+  const RoomNeed few_cpus = need(model::Cause::Cpus, 8, 2);
+  EXPECT_EQ(joined(few_cpus, need(model::Cause::Cpus, 4, 6)), need(model::Cause::Cpus, 4, 2));
+  EXPECT_EQ(joined(few_cpus, need(model::Cause::Disk, 1, 0)), few_cpus);
+  EXPECT_EQ(joined(need(model::Cause::Disk, 1, 0), few_cpus), few_cpus);
+  EXPECT_EQ(joined({}, few_cpus), few_cpus);
+  EXPECT_EQ(joined(few_cpus, {}), few_cpus);
 }
 
 TEST(QueueChoice, TakesTasksThatWaitForATimeOrAreHeldForNoneThatLookForRoom) {
