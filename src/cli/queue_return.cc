@@ -1,5 +1,6 @@
 #include "cli/queue_return.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -29,11 +30,9 @@ namespace trainyard::cli {
 namespace {
 
 /// How the queue would skip a submission that is put back; nothing where it would not.
-std::optional<schedule::SkippedSubmission> skip_of(const run::QueueFiles& files,
-                                                   const run::Submission& submission) {
-  schedule::QueueChoice choice =
-      schedule::choose_next({run::queued(submission)}, {},
-                            [&files](std::uint32_t number) { return fate_of_run(files, number); });
+std::optional<schedule::SkippedSubmission> skip_of(const run::Submission& submission,
+                                                   const schedule::FateOf& fate_of) {
+  schedule::QueueChoice choice = schedule::choose_next({run::queued(submission)}, {}, fate_of);
   if (choice.skip.empty()) return std::nullopt;
   return std::move(choice.skip.front());
 }
@@ -48,8 +47,9 @@ bool is_directory_gone(std::uint32_t number) {
 }
 
 /// Refuses a submission that the queue would skip again at once, and says what would run it.
-Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission) {
-  const auto skipped = skip_of(files, submission);
+Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission,
+                         const schedule::FateOf& fate_of) {
+  const auto skipped = skip_of(submission, fate_of);
   if (!skipped) return {};
   if (skipped->needed == 0) {
     return std::unexpected(Error{fmt::format("run {}: {}", submission.number, skipped->why)});
@@ -66,7 +66,7 @@ Result<void> check_needs(const run::QueueFiles& files, const run::Submission& su
     }
     const Result<run::Submission> kept = files.read(run::QueueFiles::Place::Ended, needed);
     const bool has_started = !kept || kept->job_file.empty();
-    const auto behind = has_started ? std::nullopt : skip_of(files, *kept);
+    const auto behind = has_started ? std::nullopt : skip_of(*kept, fate_of);
     needed = behind ? behind->needed : 0;
   }
   return std::unexpected(Error{fmt::format("{}: 'trainyard retry {} --cascade' runs {} again", why,
@@ -84,9 +84,20 @@ Result<void> QueueReturn::add(run::Submission submission) {
 
 Result<void> QueueReturn::add_skipped_because_of(std::uint32_t number,
                                                  const run::QueueFiles& files) {
+  const auto fate_of = [&](std::uint32_t needed) {
+    const bool runs_again =
+        needed == number ||
+        std::ranges::find(submissions_, needed, &run::Submission::number) != submissions_.end();
+    return runs_again ? schedule::Fate::NotEnded : fate_of_run(files, needed);
+  };
   for (run::Submission& submission : files.skipped_because_of(number)) {
     // Its directory was cleaned, or has been run in since.
     if (!time_of_no_start(submission.run_directory)) continue;
+    // Another run that it needs did not succeed either.
+    if (Result<void> possible = check_needs(files, submission, fate_of); !possible) {
+      refused_.push_back(std::move(possible.error()));
+      continue;
+    }
     if (Result<void> added = add(std::move(submission)); !added) return added;
   }
   return {};
@@ -116,7 +127,8 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
         Error{fmt::format("your queue no longer has what was submitted as {}: submit it again",
                           name_of_run(run_directory))});
   }
-  if (const Result<void> possible = check_needs(*files, *kept); !possible) {
+  const auto fate_of = [&files](std::uint32_t needed) { return fate_of_run(*files, needed); };
+  if (const Result<void> possible = check_needs(*files, *kept, fate_of); !possible) {
     return std::unexpected(possible.error());
   }
   QueueReturn returns;
@@ -138,11 +150,12 @@ std::string QueueReturn::shown() const {
     text +=
         fmt::format("{} would go back into your queue\n", name_of_run(submission.run_directory));
   }
+  for (const Error& refused : refused_) text += refused.message + '\n';
   return text;
 }
 
 Result<void> QueueReturn::serve_queue() const {
-  if (is_empty()) return {};
+  if (submissions_.empty()) return {};
   const Result<run::QueueFiles> files = open_queue({});
   if (!files) return std::unexpected(files.error());
   serve_submissions(*files, submissions_.size());
@@ -154,6 +167,7 @@ ExitCode QueueReturn::put_back() const {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return fail(files.error(), ExitCode::TaskFailed);
   ExitCode code = ExitCode::Success;
+  for (const Error& refused : refused_) code = fail(refused, ExitCode::TaskFailed);
   for (const run::Submission& submission : submissions_) {
     const Result<bool> is_back = files->put_back(submission);
     const std::string run = fmt::format("run {}", submission.number);
@@ -172,8 +186,8 @@ ExitCode QueueReturn::put_back() const {
 
 void note_skipped(const std::string& run_directory) {
   const Result<QueueReturn> skipped = QueueReturn::because_of(run_directory);
-  if (!skipped || skipped->is_empty()) return;
-  const std::vector<std::uint32_t> numbers = skipped->numbers();
+  const auto numbers = skipped ? skipped->numbers() : std::vector<std::uint32_t>();
+  if (numbers.empty()) return;
   const bool is_one = numbers.size() == 1;
   note(fmt::format(
       "{0} {1} skipped because of run {2}: 'trainyard retry {2} --cascade' puts {3} "

@@ -3,7 +3,7 @@
 //
 // Their runs have the environment, the umask and the limits of the shell in which `retry` is typed,
 // as the queue keeps none of those of what has ended. A submission that needs a run that did not
-// succeed is refused, as the queue would skip it again.
+// succeed, and does not run again, is refused: the queue would skip it again.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +30,19 @@ class QueueReturn {
   /// well. An error where the queue no longer has what was submitted, or would skip it again.
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
-  [[nodiscard]] bool is_empty() const { return submissions_.empty(); }
+  /// Neither a submission that goes back nor one that is refused.
+  [[nodiscard]] bool is_empty() const { return submissions_.empty() && refused_.empty(); }
+  /// Of those that go back.
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
 
-  /// For a dry run, a line each: "run 2 ('runs/eval') would go back into your queue".
+  /// For a dry run, a line each: "run 2 ('runs/eval') would go back into your queue", or why not.
   [[nodiscard]] std::string shown() const;
 
-  /// Has the queue up, so that put_back() starts no process. Nothing where it is empty.
+  /// Has the queue up, so that put_back() starts no process. Nothing where none goes back.
   [[nodiscard]] Result<void> serve_queue() const;
 
-  /// Prints each, once it is in the queue: "run 2 is back in your queue".
+  /// Prints each, once it is in the queue: "run 2 is back in your queue"; and first why others are
+  /// refused.
   [[nodiscard]] ExitCode put_back() const;
 
  private:
@@ -47,6 +50,7 @@ class QueueReturn {
   Result<void> add_skipped_because_of(std::uint32_t number, const run::QueueFiles& files);
 
   std::vector<run::Submission> submissions_;  ///< What others need comes before.
+  std::vector<Error> refused_;                ///< Why submissions behind these do not go back.
 };
 
 /// Prints which submissions were skipped because of a run and how to put them back, if there are

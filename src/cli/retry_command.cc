@@ -561,15 +561,18 @@ ExitCode retry_command(const RetryOptions& options) {
     const ExitCode back = submissions.put_back();
     return code == ExitCode::Success ? back : code;
   }
-  return run_command({.resumes = true,
-                      .resume = wanted->run,
-                      .command_line = options.command_line,
-                      .retries = requests_for(*wanted),
-                      .retried_rows = retried_rows_of(*wanted),
-                      .reruns = reruns_for(*wanted),
-                      .fresh = options.fresh,
-                      // The queue waits for what is at work, and would skip them before that again.
-                      .on_resumed = [&submissions] { static_cast<void>(submissions.put_back()); }});
+  ExitCode back = ExitCode::Success;
+  const ExitCode code =
+      run_command({.resumes = true,
+                   .resume = wanted->run,
+                   .command_line = options.command_line,
+                   .retries = requests_for(*wanted),
+                   .retried_rows = retried_rows_of(*wanted),
+                   .reruns = reruns_for(*wanted),
+                   .fresh = options.fresh,
+                   // The queue waits for what is at work, and would skip them before that again.
+                   .on_resumed = [&] { back = submissions.put_back(); }});
+  return code == ExitCode::Success ? back : code;
 }
 
 }  // namespace trainyard::cli

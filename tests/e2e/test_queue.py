@@ -549,6 +549,29 @@ class Returning(QueueTest):
         self.wait(third)
         self.assertIn("no task of run", self.trainyard("retry", first, "--cascade", expect=2).stderr)
 
+    def test_a_cascade_refuses_what_needs_another_run_that_did_not_succeed(self):
+        first = self.fails_while_bad()
+        held = self.holds()
+        gone = self.command_of("true", "--name", "gone", "--needs", held)
+        both = self.command_of("true", "--name", "both", "--needs", first, "--needs", gone)
+        behind = self.command_of("true", "--name", "behind", "--needs", both)
+        plain = self.command_of("true", "--name", "plain", "--needs", first)
+        shutil.rmtree(self.directory / "runs/gone")
+        self.open_gate()
+        self.wait(gone, 2)
+        self.wait(behind, 1)
+        self.wait(plain, 1)
+        (self.directory / "bad").unlink()
+        why = [f"run {number} needs run {needs}, which did not succeed, and the directory of run {gone} is gone: submit {again} again\n"
+               for number, needs, again in ((both, gone, "both"), (behind, both, f"runs {gone} to {behind}"))]
+        shown = self.trainyard("retry", first, "--cascade", "--dry-run", expect=0)
+        self.assertTrue(shown.stdout.endswith(f"run {plain} ('runs/plain') would go back into your queue\n" + "".join(why)), shown.stdout)
+        done = self.trainyard("retry", first, "--cascade", expect=1)
+        self.assertIn("".join(f"trainyard: {line}" for line in why), done.stderr)
+        self.assertEqual([line for line in done.stdout.splitlines() if "your queue" in line], [f"run {plain} is back in your queue"])
+        self.wait(plain)
+        self.assertEqual(self.trainyard("retry", first, "--cascade", expect=1).stderr, "".join(f"trainyard: {line}" for line in why))
+
     def test_a_skip_is_told_as_it_is_once_the_run_that_it_needs_is_back(self):
         held = self.holds()
         killed = self.command_of("true", "--name", "killed", "--needs", held)
