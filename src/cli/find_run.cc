@@ -215,7 +215,7 @@ Result<std::vector<std::string>> places_known_as(const std::string& named,
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
   if (holds_run(path)) return std::vector{path};
-  if (is_number || !is_bare_name(named)) return known;
+  if (number || !is_bare_name(named)) return known;
   std::vector<std::string> here = named_here(named, fs::path(path).parent_path().string());
   return here.empty() ? known : here;
 }
@@ -288,6 +288,16 @@ bool holds_run(const std::string& directory) {
   return fs::exists(run::journal_path(directory), ignored) ||
          fs::exists(run::submission_path(directory), ignored) ||
          sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
+}
+
+bool names_run(const std::string& word) {
+  if (word == text::kLastRun || is_run_name(word) || !known_runs(word).empty()) return true;
+  const Result<std::string> here = sys::current_directory();
+  if (!here || run::read_run_number(word) || !is_bare_name(word)) return false;
+  // Those that were submitted from here have numbers.
+  return std::ranges::any_of(usual_places(*here), [&word](const std::string& directory) {
+    return has_name(directory, word) && holds_run(directory);
+  });
 }
 
 bool holds_run_directories(const std::string& directory) {

@@ -56,6 +56,9 @@ std::string cure_of_list(const std::string& named, std::string_view before);
 /// the queue. An error where there is none.
 Result<std::vector<std::string>> newest_and_unended_runs();
 
+/// Whether a word is the number or the name of a run, as find_run() takes it.
+bool names_run(const std::string& word);
+
 /// The directories of all runs that are looked at where none is named.
 std::vector<std::string> runs_here();
 

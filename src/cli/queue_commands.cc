@@ -217,9 +217,7 @@ int code_of_several(const std::vector<RunEnd>& ends) {
 /// runs.
 Error nothing_to_wait_for(const std::string& word, Error why) {
   const std::string run = word.substr(0, word.find('/'));
-  if (run == word || known_runs(run).empty()) {
-    return Error{why.message + cure_of_list(word, "")};
-  }
+  if (run == word || !names_run(run)) return Error{why.message + cure_of_list(word, "")};
   return Error{fmt::format("'{}' is not a run: 'trainyard wait {}' waits for the whole run", word,
                            text::shell_word(run))};
 }

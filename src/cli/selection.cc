@@ -23,7 +23,6 @@
 #include "report/task_state.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "text/file_name.h"
 #include "text/shell_quote.h"
 #include "text/task_pattern.h"
 
@@ -68,7 +67,7 @@ std::optional<RunInWord> run_in(const std::string& word) {
   if (std::optional<RunInWord> path = path_in(word)) return path;
   const std::size_t slash = std::min(word.find('/'), word.size());
   const std::string name = word.substr(0, slash);
-  if (name != text::kLastRun && known_runs(name).empty() && !is_run_name(name)) return std::nullopt;
+  if (!names_run(name)) return std::nullopt;
   return RunInWord{.word = word,
                    .run = name,
                    .tasks = word.substr(std::min(slash + 1, word.size())),

@@ -198,6 +198,26 @@ class Selection(SelectionTest):
         self.assertIn("run 2: runs/sweep\n", self.run_sweep(), "another run in its place has another number")
         self.assertIn("run 1 not found; ", self.trainyard("status", "1", expect=2).stderr)
 
+    def test_a_run_that_was_moved_here_has_its_name_in_every_command(self):
+        self.run_sweep()
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        os.rename(self.directory / "runs", elsewhere / "runs")
+        self.assertIn("\nrun-dir: runs/sweep\n", self.trainyard("status", "sweep", expect=0, cwd=elsewhere).stdout)
+        self.trainyard("results", "sweep", expect=0, cwd=elsewhere)
+        self.assertEqual(self.trainyard("logs", "sweep/eval/all", "--stdout", expect=0, cwd=elsewhere).stdout, "evaluated\n")
+        for words in (["kill", "sweep"], ["hold", "sweep", "*"]):
+            with self.subTest(words=words):
+                self.assertIn("'runs/sweep' has ended", self.trainyard(*words, expect=2, cwd=elsewhere).stderr)
+
+    def test_a_number_is_no_name_of_a_run(self):
+        self.run_sweep()
+        os.rename(self.directory / "runs/sweep", self.directory / "runs/12")
+        for words in (["status"], ["logs"], ["kill"], ["wait"], ["retry"]):
+            with self.subTest(words=words):
+                self.assertIn("run 12 not found", self.trainyard(*words, "12", expect=2).stderr)
+        self.assertIn("\nrun-dir: runs/12\n", self.trainyard("status", "runs/12", expect=0).stdout)
+
     def test_without_a_home_a_run_goes_on_without_a_number(self):
         env = {"XDG_STATE_HOME": "", "HOME": ""}
         told = self.trainyard("run", "sweep.yaml", expect=1, env=env).stderr
