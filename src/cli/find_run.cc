@@ -234,20 +234,30 @@ Result<std::vector<std::string>> places_of(const std::string& named, const std::
   return paths_of_job(*job);
 }
 
-/// Names the active runs, which are first, and the words that mean one of them alone. `named` is
-/// the word that means all of them; empty: none was typed.
+/// Names the first few of the active runs, which come first in `runs`, and the words that mean one
+/// of them alone. `named` is the word that means all of them; empty: none was typed.
 template <class IsActive>
 Error several_active(const std::vector<KnownRun>& runs, const std::string& named,
                      IsActive is_active) {
+  constexpr std::size_t kShown = 5;
   std::vector<std::string> names;
   std::vector<std::string> words;
+  std::size_t more = 0;
   bool some_wait = false;
   for (const KnownRun& run : runs) {
     if (!is_active(run)) break;
     some_wait = some_wait || !run.lives;
+    if (names.size() == kShown) {
+      ++more;
+      continue;
+    }
     const std::string seen = seen_from_here(run.directory);
     names.push_back(name_of_run(run.directory));
     words.push_back(run.number != 0 ? fmt::format("{}", run.number) : text::shell_word(seen));
+  }
+  if (more > 0) {
+    names.push_back(fmt::format("{} more", more));
+    words.emplace_back("the number of another one");
   }
   return Error{fmt::format(
       "several runs{} are active{}: {}; type {}{}",
@@ -340,13 +350,13 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
     order_by_age(runs);
     return FoundRun{.directory = std::move(runs.front().directory)};
   }
-  if (named.empty()) {
-    order_by_start(runs);
-  } else {
-    order_named(runs);
-  }
-  const auto is_active = [&named](const KnownRun& run) {
-    return named.empty() ? run.lives : run.is_active();
+  order_by_start(runs);
+  // Where no run has started, those in the queue are all that may be meant.
+  const bool some_started = runs.front().lives || runs.front().started_unix_ms != 0;
+  const bool by_start = named.empty() && some_started;
+  if (!by_start) order_named(runs);
+  const auto is_active = [by_start](const KnownRun& run) {
+    return by_start ? run.lives : run.is_active();
   };
   const bool several = runs.size() > 1 && is_active(runs[1]);
   if (several && when_several != WhenSeveral::TakeLatest) {

@@ -13,9 +13,9 @@
 
 namespace trainyard::cli {
 
-/// Which of several runs a name, or none, stands for. Of those that a name stands for, one that
-/// waits in the queue counts as active for the commands that refuse: what changes a run never takes
-/// an older one in its place.
+/// Which of several runs a name, or none, stands for. One that waits in the queue counts as active
+/// for the commands that refuse where a name stands for it, or where no run here has started: what
+/// changes a run never takes an older one in its place.
 enum class WhenSeveral : std::uint8_t {
   TakeLatest,  ///< An active one, else one that waits in the queue, else the latest.
   TakeNewest,  ///< The one that was submitted or started last, whatever has become of it.
@@ -40,8 +40,9 @@ struct FoundRun {
 ///
 /// Runs of this directory are in ./runs, in the runs/ of the configured workdir, and those that
 /// were submitted from here. Where none is named, the run is the one of the first two places that
-/// was started or resumed last, one at work before all others. Reads the journal of each. An error,
-/// too, where a number is also the name of a directory with a run.
+/// was started or resumed last, one at work before all others; where none has started, the newest
+/// in the queue. Reads the journal of each. An error, too, where a number is also the name of a
+/// directory with a run.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 

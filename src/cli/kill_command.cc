@@ -125,7 +125,9 @@ ExitCode kill_command(const KillOptions& options) {
                                                        .run_directory = options.run_directory,
                                                        .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
-  const bool means_all = selection->is_all() || is_all_by_pattern(*selection);
+  // Nobody means the tasks of a run that is not named.
+  const bool named = !options.words.empty() || !options.run_directory.empty();
+  const bool means_all = (selection->is_all() && named) || is_all_by_pattern(*selection);
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
     return fail(fmt::format(
         "{} is in your queue and has no tasks yet: 'trainyard kill {}' removes the whole run",
@@ -143,9 +145,7 @@ ExitCode kill_command(const KillOptions& options) {
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return fail(tasks.error());
   if (tasks->empty()) return fail(none_in_state(*selection));
-  // What was submitted as one command is one task, and its run nothing else. Nobody means the tasks
-  // of a run that is not named.
-  const bool named = !options.words.empty() || !options.run_directory.empty();
+  // What was submitted as one command is one task, and its run nothing else.
   if (selection->is_all() && (tasks->size() > 1 || !named)) {
     const Result<std::string> socket = socket_of_run(*reader, selection->run);
     if (!socket) return fail(socket.error());

@@ -138,6 +138,11 @@ bool means_a_task(const std::string& run, const std::string& word, bool of_itsel
   return !tasks_meant(run, word).empty();
 }
 
+bool may_have_tasks(const std::string& run) {
+  std::error_code ignored;
+  return std::filesystem::exists(run::journal_path(run), ignored);
+}
+
 bool has_tasks_of_all(const std::string& run, const std::vector<text::TaskPattern>& patterns) {
   return std::ranges::all_of(patterns, [&run](const text::TaskPattern& pattern) {
     return !tasks_meant(run, pattern.text()).empty();
@@ -151,14 +156,19 @@ Result<FoundRun> run_with_tasks(Result<FoundRun> found,
   if (found && has_tasks_of_all(found->directory, patterns)) return found;
   std::vector<std::string> runs = runs_here();
   if (runs.size() < 2) return found;
-  std::erase_if(runs, [&](const std::string& run) { return !has_tasks_of_all(run, patterns); });
+  // A submission has no tasks yet, and open_run() reads all of the queue to say so.
+  std::erase_if(runs, [&](const std::string& run) {
+    return !may_have_tasks(run) || !has_tasks_of_all(run, patterns);
+  });
   if (runs.size() == 1) return FoundRun{.directory = std::move(runs.front())};
   return found;
 }
 
-/// The first word that selects no task in any run here, so that no run need be named for it.
+/// The first word that selects no task in any run here, so that no run need be named for it. Nothing
+/// where one of the runs has no tasks yet: it may have such a task.
 std::optional<std::string> word_without_meaning(const std::vector<text::TaskPattern>& patterns) {
   const std::vector<std::string> runs = runs_here();
+  if (!std::ranges::all_of(runs, may_have_tasks)) return std::nullopt;
   const auto means_nothing = [&runs](const text::TaskPattern& pattern) {
     return std::ranges::none_of(runs, [&pattern](const std::string& run) {
       return !tasks_meant(run, pattern.text()).empty();

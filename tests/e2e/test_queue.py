@@ -387,6 +387,24 @@ class Following(QueueTest):
         self.assertEqual(self.trainyard("kill", held, expect=0).stdout, "holds/holds was killed\n")
         self.wait(held, 1)
 
+    def test_kill_does_not_guess_which_of_several_submissions_is_meant(self):
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        held = self.holds()
+        here = ("submit", *LIGHT, "--needs", held)
+        first = self.trainyard(*here, "--", "true", cwd=elsewhere, expect=0).stdout.strip()
+        self.assertEqual(self.trainyard("kill", cwd=elsewhere, expect=2).stderr,
+                         f"trainyard: run {first} ('runs/true') is in your queue and has no tasks yet: 'trainyard kill runs/true' removes the whole run\n")
+        numbers = [self.trainyard(*here, "--", "true", cwd=elsewhere, expect=0).stdout.strip() for _ in range(6)]
+        for words in (["kill", "*"], ["kill", "true"]):
+            with self.subTest(words=words):
+                refused = self.trainyard(*words, cwd=elsewhere, expect=2).stderr
+                self.assertIn(" are active or in your queue: run ", refused)
+                self.assertIn(f" and 2 more; type {', '.join(reversed(numbers[1:]))} or the number of another one", refused)
+        for number in numbers:
+            self.trainyard("kill", number, expect=0)
+        self.assertEqual(self.trainyard("kill", "*", cwd=elsewhere, expect=0).stdout, f"run {first} was removed from your queue\n")
+
     def test_what_needs_a_submission_that_is_killed_is_decided_at_once(self):
         held = self.holds()
         killed = self.command_of("true", "--needs", held, "--name", "killed")
