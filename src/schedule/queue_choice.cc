@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -115,9 +116,15 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of) {
   order_queue(waiting);
   QueueChoice choice;
+  std::map<std::uint32_t, Fate> skipped;
+  const auto fate_now = [&](std::uint32_t number) {
+    const auto found = skipped.find(number);
+    return found == skipped.end() ? fate_of(number) : found->second;
+  };
   for (const QueuedSubmission& submission : waiting) {
-    Standing standing = standing_of(submission, fate_of);
+    Standing standing = standing_of(submission, fate_now);
     if (!standing.skipped.empty()) {
+      skipped[submission.number] = standing.not_needed ? Fate::EndedWell : Fate::EndedBadly;
       choice.skip.push_back({.number = submission.number,
                              .why = std::move(standing.skipped),
                              .not_needed = standing.not_needed,

@@ -93,7 +93,8 @@ struct QueueChoice {
 using FateOf = std::function<Fate(std::uint32_t number)>;
 
 /// Chooses from the waiting submissions, which may be in any order. A skipped submission counts as
-/// failed unless it was not needed, so call this again for those that need it.
+/// failed unless it was not needed, and decides about those behind it in the order of the queue;
+/// call this again for those before it.
 QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
                         const FateOf& fate_of);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,6 +154,27 @@ TEST(QueueChoice, WaitsForWhatASubmissionNeedsAndSkipsItWhereThatFailed) {
           SkippedSubmission{.number = 12, .why = "needs run 3, which did not succeed", .needed = 3},
           SkippedSubmission{
               .number = 13, .why = "needs run 99, which did not succeed", .needed = 99}));
+}
+
+TEST(QueueChoice, SkipsAChainInOnePass) {
+  const auto why = [](std::uint32_t number) {
+    return fmt::format("needs run {}, which did not succeed", number);
+  };
+  const QueueChoice choice =
+      choose_next({{.number = 12, .needs = {11}},
+                   {.number = 11, .needs = {10}},
+                   {.number = 10, .needs = {3}},
+                   {.number = 13, .needs = {12}, .run_if = model::RunIf::Failure}},
+                  {},
+                  fates({{3, Fate::EndedBadly},
+                         {10, Fate::NotEnded},
+                         {11, Fate::NotEnded},
+                         {12, Fate::NotEnded}}));
+  EXPECT_THAT(choice.skip,
+              ElementsAre(SkippedSubmission{.number = 10, .why = why(3), .needed = 3},
+                          SkippedSubmission{.number = 11, .why = why(10), .needed = 10},
+                          SkippedSubmission{.number = 12, .why = why(11), .needed = 11}));
+  EXPECT_THAT(choice.begin, ElementsAre(13)) << "an alarm behind a submission that was skipped";
 }
 
 TEST(QueueChoice, GivesTheReasonOfASkipAsItIsNow) {
