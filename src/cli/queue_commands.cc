@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -145,8 +146,8 @@ struct Waited {
   std::optional<int> code;  ///< What `wait` ends with; nothing where its run says that.
 };
 
-Waited look_in_queue(const run::QueueFiles& files, const std::string& directory) {
-  const std::optional<std::uint32_t> number = number_of_run(directory);
+Waited look_in_queue(const run::QueueFiles& files, const std::string& directory,
+                     std::optional<std::uint32_t> number) {
   const std::optional<QueuePlace> place = number ? files.place_of(*number) : std::nullopt;
   if (!place) return {};
   if (*place == QueuePlace::Ended) {
@@ -180,9 +181,11 @@ RunEnd end_by(int code) {
 
 RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  // Looked up once, as all of the user's runs are read for it.
+  const std::optional<std::uint32_t> number = number_of_run(run);
   HeldRun held;
   while (true) {
-    const Waited waited = files ? look_in_queue(*files, run) : Waited{};
+    const Waited waited = files ? look_in_queue(*files, run, number) : Waited{};
     if (waited.goes_on && !sys::RunLock::holder(run)) suspended.look(*files);
     if (waited.code) return end_by(*waited.code);
     const Result<RunOutcome> outcome = outcome_of(run);
@@ -282,20 +285,19 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   const std::map<std::uint32_t, std::string> start_later = submissions_that_start_later();
   const auto run_that_ends_later = [&](const std::string& run) -> std::optional<std::string> {
     if (is_part_of(run)) return run;
+    if (start_later.empty()) return std::nullopt;
     const auto found = start_later.find(number_of_run(run).value_or(0));
     return found == start_later.end() ? std::nullopt : std::optional(found->second);
   };
   std::erase_if(runs, [&](const std::string& run) { return run_that_ends_later(run).has_value(); });
+  std::set<std::string> seen;
   for (const std::string& named : options.runs) {
     Result<std::string> run = find_run(named, WhenSeveral::TakeNewest);
     if (!run) return std::unexpected(nothing_to_wait_for(named, std::move(run.error())));
     if (const auto later = run_that_ends_later(*run)) {
       return std::unexpected(wait_without_end(*run, *later));
     }
-    const bool again = std::ranges::any_of(runs, [&run](const std::string& other) {
-      return run::real_directory(other) == run::real_directory(*run);
-    });
-    if (!again) runs.push_back(std::move(*run));
+    if (seen.insert(run::real_directory(*run)).second) runs.push_back(std::move(*run));
   }
   return runs;
 }
