@@ -75,7 +75,11 @@ KnownRun look_at_run(std::string directory, std::uint32_t number) {
   run.submitted_unix_ms = run::read_mark(run.directory).submitted_unix_ms;
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run.directory));
-  if (!reader) return run;
+  if (!reader) {
+    // The mark is gone with the directory of a submission.
+    if (run.submitted_unix_ms == 0) run.submitted_unix_ms = time_of_submission(number);
+    return run;
+  }
   if (const auto executions = reader->executions(); executions && !executions->empty()) {
     run.started_unix_ms = executions->back().started_unix_ms;
     if (run.submitted_unix_ms == 0) run.submitted_unix_ms = executions->front().started_unix_ms;
@@ -158,8 +162,13 @@ std::vector<std::string> places_of_here(const std::string& here) {
 
 std::vector<std::string> named_here(const std::string& name, const std::string& here) {
   std::vector<std::string> directories = places_of_here(here);
+  // The directory of a submission that waits may be gone.
+  const std::string runs = run::real_directory(here + "/runs");
+  for (std::string& each : known_runs(name)) {
+    if (fs::path(each).parent_path() == runs) directories.push_back(std::move(each));
+  }
   std::erase_if(directories, [&name](const std::string& each) {
-    return !has_name(each, name) || !holds_run(each);
+    return !has_name(each, name) || !is_run(each);
   });
   return directories;
 }
@@ -214,7 +223,7 @@ Result<std::vector<std::string>> places_known_as(const std::string& named,
     return std::unexpected(
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
-  if (holds_run(path)) return std::vector{path};
+  if (is_run(path)) return std::vector{path};
   if (number || !is_bare_name(named)) return known;
   std::vector<std::string> here = named_here(named, fs::path(path).parent_path().string());
   return here.empty() ? known : here;
@@ -298,6 +307,13 @@ bool holds_run(const std::string& directory) {
   return fs::exists(run::journal_path(directory), ignored) ||
          fs::exists(run::submission_path(directory), ignored) ||
          sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
+}
+
+bool is_run(const std::string& directory) {
+  if (holds_run(directory)) return true;
+  std::error_code ignored;
+  const auto number = fs::exists(directory, ignored) ? std::nullopt : number_of_run(directory);
+  return number && goes_on_in_queue(directory, *number);
 }
 
 bool names_run(const std::string& word) {

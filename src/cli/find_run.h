@@ -63,6 +63,10 @@ bool names_run(const std::string& word);
 /// The directories of all runs that are looked at where none is named.
 std::vector<std::string> runs_here();
 
+/// Whether a directory has a run (holds_run()), or is gone and was that of a submission that has not
+/// ended.
+bool is_run(const std::string& directory);
+
 /// Whether there is a run in a directory: one that is just beginning has no journal yet, and one
 /// may have lost it.
 bool holds_run(const std::string& directory);

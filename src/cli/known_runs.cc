@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/queued_runs.h"
 #include "journal/reader.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
@@ -52,7 +53,10 @@ std::vector<std::string> known_runs(std::string_view name) {
     const std::string_view called = name_in(run.directory);
     const bool meant =
         last ? name.empty() || run::is_directory_like(called, name) : has_name(run.directory, name);
-    if (meant && is_still_there(run.directory)) found.push_back(run.directory);
+    const auto is_run = [&run] {
+      return is_still_there(run.directory) || goes_on_in_queue(run.directory, run.number);
+    };
+    if (meant && is_run()) found.push_back(run.directory);
     if (last && !found.empty()) break;
   }
   return found;

@@ -14,7 +14,8 @@ namespace trainyard::cli {
 
 /// The directories that "46", "digits" (all runs of this name, as has_name() says), "digits@last"
 /// (the one of digits, digits-2, -3, ... with the largest number) or "@last" stand for, the largest
-/// number first. Empty where there is none. That of a number may be gone; the others are there.
+/// number first. Empty where there is none. That of a number may be gone, and that of a submission
+/// that has not ended; the others are there.
 std::vector<std::string> known_runs(std::string_view name);
 
 /// Whether a run has this name: its directory is called so, or is the second or a later one of the

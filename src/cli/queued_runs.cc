@@ -332,6 +332,13 @@ bool is_known_without_directory(std::uint32_t number) {
   return ended && ended->no_start == run::NoStart::DirectoryGone;
 }
 
+std::int64_t time_of_submission(std::uint32_t number) {
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const auto place = files ? files->place_of(number) : std::nullopt;
+  const auto submission = place ? files->read(*place, number) : std::unexpected(Error{""});
+  return submission ? submission->submitted_unix_ms : 0;
+}
+
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
   std::error_code ignored;
   const auto is_there = [&ignored](const std::string& path) {

@@ -48,6 +48,9 @@ bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number);
 /// because its directory is gone. Such a submission counts as a run also without its directory.
 bool is_known_without_directory(std::uint32_t number);
 
+/// When the submission of this number was submitted; 0 where your queue does not know it.
+std::int64_t time_of_submission(std::uint32_t number);
+
 /// When a submission ended, or at least was submitted, that was refused, skipped or removed before
 /// it began. Nothing for any other directory.
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory);

@@ -46,9 +46,9 @@ std::optional<RunInWord> path_in(const std::string& word) {
     std::error_code ignored;
     const bool is_file = std::filesystem::is_regular_file(path, ignored);
     // A directory of tasks, within a run, looks like one that has lost its journal.
-    const bool is_run = tasks.empty() ? holds_run(path) || holds_run_directories(path)
-                                      : std::filesystem::exists(run::journal_path(path), ignored);
-    if (is_file || is_run) {
+    const bool has_run = tasks.empty() ? is_run(path) || holds_run_directories(path)
+                                       : std::filesystem::exists(run::journal_path(path), ignored);
+    if (is_file || has_run) {
       return RunInWord{.word = word,
                        .run = path,
                        .tasks = tasks,

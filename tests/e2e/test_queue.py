@@ -974,15 +974,25 @@ class Faults(QueueTest):
         there = self.directory / "there"
         there.mkdir()
         held = self.holds()
+        self.command_of("exit 4", "--name", "deleted")
+        self.wait("deleted", 4)
         moved = self.command_of("true", "--needs", held, "--name", "moved", prefix=("sh", "-c", 'cd there; exec "$@"', "sh"))
         deleted = self.command_of("true", "--needs", held, "--name", "deleted")
         skipped = self.command_of("true", "--needs", moved, "--name", "skipped")
         after = self.command_of("echo so", "--needs", deleted, "--if", "always()", "--name", "after")
         behind = self.command_of("true", "--needs", skipped, "--name", "behind")
         there.rename(self.directory / "elsewhere")
-        shutil.rmtree(self.directory / "runs/deleted")
-        self.assertEqual(self.trainyard("status", deleted, expect=0).stdout, f"run {deleted} is in your queue: waits for run {held}\n")
-        waiting = self.start("wait", deleted)
+        shutil.rmtree(self.directory / "runs/deleted-2")
+        # Neither its name nor its directory means the older run, or another.
+        waits = f"run {deleted} is in your queue: waits for run {held}\n"
+        for word in (deleted, "deleted", "deleted-2", "runs/deleted-2"):
+            with self.subTest(word=word):
+                self.assertEqual(self.trainyard("status", word, expect=0).stdout, waits)
+                self.assertEqual(self.trainyard("logs", word, expect=2).stderr, f"trainyard: {waits}")
+                self.assertEqual(self.trainyard("retry", word, expect=2).stderr, f"trainyard: {waits}")
+                self.assertEqual(self.trainyard("kill", word, "--dry-run", expect=0).stdout,
+                                 f"run {deleted} ('runs/deleted-2') would be removed from your queue\n")
+        waiting = self.start("wait", "deleted")
         self.open_gate()
         gone = "its directory was deleted or moved: submit it again"
         self.assertEqual(self.end_of(waiting, expect=2), ("", f"trainyard: run {deleted}: {gone}\n"))
