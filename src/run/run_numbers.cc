@@ -66,21 +66,27 @@ std::optional<std::string> RunNumbers::directory_of(std::uint32_t number) const 
   return target.string();
 }
 
+std::vector<std::uint32_t> RunNumbers::numbers() const {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& name : sys::names_in(directory_)) {
+    if (const auto number = read_run_number(name)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers, std::greater<>());
+  return numbers;
+}
+
 std::vector<RunNumbers::Numbered> RunNumbers::all() const {
   std::vector<Numbered> all;
-  for (const std::string& name : sys::names_in(directory_)) {
-    const std::optional<std::uint32_t> number = read_run_number(name);
-    if (!number) continue;
-    std::optional<std::string> directory = directory_of(*number);
-    if (directory) all.push_back({.number = *number, .directory = std::move(*directory)});
+  for (const std::uint32_t number : numbers()) {
+    std::optional<std::string> directory = directory_of(number);
+    if (directory) all.push_back({.number = number, .directory = std::move(*directory)});
   }
-  std::ranges::sort(all, std::greater<>(), &Numbered::number);
   return all;
 }
 
 std::optional<std::uint32_t> RunNumbers::number_of(const std::string& run_directory) const {
-  for (const Numbered& run : all()) {
-    if (run.directory == run_directory) return run.number;
+  for (const std::uint32_t number : numbers()) {
+    if (directory_of(number) == run_directory) return number;
   }
   return std::nullopt;
 }

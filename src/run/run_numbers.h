@@ -41,6 +41,7 @@ class RunNumbers {
 
   /// Where the run of this number is, or was; nothing where it was never given, or is forgotten.
   [[nodiscard]] std::optional<std::string> directory_of(std::uint32_t number) const;
+  /// Costs a read of the link of each later run.
   [[nodiscard]] std::optional<std::uint32_t> number_of(const std::string& run_directory) const;
 
   struct Numbered {
@@ -51,6 +52,8 @@ class RunNumbers {
   [[nodiscard]] std::vector<Numbered> all() const;
 
  private:
+  /// Those that are kept, the last one first.
+  [[nodiscard]] std::vector<std::uint32_t> numbers() const;
   [[nodiscard]] std::string link_of(std::uint32_t number) const;
 
   std::string directory_;
