@@ -171,6 +171,23 @@ std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
   return named;
 }
 
+std::vector<model::TaskIndex> tasks_of_patterns(journal::JournalReader& reader,
+                                                const TasksOfRun& selection) {
+  const auto rows = rows_to_look_at(reader, selection);
+  if (!rows) return {};
+  text::TaskChoice choice(selection.patterns);
+  for (const journal::TaskRow& row : *rows) choice.look_at(all_names_of(row));
+  if (!std::ranges::all_of(choice.meant(), [](const auto& each) { return !each.tasks.empty(); })) {
+    return {};
+  }
+  const std::vector<bool> chosen = choice.chosen();
+  std::vector<model::TaskIndex> tasks;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    if (chosen[i]) tasks.push_back((*rows)[i].index);
+  }
+  return tasks;
+}
+
 Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
                                                      const TasksOfRun& selection,
                                                      SameName same_name) {

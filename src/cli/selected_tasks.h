@@ -38,6 +38,12 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
                                                      const TasksOfRun& selection,
                                                      SameName same_name);
 
+/// Returns the tasks that the patterns select, in any state; none where a pattern selects none, or
+/// the journal cannot be read. Searches no other run for what is missing, as the error of
+/// selected_tasks() does.
+std::vector<model::TaskIndex> tasks_of_patterns(journal::JournalReader& reader,
+                                                const TasksOfRun& selection);
+
 /// Returns the selected tasks that a word names by their id, "lr=0.1" or "train/lr=0.1". Tasks named
 /// by a pattern, a group, matrix values or a state are left out.
 std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,

@@ -120,11 +120,7 @@ std::vector<model::TaskIndex> tasks_meant(const std::string& run, const std::str
   Result<journal::JournalReader> reader = open_run(run);
   TasksOfRun meant{.run = run, .patterns = {}, .states = {}};
   if (!reader || (!word.empty() && !add_pattern(word, meant.patterns))) return {};
-  const auto rows = selected_tasks(*reader, meant, SameName::MeansAll);
-  std::vector<model::TaskIndex> tasks;
-  if (!rows) return tasks;
-  for (const journal::TaskRow& row : *rows) tasks.push_back(row.index);
-  return tasks;
+  return tasks_of_patterns(*reader, meant);
 }
 
 /// Whether a word means a task of this run. In the run that the word may stand for itself, a name
