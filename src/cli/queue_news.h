@@ -18,7 +18,8 @@ namespace trainyard::cli {
 /// Pure.
 class QueueNews {
  public:
-  /// Takes every turn, as the batches of the run are among their events. Returns the word to write, where there is something new.
+  /// Takes every turn, as the batches of the run are among their events. Returns the word to write,
+  /// where there is something new.
   std::optional<std::string> see(const model::Turn& turn);
 
  private:
