@@ -86,7 +86,7 @@ TEST(KeeperDisk, StartsNothingWhoseLogIsNoPlainFile) {
   const model::Launch launch = yard.launch({"true"});
   ASSERT_TRUE(sys::make_directories(launch.task_directory));
   const std::string elsewhere = yard.directory / "elsewhere";
-  const std::string refused = "': a pipe, a link or a device is in its place";
+  const std::string refused = "': a pipe, a link or a device is in its place; remove it";
   for (const std::string& log : {launch.stdout_path, launch.stderr_path}) {
     ASSERT_EQ(::mkfifo(log.c_str(), 0600), 0);
     EXPECT_EQ(yard.refusal(launch), "cannot write '" + log + refused);
@@ -102,6 +102,12 @@ TEST(KeeperDisk, StartsNothingWhoseLogIsNoPlainFile) {
     EXPECT_EQ(sys::content_of(elsewhere), "mine");
     std::filesystem::remove(log);
 
+    std::filesystem::create_hard_link(elsewhere, log);
+    EXPECT_EQ(yard.refusal(launch),
+              "cannot write '" + log + "': it has a second name (a hard link); remove it");
+    EXPECT_EQ(sys::content_of(elsewhere), "mine");
+    std::filesystem::remove(log);
+
     const sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
     log.copy(&address.sun_path[0], sizeof(address.sun_path) - 1);
@@ -111,6 +117,19 @@ TEST(KeeperDisk, StartsNothingWhoseLogIsNoPlainFile) {
     std::filesystem::remove(log);
   }
   EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+}
+
+TEST(KeeperDisk, StartsNothingWhoseDirectoryIsALink) {
+  TestYard yard;
+  ASSERT_TRUE(sys::make_directories(yard.directory / "elsewhere"));
+  model::Launch launch = yard.launch({"true"});
+  std::filesystem::create_symlink(yard.directory / "elsewhere", launch.task_directory);
+  for (const std::string& checkpoints : {std::string(), launch.task_directory + "/checkpoints"}) {
+    launch.checkpoint_directory = checkpoints;
+    EXPECT_EQ(yard.refusal(launch), "cannot make the directory '" + launch.task_directory +
+                                        "': a pipe, a link or a device is in its place; remove it");
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(yard.directory / "elsewhere"));
 }
 
 TEST(KeeperDisk, TellsWhatAnAttemptLeft) {

@@ -64,8 +64,9 @@ Result<sys::Descriptor> file_with(std::string_view text) {
 std::string text_of(const model::Launch& launch, const std::vector<char*>& environment) {
   std::string text;
   for (const std::string* const path :
-       {&launch.directory_to_make(), &launch.result_path, &launch.result_copy_path,
-        &launch.stdout_path, &launch.stderr_path, &launch.working_directory}) {
+       {&launch.task_directory, &launch.directory_to_make(), &launch.result_path,
+        &launch.result_copy_path, &launch.stdout_path, &launch.stderr_path,
+        &launch.working_directory}) {
     text += *path + '\0';
   }
   text += fmt::format("{}", launch.preload.interpreter) + '\0';

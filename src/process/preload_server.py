@@ -40,6 +40,7 @@ _NUMBER = struct.Struct("=q")
 _FAILURE = struct.Struct("=ii")
 _DIRECTORY, _OLD_RESULT, _STDOUT, _STDERR, _WORKING_DIRECTORY = 2, 3, 4, 5, 6
 _NOT_PLAIN = 1000
+_SECOND_NAME = 1001
 _TEXT_MAX = 4096  # Of an answer.
 _OURS = "trainyard-preload"  # The name that this text is compiled under.
 
@@ -294,7 +295,7 @@ def die_with(keeper):
 
 
 def open_log(path):
-    """Without waiting for anybody who reads it, and without following a link."""
+    """Without waiting for anybody who reads it, and without writing to another file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o644)
@@ -302,17 +303,23 @@ def open_log(path):
         if error.errno in (errno.ENXIO, errno.ELOOP):
             error.errno = _NOT_PLAIN
         raise
-    if not stat.S_ISREG(os.fstat(file).st_mode):
+    about = os.fstat(file)
+    if not stat.S_ISREG(about.st_mode):
         raise OSError(_NOT_PLAIN, "")
+    if about.st_nlink > 1:
+        raise OSError(_SECOND_NAME, "")
     os.ftruncate(file, 0)
     os.set_blocking(file, True)
     return file
 
 
-def make_files(permission, directory, result, copy_of_result, out, err, working_directory):
+def make_files(permission, task_directory, directory, result, copy_of_result, out, err,
+               working_directory):
     """Says at the socket what went wrong, and ends then."""
     step = _DIRECTORY
     try:
+        if os.path.islink(task_directory):
+            raise OSError(_NOT_PLAIN, "")
         os.makedirs(directory, exist_ok=True)
         step = _OLD_RESULT
         for old in filter(None, (result, copy_of_result)):
@@ -343,13 +350,13 @@ def become_task(keeper, launch, permission):
     os.setsid()
     die_with(keeper)
     fields = os.pread(launch, os.fstat(launch).st_size, 0).split(b"\0")
-    make_files(permission, *fields[:6])
+    make_files(permission, *fields[:7])
     for descriptor in (launch, permission):  # Closing the second says that it has begun.
         os.close(descriptor)
-    interpreter, arguments = int(fields[6]), int(fields[7])
-    command = [os.fsdecode(field) for field in fields[8:8 + arguments]]
+    interpreter, arguments = int(fields[7]), int(fields[8])
+    command = [os.fsdecode(field) for field in fields[9:9 + arguments]]
     os.environ.clear()
-    for variable in fields[8 + arguments:-1]:
+    for variable in fields[9 + arguments:-1]:
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
     sys.orig_argv = command

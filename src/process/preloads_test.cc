@@ -179,6 +179,23 @@ TEST_F(PreloadsTest, RefuseTasksWhoseModulesCannotBeImported) {
   EXPECT_THAT(yard_.refusal(launch({"-c", ""}, {"quits"})), HasSubstr("beforehand: exit code 3"));
 }
 
+TEST_F(PreloadsTest, StartNoTaskWhoseLogOrDirectoryIsAnotherOne) {
+  const std::string elsewhere = yard_.directory / "elsewhere";
+  ASSERT_TRUE(sys::make_directories(elsewhere));
+  write("mine", "mine");
+  const model::Launch task = launch({"-c", ""}, {"json"});
+  std::filesystem::create_symlink(elsewhere, task.task_directory);
+  EXPECT_EQ(yard_.refusal(task), "cannot make the directory '" + task.task_directory +
+                                     "': a pipe, a link or a device is in its place; remove it");
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
+  std::filesystem::remove(task.task_directory);
+  ASSERT_TRUE(sys::make_directories(task.task_directory));
+  std::filesystem::create_hard_link(yard_.directory / "mine", task.stdout_path);
+  EXPECT_EQ(yard_.refusal(task), "cannot write '" + task.stdout_path +
+                                     "': it has a second name (a hard link); remove it");
+  EXPECT_EQ(sys::content_of(yard_.directory / "mine"), "mine");
+}
+
 TEST_F(PreloadsTest, AreStartedAgainWhenTheyDie) {
   write("mydata.py", kNotes);
   yard_.keeper.start(TestYard::key(0),

@@ -41,6 +41,7 @@ class StartOrders {
   [[nodiscard]] std::span<const std::string> names() const { return names_; }
 
   // Read by the process: pointers alone.
+  const char* task_directory = nullptr;  ///< Null: none.
   char* directory = nullptr;  ///< Is cut at its slashes, one after the other. Null: none.
   const char* old_result = nullptr;
   const char* old_copy = nullptr;  ///< Of the result of the attempt before.
@@ -116,8 +117,15 @@ int make_all_directories(char* path) {
   return 0;
 }
 
-/// Opens a log without waiting for anybody who reads it, and without following a link. A
-/// descriptor, or an error as a negative number.
+bool is_link(const char* path) {
+  struct statx about{};
+  const long seen = sys::raw_call(SYS_statx, AT_FDCWD, sys::raw_argument(path), AT_SYMLINK_NOFOLLOW,
+                                  STATX_TYPE, sys::raw_argument(&about));
+  return seen == 0 && S_ISLNK(about.stx_mode);
+}
+
+/// Opens a log as sys::open_file() does, with raw calls: without waiting for anybody who reads it,
+/// and without writing to another file. A descriptor, or an error as a negative number.
 long open_log(const char* path, bool adds) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
   const long file = sys::raw_call(SYS_openat, AT_FDCWD, sys::raw_argument(path), flags, 0644);
@@ -125,10 +133,11 @@ long open_log(const char* path, bool adds) {
   if (file == -ENXIO || file == -ELOOP) return -StartFailure::kNotPlain;
   if (file < 0) return file;
   struct statx about{};
-  const long seen = sys::raw_call(SYS_statx, file, sys::raw_argument(""), AT_EMPTY_PATH, STATX_TYPE,
-                                  sys::raw_argument(&about));
+  const long seen = sys::raw_call(SYS_statx, file, sys::raw_argument(""), AT_EMPTY_PATH,
+                                  STATX_TYPE | STATX_NLINK, sys::raw_argument(&about));
   if (seen < 0) return seen;
-  if ((about.stx_mode & S_IFMT) != S_IFREG) return -StartFailure::kNotPlain;
+  if (!S_ISREG(about.stx_mode)) return -StartFailure::kNotPlain;
+  if (about.stx_nlink > 1) return -StartFailure::kSecondName;
   if (!adds) {
     const long emptied = sys::raw_call(SYS_ftruncate, file, 0);
     if (emptied < 0) return emptied;
@@ -148,6 +157,10 @@ int put_log_at(const char* path, bool adds, int standard) {
 }
 
 StartFailure make_files(const StartOrders& orders) {
+  // What another task has put there: the logs, and what the task writes, would be elsewhere.
+  if (orders.task_directory != nullptr && is_link(orders.task_directory)) {
+    return {.step = StartStep::Directory, .error = StartFailure::kNotPlain};
+  }
   if (orders.directory != nullptr) {
     const int error = make_all_directories(orders.directory);
     if (error != 0) return {.step = StartStep::Directory, .error = error};
@@ -278,6 +291,7 @@ StartOrders::StartOrders(const model::Launch& launch, Start::Options options)
       directory_(launch.directory_to_make()),
       arguments_(sys::pointers_to(launch.arguments)),
       environment_(std::move(options.environment)) {
+  if (!launch.task_directory.empty()) task_directory = launch.task_directory.c_str();
   if (!directory_.empty()) directory = directory_.data();
   if (!launch.result_path.empty()) old_result = launch.result_path.c_str();
   if (!launch.result_copy_path.empty()) old_copy = launch.result_copy_path.c_str();

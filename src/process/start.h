@@ -45,11 +45,15 @@ enum class StartStep : std::int32_t {
 
 /// Why a process did not become its program, as it writes it down.
 struct StartFailure {
-  /// No errno has this number: what stands where a log belongs is no plain file.
+  /// No errno has this number: what stands where a log belongs is no plain file, or what stands
+  /// where the task's directory belongs is a link.
   static constexpr std::int32_t kNotPlain = 1000;
+  /// Nor this one: the file where a log belongs has a second name (a hard link), which may be that
+  /// of another file.
+  static constexpr std::int32_t kSecondName = 1001;
 
   StartStep step = StartStep::Process;
-  std::int32_t error = 0;  ///< An errno, or kNotPlain; 0: nothing failed.
+  std::int32_t error = 0;  ///< An errno, or one of these two; 0: nothing failed.
 };
 
 /// Descriptors that a process starts with beside its logs; -1: none, standard input as ours.

@@ -116,7 +116,11 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
 
 Error with_file(std::string_view cannot, const std::string& path, int error) {
   if (error == StartFailure::kNotPlain) {
-    return {fmt::format("{} '{}': a pipe, a link or a device is in its place", cannot, path)};
+    return {fmt::format("{} '{}': a pipe, a link or a device is in its place; remove it", cannot,
+                        path)};
+  }
+  if (error == StartFailure::kSecondName) {
+    return {fmt::format("{} '{}': it has a second name (a hard link); remove it", cannot, path)};
   }
   return sys::system_error(fmt::format("{} '{}'", cannot, path), error);
 }
@@ -150,7 +154,10 @@ Error explain(const model::Launch& launch, std::span<const std::string> places,
     case StartStep::Group:
       return with_file("cannot join the control group", launch.memory_group, failure.error);
     case StartStep::Directory:
-      return with_file("cannot make the directory", launch.directory_to_make(), failure.error);
+      return with_file("cannot make the directory",
+                       failure.error == StartFailure::kNotPlain ? launch.task_directory
+                                                                : launch.directory_to_make(),
+                       failure.error);
     case StartStep::OldResult:
       return with_file(
           "cannot remove the old",

@@ -24,7 +24,7 @@ groups:
         place = f"{self.directory.resolve()}/runs/job/g"
         for task, log in (("trap", "stdout"), ("link", "stderr")):
             self.assertEqual(messages[task], f"cannot write '{place}/{task}/{log}.2.log': a pipe, a link or a device is in "
-                             "its place")
+                             "its place; remove it")
         self.assertEqual(self.text("mine"), "untouched")
 
     def test_a_result_that_is_a_pipe_or_a_link_is_told_and_not_read(self):
