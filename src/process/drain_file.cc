@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -17,8 +16,8 @@
 #include "base/result.h"
 #include "model/gpu_limits.h"
 #include "process/promise_board.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "wire/promises_text.h"
 
 namespace trainyard::process {
@@ -30,13 +29,10 @@ std::string path_for(const std::string& directory, uid_t user) {
 
 std::vector<model::Drain> read_of(const std::string& directory, uid_t user) {
   const std::string path = path_for(directory, user);
-  const sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat seen{};
-  const bool is_theirs = file.is_open() && ::fstat(file.get(), &seen) == 0 &&
-                         S_ISREG(seen.st_mode) && seen.st_uid == user;
-  if (!is_theirs) return {};
+  const auto opened = sys::open_file(path, {.owner = user});
+  if (!opened) return {};
   std::string text(wire::kPromiseBytesMax, '\0');
-  const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
+  const ssize_t got = ::pread(opened->descriptor.get(), text.data(), text.size(), 0);
   text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   return wire::drains_from(text);
 }

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@
 #include "process/keeper.h"
 #include "process/keeper_message.h"
 #include "process/left_behind.h"
-#include "sys/descriptor.h"
+#include "sys/open_file.h"
 #include "sys/packing.h"
 
 namespace trainyard::process {
@@ -132,14 +131,11 @@ std::vector<EndNote> read_end_notes(std::string_view bytes) {
 }
 
 void add_end_note(const std::string& path, std::string_view record) {
-  const sys::Descriptor file(
-      ::open(path.c_str(),
-             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600));
-  struct stat about{};
-  // Tasks write where we do: what stands there may be anything.
-  const bool ours = file.is_open() && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) &&
-                    about.st_nlink == 1 && about.st_uid == ::geteuid();
-  if (!ours || static_cast<std::size_t>(about.st_size) + record.size() > kEndNotesMax) return;
+  const auto opened =
+      sys::open_file(path, {.flags = O_WRONLY | O_APPEND | O_CREAT, .owner = ::geteuid()});
+  if (!opened) return;
+  const auto& [file, about] = *opened;
+  if (static_cast<std::size_t>(about.st_size) + record.size() > kEndNotesMax) return;
   std::string_view rest = record;
   while (!rest.empty()) {
     const ssize_t put = ::write(file.get(), rest.data(), rest.size());

@@ -32,6 +32,7 @@
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 #include "sys/tail.h"
@@ -46,14 +47,11 @@ namespace {
 constexpr std::size_t kLeftMax = 16;
 constexpr std::size_t kPieceMax = wire::kResultBytesMax + wire::kErrorTailBytes + 4096;
 
-/// A plain file alone, as whatever stands there now was the task's to change.
 void write_at_end(const std::string& path, std::string_view text) {
-  const sys::Descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat about{};
-  if (!file.is_open() || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return;
+  const auto opened = sys::open_file(path, {.flags = O_WRONLY | O_APPEND});
+  if (!opened) return;
   // The text that the task wrote itself is kept in any case.
-  static_cast<void>(sys::write_text(file.get(), text));
+  static_cast<void>(sys::write_text(opened->descriptor.get(), text));
 }
 
 std::string end_of_log(const std::string& path) {

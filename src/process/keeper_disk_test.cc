@@ -198,9 +198,9 @@ TEST(KeeperDisk, ReadsNoResultThatIsNoPlainFile) {
   const std::string secret = yard.directory / "secret";
   ASSERT_TRUE(sys::write_file_atomically(secret, "{\"mine\": 1}"));
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"mkfifo", "' is not a regular file"},
-      {"mkdir", "' is a directory, not a file"},
-      {"ln -s " + secret, "' is a link, not a regular file"}};
+      {"mkfifo", "' is a pipe, not a regular file"},
+      {"mkdir", "' is a directory, not a regular file"},
+      {"ln -s " + secret, "' is a symbolic link, not a regular file"}};
   for (std::uint32_t i = 0; i < cases.size(); ++i) {
     const model::Launch launch =
         yard.shell(fmt::format("{} task{}/result.json", cases[i].first, i), i);

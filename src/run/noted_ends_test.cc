@@ -237,7 +237,7 @@ TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
   const std::string path = ends_path(directory_.path());
   EXPECT_EQ(noted_ends(directory_.path()).trouble, "") << "there are none";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_THAT(noted_ends(directory_.path()).trouble, HasSubstr("is not a regular file"));
+  EXPECT_THAT(noted_ends(directory_.path()).trouble, HasSubstr("is a pipe, not a regular file"));
   remove_noted_ends(directory_.path());
   EXPECT_FALSE(std::filesystem::exists(path));
   std::filesystem::create_symlink("/etc/passwd", path);

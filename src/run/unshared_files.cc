@@ -19,9 +19,8 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "run/file_mover.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
-#include "sys/this_process.h"
+#include "sys/open_file.h"
 #include "wire/agent.h"
 
 namespace trainyard::run {
@@ -53,13 +52,12 @@ void replace_all(std::string& text, const std::string& before, const std::string
 Result<void> append_to(const std::string& path, const wire::AgentLog& log) {
   const std::filesystem::path whole(path);
   if (Result<void> made = sys::make_directories(whole.parent_path().string()); !made) return made;
-  // A task may have left it, and it came back as it is.
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(whole, ignored)) return {};
-  const Result<sys::Descriptor> file =
-      sys::open_log(path, log.anew ? sys::IfThere::Empty : sys::IfThere::Append);
-  if (!file) return std::unexpected(file.error());
-  return sys::write_all(*file, log.bytes, path);
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | (log.anew ? O_TRUNC : 0);
+  const auto file = sys::open_file(path, {.flags = flags, .mode = 0644});
+  // A task may have left something else there, and it came back as it is.
+  if (!file && file.error().number == 0) return {};
+  if (!file) return std::unexpected(file.error().error);
+  return sys::write_all(file->descriptor, log.bytes, path);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::sys {
 namespace {
@@ -62,15 +63,13 @@ int copy_by_hand(const Descriptor& from, const Descriptor& to) {
 }  // namespace
 
 Result<bool> copy_file(const FileCopy& copy) {
-  const Descriptor from(
-      ::open(copy.from.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!from.is_open()) {
-    const bool is_none = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
-    if (is_none) return false;
-    return std::unexpected(system_error(fmt::format("cannot read '{}'", copy.from), errno));
+  const auto opened = open_file(copy.from, {});
+  if (!opened) {
+    const int error = opened.error().number;
+    if (error == 0 || error == ENOENT || error == ENOTDIR || error == ELOOP) return false;
+    return std::unexpected(opened.error().error);
   }
-  struct stat about{};
-  if (::fstat(from.get(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  const auto& [from, about] = *opened;
   const Descriptor to(::open(copy.to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const auto failed = [&copy](int why) {
     return std::unexpected(system_error(fmt::format("cannot write '{}'", copy.to), why));

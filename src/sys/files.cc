@@ -90,21 +90,6 @@ std::string lock_path(const std::string& directory, const char* name) {
   return directory + "/" + name;
 }
 
-/// Without waiting for anybody, whatever stands there. An error when it is not a regular file.
-Result<Descriptor> open_lock(const std::string& path, int flags) {
-  Descriptor file(
-      ::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW, 0644));
-  const int error = errno;
-  struct stat about{};
-  const bool plain = file.is_open() && ::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode);
-  if (plain) return file;
-  if (file.is_open() || error == ELOOP || error == ENXIO) {
-    return std::unexpected(Error{fmt::format(
-        "'{}' is not a regular file; remove it if no run of trainyard is active there", path)});
-  }
-  return std::unexpected(system_error(fmt::format("cannot write '{}'", path), error));
-}
-
 /// A lock of the open file, not of the process (F_OFD_*): it is not lost when something else in
 /// this process opens and closes the same file, and it can be asked about without being taken.
 struct flock whole_file_lock() {
@@ -144,54 +129,12 @@ Result<std::string> read_file(const std::string& path, Bytes at_most) {
   return read_to_end(file, path, at_most);
 }
 
-namespace {
-
-/// Closed, with errno, when it cannot be opened. Not blocking, as opening a fifo waits for a
-/// writer.
-Descriptor open_without_waiting(const std::string& path, Links links) {
-  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  return Descriptor(::open(path.c_str(), links == Links::Refuse ? flags | O_NOFOLLOW : flags));
-}
-
-Error cannot_read(const std::string& path, Links links, int error) {
-  if (error == ELOOP && links == Links::Refuse) {
-    return {fmt::format("'{}' is a link, not a regular file", path)};
-  }
-  return system_error(fmt::format("cannot read '{}'", path), error);
-}
-
-/// How large it is.
-Result<std::int64_t> size_of_plain(const Descriptor& file, const std::string& path) {
-  struct stat about{};
-  if (::fstat(file.get(), &about) != 0) {
-    return std::unexpected(system_error(fmt::format("cannot read '{}'", path), errno));
-  }
-  if (S_ISDIR(about.st_mode)) {
-    return std::unexpected(Error{fmt::format("'{}' is a directory, not a file", path)});
-  }
-  if (!S_ISREG(about.st_mode)) {
-    return std::unexpected(Error{fmt::format("'{}' is not a regular file", path)});
-  }
-  return about.st_size;
-}
-
-}  // namespace
-
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
                                                    Links links) {
-  const Descriptor file = open_without_waiting(path, links);
-  if (!file.is_open()) {
-    if (errno == ENOENT) return std::nullopt;
-    return std::unexpected(cannot_read(path, links, errno));
-  }
-  const Result<std::int64_t> count = size_of_plain(file, path);
-  if (!count) return std::unexpected(count.error());
-  if (*count > at_most.count) {
-    const Bytes size{*count};
-    return std::unexpected(Error{fmt::format("'{}' has {}, more than the {} it may have", path,
-                                             to_text(size, at_most), to_text(at_most, size))});
-  }
-  return read_to_end(file, path, at_most);
+  const auto opened = open_file(path, {.links = links, .size_max = at_most});
+  if (!opened && opened.error().number == ENOENT) return std::nullopt;
+  if (!opened) return std::unexpected(opened.error().error);
+  return read_to_end(opened->descriptor, path, at_most);
 }
 
 bool is_known_to_be_absent(const std::string& path) {
@@ -211,14 +154,13 @@ std::optional<Bytes> size_of_file(const std::string& path) {
 }
 
 Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links) {
-  const Descriptor file = open_without_waiting(path, links);
-  if (!file.is_open()) return std::unexpected(cannot_read(path, links, errno));
-  const Result<std::int64_t> count = size_of_plain(file, path);
-  if (!count) return std::unexpected(count.error());
-  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(*count, 0));
+  const auto opened = open_file(path, {.links = links});
+  if (!opened) return std::unexpected(opened.error().error);
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(opened->facts.st_size, 0));
   const std::size_t from = size - std::min(size, at_most);
   std::string text(size - from, '\0');
-  const ssize_t got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(from));
+  const ssize_t got =
+      ::pread(opened->descriptor.get(), text.data(), text.size(), static_cast<off_t>(from));
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
@@ -350,9 +292,14 @@ std::string host_name() {
 
 Result<RunLock> RunLock::take(const std::string& run_directory, const char* name) {
   const std::string path = lock_path(run_directory, name);
-  Result<Descriptor> opened = open_lock(path, O_RDWR | O_CREAT);
-  if (!opened) return std::unexpected(std::move(opened).error());
-  Descriptor file = std::move(*opened);
+  auto opened = open_file(path, {.flags = O_RDWR | O_CREAT});
+  if (!opened) {
+    const bool is_other = opened.error().number == 0;
+    std::string& message = opened.error().error.message;
+    if (is_other) message += " if no run of trainyard is active there";
+    return std::unexpected(std::move(opened.error().error));
+  }
+  Descriptor file = std::move(opened->descriptor);
   struct flock lock = whole_file_lock();
   if (::fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     const int error = errno;
@@ -374,13 +321,14 @@ Result<RunLock> RunLock::take(const std::string& run_directory, const char* name
 }
 
 std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
-  const Result<Descriptor> file = open_lock(lock_path(run_directory, "lock"), O_RDONLY);
-  if (!file) return std::nullopt;
+  const auto opened = open_file(lock_path(run_directory, "lock"), {});
+  if (!opened) return std::nullopt;
+  const Descriptor& file = opened->descriptor;
   struct flock lock = whole_file_lock();
   // Whether a lock for reading could be had: for writing, the file would have to be writable.
   lock.l_type = F_RDLCK;
-  if (::fcntl(file->get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
-  return pid_in(*file);
+  if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
+  return pid_in(file);
 }
 
 }  // namespace trainyard::sys

@@ -14,18 +14,17 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::sys {
-
-/// Whether a file may be somebody else's by a symbolic link in its place.
-enum class Links : std::uint8_t { Follow, Refuse };
 
 /// The last bytes of a plain file, at most so many. Waits for nobody who would write it.
 Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most,
                                      Links links = Links::Follow);
 
-/// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file. A larger
-/// one is an error, and no more of it than that is read.
+/// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file, and is
+/// waited for: for files of the kernel and what the user names, as /dev/stdin. A larger one is an
+/// error, and no more of it than that is read.
 Result<std::string> read_file(const std::string& path, Bytes at_most);
 
 /// The same for a file that somebody we do not trust left: it must be a plain file, so that reading
@@ -103,7 +102,8 @@ Result<std::string> current_directory();
 std::string host_name();
 
 /// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
-/// The file <run-dir>/lock, or of another name, stays.
+/// The file <run-dir>/lock, or of another name, stays. Only its user may read it, as a lock for
+/// reading of somebody else would keep the run from its user.
 class RunLock {
  public:
   /// The directory must be there. An error says which process holds it.

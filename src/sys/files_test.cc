@@ -53,11 +53,11 @@ TEST(Files, TakesOnlyAPlainFileFromATask) {
   // A fifo that nobody writes to would be waited for.
   ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
   EXPECT_EQ(read_plain_file(place / "fifo", mib(1)).error().message,
-            "'" + place.path() + "/fifo' is not a regular file");
+            "'" + place.path() + "/fifo' is a pipe, not a regular file");
   EXPECT_EQ(read_plain_file(place.path(), mib(1)).error().message,
-            "'" + place.path() + "' is a directory, not a file");
+            "'" + place.path() + "' is a directory, not a regular file");
   EXPECT_THAT(read_plain_file("/dev/zero", mib(1)).error().message,
-              HasSubstr("is not a regular file"));
+              HasSubstr("is a device, not a regular file"));
 }
 
 TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
@@ -69,7 +69,8 @@ TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
   EXPECT_EQ(read_plain_file(place / "broken", mib(1)).value(), std::nullopt);
   EXPECT_EQ(read_end_of_file(place / "link", 2).value(), "ne");
   for (const std::string name : {"link", "broken"}) {
-    const std::string refused = "'" + place.path() + "/" + name + "' is a link, not a regular file";
+    const std::string refused =
+        "'" + place.path() + "/" + name + "' is a symbolic link, not a regular file";
     EXPECT_EQ(read_plain_file(place / name, mib(1), Links::Refuse).error().message, refused);
     EXPECT_EQ(read_end_of_file(place / name, 2, Links::Refuse).error().message, refused);
   }
@@ -98,16 +99,23 @@ TEST(Files, WritesAnewWhateverStandsInTheWay) {
 
 TEST(RunLock, WaitsForNobodyWhateverStandsInItsPlace) {
   const TemporaryDirectory place;
-  const std::string told =
-      "'" + place.path() +
-      "/lock' is not a regular file; remove it if no run of trainyard is active there";
+  const auto told = [&](const std::string& what) {
+    return "'" + place.path() + "/lock' " + what +
+           "; remove it if no run of trainyard is active there";
+  };
   ASSERT_EQ(::mkfifo((place / "lock").c_str(), 0600), 0);
-  EXPECT_EQ(RunLock::take(place.path()).error().message, told);
+  EXPECT_EQ(RunLock::take(place.path()).error().message, told("is a pipe, not a regular file"));
   EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
   std::filesystem::remove(place / "lock");
   std::filesystem::create_symlink(place / "elsewhere", place / "lock");
-  EXPECT_EQ(RunLock::take(place.path()).error().message, told);
+  EXPECT_EQ(RunLock::take(place.path()).error().message,
+            told("is a symbolic link, not a regular file"));
   EXPECT_FALSE(std::filesystem::exists(place / "elsewhere"));
+  std::filesystem::remove(place / "lock");
+  ASSERT_TRUE(write_file_atomically(place / "mine", "mine"));
+  std::filesystem::create_hard_link(place / "mine", place / "lock");
+  EXPECT_EQ(RunLock::take(place.path()).error().message, told("has 2 names (hard links)"));
+  EXPECT_EQ(content_of(place / "mine"), "mine");
   std::filesystem::remove(place / "lock");
   EXPECT_TRUE(RunLock::take(place.path()));
 }
@@ -237,6 +245,14 @@ TEST(RunLock, IsHeldByOneAndSaysByWhom) {
   }
   EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
   EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(RunLock, IsInAFileThatNobodyElseCanReadAndSoLock) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(RunLock::take(place.path()));
+  struct stat about{};
+  ASSERT_EQ(::stat((place / "lock").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777U, 0600U);
 }
 
 TEST(RunLock, GoesWithAProcessThatIsKilled) {

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::sys {
 namespace {
@@ -35,11 +36,10 @@ Result<Bytes> bound_log(const std::string& path, Bytes most) {
   const std::int64_t first = whole_blocks(most.count / 8);
   const std::int64_t last = whole_blocks(facts.st_size - (most.count / 2));
   if (before <= most || last <= first) return Bytes{};
-  const Descriptor file(
-      open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
-  if (!file.is_open()) {
-    return std::unexpected(system_error(fmt::format("cannot bound '{}'", path), errno));
-  }
+  const auto opened = open_file(path, {.flags = O_WRONLY});
+  if (!opened && opened.error().number == 0) return Bytes{};
+  if (!opened) return std::unexpected(opened.error().error);
+  const Descriptor& file = opened->descriptor;
   constexpr int kHole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   if (fallocate(file.get(), kHole, first, last - first) != 0) {
     return std::unexpected(system_error(fmt::format("cannot bound '{}'", path), errno));

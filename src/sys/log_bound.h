@@ -12,7 +12,7 @@ namespace trainyard::sys {
 
 /// Drops the middle of a file that takes more than `most` of the disk: its first part, of an eighth
 /// of that, stays, and of its end a half. Returns what was given back; nothing of what takes no
-/// more, is not there or is no plain file. An error where the file system can make no holes (NFS
+/// more, is not there, is no plain file or has a second name (a hard link). An error where the file system can make no holes (NFS
 /// before 4.2), or the file may not be written.
 ///
 /// It takes more between two looks, as much as is written meanwhile. `most` is a megabyte at least:

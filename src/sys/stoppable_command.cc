@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -28,6 +29,7 @@
 #include "sys/exec_arguments.h"
 #include "sys/held_signals.h"
 #include "sys/pidfd.h"
+#include "sys/this_process.h"
 
 namespace trainyard::sys {
 namespace {
@@ -51,14 +53,16 @@ std::vector<char*> environment_of(const StoppableCommand& command) {
 }
 
 Result<pid_t> spawn_apart(const StoppableCommand& command) {
+  Result<Descriptor> output =
+      command.output.empty() ? Result<Descriptor>() : open_log(command.output, IfThere::Empty);
+  if (!output) return std::unexpected(std::move(output).error());
   const std::vector<char*> arguments = pointers_to(command.arguments);
   std::vector<char*> environment = environment_of(command);
   posix_spawn_file_actions_t actions{};
   ::posix_spawn_file_actions_init(&actions);
-  if (!command.output.empty()) {
+  if (output->is_open()) {
     ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, command.output.c_str(),
-                                       O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+    ::posix_spawn_file_actions_adddup2(&actions, output->get(), STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
   }
   if (!command.directory.empty()) {

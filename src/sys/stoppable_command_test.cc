@@ -2,10 +2,12 @@
 #include "sys/stoppable_command.h"
 
 #include <csignal>
+#include <filesystem>
 #include <stop_token>
 #include <string>
 #include <thread>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -100,6 +102,19 @@ TEST(StoppableCommand, KeepsWhatItPrintsInAFileOfItsOwn) {
   EXPECT_EQ(end->exit_code, 4);
   EXPECT_FALSE(end->late);
   EXPECT_EQ(content_of(place / "output"), place.path() + "\nerr\n");
+}
+
+TEST(StoppableCommand, IsNotRunWhereAPipeOrAnotherFileIsInThePlaceOfItsOutput) {
+  const TemporaryDirectory place;
+  place.write("mine", "mine");
+  ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
+  std::filesystem::create_symlink(place / "mine", place / "link");
+  for (const std::string name : {"fifo", "link"}) {
+    EXPECT_TRUE(holds_in_time([&] {
+      return !run_stoppable({.arguments = {"true"}, .environment = {}, .output = place / name}, {});
+    })) << name;
+  }
+  EXPECT_EQ(content_of(place / "mine"), "mine");
 }
 
 TEST(StoppableCommand, IsStoppedByASignalThatWouldEndUs) {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::sys {
 namespace {
@@ -25,10 +25,6 @@ namespace {
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 /// Less than this are the zeros of somebody who wrote such.
 constexpr std::int64_t kHoleLeast = std::int64_t{64} << 10;
-
-Error cannot_tail(const std::string& path, int code) {
-  return system_error(fmt::format("cannot read '{}'", path), code);
-}
 
 /// Where there is something again, from a place on; a hole is what sys/log_bound.h leaves.
 std::int64_t data_from(int file, std::int64_t place, std::int64_t size) {
@@ -48,20 +44,10 @@ std::string_view last_lines(std::string_view text, std::size_t lines_max) {
 }
 
 Result<std::string> Tail::read_more() {
-  const Descriptor file(
-      open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW));
-  if (!file.is_open()) {
-    if (errno == ENOENT) return std::string{};
-    if (errno == ELOOP) {
-      return std::unexpected(Error{fmt::format("'{}' is a link, not a regular file", path_)});
-    }
-    return std::unexpected(cannot_tail(path_, errno));
-  }
-  struct stat facts{};
-  if (fstat(file.get(), &facts) != 0) return std::unexpected(cannot_tail(path_, errno));
-  if (!S_ISREG(facts.st_mode)) {
-    return std::unexpected(Error{fmt::format("'{}' is not a regular file", path_)});
-  }
+  const auto opened = open_file(path_, {});
+  if (!opened && opened.error().number == ENOENT) return std::string{};
+  if (!opened) return std::unexpected(opened.error().error);
+  const auto& [file, facts] = *opened;
   if (facts.st_size < offset_) offset_ = 0;
   if (const std::int64_t data = data_from(file.get(), offset_, facts.st_size);
       data - offset_ >= kHoleLeast && offset_ < end_) {
@@ -71,7 +57,9 @@ Result<std::string> Tail::read_more() {
   const auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(end_ - offset_, 0));
   std::string piece(std::min<std::uint64_t>(kPiece, left), '\0');
   const ssize_t got = pread(file.get(), piece.data(), piece.size(), offset_);
-  if (got < 0) return std::unexpected(cannot_tail(path_, errno));
+  if (got < 0) {
+    return std::unexpected(system_error(fmt::format("cannot read '{}'", path_), errno));
+  }
   piece.resize(static_cast<std::size_t>(got));
   offset_ += got;
   return piece;

@@ -84,15 +84,15 @@ TEST(Tail, ReadsNothingButAPlainFile) {
   const TemporaryDirectory place;
   ASSERT_EQ(::mkfifo((place / "log").c_str(), 0600), 0);
   EXPECT_EQ(Tail(place / "log").read_more().error().message,
-            "'" + place.path() + "/log' is not a regular file");
+            "'" + place.path() + "/log' is a pipe, not a regular file");
   EXPECT_EQ(Tail(place.path()).read_more().error().message,
-            "'" + place.path() + "' is not a regular file");
+            "'" + place.path() + "' is a directory, not a regular file");
   append(place / "secret", "not of this task\n");
   ASSERT_EQ(::symlink((place / "secret").c_str(), (place / "link").c_str()), 0);
   Tail link(place / "link");
   link.stop_at_present();
   EXPECT_EQ(link.read_more().error().message,
-            "'" + place.path() + "/link' is a link, not a regular file");
+            "'" + place.path() + "/link' is a symbolic link, not a regular file");
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 
 #include <poll.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/time.h"
 
@@ -21,6 +25,18 @@ inline bool eventually(const std::function<bool()>& holds) {
     ::poll(nullptr, 0, 1);
   }
   return true;
+}
+
+/// Whether `holds` is true in a fork of this process, for what would wait for ever if it were
+/// wrong; false when it did not return in time.
+inline bool holds_in_time(const std::function<bool()>& holds) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(holds() ? 0 : 1);
+  int status = 0;
+  if (eventually([&] { return ::waitpid(child, &status, WNOHANG) == child; })) return status == 0;
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  return false;
 }
 
 }  // namespace trainyard::sys

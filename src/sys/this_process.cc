@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
+#include "sys/open_file.h"
 
 namespace trainyard::sys {
 namespace {
@@ -94,9 +96,10 @@ std::int64_t own_pid() { return ::getpid(); }
 
 Result<Descriptor> open_log(const std::string& path, IfThere if_there) {
   const int flags = if_there == IfThere::Empty ? O_TRUNC : if_there == IfThere::Refuse ? O_EXCL : 0;
-  Descriptor log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0644));
-  if (log.is_open() || (errno == EEXIST && if_there == IfThere::Refuse)) return log;
-  return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
+  auto log = open_file(path, {.flags = O_WRONLY | O_CREAT | O_APPEND | flags, .mode = 0644});
+  if (log) return std::move(log->descriptor);
+  if (log.error().number == EEXIST) return Descriptor();
+  return std::unexpected(std::move(log.error().error));
 }
 
 void print_to(const Descriptor& log) {

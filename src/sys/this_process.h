@@ -30,7 +30,8 @@ void restore_command_line(const std::string& text);
 /// What becomes of a log that is there already.
 enum class IfThere : std::uint8_t { Empty, Refuse, Append };
 
-/// A log to be added to. Closed when there is one already that is to be refused.
+/// A log to be added to. Closed when there is one already that is to be refused. An error where a
+/// pipe, a link or a file with a second name is in its place.
 Result<Descriptor> open_log(const std::string& path, IfThere if_there);
 
 /// Standard output and standard error go there from now on.

@@ -4,10 +4,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::sys {
 namespace {
@@ -41,6 +44,27 @@ TEST(ThisProcess, EmptiesALogThatIsThereAndAddsToIt) {
   ASSERT_TRUE(write_all(*log, "one\n", "log"));
   ASSERT_TRUE(write_all(*log, "two\n", "log"));
   EXPECT_EQ(content_of(place / "log"), "one\ntwo\n");
+}
+
+TEST(ThisProcess, OpensNoLogInThePlaceOfWhichIsAPipeOrAnotherFile) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "mine", "mine"));
+  ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
+  std::filesystem::create_symlink(place / "mine", place / "link");
+  std::filesystem::create_hard_link(place / "mine", place / "second");
+  const std::map<std::string, std::string> cases{
+      {"fifo", "is a pipe, not a regular file; remove it"},
+      {"link", "is a symbolic link, not a regular file; remove it"},
+      {"second", "has 2 names (hard links); remove it"}};
+  for (const auto& [name, why] : cases) {
+    for (const IfThere if_there : {IfThere::Empty, IfThere::Append}) {
+      EXPECT_TRUE(holds_in_time([&, path = place / name] {
+        const auto log = open_log(path, if_there);
+        return !log && log.error().message == fmt::format("'{}' {}", path, why);
+      })) << name;
+    }
+  }
+  EXPECT_EQ(content_of(place / "mine"), "mine");
 }
 
 TEST(ThisProcess, SaysWhichLogCannotBeWritten) {

@@ -75,7 +75,7 @@ TEST(FinishCommand, SaysWhatIsWrongWithIt) {
   EXPECT_EQ(trouble("trap '' TERM; while :; do sleep 1; done", place / "log", Duration(200)),
             "on-finish: did not exit within 0.2 s, and was killed");
   EXPECT_EQ(trouble("true", "/nowhere/log"),
-            "on-finish: cannot run 'timeout': no such file or directory");
+            "on-finish: cannot write '/nowhere/log': no such file or directory");
 }
 
 TEST(FinishCommand, EndsAlsoWhereTheRunIsKilledMeanwhile) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <fmt/format.h>
@@ -62,6 +63,15 @@ TEST(Teller, SaysWhoCouldNotBeToldAndEndsInTime) {
                               "and the run is over"));
   EXPECT_THAT(lines, Each(AllOf(HasSubstr("127.0.0.1:1"), Not(HasSubstr("secret")))));
   EXPECT_TRUE(teller->ends_within(Duration{0}));
+}
+
+TEST(Teller, TellsPeopleThoughAPipeIsInThePlaceOfItsLog) {
+  const sys::TemporaryDirectory place;
+  ASSERT_EQ(::mkfifo(run::telling_log_path(place.path()).c_str(), 0600), 0);
+  Result<Teller> teller = Teller::start(to_nobody(place));
+  ASSERT_TRUE(teller);
+  teller->finish("the end", "{}");
+  EXPECT_THAT(teller->wait(), Contains(HasSubstr("the end: given up")));
 }
 
 TEST(Teller, TellsPeopleABoundedNumberOfLinesAndItsLogAll) {

@@ -41,7 +41,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         for row in self.status()["tasks"]:
             self.assertEqual((row["word"], row["result"]), ("FINISHED", None))
-            self.assertRegex(row["warning"], r"(is not|is a link, not) a regular file$")
+            self.assertRegex(row["warning"], rf"is a {'pipe' if row['id'] == 'pipe' else 'symbolic link'}, not a regular file$")
 
     def test_a_pipe_in_the_place_of_the_lock_is_told(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
@@ -49,7 +49,7 @@ groups:
         lock = self.directory / "runs/job/lock"
         lock.unlink()
         os.mkfifo(lock)
-        told = f"'{lock.resolve()}' is not a regular file; remove it"
+        told = f"'{lock.resolve()}' is a pipe, not a regular file; remove it"
         for words, code in ((["status", "runs/job"], 0), (["status"], 0), (["kill", "g/a"], 2),
                             (["run", "--resume", "runs/job"], 2), (["run", "job.yaml"], 2)):
             done = self.trainyard(*words, expect=code)

@@ -1016,13 +1016,21 @@ class Faults(QueueTest):
                              f"trainyard: run {number} needs run {needs}, which did not succeed, and the directory of run {moved} is gone: submit {again} again\n")
         self.assertEqual(self.wait(held).stderr, "")
 
+    def test_a_pipe_in_the_place_of_the_log_of_a_run_ends_that_run_alone(self):
+        held = self.holds()
+        trapped, behind = (self.command_of("true", "--name", name, "--needs", held) for name in ("trapped", "behind"))
+        os.mkfifo(self.directory / "runs/trapped/trainyard.run.log")
+        self.open_gate()
+        self.wait(behind)
+        self.assertIn("runs/trapped/trainyard.run.log' is a pipe, not a regular file; remove it", self.wait(trapped, 2).stderr)
+
     def test_a_damaged_submission_and_a_pipe_end_alone(self):
         held = self.holds()
         (self.queue / "waiting/77").write_bytes(b"nonsense")
         os.mkfifo(self.queue / "waiting/9999")
         self.wait(self.command_of("true"))
         self.assertIn(b"it is not a submission", (self.queue / "ended/77").read_bytes())
-        self.assertIn(b"is not a regular file", (self.queue / "ended/9999").read_bytes())
+        self.assertIn(b"is a pipe, not a regular file", (self.queue / "ended/9999").read_bytes())
         self.open_gate()
         self.wait(held)
 

@@ -1,0 +1,104 @@
+#include "sys/open_file.h"
+
+#include <cerrno>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+namespace {
+
+std::string_view type_name(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFIFO:
+      return "pipe";
+    case S_IFLNK:
+      return "symbolic link";
+    case S_IFDIR:
+      return "directory";
+    case S_IFSOCK:
+      return "socket";
+    default:
+      return "device";
+  }
+}
+
+bool opens_for_writing(const FileOptions& options) {
+  return (options.flags & O_ACCMODE) != O_RDONLY;
+}
+
+/// Why the file is refused, as the end of a sentence about it.
+std::optional<std::string> reason_to_refuse(const struct stat& facts, const FileOptions& options) {
+  if (!S_ISREG(facts.st_mode)) {
+    return fmt::format("is a {}, not a regular file", type_name(facts.st_mode));
+  }
+  if (options.owner && facts.st_uid != *options.owner) {
+    return fmt::format("belongs to user {}, not to user {}", facts.st_uid, *options.owner);
+  }
+  // None: somebody has just removed it.
+  if (opens_for_writing(options) && facts.st_nlink > 1) {
+    return fmt::format("has {} names (hard links)", facts.st_nlink);
+  }
+  const Bytes size{facts.st_size};
+  if (options.size_max && size > *options.size_max) {
+    return fmt::format("has {}, more than the {} it may have", to_text(size, *options.size_max),
+                       to_text(*options.size_max, size));
+  }
+  return std::nullopt;
+}
+
+OpenFailure refusal(const std::string& path, const std::string& reason,
+                    const FileOptions& options) {
+  const char* const cure = opens_for_writing(options) ? "; remove it" : "";
+  return {.error = {fmt::format("'{}' {}{}", path, reason, cure)}};
+}
+
+OpenFailure failure(const std::string& path, int error, const FileOptions& options) {
+  const char* const verb = opens_for_writing(options) ? "write" : "read";
+  return {.number = error, .error = system_error(fmt::format("cannot {} '{}'", verb, path), error)};
+}
+
+/// For what open() refused by itself: a link, a pipe without a reader, a socket, a directory.
+OpenFailure failure_to_open(const std::string& path, int error, const FileOptions& options) {
+  if (error != ELOOP && error != ENXIO && error != EISDIR) return failure(path, error, options);
+  struct stat facts{};
+  const int flags = options.links == Links::Refuse ? AT_SYMLINK_NOFOLLOW : 0;
+  const bool is_there = ::fstatat(AT_FDCWD, path.c_str(), &facts, flags) == 0;
+  const auto reason = is_there ? reason_to_refuse(facts, options) : std::nullopt;
+  return reason ? refusal(path, *reason, options) : failure(path, error, options);
+}
+
+}  // namespace
+
+std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,
+                                                 const FileOptions& options) {
+  int flags = (options.flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  if (options.links == Links::Refuse) flags |= O_NOFOLLOW;
+  OpenedFile opened{.descriptor = Descriptor(::open(path.c_str(), flags, options.mode))};
+  const int file = opened.descriptor.get();
+  if (file < 0) return std::unexpected(failure_to_open(path, errno, options));
+  if (::fstat(file, &opened.facts) != 0) return std::unexpected(failure(path, errno, options));
+  if (const auto reason = reason_to_refuse(opened.facts, options)) {
+    return std::unexpected(refusal(path, *reason, options));
+  }
+  if ((options.flags & O_TRUNC) != 0 && ::ftruncate(file, 0) != 0) {
+    return std::unexpected(failure(path, errno, options));
+  }
+  // O_NONBLOCK was for the opening; a program that inherits the file has it as it expects.
+  ::fcntl(file, F_SETFL, options.flags & O_APPEND);
+  return opened;
+}
+
+}  // namespace trainyard::sys

@@ -1,0 +1,53 @@
+// Opens a file where another user or a task may have put something else: a pipe, which would be
+// waited for, or a link to a file that is none of theirs.
+//
+//   auto log = open_file(path, {.flags = O_WRONLY | O_CREAT | O_APPEND});
+//
+// Not for files of the kernel, terminals, or pipes that are meant (sys/fifo.h). Any thread.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
+
+namespace trainyard::sys {
+
+/// What becomes of a symbolic link in the place of a file. Links to directories on the way there
+/// are always followed.
+enum class Links : std::uint8_t { Follow, Refuse };
+
+/// How a file is opened, and what it must be beside a regular file.
+struct FileOptions {
+  /// As open(2) takes them. O_TRUNC empties the file only after it was checked. A file that is
+  /// opened for writing must have one name, as another name (a hard link) may be of another file.
+  int flags = O_RDONLY;
+  mode_t mode = 0600;  ///< Mode of a file that O_CREAT makes, less the umask.
+  Links links = Links::Refuse;
+  std::optional<uid_t> owner;     ///< The user who must own it; nothing: any user.
+  std::optional<Bytes> size_max;  ///< A larger file is refused.
+};
+
+struct OpenedFile {
+  Descriptor descriptor;
+  struct stat facts{};  ///< As fstat(2) reported them, before the file was emptied.
+};
+
+struct OpenFailure {
+  int number = 0;  ///< The errno; 0: something else is in the place of the file, and is as it was.
+  Error error;     ///< Names the path, the cause and, for writing, the cure.
+};
+
+/// Opens a regular file. Waits for no other process, whatever is at `path`.
+std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,
+                                                 const FileOptions& options);
+
+}  // namespace trainyard::sys
