@@ -1,5 +1,6 @@
 #include "hardware/mps.h"
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,19 +8,27 @@
 
 #include <fmt/format.h>
 
-#include "hardware/cgroup.h"
+#include "base/bytes.h"
 #include "hardware/process_owner.h"
+#include "sys/files.h"
+#include "sys/open_file.h"
 
 namespace trainyard::hardware {
 
 std::optional<MpsService> find_mps(const std::string& directory) {
   // As /proc has it, which shortens names.
   constexpr std::string_view kDaemon = "nvidia-cuda-mps";
-  const std::optional<std::int64_t> pid =
-      read_limit(fmt::format("{}/nvidia-cuda-mps-control.pid", directory));
-  const bool runs = pid && *pid > 0 && name_of_process(*pid) == kDaemon && !other_user_of(*pid);
+  // Every user may make that file, or a pipe in its place, in a directory below /tmp.
+  const std::string text =
+      sys::read_plain_file(fmt::format("{}/nvidia-cuda-mps-control.pid", directory), kib(1),
+                           sys::Links::Refuse)
+          .value_or("")
+          .value_or("");
+  std::int64_t pid = 0;
+  std::from_chars(text.data(), text.data() + text.size(), pid);
+  const bool runs = pid > 0 && name_of_process(pid) == kDaemon && !other_user_of(pid);
   if (!runs) return std::nullopt;
-  return MpsService{.directory = directory, .daemon = *pid};
+  return MpsService{.directory = directory, .daemon = pid};
 }
 
 bool is_gone(const MpsService& service) {

@@ -22,7 +22,8 @@ struct MpsService {
 
 /// The running MPS daemon of this user, by the pid file in its directory. Nothing if that daemon
 /// has died, also if another program has its process number now. The daemon of another user does
-/// not count: it accepts no programs of this user.
+/// not count: it accepts no programs of this user. A pipe in the place of the file is not waited
+/// for.
 std::optional<MpsService> find_mps(const std::string& directory);
 
 /// It has died, or another one has taken its place.

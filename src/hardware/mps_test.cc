@@ -1,16 +1,20 @@
 #include "hardware/mps.h"
 
 #include <array>
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::hardware {
 namespace {
@@ -47,10 +51,15 @@ TEST(Mps, RunsWhereItsDaemonIsAliveAndOurs) {
     directory.write("nvidia-cuda-mps-control.pid", "0");
     EXPECT_TRUE(is_gone(*service));
   }
+  const std::string file = directory / "nvidia-cuda-mps-control.pid";
   for (const std::string_view wrong : {"", "-1", "0", "many", "1", "999999999"}) {
     directory.write("nvidia-cuda-mps-control.pid", wrong);
     EXPECT_FALSE(find_mps(directory.path())) << wrong;
   }
+  std::filesystem::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0666), 0);
+  EXPECT_TRUE(sys::holds_in_time([&] { return !find_mps(directory.path()); }))
+      << "any user may have put a pipe there, which is not waited for";
 }
 
 }  // namespace
