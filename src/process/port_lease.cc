@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "hardware/cgroup.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::process {
 namespace {
@@ -32,6 +33,12 @@ int below_ephemeral(int last) {
   const std::string range = hardware::read_small_file("/proc/sys/net/ipv4/ip_local_port_range");
   const int first = std::atoi(range.c_str());  // NOLINT(cert-err34-c): 0 when it is not there.
   return first > 0 ? std::min(last, first - 1) : last;
+}
+
+/// A link to a directory is none: another user may have put it there, and it names what is ours.
+bool is_directory_itself(const std::string& path) {
+  struct stat about{};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
 }
 
 bool is_free(int port) {
@@ -53,8 +60,10 @@ Result<PortLease> PortLease::take() {
   Range range;
   auto lease = take(range);
   // A second ledger would give out again what is leased by the first.
-  if (lease || ::access(range.directory.c_str(), W_OK | X_OK) == 0) return lease;
-  // Somebody has made the directory for himself.
+  const bool is_for_all =
+      is_directory_itself(range.directory) && ::access(range.directory.c_str(), W_OK | X_OK) == 0;
+  if (lease || is_for_all) return lease;
+  // Somebody has made the directory for himself, or something else of that name.
   range.directory += fmt::format("-{}", ::geteuid());
   return take(range);
 }
@@ -65,6 +74,8 @@ Result<PortLease> PortLease::take(const Range& range) {
   } else if (errno != EEXIST) {
     return std::unexpected(
         sys::system_error(fmt::format("cannot make '{}'", range.directory), errno));
+  } else if (!is_directory_itself(range.directory)) {
+    return std::unexpected(Error{fmt::format("'{}' is not a directory", range.directory)});
   }
   // Where the kernel gives out the whole range, a port may be gone before it is bound, all the
   // same.
@@ -73,14 +84,15 @@ Result<PortLease> PortLease::take(const Range& range) {
   for (int port = range.first; port <= last; ++port) {
     const std::string path = fmt::format("{}/{}", range.directory, port);
     // Without O_CREAT first: in a directory like this the kernel refuses it for others' files.
-    sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file.is_open() && errno == ENOENT) {
-      file = sys::Descriptor(
-          ::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kForAll));
-      if (file.is_open()) ::fchmod(file.get(), kForAll);
+    auto file = sys::open_file(path, {});
+    if (!file && file.error().number == ENOENT) {
+      // Exclusively: the mode of a file that another user has just linked here must stay as it is.
+      file = sys::open_file(path, {.flags = O_RDONLY | O_CREAT | O_EXCL, .mode = kForAll});
+      if (file) ::fchmod(file->descriptor.get(), kForAll);
     }
-    if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
-    if (is_free(port)) return PortLease(port, std::move(file));
+    // What any user may have put there instead of a file costs that port alone.
+    if (!file || ::flock(file->descriptor.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    if (is_free(port)) return PortLease(port, std::move(file->descriptor));
   }
   return std::unexpected(Error{fmt::format("no port from {} to {} is free", range.first, last)});
 }

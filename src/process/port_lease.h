@@ -22,7 +22,8 @@ class PortLease {
     std::string directory = "/tmp/trainyard-ports";  ///< Made when it is missing, for all users.
   };
 
-  /// An error when all are leased, or no file can be made for one.
+  /// An error when all are leased, or no file can be made for one. A port is passed over where
+  /// something other than a regular file is in the place of its file.
   static Result<PortLease> take(const Range& range);
   static Result<PortLease> take();
 

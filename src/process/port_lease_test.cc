@@ -1,13 +1,17 @@
 #include "process/port_lease.h"
 
 #include <cstdint>
+#include <filesystem>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <gtest/gtest.h>
 
 #include "sys/descriptor.h"
+#include "sys/test_directory.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::process {
 namespace {
@@ -37,6 +41,30 @@ TEST(PortLease, PassesOverWhatAnotherProgramListensOn) {
   ASSERT_EQ(::bind(other.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(::listen(other.get(), 1), 0);
   EXPECT_EQ(PortLease::take(range(20'510, 20'511)).value().port(), 20'511);
+}
+
+TEST(PortLease, PassesOverAPortInThePlaceOfWhoseFileAnyUserHasPutSomethingElse) {
+  const sys::TemporaryDirectory place;
+  ASSERT_EQ(::mkfifo((place / "20520").c_str(), 0666), 0);
+  std::filesystem::create_symlink(place / "elsewhere", place / "20521");
+  place.make("20522");
+  EXPECT_TRUE(sys::holds_in_time([&] {
+    const auto lease =
+        PortLease::take({.first = 20'520, .last = 20'523, .directory = place.path()});
+    return lease && lease->port() == 20'523;
+  }));
+  EXPECT_FALSE(std::filesystem::exists(place / "elsewhere"));
+}
+
+TEST(PortLease, FollowsNoLinkInThePlaceOfTheDirectory) {
+  const sys::TemporaryDirectory place;
+  place.make("mine");
+  std::filesystem::create_symlink(place / "mine", place / "ports");
+  const auto lease =
+      PortLease::take({.first = 20'530, .last = 20'531, .directory = place / "ports"});
+  ASSERT_FALSE(lease.has_value());
+  EXPECT_EQ(lease.error().message, "'" + place.path() + "/ports' is not a directory");
+  EXPECT_TRUE(std::filesystem::is_empty(place / "mine"));
 }
 
 TEST(PortLease, IsOneOfTheRangeWhereTheKernelGivesOutAllOfIt) {
