@@ -21,6 +21,7 @@
 #include "journal/options.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
+#include "sys/open_file.h"
 
 namespace trainyard::journal {
 namespace {
@@ -200,6 +201,18 @@ Result<Database> open_for_reading(const std::string& path) {
   return unchanging;
 }
 
+namespace {
+
+/// Makes an empty file that only its user can read; refuses a link to another file. Where it cannot
+/// be made, SQLite says why. Closed before SQLite opens it, as closing it drops the locks on it.
+Result<void> make_file(const std::string& path) {
+  const auto file = sys::open_file(path, {.flags = O_RDWR | O_CREAT});
+  if (!file && file.error().number == 0) return std::unexpected(file.error().error);
+  return {};
+}
+
+}  // namespace
+
 Result<Database> open_new(const std::string& path, LogKind kind) {
   const Result<Found> found = look_at(path);
   if (!found) return std::unexpected(found.error());
@@ -213,8 +226,7 @@ Result<Database> open_new(const std::string& path, LogKind kind) {
   }
   // A job file may say passwords, and it is kept as it was. What SQLite makes beside the file gets
   // the same mode.
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (file >= 0) ::close(file);
+  if (Result<void> made = make_file(path); !made) return std::unexpected(std::move(made.error()));
   Result<Database> database = Database::open(path, Database::Access::Create);
   if (!database) return database;
   Result<void> ready = database->run(kSetUp);

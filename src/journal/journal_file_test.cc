@@ -97,6 +97,17 @@ TEST(JournalFile, LetsNobodyElseReadAJournal) {
   }
 }
 
+TEST(JournalFile, IsNotMadeThroughALink) {
+  const JournalDirectory directory;
+  const std::filesystem::path elsewhere = directory.path() / "elsewhere";
+  std::filesystem::create_symlink(elsewhere, directory.journal());
+  const TestJob job{numbered(2)};
+  const auto journal = Journal::create(directory.journal(), "sweep", job.batch(), {});
+  ASSERT_FALSE(journal.has_value());
+  EXPECT_THAT(journal.error().message, HasSubstr("is a symbolic link, not a regular file"));
+  EXPECT_FALSE(std::filesystem::exists(elsewhere));
+}
+
 TEST(JournalFile, DoesNotTouchAFileThatIsNoneOfOurs) {
   const JournalDirectory directory;
   {
