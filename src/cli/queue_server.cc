@@ -36,6 +36,7 @@
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "sys/pidfd.h"
 #include "sys/start_program.h"
 #include "sys/terminal.h"
@@ -79,7 +80,8 @@ std::vector<std::string> arguments_of(const run::Submission& submission, std::st
 
 /// The first that a run says which has not begun: what is wrong.
 std::string first_words_of(const std::string& run_directory) {
-  const auto text = sys::read_end_of_file(run::run_log_path(run_directory), 4096);
+  const auto text =
+      sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse);
   std::string line = text ? text->substr(0, text->find('\n')) : std::string();
   if (!line.empty()) return line;
   std::error_code error;

@@ -35,6 +35,7 @@
 #include "sys/clock.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "sys/process_limits.h"
 #include "sys/process_scan.h"
 #include "sys/this_process.h"
@@ -291,7 +292,7 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
     }
     // The message ends with the log of the run, which a run that was skipped does not have.
     const std::string log = run::run_log_path(run_directory);
-    const auto printed = sys::read_end_of_file(log, 1);
+    const auto printed = sys::read_end_of_file(log, 1, sys::Links::Refuse);
     return Error{fmt::format("run {} will not start: {}{}{}", *number,
                              reason_of_end(*files, *ended), behind_gone_directory(*files, *ended),
                              printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};

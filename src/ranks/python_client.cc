@@ -21,6 +21,7 @@
 #include "ranks/launch_line.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 
 namespace trainyard::ranks {
 namespace {
@@ -43,7 +44,8 @@ constexpr std::string_view kCommonSource =
 
 /// Puts a text there, unless it is.
 Result<void> put(const std::string& path, std::string_view text) {
-  const auto there = sys::read_file(path, Bytes(static_cast<std::int64_t>(text.size())));
+  const auto there =
+      sys::read_plain_file(path, Bytes(static_cast<std::int64_t>(text.size())), sys::Links::Refuse);
   if (there && *there == text) return {};
   return sys::replace_file(path, text);
 }

@@ -40,6 +40,7 @@
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/line_stream.h"
+#include "sys/open_file.h"
 #include "sys/this_process.h"
 #include "sys/token.h"
 #include "wire/agent.h"
@@ -65,7 +66,7 @@ bool is_for_nobody(const model::What& what) {
 
 /// An error if the directory of the run is not the same here as on the host of the yard.
 Result<void> see_directory(const wire::AgentBegin& begin) {
-  const Result<std::string> token = sys::read_file(begin.proof, kib(1));
+  const auto token = sys::read_plain_file(begin.proof, kib(1), sys::Links::Refuse);
   if (token && *token == begin.token) return {};
   return std::unexpected(
       Error{fmt::format("the run's directory {} is not the same on {}: it must be on a disk that "

@@ -28,6 +28,7 @@
 #include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "sys/private_directory.h"
 #include "sys/process_limits.h"
 
@@ -266,7 +267,9 @@ std::string to_text(const SubmissionMark& mark) {
 
 SubmissionMark read_mark(const std::string& run_directory) {
   const std::string text =
-      sys::read_plain_file(submission_path(run_directory), kMarkMax).value_or("").value_or("");
+      sys::read_plain_file(submission_path(run_directory), kMarkMax, sys::Links::Refuse)
+          .value_or("")
+          .value_or("");
   SubmissionMark mark;
   const Result<void> read = each_line(text, [&mark](std::string_view name, std::string_view value) {
     return read_line(name, value, mark);

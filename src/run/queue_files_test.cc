@@ -307,6 +307,10 @@ TEST(SubmissionMarks, AreReadAsTheyWereWrittenAndAreEmptyWhereThereIsNone) {
   EXPECT_EQ(read_mark(run / ""), written);
   run.write("trainyard.submission", to_text(written).substr(0, 30));
   EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
+  run.write("elsewhere", to_text(written));
+  fs::remove(run / "trainyard.submission");
+  fs::create_symlink(run / "elsewhere", run / "trainyard.submission");
+  EXPECT_EQ(read_mark(run / ""), SubmissionMark{}) << "a link is not followed";
 }
 
 TEST(SubmissionMarks, SayWhetherADirectoryIsStillThatOfTheSubmission) {
