@@ -1,9 +1,12 @@
 #include "cli/directory_claim.h"
 
+#include <cerrno>
 #include <expected>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
 
 #include <fmt/format.h>
 
@@ -13,9 +16,8 @@
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
-#include "sys/this_process.h"
+#include "sys/open_file.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -93,11 +95,12 @@ Result<std::string> reserve_new_directory(const std::string& first,
       return std::unexpected(std::move(made.error()));
     }
     const std::string path = marker(directory);
-    const Result<sys::Descriptor> file = sys::open_log(path, sys::IfThere::Refuse);
-    if (!file) return std::unexpected(file.error());
+    // For its user alone: the job of a command has the values of --env.
+    const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_EXCL});
     // Somebody else was quicker: the next one.
-    if (!file->is_open()) continue;
-    if (const Result<void> written = sys::write_all(*file, text, path); !written) {
+    if (!file && file.error().number == EEXIST) continue;
+    if (!file) return std::unexpected(file.error().error);
+    if (const Result<void> written = sys::write_all(file->descriptor, text, path); !written) {
       return std::unexpected(written.error());
     }
     return directory;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -33,8 +35,8 @@
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "sys/clock.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "sys/this_process.h"
 #include "text/readable_json.h"
 
@@ -87,12 +89,9 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
 
 /// For its user alone, as the journal that has it as well.
 Result<void> keep_text(const std::string& path, const std::string& text) {
-  const Result<sys::Descriptor> file = sys::open_log(path, sys::IfThere::Empty);
-  if (!file) return std::unexpected(file.error());
-  std::error_code error;
-  std::filesystem::permissions(
-      path, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
-  return sys::write_all(*file, text, path);
+  const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_TRUNC});
+  if (!file) return std::unexpected(file.error().error);
+  return sys::write_all(file->descriptor, text, path);
 }
 
 Result<run::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {

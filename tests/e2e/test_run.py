@@ -477,6 +477,14 @@ class Configuration(YardTest):
         self.assertNotIn("geheim", done.stdout + self.trainyard("status", "--json", expect=0).stdout)
         self.assertEqual((self.directory / "runs/job/journal.db").stat().st_mode & 0o777, 0o600)
 
+    def test_keeps_the_job_of_a_command_and_its_lock_for_the_user_alone(self):
+        self.addCleanup(os.umask, os.umask(0o022))
+        self.trainyard("run", "--name", "fit", "--cpus", "0", "--memory", "1MB", "--env", "KEY=geheim", "--", "true", expect=0)
+        run = self.directory / "runs/fit"
+        self.assertIn("geheim", (run / "trainyard.job.yaml").read_text())
+        for name in ("trainyard.job.yaml", "journal.db", "lock"):
+            self.assertEqual((run / name).stat().st_mode & 0o777, 0o600, name)
+
     def test_shows_what_is_in_force_and_where_it_came_from(self):
         self.trainyard("config", "init", expect=0)
         self.trainyard("config", "init", expect=2)
