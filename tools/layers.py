@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
-folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system,
-that a comment names no file that is not there, that no test sleeps, that each test file has tests
+folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system and
+who may open a file without the function for it, that a comment names no file that is not there, that no test sleeps, that each test file has tests
 and is built, and that no work is left marked as urgent.
 
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
@@ -49,6 +49,20 @@ CALL = re.compile(
     r"poll|ppoll|prctl|pread|pwrite|read|readlink|recv\w*|rename|rmdir|sched_\w+|send\w*|setenv|setpgid|setrlimit|"
     r"setsid|sigaction|signalfd|socket\w*|stat|statfs|symlink|syscall|timerfd_\w+|umask|unlink\w*|unsetenv|usleep|"
     r"waitid|waitpid|write|writev)\(")
+# Who may open a file without sys::open_file(), and why nobody can have put a pipe or a link there, or why it does no harm.
+OPENS = {
+    "src/cli/agent_copy.cc": "the program itself",
+    "src/hardware/python_packages.cc": "the interpreter of a task and the files beside it, which are regular files",
+    "src/link/control_socket.cc": "a table of the kernel",
+    "src/process/keeper_spawn.cc": "a file of a control group",
+    "src/process/kept_descriptors.cc": "/dev/null",
+    "src/process/memory_group.cc": "files of a control group",
+    "src/process/promise_board.cc": "checks the reservations of others itself, without waiting and without following links",
+    "src/process/start.cc": "a process that shares the keeper's memory makes raw calls alone; it checks what it opens as open_file() does",
+    "src/text/text_file.cc": "files that the user names, which may be links; pipes are refused before",
+}
+OPEN = re.compile(r"(?<![\w>])::open(?:at2?)?\(|(?<![\w>.:])open(?:at2?)?\((?:\w+, )?[\w.>()-]+\.c_str\(|\b(?:f|fre)open\(|\bcreat\(|"
+                  r"\bSYS_open\w*|\bstd::(?:basic_)?[io]?fstream\b|_addopen\(")
 # What the quiet half may not have: the doors to the machine.
 LOUD_HEADERS = re.compile(
     r"<(sys/|unistd\.h|fcntl\.h|signal\.h|csignal|spawn\.h|fstream|iostream|filesystem|thread|mutex|random|ctime|time\.h)")
@@ -148,6 +162,8 @@ def faults(path):
         may_call = folder in CALLS and path.name in CALLING_FILES.get(folder, {path.name})
         if folder in LAYERS and not may_call and not is_test(path) and CALL.search(line):
             yield f"{path}:{number}: may not call the system: {CALL.search(line)[0]}"
+        if folder in LAYERS and folder != "sys" and str(path) not in OPENS and not is_test(path) and OPEN.search(line.partition("//")[0]):
+            yield f"{path}:{number}: may not open a file but by sys::open_file(): {OPEN.search(line)[0]}"
         yield from comment_faults(path, number, line)
 
 
@@ -269,6 +285,8 @@ def main():
     found = [fault for path in broken for fault in broken[path]]
     found += [f"{path}:1: sources are .cc and .h" for path in all_files if path.suffix in (".cpp", ".cxx", ".hpp")]
     found += [f"tools/layers.py: TIMED names {name}, which is not there" for name in TIMED if not pathlib.Path(name).exists()]
+    found += [f"tools/layers.py: OPENS names {name}, which opens nothing" for name in OPENS
+              if not (pathlib.Path(name).exists() and OPEN.search(pathlib.Path(name).read_text()))]
     found += [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
     found += [fault for path in [*files, *scripts] for fault in [*sleeps(path), *lost(path)]]
     print("\n".join(found) if found else f"layers: ok, {len(files)} files")

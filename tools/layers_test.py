@@ -66,6 +66,38 @@ class Includes(Layers):
         self.assertEqual(self.faults("src/run/a.cc", "#include <sys/stat.h>"), [])
 
 
+class Opens(Layers):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.place)
+        for folder in ("process", "sys"):
+            pathlib.Path("src", folder).mkdir(parents=True)
+
+    def faults(self, name, line):
+        path = pathlib.Path(name)
+        path.write_text(line + "\n")
+        return [fault.partition(":1: ")[2] for fault in layers.faults(path)]
+
+    def test_finds_each_way_to_open_a_file_that_is_not_the_one_for_it(self):
+        for line, found in (("const int file = ::open(path.c_str(),", "::open("), ("Descriptor(::openat(directory, name,", "::openat("),
+                            ("open(path_.c_str(), O_RDONLY)", "open(path_.c_str("), ("std::fopen(path, mode)", "fopen("),
+                            ("std::freopen(path, mode, stdin)", "freopen("), ("std::ifstream file(path);", "std::ifstream"),
+                            ("std::ofstream(path) << text;", "std::ofstream"), ("std::fstream file;", "std::fstream"),
+                            ("sys::raw_call(SYS_openat, AT_FDCWD,", "SYS_openat"), ("creat(path, 0644)", "creat("),
+                            ("::posix_spawn_file_actions_addopen(&actions,", "_addopen(")):
+            with self.subTest(line):
+                self.assertEqual(self.faults("src/process/a.cc", line), [f"may not open a file but by sys::open_file(): {found}"])
+                for other in ("src/sys/a.cc", "src/process/a_test.cc", "src/process/start.cc"):
+                    self.assertEqual(self.faults(other, line), [], other)
+
+    def test_takes_the_function_for_it_and_what_opens_no_file(self):
+        for line in ("sys::open_file(path, {.flags = O_WRONLY});", "PromiseBoard::open(directories)", "static Result<Table> open(Database& database);",
+                     "Table Table::open(Database& database) {", "file.open(path)", "// ::open(2) would wait.", "file.is_open()", "::fdopen(file, mode)"):
+            with self.subTest(line):
+                self.assertEqual(self.faults("src/process/a.cc", line), [])
+
+
 class Sleeps(Layers):
     def faults(self, name, line):
         return [fault.rpartition(":1: ")[2] for fault in layers.sleeps(self.write(name, line + "\n"))]
