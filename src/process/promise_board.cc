@@ -5,12 +5,15 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <expected>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,11 +26,11 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "hardware/process_owner.h"
 #include "model/promises.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
-#include "sys/files.h"
 #include "sys/token.h"
 #include "wire/promises_text.h"
 
@@ -61,6 +64,11 @@ bool is_ticket(std::string_view name) {
 std::string fresh_ticket() {
   constexpr std::size_t kRandom = 12;
   return fmt::format("{:016}-{}", sys::unix_milliseconds(), sys::random_token().substr(0, kRandom));
+}
+
+/// Neither follows a link nor waits for the writer of a pipe.
+sys::Descriptor open_to_read(const std::string& path) {
+  return sys::Descriptor(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
 /// A directory for everybody, in which only who made a file may take it away.
@@ -172,19 +180,35 @@ void PromiseBoard::make_again() {
                   path, file.error().message));
 }
 
+/// Opens none of the files: their number is up to others, and must not cost descriptors.
+Result<std::vector<PromiseBoard::Entry>> PromiseBoard::entries_of(const std::string& directory) {
+  std::vector<Entry> entries;
+  std::error_code error;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator it(directory, error); !error && it != end;
+       it.increment(error)) {
+    std::string name = it->path().filename().string();
+    struct stat seen{};
+    const bool counts =
+        is_ticket(name) && ::lstat(it->path().c_str(), &seen) == 0 && S_ISREG(seen.st_mode);
+    if (counts) {
+      entries.push_back({.name = std::move(name), .user = seen.st_uid, .inode = seen.st_ino});
+    }
+  }
+  if (!error || error == std::errc::no_such_file_or_directory) return entries;
+  return std::unexpected(sys::system_error("cannot read '" + directory + "'", error.value()));
+}
+
 /// Removes the files of our yards that are gone with all their tasks. A file gets its name only
 /// once it is locked, so an unlocked one belongs to no process.
 void PromiseBoard::remove_what_is_left() const {
-  std::size_t looked = 0;
-  for (const std::string& name : sys::names_in(directory_)) {
-    if (!is_ticket(name) || name == ticket_ || ++looked > 4 * kFilesMax) continue;
-    const std::string path = directory_ + "/" + name;
-    const sys::Descriptor file(
-        ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    struct stat seen{};
-    const bool ours = file.is_open() && ::fstat(file.get(), &seen) == 0 && S_ISREG(seen.st_mode) &&
-                      seen.st_uid == ::geteuid();
-    if (ours && !is_locked(file)) ::unlink(path.c_str());
+  const Result<std::vector<Entry>> entries = entries_of(directory_);
+  if (!entries) return;
+  for (const Entry& entry : *entries) {
+    if (entry.user != ::geteuid() || entry.name == ticket_) continue;
+    const std::string path = directory_ + "/" + entry.name;
+    const sys::Descriptor file = open_to_read(path);
+    if (file.is_open() && !is_locked(file)) ::unlink(path.c_str());
   }
 }
 
@@ -211,22 +235,81 @@ void PromiseBoard::write(const model::Promises& promises) {
   if (!failed) write_failed_ = false;
 }
 
-PromiseBoard::Known* PromiseBoard::open_other(const std::string& name) {
-  if (const auto found = known_.find(name); found != known_.end()) {
-    struct stat known{};
-    const bool is_there = ::fstat(found->second.file.get(), &known) == 0 && known.st_nlink > 0;
-    if (is_there) return &found->second;
-    known_.erase(found);
+/// Opens the files of others that are new in the directory, within the limits, and closes those
+/// that are gone.
+void PromiseBoard::follow_directory() {
+  Result<std::vector<Entry>> entries = entries_of(directory_);
+  if (!entries) {
+    // The files that are open stay open, so that a run without a free descriptor is not blind.
+    if (!std::exchange(directory_failed_, true)) {
+      notes_.push_back(
+          fmt::format("{}: runs that start from now on may not be seen", entries.error().message));
+    }
+    return;
   }
-  const std::string path = directory_ + "/" + name;
-  sys::Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  directory_failed_ = false;
+  const bool is_ours = !ticket_.empty() && owner_ == ::getpid();
+  const bool is_there = std::ranges::any_of(
+      *entries, [this](const Entry& it) { return it.name == ticket_ && it.user == ::geteuid(); });
+  if (is_ours && !is_there) make_again();
+  std::erase_if(*entries, [this](const Entry& it) { return it.name == ticket_; });
+  const std::vector<Entry> read = within_limits(*std::move(entries));
+  std::map<std::string, Known> before = std::exchange(known_, {});
+  for (const Entry& entry : read) {
+    const auto known = before.find(entry.name);
+    if (known != before.end() && known->second.inode == entry.inode) {
+      known_.insert(before.extract(known));
+    } else {
+      open_other(entry);
+    }
+  }
+}
+
+/// The oldest files of each user. If they are too many in all, every user loses the youngest.
+std::vector<PromiseBoard::Entry> PromiseBoard::within_limits(std::vector<Entry> entries) {
+  std::ranges::sort(entries, {}, &Entry::name);
+  std::map<std::uint32_t, std::size_t> counts;
+  for (Entry& entry : entries) entry.place = counts[entry.user]++;
+  const auto most =
+      std::ranges::find_if(counts, [](const auto& it) { return it.second > kFilesOfUserMax; });
+  std::erase_if(entries, [](const Entry& it) { return it.place >= kFilesOfUserMax; });
+  std::ranges::stable_sort(entries, {}, &Entry::place);
+  const bool too_many = entries.size() > kFilesMax;
+  if (too_many) entries.erase(entries.begin() + kFilesMax, entries.end());
+  if ((too_many || most != counts.end()) && !std::exchange(too_many_, true)) {
+    const std::string who = too_many ? fmt::format("more than {} files are", kFilesMax)
+                                     : fmt::format("more than {} files of user {} are",
+                                                   kFilesOfUserMax, shown_user(most->first));
+    notes_.push_back(
+        fmt::format("{} in '{}': what the youngest have reserved is not seen", who, directory_));
+  }
+  return entries;
+}
+
+void PromiseBoard::open_other(const Entry& entry) {
+  sys::Descriptor file = open_to_read(directory_ + "/" + entry.name);
+  const int error = errno;
   struct stat seen{};
-  if (!file.is_open() || ::fstat(file.get(), &seen) != 0 || !S_ISREG(seen.st_mode)) return nullptr;
-  return &known_.try_emplace(name, Known{.file = std::move(file), .user = seen.st_uid})
-              .first->second;
+  // Another file may have taken its place since it was listed.
+  const bool is_it = file.is_open() && ::fstat(file.get(), &seen) == 0 && S_ISREG(seen.st_mode) &&
+                     seen.st_uid == entry.user;
+  if (is_it) {
+    known_.try_emplace(entry.name, Known{.file = std::move(file),
+                                         .user = entry.user,
+                                         .inode = seen.st_ino,
+                                         .last = std::nullopt,
+                                         .last_seal = {}});
+  } else if (!file.is_open() && (error == EMFILE || error == ENFILE || error == ENOMEM)) {
+    note_once(entry.user, entry.name, sys::system_error("it cannot be opened", error).message);
+  }
 }
 
 std::optional<model::Promises> PromiseBoard::read_other(const std::string& name, Known& known) {
+  // The seal of every text is another one. So a text whose seal is known need not be read again.
+  std::string seal(wire::kPromiseSealBytes, '\0');
+  const ssize_t size = ::pread(known.file.get(), seal.data(), seal.size(), 0);
+  seal.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
+  if (known.last && seal == known.last_seal) return known.last;
   std::string why = "it is not whole";
   for (int i = 0; i < kReadsMax; ++i) {
     struct stat seen{};
@@ -239,56 +322,52 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& name,
     const ssize_t got = ::pread(known.file.get(), text.data(), text.size(), 0);
     if (got < 0) break;
     text.resize(static_cast<std::size_t>(got));
-    // Most have written nothing since.
-    if (known.last && text == known.last_text) return known.last;
     const std::optional<std::string_view> inside = wire::unsealed(text);
     if (!inside) continue;
     Result<model::Promises> promises = wire::promises_from(*inside);
     if (promises && promises->ticket == name) {
       known.last = *std::move(promises);
-      known.last_text = std::move(text);
+      known.last_seal = text.substr(0, wire::kPromiseSealBytes);
       return known.last;
     }
     why = promises ? "it is that of another run" : promises.error().message;
     break;
   }
-  note_once(known, name, why);
+  note_once(known.user, name, why);
   // A run whose file is not readable still has its reservations.
   return known.last;
 }
 
-void PromiseBoard::note_once(Known& known, const std::string& name, const std::string& why) {
-  if (std::exchange(known.noted, true)) return;
+/// Once for each user, who could make new files without end, and for a limited number of users.
+void PromiseBoard::note_once(std::uint32_t user, const std::string& name, const std::string& why) {
+  if (noted_.size() >= kFilesMax || !noted_.insert(user).second) return;
   notes_.push_back(
       fmt::format("what a run of user {} has reserved is not known: '{}/{}' cannot be read: {}",
-                  known.user, directory_, name, why));
+                  shown_user(user), directory_, name, why));
+}
+
+/// Empty for a user without a name. Names may come from a network, so each is looked up once.
+const std::string& PromiseBoard::name_of(std::uint32_t user) {
+  const auto [found, is_new] = user_names_.try_emplace(user);
+  if (is_new) found->second = hardware::name_of_user(user).value_or("");
+  return found->second;
+}
+
+std::string PromiseBoard::shown_user(std::uint32_t user) {
+  const std::string& name = name_of(user);
+  return name.empty() ? std::to_string(user) : name;
 }
 
 std::vector<PromiseBoard::Other> PromiseBoard::read() {
-  std::vector<std::string> names = sys::names_in(directory_);
-  const bool is_ours = !ticket_.empty() && owner_ == ::getpid();
-  if (is_ours && std::ranges::find(names, ticket_) == names.end()) make_again();
-  std::erase_if(names, [this](const std::string& it) { return !is_ticket(it) || it == ticket_; });
-  std::ranges::sort(names);
-  std::erase_if(known_,
-                [&names](const auto& it) { return !std::ranges::binary_search(names, it.first); });
+  follow_directory();
   std::vector<Other> others;
-  for (const std::string& name : names) {
-    if (others.size() == kFilesMax) {
-      if (!std::exchange(too_many_, true)) {
-        notes_.push_back(
-            fmt::format("more than {} runs are on this machine: what the youngest "
-                        "have reserved is not seen",
-                        kFilesMax));
-      }
-      break;
-    }
-    Known* const known = open_other(name);
-    if (known == nullptr || !is_locked(known->file)) continue;
-    std::optional<model::Promises> promises = read_other(name, *known);
+  for (auto& [name, known] : known_) {
+    if (!is_locked(known.file)) continue;
+    std::optional<model::Promises> promises = read_other(name, known);
     if (promises) {
-      others.push_back({.user = known->user,
-                        .is_ours = known->user == ::geteuid(),
+      others.push_back({.user = known.user,
+                        .is_ours = known.user == ::geteuid(),
+                        .user_name = name_of(known.user),
                         .promises = *std::move(promises)});
     }
   }

@@ -7,8 +7,8 @@
 // on counts for nothing; its owner's next yard takes it away.
 //
 // What is in others' files is read within limits and believed of nobody else: whose it is, the file
-// system says. What cannot be read is said once. All that is here is a matter of microseconds, as
-// the files are in memory.
+// system says. What cannot be read is said once for each user. All that is here is a matter of
+// microseconds, as the files are in memory.
 //
 // One thread, and before the keeper is forked: open().
 #pragma once
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,9 @@ namespace trainyard::process {
 
 class PromiseBoard {
  public:
-  /// Files beyond so many are not read: the younger ones.
+  /// Number of files of one user that are read, the oldest: no user can hide the files of another.
+  static constexpr std::size_t kFilesOfUserMax = 32;
+  /// Number of files that are read, of all users. The oldest file of every user comes first.
   static constexpr std::size_t kFilesMax = 256;
   /// So often a file is read again that is just being written.
   static constexpr int kReadsMax = 4;
@@ -46,7 +49,8 @@ class PromiseBoard {
   /// writes nothing, and is nobody's neighbour.
   struct Other {
     std::uint32_t user = 0;
-    bool is_ours = false;  ///< The user is ours.
+    bool is_ours = false;   ///< The user is ours.
+    std::string user_name;  ///< Empty where the number has no name.
     model::Promises promises;
   };
   static std::vector<Other> look_at(const std::vector<std::string>& directories);
@@ -76,12 +80,19 @@ class PromiseBoard {
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
+  /// A regular file in the directory, known without opening it.
+  struct Entry {
+    std::string name;
+    std::uint32_t user = 0;
+    std::uint64_t inode = 0;
+    std::size_t place = 0;  ///< Number of older files of the same user.
+  };
   struct Known {
     sys::Descriptor file;
     std::uint32_t user = 0;
-    bool noted = false;
-    std::optional<model::Promises> last;  ///< What could be read of it last,
-    std::string last_text;                ///< and of which text that was.
+    std::uint64_t inode = 0;
+    std::optional<model::Promises> last;  ///< The last reservations that could be read,
+    std::string last_seal;                ///< and the line that sealed them.
   };
 
   PromiseBoard(std::string directory, std::string ticket, sys::Descriptor file);
@@ -89,10 +100,15 @@ class PromiseBoard {
   static Result<PromiseBoard> open_in(const std::string& directory);
   static Result<sys::Descriptor> make_file(const std::string& being_made);
   void make_again();
+  static Result<std::vector<Entry>> entries_of(const std::string& directory);
   void remove_what_is_left() const;
-  Known* open_other(const std::string& name);
+  void follow_directory();
+  std::vector<Entry> within_limits(std::vector<Entry> entries);
+  void open_other(const Entry& entry);
   std::optional<model::Promises> read_other(const std::string& name, Known& known);
-  void note_once(Known& known, const std::string& name, const std::string& why);
+  void note_once(std::uint32_t user, const std::string& name, const std::string& why);
+  const std::string& name_of(std::uint32_t user);
+  std::string shown_user(std::uint32_t user);
 
   std::string directory_;
   std::string ticket_;
@@ -104,7 +120,10 @@ class PromiseBoard {
   std::uint64_t sequence_ = 0;
   bool write_failed_ = false;
   bool too_many_ = false;
-  std::map<std::string, Known> known_;  ///< By name.
+  bool directory_failed_ = false;
+  std::map<std::string, Known> known_;               ///< By name.
+  std::map<std::uint32_t, std::string> user_names_;  ///< Each is looked up once.
+  std::set<std::uint32_t> noted_;                    ///< Users whose files are in a note.
   std::vector<std::string> notes_;
 };
 

@@ -14,10 +14,12 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -278,13 +280,77 @@ TEST_F(Board, WhatNobodyHasLockedOrIsNoFileCountsForNothing) {
   EXPECT_TRUE(std::filesystem::exists(directory() + "/not-a-ticket"));
 }
 
-TEST_F(Board, MoreFilesThanAreReadAreSaidToBe) {
+TEST_F(Board, OfOneUserTheOldestFilesAreReadAndThatThereAreMoreIsSaidOnce) {
   PromiseBoard one = open();
   std::vector<PromiseBoard> others;
-  for (std::size_t i = 0; i < PromiseBoard::kFilesMax + 1; ++i) others.push_back(open());
-  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesMax));
-  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesMax));
-  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("more than 256 runs")));
+  for (std::size_t i = 0; i < PromiseBoard::kFilesOfUserMax + 1; ++i) others.push_back(open());
+  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesOfUserMax));
+  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesOfUserMax));
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("more than 32 files of user ")));
+}
+
+TEST_F(Board, FilesOfOneUserCostALimitedNumberOfDescriptors) {
+  PromiseBoard one = open();
+  for (int i = 0; i < 100; ++i) put(fmt::format("{:016}-a", i), "");
+  const std::size_t before = sys::names_in("/proc/self/fd").size();
+  EXPECT_THAT(one.read(), IsEmpty());
+  EXPECT_LE(sys::names_in("/proc/self/fd").size(), before + PromiseBoard::kFilesOfUserMax);
+}
+
+TEST_F(Board, LockedFilesOfOneUserDoNotHideTheRunsOfAnother) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  PromiseBoard one = open();
+  std::vector<PromiseBoard> hiding;
+  for (std::size_t i = 0; i < PromiseBoard::kFilesMax; ++i) {
+    hiding.push_back(open());
+    ASSERT_EQ(::chown(path_of(hiding.back()).c_str(), 65534, 65534), 0);
+  }
+  PromiseBoard youngest = open();
+  youngest.write(promises(youngest, gb(2)));
+  EXPECT_THAT(seen_by(one), ::testing::Contains(gb(2)));
+  EXPECT_THAT(one.read(), SizeIs(PromiseBoard::kFilesOfUserMax + 1));
+}
+
+TEST_F(Board, OfTooManyFilesOfManyUsersTheOldestOfEachIsRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  PromiseBoard one = open();
+  for (std::size_t i = 0; i < PromiseBoard::kFilesMax; ++i) {
+    const std::string name = fmt::format("{:016}-a", i);
+    put(name, "");
+    const auto user = static_cast<uid_t>(60'000 + (i / PromiseBoard::kFilesOfUserMax));
+    ASSERT_EQ(::chown((directory() + "/" + name).c_str(), user, user), 0);
+  }
+  PromiseBoard youngest = open();
+  youngest.write(promises(youngest, gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("more than 256 files are in ")));
+}
+
+TEST_F(Board, ATextWhoseSealHasNotChangedIsNotReadAgain) {
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  other.write(promises(other, gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  // Behind the seal, so that whoever reads it finds that it is not whole.
+  ASSERT_EQ(::pwrite(other.descriptor(), "x", 1, wire::kPromiseSealBytes), 1);
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  EXPECT_THAT(one.take_notes(), IsEmpty());
+}
+
+TEST_F(Board, ADirectoryThatCannotBeReadLeavesInSightWhatIsOpen) {
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  other.write(promises(other, gb(2)));
+  EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  other.write(promises(other, gb(3)));
+  const std::vector<Bytes> seen = seen_by(one);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(seen, ElementsAre(gb(3)));
+  EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("may not be seen")));
 }
 
 TEST_F(Board, WhereNoneCanBeMadeItSaysWhyAndTheNextDirectoryIsTaken) {

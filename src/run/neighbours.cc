@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "hardware/process_owner.h"
 #include "model/promises.h"
 #include "process/promise_board.h"
 #include "sys/clock.h"
@@ -29,12 +28,11 @@ std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> ot
   std::vector<model::Neighbour> neighbours;
   neighbours.reserve(others.size());
   for (process::PromiseBoard::Other& other : others) {
-    neighbours.push_back(
-        {.user = other.user,
-         .is_ours = other.is_ours,
-         .user_name = other.is_ours ? "" : hardware::name_of_user(other.user).value_or(""),
-         .midnight_unix_s = midnight,
-         .its = std::move(other.promises)});
+    neighbours.push_back({.user = other.user,
+                          .is_ours = other.is_ours,
+                          .user_name = other.is_ours ? "" : std::move(other.user_name),
+                          .midnight_unix_s = midnight,
+                          .its = std::move(other.promises)});
   }
   return neighbours;
 }

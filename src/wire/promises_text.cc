@@ -29,8 +29,7 @@ namespace trainyard::wire {
 namespace {
 
 constexpr std::string_view kPromiseMagic = "trainyard-promises 1 ";
-/// Size of the line that seals, its end included.
-constexpr std::size_t kSealBytes = kPromiseMagic.size() + 12 + 1 + 8 + 1 + 16 + 1;
+static_assert(kPromiseSealBytes == kPromiseMagic.size() + 12 + 1 + 8 + 1 + 16 + 1);
 /// No number is larger: so many of them add up to one that still is a number.
 constexpr std::int64_t kPromiseNumberMax = std::int64_t{1} << 53U;
 
@@ -224,13 +223,14 @@ std::string sealed(std::string_view text, std::uint64_t sequence) {
 }
 
 std::optional<std::string_view> unsealed(std::string_view file) {
-  if (file.size() < kSealBytes || !file.starts_with(kPromiseMagic)) return std::nullopt;
-  std::string_view line = file.substr(kPromiseMagic.size(), kSealBytes - kPromiseMagic.size());
+  if (file.size() < kPromiseSealBytes || !file.starts_with(kPromiseMagic)) return std::nullopt;
+  std::string_view line =
+      file.substr(kPromiseMagic.size(), kPromiseSealBytes - kPromiseMagic.size());
   const auto sequence = whole_number<std::uint64_t>(take_until(line, ' '));
   const auto size = whole_number<std::size_t>(take_until(line, ' '));
   const auto checksum = whole_number<std::uint64_t>(take_until(line, '\n'), 16);
   if (!sequence || !size || !checksum || !line.empty()) return std::nullopt;
-  file.remove_prefix(kSealBytes);
+  file.remove_prefix(kPromiseSealBytes);
   if (*size > file.size()) return std::nullopt;
   const std::string_view text = file.substr(0, *size);
   if (checksum_of(*sequence, text) != *checksum) return std::nullopt;

@@ -43,6 +43,8 @@ std::string to_text(const model::Promises& promises);
 /// yard of a later version can be read.
 Result<model::Promises> promises_from(std::string_view text);
 
+/// Size of the line that seals a text, its end included.
+constexpr std::size_t kPromiseSealBytes = 60;
 /// The line that seals a text.
 std::string seal_of(std::string_view text, std::uint64_t sequence);
 /// `text` behind that line.
