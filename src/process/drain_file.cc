@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kFile = "/gpus";
 
-std::string prefix_for(uid_t user) { return fmt::format("drain.{}.", user); }
+std::string prefix_for(uid_t user) { return fmt::format("trainyard-drain.{}.", user); }
 
 /// The directories of a user. The rest of their names is random, so that nobody can be there first.
 std::vector<std::string> places_of(const std::vector<std::string>& directories, uid_t user) {

@@ -23,7 +23,7 @@ namespace {
 /// The only directory in which a user's drains are.
 std::string place_in(const std::string& board) {
   for (const std::string& name : sys::names_in(board)) {
-    if (name.starts_with("drain.")) return board + "/" + name;
+    if (name.starts_with("trainyard-drain.")) return board + "/" + name;
   }
   ADD_FAILURE() << "nothing is drained";
   return {};
@@ -67,7 +67,7 @@ TEST(DrainFile, FilesOfAnotherUserAreNotInTheWay) {
   ASSERT_TRUE(write_own_drains(here, {{.uuid = "GPU-1"}}).has_value()) << "makes the directory";
   constexpr uid_t kUser = 65533;
   for (const char* const end : {"", ".new", "."}) {
-    const std::string path = fmt::format("{}/drain.{}{}", here.front(), kUser, end);
+    const std::string path = fmt::format("{}/trainyard-drain.{}{}", here.front(), kUser, end);
     std::ofstream(path) << "GPU-3 until=0 now=0\n";
     ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
   }

@@ -37,6 +37,8 @@
 namespace trainyard::process {
 namespace {
 
+/// Prefix of the files: other programs have files in the same directory.
+constexpr std::string_view kOurs = "trainyard-";
 /// Suffix of a file that is being made: no other run reads it before it is locked.
 constexpr std::string_view kBeingMade = ".new";
 /// The line that seals a text, and the text.
@@ -71,7 +73,8 @@ sys::Descriptor open_to_read(const std::string& path) {
   return sys::Descriptor(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
-/// A directory for everybody, in which only who made a file may take it away.
+/// A directory for everybody, in which only who made a file may take it away. The usual ones are
+/// there, and root's.
 Result<void> make_board_directory(const std::string& directory) {
   constexpr mode_t kEverybodys = 01777;
   if (::mkdir(directory.c_str(), kEverybodys) == 0) {
@@ -89,7 +92,7 @@ std::vector<std::string> PromiseBoard::usual_directories() {
   if (const std::optional<std::string> chosen = sys::variable("TRAINYARD_PROMISES")) {
     return *chosen == "off" ? std::vector<std::string>{} : std::vector{*chosen};
   }
-  return {"/dev/shm/trainyard", "/run/lock/trainyard"};
+  return {"/dev/shm", "/run/lock"};
 }
 
 PromiseBoard::PromiseBoard(std::string directory, std::string ticket, sys::Descriptor file)
@@ -110,12 +113,13 @@ Result<PromiseBoard> PromiseBoard::open(const std::vector<std::string>& director
 
 std::vector<PromiseBoard::Other> PromiseBoard::look_at(
     const std::vector<std::string>& directories) {
+  std::vector<Other> others;
   for (const std::string& directory : directories) {
-    struct stat seen{};
-    if (::stat(directory.c_str(), &seen) != 0) continue;
-    return PromiseBoard(directory, {}, sys::Descriptor()).read();
+    for (Other& other : PromiseBoard(directory, {}, sys::Descriptor()).read()) {
+      others.push_back(std::move(other));
+    }
   }
-  return {};
+  return others;
 }
 
 /// A file with the lock and with room for what it may grow to: what is promised must not fail for
@@ -138,11 +142,15 @@ Result<sys::Descriptor> PromiseBoard::make_file(const std::string& being_made) {
   return std::unexpected(std::move(error));
 }
 
+std::string PromiseBoard::path_in(const std::string& directory, const std::string& ticket) {
+  return fmt::format("{}/{}{}", directory, kOurs, ticket);
+}
+
 Result<PromiseBoard> PromiseBoard::open_in(const std::string& directory) {
   Result<void> made = make_board_directory(directory);
   if (!made) return std::unexpected(std::move(made.error()));
   const std::string ticket = fresh_ticket();
-  const std::string path = directory + "/" + ticket;
+  const std::string path = path_in(directory, ticket);
   const std::string being_made = path + std::string(kBeingMade);
   Result<sys::Descriptor> file = make_file(being_made);
   if (!file) return std::unexpected(std::move(file.error()));
@@ -160,8 +168,8 @@ Result<PromiseBoard> PromiseBoard::open_in(const std::string& directory) {
 /// Makes the file of our ticket again. Only this process locks the new file: guard and keeper lock
 /// the one that was deleted.
 void PromiseBoard::make_again() {
-  const std::string path = directory_ + "/" + ticket_;
-  const std::string being_made = path + std::string(kBeingMade);
+  const std::string place = path();
+  const std::string being_made = place + std::string(kBeingMade);
   Result<void> made = make_board_directory(directory_);
   Result<sys::Descriptor> file =
       made ? make_file(being_made) : std::unexpected(std::move(made.error()));
@@ -169,7 +177,7 @@ void PromiseBoard::make_again() {
     if (!deleted_.is_open()) deleted_ = std::exchange(file_, sys::Descriptor());
     file_ = *std::move(file);
     write(model::Promises(said_));
-    if (!write_failed_ && ::rename(being_made.c_str(), path.c_str()) == 0) return;
+    if (!write_failed_ && ::rename(being_made.c_str(), place.c_str()) == 0) return;
     file = std::unexpected(sys::system_error("cannot write '" + being_made + "'", errno));
     ::unlink(being_made.c_str());
   }
@@ -177,7 +185,7 @@ void PromiseBoard::make_again() {
   notes_.push_back(
       fmt::format("'{}' was deleted: other runs on this machine do not see what this one has "
                   "reserved: {}",
-                  path, file.error().message));
+                  place, file.error().message));
 }
 
 /// Opens none of the files: their number is up to others, and must not cost descriptors.
@@ -187,13 +195,12 @@ Result<std::vector<PromiseBoard::Entry>> PromiseBoard::entries_of(const std::str
   const std::filesystem::directory_iterator end;
   for (std::filesystem::directory_iterator it(directory, error); !error && it != end;
        it.increment(error)) {
-    std::string name = it->path().filename().string();
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(kOurs) || !is_ticket(name.substr(kOurs.size()))) continue;
     struct stat seen{};
-    const bool counts =
-        is_ticket(name) && ::lstat(it->path().c_str(), &seen) == 0 && S_ISREG(seen.st_mode);
-    if (counts) {
-      entries.push_back({.name = std::move(name), .user = seen.st_uid, .inode = seen.st_ino});
-    }
+    if (::lstat(it->path().c_str(), &seen) != 0 || !S_ISREG(seen.st_mode)) continue;
+    entries.push_back(
+        {.ticket = name.substr(kOurs.size()), .user = seen.st_uid, .inode = seen.st_ino});
   }
   if (!error || error == std::errc::no_such_file_or_directory) return entries;
   return std::unexpected(sys::system_error("cannot read '" + directory + "'", error.value()));
@@ -205,8 +212,8 @@ void PromiseBoard::remove_what_is_left() const {
   const Result<std::vector<Entry>> entries = entries_of(directory_);
   if (!entries) return;
   for (const Entry& entry : *entries) {
-    if (entry.user != ::geteuid() || entry.name == ticket_) continue;
-    const std::string path = directory_ + "/" + entry.name;
+    if (entry.user != ::geteuid() || entry.ticket == ticket_) continue;
+    const std::string path = path_in(directory_, entry.ticket);
     const sys::Descriptor file = open_to_read(path);
     if (file.is_open() && !is_locked(file)) ::unlink(path.c_str());
   }
@@ -228,9 +235,9 @@ void PromiseBoard::write(const model::Promises& promises) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool failed = std::cmp_not_equal(written, seal.size() + text.size());
   if (failed && !std::exchange(write_failed_, true)) {
-    notes_.push_back(fmt::format(
-        "{}: other runs on this machine may not see what this one has reserved",
-        sys::system_error("cannot write '" + directory_ + "/" + ticket_ + "'", error).message));
+    notes_.push_back(
+        fmt::format("{}: other runs on this machine may not see what this one has reserved",
+                    sys::system_error("cannot write '" + path() + "'", error).message));
   }
   if (!failed) write_failed_ = false;
 }
@@ -250,13 +257,13 @@ void PromiseBoard::follow_directory() {
   directory_failed_ = false;
   const bool is_ours = !ticket_.empty() && owner_ == ::getpid();
   const bool is_there = std::ranges::any_of(
-      *entries, [this](const Entry& it) { return it.name == ticket_ && it.user == ::geteuid(); });
+      *entries, [this](const Entry& it) { return it.ticket == ticket_ && it.user == ::geteuid(); });
   if (is_ours && !is_there) make_again();
-  std::erase_if(*entries, [this](const Entry& it) { return it.name == ticket_; });
+  std::erase_if(*entries, [this](const Entry& it) { return it.ticket == ticket_; });
   const std::vector<Entry> read = within_limits(*std::move(entries));
   std::map<std::string, Known> before = std::exchange(known_, {});
   for (const Entry& entry : read) {
-    const auto known = before.find(entry.name);
+    const auto known = before.find(entry.ticket);
     if (known != before.end() && known->second.inode == entry.inode) {
       known_.insert(before.extract(known));
     } else {
@@ -267,7 +274,7 @@ void PromiseBoard::follow_directory() {
 
 /// The oldest files of each user. If they are too many in all, every user loses the youngest.
 std::vector<PromiseBoard::Entry> PromiseBoard::within_limits(std::vector<Entry> entries) {
-  std::ranges::sort(entries, {}, &Entry::name);
+  std::ranges::sort(entries, {}, &Entry::ticket);
   std::map<std::uint32_t, std::size_t> counts;
   for (Entry& entry : entries) entry.place = counts[entry.user]++;
   const auto most =
@@ -287,24 +294,24 @@ std::vector<PromiseBoard::Entry> PromiseBoard::within_limits(std::vector<Entry> 
 }
 
 void PromiseBoard::open_other(const Entry& entry) {
-  sys::Descriptor file = open_to_read(directory_ + "/" + entry.name);
+  sys::Descriptor file = open_to_read(path_in(directory_, entry.ticket));
   const int error = errno;
   struct stat seen{};
   // Another file may have taken its place since it was listed.
   const bool is_it = file.is_open() && ::fstat(file.get(), &seen) == 0 && S_ISREG(seen.st_mode) &&
                      seen.st_uid == entry.user;
   if (is_it) {
-    known_.try_emplace(entry.name, Known{.file = std::move(file),
-                                         .user = entry.user,
-                                         .inode = seen.st_ino,
-                                         .last = std::nullopt,
-                                         .last_seal = {}});
+    known_.try_emplace(entry.ticket, Known{.file = std::move(file),
+                                           .user = entry.user,
+                                           .inode = seen.st_ino,
+                                           .last = std::nullopt,
+                                           .last_seal = {}});
   } else if (!file.is_open() && (error == EMFILE || error == ENFILE || error == ENOMEM)) {
-    note_once(entry.user, entry.name, sys::system_error("it cannot be opened", error).message);
+    note_once(entry.user, entry.ticket, sys::system_error("it cannot be opened", error).message);
   }
 }
 
-std::optional<model::Promises> PromiseBoard::read_other(const std::string& name, Known& known) {
+std::optional<model::Promises> PromiseBoard::read_other(const std::string& ticket, Known& known) {
   // The seal of every text is another one. So a text whose seal is known need not be read again.
   std::string seal(wire::kPromiseSealBytes, '\0');
   const ssize_t size = ::pread(known.file.get(), seal.data(), seal.size(), 0);
@@ -325,7 +332,7 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& name,
     const std::optional<std::string_view> inside = wire::unsealed(text);
     if (!inside) continue;
     Result<model::Promises> promises = wire::promises_from(*inside);
-    if (promises && promises->ticket == name) {
+    if (promises && promises->ticket == ticket) {
       known.last = *std::move(promises);
       known.last_seal = text.substr(0, wire::kPromiseSealBytes);
       return known.last;
@@ -333,17 +340,18 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& name,
     why = promises ? "it is that of another run" : promises.error().message;
     break;
   }
-  note_once(known.user, name, why);
+  note_once(known.user, ticket, why);
   // A run whose file is not readable still has its reservations.
   return known.last;
 }
 
 /// Once for each user, who could make new files without end, and for a limited number of users.
-void PromiseBoard::note_once(std::uint32_t user, const std::string& name, const std::string& why) {
+void PromiseBoard::note_once(std::uint32_t user, const std::string& ticket,
+                             const std::string& why) {
   if (noted_.size() >= kFilesMax || !noted_.insert(user).second) return;
   notes_.push_back(
-      fmt::format("what a run of user {} has reserved is not known: '{}/{}' cannot be read: {}",
-                  shown_user(user), directory_, name, why));
+      fmt::format("what a run of user {} has reserved is not known: '{}' cannot be read: {}",
+                  shown_user(user), path_in(directory_, ticket), why));
 }
 
 /// Empty for a user without a name. Names may come from a network, so each is looked up once.
@@ -361,9 +369,9 @@ std::string PromiseBoard::shown_user(std::uint32_t user) {
 std::vector<PromiseBoard::Other> PromiseBoard::read() {
   follow_directory();
   std::vector<Other> others;
-  for (auto& [name, known] : known_) {
+  for (auto& [ticket, known] : known_) {
     if (!is_locked(known.file)) continue;
-    std::optional<model::Promises> promises = read_other(name, known);
+    std::optional<model::Promises> promises = read_other(ticket, known);
     if (promises) {
       others.push_back({.user = known.user,
                         .is_ours = known.user == ::geteuid(),
@@ -381,7 +389,7 @@ void PromiseBoard::let_others_go_on() {
 
 PromiseBoard::~PromiseBoard() {
   if (!file_.is_open() || owner_ != ::getpid()) return;
-  ::unlink((directory_ + "/" + ticket_).c_str());
+  ::unlink(path().c_str());
 }
 
 }  // namespace trainyard::process

@@ -1,5 +1,6 @@
 // Where the yards of a machine read of each other what they have promised: a directory in memory
-// with a file each, which only its owner writes. Nobody serves it.
+// with a file each, which only its owner writes. Nobody serves it. The directory is root's, so that
+// no user can close it or take away the files of others.
 //
 // A yard holds a lock on its own file for life, and hands the descriptor on to guard and keeper: so
 // the lock is held as long as any of its tasks may live, however its processes end, and a lock that
@@ -45,8 +46,8 @@ class PromiseBoard {
   /// why not.
   static Result<PromiseBoard> open(const std::vector<std::string>& directories);
 
-  /// What stands in the first of these directories that is there, for who promises nothing: it
-  /// writes nothing, and is nobody's neighbour.
+  /// What stands in all of these directories, for who promises nothing: it writes nothing, and is
+  /// nobody's neighbour.
   struct Other {
     std::uint32_t user = 0;
     bool is_ours = false;   ///< The user is ours.
@@ -65,6 +66,7 @@ class PromiseBoard {
   [[nodiscard]] int descriptor() const { return file_.get(); }
   [[nodiscard]] const std::string& ticket() const { return ticket_; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] std::string path() const { return path_in(directory_, ticket_); }
 
   /// What we promise, from now on.
   void write(const model::Promises& promises);
@@ -82,7 +84,7 @@ class PromiseBoard {
  private:
   /// A regular file in the directory, known without opening it.
   struct Entry {
-    std::string name;
+    std::string ticket;  ///< In its name.
     std::uint32_t user = 0;
     std::uint64_t inode = 0;
     std::size_t place = 0;  ///< Number of older files of the same user.
@@ -97,6 +99,7 @@ class PromiseBoard {
 
   PromiseBoard(std::string directory, std::string ticket, sys::Descriptor file);
 
+  static std::string path_in(const std::string& directory, const std::string& ticket);
   static Result<PromiseBoard> open_in(const std::string& directory);
   static Result<sys::Descriptor> make_file(const std::string& being_made);
   void make_again();
@@ -105,8 +108,8 @@ class PromiseBoard {
   void follow_directory();
   std::vector<Entry> within_limits(std::vector<Entry> entries);
   void open_other(const Entry& entry);
-  std::optional<model::Promises> read_other(const std::string& name, Known& known);
-  void note_once(std::uint32_t user, const std::string& name, const std::string& why);
+  std::optional<model::Promises> read_other(const std::string& ticket, Known& known);
+  void note_once(std::uint32_t user, const std::string& ticket, const std::string& why);
   const std::string& name_of(std::uint32_t user);
   std::string shown_user(std::uint32_t user);
 
@@ -121,7 +124,7 @@ class PromiseBoard {
   bool write_failed_ = false;
   bool too_many_ = false;
   bool directory_failed_ = false;
-  std::map<std::string, Known> known_;               ///< By name.
+  std::map<std::string, Known> known_;               ///< By ticket.
   std::map<std::uint32_t, std::string> user_names_;  ///< Each is looked up once.
   std::set<std::uint32_t> noted_;                    ///< Users whose files are in a note.
   std::vector<std::string> notes_;

@@ -42,11 +42,11 @@ class Board : public ::testing::Test {
  protected:
   PromiseBoard open() { return PromiseBoard::open({directory()}).value(); }
   [[nodiscard]] std::string directory() const { return directory_.path() + "/board"; }
-  [[nodiscard]] std::string path_of(const PromiseBoard& board) const {
-    return directory() + "/" + board.ticket();
+  [[nodiscard]] std::string path_of(const std::string& ticket) const {
+    return directory() + "/trainyard-" + ticket;
   }
-  void put(const std::string& name, const std::string& text) const {
-    std::ofstream(directory() + "/" + name) << text;
+  void put(const std::string& ticket, const std::string& text) const {
+    std::ofstream(path_of(ticket)) << text;
   }
 
   sys::TemporaryDirectory directory_;
@@ -131,7 +131,7 @@ TEST_F(Board, AFileThatSomebodyDeletesIsMadeAgain) {
   one.write(promises(one, gb(2)));
   EXPECT_THAT(seen_by(other), ElementsAre(gb(2)));
   for (int again = 0; again < 3; ++again) {
-    ASSERT_EQ(::unlink(path_of(one).c_str()), 0);
+    ASSERT_EQ(::unlink(one.path().c_str()), 0);
     EXPECT_THAT(seen_by(one), ElementsAre(Bytes{}));
     EXPECT_THAT(seen_by(other), ElementsAre(gb(2))) << "as it was said before";
     one.write(promises(one, gb(3)));
@@ -153,7 +153,7 @@ TEST_F(Board, TheOlderHasTheSmallerTicketAndTheDirectoryIsForAll) {
   struct stat seen{};
   ASSERT_EQ(::stat(directory().c_str(), &seen), 0);
   EXPECT_EQ(seen.st_mode & 07777U, 01777U);
-  ASSERT_EQ(::stat(path_of(one).c_str(), &seen), 0);
+  ASSERT_EQ(::stat(one.path().c_str(), &seen), 0);
   EXPECT_EQ(seen.st_mode & 07777U, 0644U);
 }
 
@@ -165,7 +165,7 @@ TEST_F(Board, WhoHasEndedHasPromisedNothing) {
     EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
   }
   EXPECT_THAT(seen_by(one), IsEmpty());
-  EXPECT_THAT(sys::names_in(directory()), ElementsAre(one.ticket()));
+  EXPECT_THAT(sys::names_in(directory()), ElementsAre("trainyard-" + one.ticket()));
 }
 
 TEST_F(Board, WhoWasKilledHasPromisedNothingAndTheNextTakesItsFileAway) {
@@ -178,8 +178,9 @@ TEST_F(Board, WhoWasKilledHasPromisedNothingAndTheNextTakesItsFileAway) {
     EXPECT_THAT(sys::names_in(directory()), SizeIs(2));
   }
   const PromiseBoard next = open();
-  EXPECT_THAT(sys::names_in(directory()),
-              ::testing::UnorderedElementsAre(one.ticket(), next.ticket()));
+  EXPECT_THAT(
+      sys::names_in(directory()),
+      ::testing::UnorderedElementsAre("trainyard-" + one.ticket(), "trainyard-" + next.ticket()));
 }
 
 TEST_F(Board, WhoIsStoppedHasPromisedWhatItHad) {
@@ -259,9 +260,27 @@ TEST_F(Board, AFileOfAnotherTicketIsBelievedNothing) {
 TEST_F(Board, AHugeFileIsNotRead) {
   PromiseBoard one = open();
   const PromiseBoard other = open();
-  ASSERT_EQ(::truncate(path_of(other).c_str(), off_t{1} << 40U), 0);
+  ASSERT_EQ(::truncate(other.path().c_str(), off_t{1} << 40U), 0);
   EXPECT_THAT(seen_by(one), IsEmpty());
   EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("it has 1099511627776 bytes")));
+}
+
+TEST_F(Board, NoUserOwnsTheUsualDirectory) {
+  ASSERT_EQ(::unsetenv("TRAINYARD_PROMISES"), 0);
+  const std::string usual = PromiseBoard::usual_directories().front();
+  struct stat seen{};
+  ASSERT_EQ(::stat(usual.c_str(), &seen), 0) << usual;
+  EXPECT_EQ(seen.st_uid, 0U);
+  EXPECT_NE(seen.st_mode & S_ISVTX, 0U) << "files are their owners' alone";
+}
+
+TEST_F(Board, WhoPromisesNothingSeesTheFilesOfAllDirectories) {
+  PromiseBoard one = open();
+  one.write(promises(one, gb(2)));
+  const std::vector<PromiseBoard::Other> others =
+      PromiseBoard::look_at({directory_.path(), directory()});
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_EQ(others.front().promises.held.memory, gb(2));
 }
 
 TEST_F(Board, WhatNobodyHasLockedOrIsNoFileCountsForNothing) {
@@ -270,14 +289,16 @@ TEST_F(Board, WhatNobodyHasLockedOrIsNoFileCountsForNothing) {
       wire::sealed(wire::to_text({.ticket = "0-a", .held = {.memory = gb(9)}}), 1);
   put("0-a", text);
   put("not-a-ticket", text);
-  std::filesystem::create_symlink("0-a", directory() + "/0-b");
-  std::filesystem::create_directory(directory() + "/0-c");
-  ASSERT_EQ(::mkfifo((directory() + "/0-d").c_str(), 0644), 0);
+  std::ofstream(directory() + "/0-e") << text;
+  std::filesystem::create_symlink("trainyard-0-a", path_of("0-b"));
+  std::filesystem::create_directory(path_of("0-c"));
+  ASSERT_EQ(::mkfifo(path_of("0-d").c_str(), 0644), 0);
   EXPECT_THAT(seen_by(one), IsEmpty());
   EXPECT_THAT(one.take_notes(), IsEmpty());
   const PromiseBoard next = open();
-  EXPECT_FALSE(std::filesystem::exists(directory() + "/0-a")) << "ours, and nobody's";
-  EXPECT_TRUE(std::filesystem::exists(directory() + "/not-a-ticket"));
+  EXPECT_FALSE(std::filesystem::exists(path_of("0-a"))) << "ours, and nobody's";
+  EXPECT_TRUE(std::filesystem::exists(path_of("not-a-ticket")));
+  EXPECT_TRUE(std::filesystem::exists(directory() + "/0-e")) << "a file of another program";
 }
 
 TEST_F(Board, OfOneUserTheOldestFilesAreReadAndThatThereAreMoreIsSaidOnce) {
@@ -303,7 +324,7 @@ TEST_F(Board, LockedFilesOfOneUserDoNotHideTheRunsOfAnother) {
   std::vector<PromiseBoard> hiding;
   for (std::size_t i = 0; i < PromiseBoard::kFilesMax; ++i) {
     hiding.push_back(open());
-    ASSERT_EQ(::chown(path_of(hiding.back()).c_str(), 65534, 65534), 0);
+    ASSERT_EQ(::chown(hiding.back().path().c_str(), 65534, 65534), 0);
   }
   PromiseBoard youngest = open();
   youngest.write(promises(youngest, gb(2)));
@@ -318,7 +339,7 @@ TEST_F(Board, OfTooManyFilesOfManyUsersTheOldestOfEachIsRead) {
     const std::string name = fmt::format("{:016}-a", i);
     put(name, "");
     const auto user = static_cast<uid_t>(60'000 + (i / PromiseBoard::kFilesOfUserMax));
-    ASSERT_EQ(::chown((directory() + "/" + name).c_str(), user, user), 0);
+    ASSERT_EQ(::chown(path_of(name).c_str(), user, user), 0);
   }
   PromiseBoard youngest = open();
   youngest.write(promises(youngest, gb(2)));
