@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,7 +53,14 @@ void NeighbourBook::see(std::vector<model::Neighbour> neighbours) {
     return std::ranges::any_of(all_, [&](const auto& it) { return it.its.ticket == ticket; });
   };
   std::erase_if(at_reading_, [&](const auto& it) { return !is_here(it.first); });
-  std::erase_if(given_way_, [&](const auto& it) { return !is_here(it.first); });
+  // A user whose runs have started something waits for something else. A turn is not forgotten with
+  // the file: a user could make a new one.
+  for (auto it = turns_.begin(); it != turns_.end();) {
+    const auto [user, on_gpus] = it->first;
+    const std::int64_t had =
+        std::exchange(it->second.has, thousandths(holding_of_user(user, on_gpus)));
+    it = it->second.has > had ? turns_.erase(it) : std::next(it);
+  }
   add_up();
 }
 
@@ -158,19 +165,26 @@ double NeighbourBook::holding_of(const model::Promises& its, bool on_gpus) const
   return size;
 }
 
-/// The share of a neighbour; without one, our own.
-double NeighbourBook::share_of(const model::Neighbour* who, bool on_gpus) const {
+/// Of our own user, without this run.
+double NeighbourBook::holding_of_user(std::uint32_t user, bool on_gpus) const {
+  double size = 0;
+  for (const model::Neighbour& it : all_) {
+    if (it.user == user) size += holding_of(it.its, on_gpus);
+  }
+  return size;
+}
+
+double NeighbourBook::our_share(bool on_gpus) const {
   // Whoever holds or wants some of it, by user; we ourselves are about to.
-  std::map<std::uint32_t, int> runs;
+  std::set<std::uint32_t> others;
   int runs_of_ours = 1;
   for (const model::Neighbour& it : all_) {
     if (!holds_of(it.its, on_gpus) && !wants_of(it.its, on_gpus)) continue;
-    ++(it.is_ours ? runs_of_ours : runs[it.user]);
+    if (it.is_ours) ++runs_of_ours;
+    if (!it.is_ours) others.insert(it.user);
   }
   const double all = on_gpus ? static_cast<double>(capacity_.gpus.size()) : 1.0;
-  const double of_user = all / static_cast<double>(runs.size() + 1);
-  const bool ours = who == nullptr || who->is_ours;
-  return of_user / (ours ? runs_of_ours : runs.at(who->user));
+  return all / static_cast<double>(others.size() + 1) / runs_of_ours;
 }
 
 /// One of the GPUs that would be taken is large enough for it; of the host it takes any part.
@@ -181,27 +195,45 @@ bool NeighbourBook::could_use(const model::Want& want, const Starter& starter) c
   });
 }
 
+/// False if the user has no turn now.
+bool NeighbourBook::use_turn(std::uint32_t user, bool on_gpus, Instant at) {
+  // A user who for as long has not been in the way begins anew.
+  std::erase_if(turns_, [at](const auto& it) { return at - it.second.last >= it.second.lost; });
+  Turn& turn =
+      turns_
+          .try_emplace(
+              {user, on_gpus},
+              Turn{.first = at, .last = at, .has = thousandths(holding_of_user(user, on_gpus))})
+          .first->second;
+  turn.last = at;
+  if (at - turn.first >= kPatience + turn.lost) {
+    turn.first = at;
+    turn.lost = std::min(turn.lost * 2, kTurnLostMax);
+  }
+  return at - turn.first < kPatience;
+}
+
 bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
   if (all_.empty()) return false;
   const bool on_gpus = starter.request.gpus > 0;
-  const double share = share_of(nullptr, on_gpus);
-  const bool too_much =
-      thousandths(starter.has + size_of(starter.request, starter.gpus)) > thousandths(share);
+  const bool too_much = thousandths(starter.has + size_of(starter.request, starter.gpus)) >
+                        thousandths(our_share(on_gpus));
+  double our_user_has = starter.has;
+  for (const model::Neighbour& it : all_) {
+    if (it.is_ours) our_user_has += holding_of(it.its, on_gpus);
+  }
   for (const model::Neighbour& it : all_) {
     if (!wants_of(it.its, on_gpus) || it.waits < kFreshWait) continue;
     const auto& want = it.its.want;
     if (!want || !could_use(*want, starter)) continue;
     const bool waits_long = it.waits >= kLongWait && it.goes_first;
-    const std::int64_t its_part = thousandths(holding_of(it.its, on_gpus) / share_of(&it, on_gpus));
-    const std::int64_t our_part = thousandths(starter.has / share);
-    const bool before_us = its_part < our_part || (its_part == our_part && it.goes_first);
+    // Run by run within our user, and else user by user: another file is not another share.
+    const std::int64_t theirs =
+        thousandths(it.is_ours ? holding_of(it.its, on_gpus) : holding_of_user(it.user, on_gpus));
+    const std::int64_t ours = thousandths(it.is_ours ? starter.has : our_user_has);
+    const bool before_us = theirs < ours || (theirs == ours && it.goes_first);
     if (!waits_long && !(too_much && before_us)) continue;
-    GivenWay& given =
-        given_way_.try_emplace(it.its.ticket, GivenWay{.since_unix_s = -1}).first->second;
-    if (given.since_unix_s != want->since_unix_s) {
-      given = {.since_unix_s = want->since_unix_s, .first = at};
-    }
-    if (at - given.first < kPatience) return true;
+    if (use_turn(it.user, on_gpus, at)) return true;
   }
   return false;
 }

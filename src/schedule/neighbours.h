@@ -7,8 +7,8 @@
 // Whose turn it is: each user has the same share of the GPUs (or of the CPUs and the memory), each
 // run of a user the same part of that. Who has more gives way to who has less and waits, as far as
 // that one could do with what is free; of two that have as much, to who has waited longer. Who has
-// waited for very long is let through whatever its share is. Nobody gives way to the same wait for
-// ever.
+// waited for very long is let through whatever its share is. Nobody gives way for ever to a user who
+// starts nothing, whatever their files say and however many they have.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -57,8 +58,10 @@ class NeighbourBook {
   static constexpr Duration kFreshWait{1'000};
   /// Who has waited for so long is let through, whatever its share is.
   static constexpr Duration kLongWait{600'000};
-  /// Nobody gives way to the same wait for longer than this.
+  /// Nobody gives way for longer than this to a user whose runs start nothing. After that the user
+  /// loses the turn for as long, and each further time for twice as long.
   static constexpr Duration kPatience{900'000};
+  static constexpr Duration kTurnLostMax{28'800'000};
 
   explicit NeighbourBook(const model::Capacity& capacity);
 
@@ -100,8 +103,10 @@ class NeighbourBook {
   [[nodiscard]] bool counts_memory(const model::Promises& its) const;
   [[nodiscard]] bool counts_cpus(const model::Promises& its) const;
   [[nodiscard]] double holding_of(const model::Promises& its, bool on_gpus) const;
-  [[nodiscard]] double share_of(const model::Neighbour* who, bool on_gpus) const;
+  [[nodiscard]] double holding_of_user(std::uint32_t user, bool on_gpus) const;
+  [[nodiscard]] double our_share(bool on_gpus) const;
   [[nodiscard]] bool could_use(const model::Want& want, const Starter& starter) const;
+  bool use_turn(std::uint32_t user, bool on_gpus, Instant at);
   void add_up();
 
   model::Capacity capacity_;
@@ -110,12 +115,14 @@ class NeighbourBook {
   std::vector<CardNeighbours> cards_;
   /// By ticket: what each had not taken when the machine was last looked at.
   std::map<std::string, Seen> at_reading_;
-  /// By ticket: since when we give way to its wait that began then.
-  struct GivenWay {
-    std::int64_t since_unix_s = 0;
-    Instant first;
+  /// A user to whom we give way, or would.
+  struct Turn {
+    Instant first;             ///< Beginning of the turn.
+    Instant last;              ///< Last time that the user was in the way, with a turn or without.
+    Duration lost{kPatience};  ///< Time without a turn, after this one.
+    std::int64_t has = 0;      ///< Reserved by the user: thousandths of a GPU, or of the machine.
   };
-  std::map<std::string, GivenWay> given_way_;
+  std::map<std::pair<std::uint32_t, bool>, Turn> turns_;  ///< By user, and whether for GPUs.
 };
 
 }  // namespace trainyard::schedule

@@ -158,16 +158,48 @@ TEST(Fairness, WhoHasWaitedForVeryLongIsLetThroughWhateverItHas) {
   EXPECT_FALSE(book.gives_way(starter(0), at(0))) << "we have waited longer";
 }
 
-TEST(Fairness, NobodyGivesWayToTheSameWaitForEver) {
+TEST(Fairness, NobodyGivesWayForEverToAUserWhoStartsNothing) {
   NeighbourBook book(kFourCards);
   model::Neighbour other = waiting(with_cards("9", 7, {}), kMinute, true);
   book.see({other});
   EXPECT_TRUE(book.gives_way(starter(3), at(10)));
   EXPECT_TRUE(book.gives_way(starter(3), at(10) + (NeighbourBook::kPatience - Duration{1})));
-  EXPECT_FALSE(book.gives_way(starter(3), at(10) + NeighbourBook::kPatience));
+  const Instant lost = at(10) + NeighbourBook::kPatience;
+  EXPECT_FALSE(book.gives_way(starter(3), lost));
   other.its.want->since_unix_s = 8;
+  book.see({other, waiting(with_cards("8", 7, {}), kMinute, true)});
+  EXPECT_FALSE(book.gives_way(starter(3), lost + kMinute)) << "another wait, and another file";
+  book.see({});
   book.see({other});
-  EXPECT_TRUE(book.gives_way(starter(3), at(2'000))) << "another wait";
+  EXPECT_FALSE(book.gives_way(starter(3), lost + 2 * kMinute)) << "a new file";
+  book.see({waiting(with_cards("7", 8, {}), kMinute, true)});
+  EXPECT_TRUE(book.gives_way(starter(3), lost + 3 * kMinute)) << "another user";
+  book.see({waiting(with_cards("9", 7, {"GPU-0"}), kMinute, true)});
+  EXPECT_TRUE(book.gives_way(starter(3), lost + 4 * kMinute)) << "it has started something";
+}
+
+TEST(Fairness, AUserWhoStartsNothingLosesTheTurnForLongerEachTime) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour other = waiting(with_cards("9", 7, {}), kMinute, true);
+  constexpr int kMinutesOfADay = 1'440;
+  int given = 0;
+  for (int minute = 0; minute < kMinutesOfADay; ++minute) {
+    if (minute % 5 == 0) ++other.its.want->since_unix_s;
+    book.see({other});
+    if (book.gives_way(starter(3), at(0) + minute * kMinute)) ++given;
+  }
+  // Fifteen minutes each, then none for 15, 30, 60, 120, 240, 480 and 480.
+  EXPECT_EQ(given, 7 * 15);
+}
+
+TEST(Fairness, AUserWhoHasTheirShareInOneRunIsNotLetThroughInAnother) {
+  NeighbourBook book(kFourCards);
+  const model::Neighbour has = with_cards("1", 7, {"GPU-0", "GPU-1"});
+  const model::Neighbour waits = waiting(with_cards("2", 7, {}), kMinute, false);
+  book.see({has, waits});
+  EXPECT_FALSE(book.gives_way(starter(2), at(0))) << "both users have two of four GPUs";
+  book.see({with_cards("1", 7, {"GPU-0"}), waits});
+  EXPECT_TRUE(book.gives_way(starter(2), at(0)));
 }
 
 TEST(Fairness, OfTheHostTheLargerPartOfMemoryAndCpusCounts) {
