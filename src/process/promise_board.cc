@@ -73,6 +73,17 @@ sys::Descriptor open_to_read(const std::string& path) {
   return sys::Descriptor(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
+/// When the file was made; now where the kernel does not say that (tmpfs before Linux 5.18).
+std::int64_t made_at(const sys::Descriptor& file) {
+  struct statx about{};
+  if (::statx(file.get(), "", AT_EMPTY_PATH, STATX_BTIME, &about) == 0 &&
+      (about.stx_mask & STATX_BTIME) != 0) {
+    return about.stx_btime.tv_sec;
+  }
+  constexpr std::int64_t kMilliseconds = 1'000;
+  return sys::unix_milliseconds() / kMilliseconds;
+}
+
 /// A directory for everybody, in which only who made a file may take it away. The usual ones are
 /// there, and root's.
 Result<void> make_board_directory(const std::string& directory) {
@@ -301,9 +312,11 @@ void PromiseBoard::open_other(const Entry& entry) {
   const bool is_it = file.is_open() && ::fstat(file.get(), &seen) == 0 && S_ISREG(seen.st_mode) &&
                      seen.st_uid == entry.user;
   if (is_it) {
+    const std::int64_t made = made_at(file);
     known_.try_emplace(entry.ticket, Known{.file = std::move(file),
                                            .user = entry.user,
                                            .inode = seen.st_ino,
+                                           .made_unix_s = made,
                                            .last = std::nullopt,
                                            .last_seal = {}});
   } else if (!file.is_open() && (error == EMFILE || error == ENFILE || error == ENOMEM)) {
@@ -333,6 +346,9 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& ticke
     if (!inside) continue;
     Result<model::Promises> promises = wire::promises_from(*inside);
     if (promises && promises->ticket == ticket) {
+      if (std::optional<model::Want>& want = promises->want) {
+        want->since_unix_s = std::max(want->since_unix_s, known.made_unix_s);
+      }
       known.last = *std::move(promises);
       known.last_seal = text.substr(0, wire::kPromiseSealBytes);
       return known.last;

@@ -93,6 +93,7 @@ class PromiseBoard {
     sys::Descriptor file;
     std::uint32_t user = 0;
     std::uint64_t inode = 0;
+    std::int64_t made_unix_s = 0;         ///< When the file was made: nobody waits for longer.
     std::optional<model::Promises> last;  ///< The last reservations that could be read,
     std::string last_seal;                ///< and the line that sealed them.
   };

@@ -26,6 +26,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "model/promises.h"
+#include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 #include "wire/promises_text.h"
@@ -247,6 +248,22 @@ TEST_F(Board, WhatIsBrokenInAFileThatLivesIsSaidOnceAndWhatWasReadBeforeCounts) 
   EXPECT_THAT(one.take_notes(), ElementsAre(HasSubstr("cannot be read: it is not whole")));
   other.write(promises(other, gb(4)));
   EXPECT_THAT(seen_by(one), ElementsAre(gb(4)));
+}
+
+TEST_F(Board, NobodyHasWaitedForLongerThanTheirFileIsThere) {
+  constexpr std::int64_t kMilliseconds = 1'000;
+  const std::int64_t before = sys::unix_milliseconds() / kMilliseconds;
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  other.write({.ticket = other.ticket(), .want = model::Want{.gpus = 1, .since_unix_s = 1}});
+  std::vector<PromiseBoard::Other> others = one.read();
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_GE(others.front().promises.want->since_unix_s, before - 1) << "a clock of ticks";
+  const std::int64_t later = before + 3'600;
+  other.write({.ticket = other.ticket(), .want = model::Want{.gpus = 1, .since_unix_s = later}});
+  others = one.read();
+  ASSERT_THAT(others, SizeIs(1));
+  EXPECT_EQ(others.front().promises.want->since_unix_s, later);
 }
 
 TEST_F(Board, AFileOfAnotherTicketIsBelievedNothing) {
