@@ -74,7 +74,8 @@ int measure(const std::string& directory, int turns) {
       {.write = [&](const model::Promises& promises) { board->write(promises); },
        .read = [&] { return run::named(board->read()); },
        .pause = [] { process::PromiseBoard::let_others_go_on(); },
-       .unix_s = [] { return sys::unix_milliseconds() / 1'000; }},
+       .unix_s = [] { return sys::unix_milliseconds() / 1'000; },
+       .note = [](const std::string&) {}},
       machine(), {.ticket = board->ticket(), .run = 46, .name = "mine"});
   model::Headroom left{.memory_free = gb(100), .cpus_free = model::cpus(50)};
   for (const model::Gpu& gpu : machine().gpus) {

@@ -4,9 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -37,10 +40,39 @@ std::vector<model::Neighbour> what_matters(std::vector<model::Neighbour> neighbo
   return neighbours;
 }
 
+/// Reduces what a run has reserved to what the machine has, and returns in words what was more. A
+/// run that may have more of the machine than this one is not counted here, and may say so.
+std::string reduce(model::HeldPromise& held, const model::Promises& its,
+                   const model::Capacity& machine) {
+  std::string beyond;
+  if (its.memory_total <= machine.memory && held.memory > machine.memory) {
+    beyond = fmt::format("{} of memory, this machine has {}", to_text(held.memory),
+                         to_text(machine.memory));
+    held.memory = machine.memory;
+  }
+  if (its.cpus_total <= machine.cpus && held.cpus > machine.cpus) {
+    beyond = fmt::format("{} CPUs, this machine has {}", model::as_number(held.cpus),
+                         model::as_number(machine.cpus));
+    held.cpus = machine.cpus;
+  }
+  for (model::CardPromise& card : held.cards) {
+    const auto gpu = std::ranges::find(machine.gpus, card.uuid, &model::Gpu::uuid);
+    const bool is_known = gpu != machine.gpus.end() && gpu->memory > Bytes{};
+    if (!is_known || card.memory <= gpu->memory) continue;
+    beyond = fmt::format("{} of GPU {}, which has {}", to_text(card.memory), gpu->label(),
+                         to_text(gpu->memory));
+    card.memory = gpu->memory;
+    card.unused = std::min(card.unused, card.memory);
+  }
+  held.unused = std::min(held.unused, held.memory);
+  return beyond;
+}
+
 }  // namespace
 
 SharedLedger::SharedLedger(Board board, const model::Capacity& capacity, const Options& options)
     : board_(std::move(board)),
+      capacity_(capacity),
       own_(capacity),
       base_{.ticket = options.ticket,
             .run = options.run,
@@ -66,12 +98,28 @@ void SharedLedger::publish(const model::Promises& promises) {
   written_ = promises;
 }
 
+/// A user can write any number into their file.
+void SharedLedger::keep_within_machine(model::Neighbour& neighbour) {
+  model::Promises& its = neighbour.its;
+  std::string beyond = reduce(its.held, its, capacity_);
+  const std::string claimed = reduce(its.claimed, its, capacity_);
+  if (beyond.empty()) beyond = claimed;
+  constexpr std::size_t kNotesMax = 64;
+  if (beyond.empty() || doubted_.size() >= kNotesMax || !doubted_.insert(neighbour.user).second) {
+    return;
+  }
+  board_.note(fmt::format(
+      "reservation of user {} not believed: {}",
+      neighbour.user_name.empty() ? std::to_string(neighbour.user) : neighbour.user_name, beyond));
+}
+
 std::vector<model::Neighbour> SharedLedger::read() {
   constexpr std::int64_t kMilliseconds = 1'000;
   const std::int64_t now = board_.unix_s();
   const std::optional<model::Want> ours = own_.want();
   std::vector<model::Neighbour> neighbours = board_.read();
   for (model::Neighbour& it : neighbours) {
+    keep_within_machine(it);
     if (!it.its.want) continue;
     const std::int64_t since = it.its.want->since_unix_s;
     it.waits = Duration(kMilliseconds * std::max<std::int64_t>(now - since, 0));

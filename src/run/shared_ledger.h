@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class SharedLedger {
     /// Lets others go on, for a moment.
     std::move_only_function<void()> pause;
     std::move_only_function<std::int64_t()> unix_s;
+    /// What people should know of the others, once for each user.
+    std::move_only_function<void(const std::string&)> note;
   };
   struct Options {
     std::string ticket;
@@ -67,12 +70,15 @@ class SharedLedger {
   [[nodiscard]] model::Promises promises(Instant at) const;
   void publish(const model::Promises& promises);
   std::vector<model::Neighbour> read();
+  void keep_within_machine(model::Neighbour& neighbour);
 
   Board board_;
+  model::Capacity capacity_;
   OwnPromises own_;
   model::Promises base_;  ///< What does not change of what we write.
   std::optional<model::Promises> written_;
   std::vector<model::Neighbour> told_;  ///< As the scheduler was told last.
+  std::set<std::uint32_t> doubted_;     ///< Users whose reservations are in a note.
   Instant at_;                          ///< The last thing that happened.
 };
 

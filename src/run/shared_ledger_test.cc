@@ -53,7 +53,8 @@ class Ledgers : public ::testing::Test {
                    ++pauses_;
                    if (while_paused_) while_paused_();
                  },
-             .unix_s = [this] { return now_; }},
+             .unix_s = [this] { return now_; },
+             .note = [this](const std::string& text) { notes_.push_back(text); }},
             kLedgersMachine,
             {.ticket = ticket, .run = 7, .name = "sweep"}};
   }
@@ -69,6 +70,7 @@ class Ledgers : public ::testing::Test {
   }
 
   std::map<std::string, model::Promises> files_;
+  std::vector<std::string> notes_;
   std::function<void()> while_paused_;
   std::int64_t now_ = 100;
   int writes_ = 0;
@@ -140,6 +142,35 @@ TEST_F(Ledgers, TheOthersAreToldOfOnceAndAgainWhereSomethingMattersThatIsNew) {
   EXPECT_TRUE(ledger.look({.thorough = false}).has_value());
   files_.erase("2");
   EXPECT_THAT(ledger.look({.thorough = false})->neighbours, IsEmpty());
+}
+
+TEST_F(Ledgers, MoreThanTheMachineHasIsNotBelievedAndSaidOnceForEachUser) {
+  SharedLedger ledger = make("1");
+  const Bytes much{std::int64_t{1} << 53U};
+  model::HeldPromise held{.memory = much, .unused = much, .cpus = model::cpus(9), .tasks = 1};
+  held.cards = {{.uuid = "GPU-0", .memory = much, .unused = much, .tasks = 1},
+                {.uuid = "GPU-unknown", .memory = much, .tasks = 1}};
+  files_["2"] = {.ticket = "2", .held = held, .claimed = held};
+  files_["3"] = files_["2"];
+  const std::vector<model::Neighbour> seen = ledger.look({.thorough = true})->neighbours;
+  ASSERT_THAT(seen, SizeIs(2));
+  held.memory = held.unused = gb(10);
+  held.cpus = model::cpus(8);
+  held.cards.front().memory = held.cards.front().unused = gb(10);
+  EXPECT_EQ(seen.front().its.held, held);
+  EXPECT_EQ(seen.front().its.claimed, held);
+  static_cast<void>(ledger.look({.thorough = true}));
+  EXPECT_THAT(notes_, ElementsAre("reservation of user 1001 not believed: 9007 TB of GPU 0, which "
+                                  "has 10 GB"));
+}
+
+TEST_F(Ledgers, ARunThatMayHaveMoreOfTheMachineIsBelieved) {
+  SharedLedger ledger = make("1");
+  const model::HeldPromise held{.memory = gb(20), .cpus = model::cpus(9), .tasks = 1};
+  files_["2"] = {
+      .ticket = "2", .memory_total = gb(64), .cpus_total = model::cpus(16), .held = held};
+  EXPECT_EQ(ledger.look({.thorough = true})->neighbours.front().its.held, held);
+  EXPECT_THAT(notes_, IsEmpty());
 }
 
 TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {

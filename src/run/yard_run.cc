@@ -261,8 +261,9 @@ bool YardRun::open_group() {
 
 void YardRun::make_ledger() {
   if (!promises_ || !options_.runs_here) return;
-  const auto tell = [this] {
-    for (const std::string& note : promises_->take_notes()) tasks_.note("other runs: " + note);
+  const auto note = [this](const std::string& text) { tasks_.note("other runs: " + text); };
+  const auto tell = [this, note] {
+    for (const std::string& text : promises_->take_notes()) note(text);
   };
   ledger_.emplace(
       SharedLedger::Board{.write =
@@ -277,7 +278,8 @@ void YardRun::make_ledger() {
                                 return neighbours;
                               },
                           .pause = [] { process::PromiseBoard::let_others_go_on(); },
-                          .unix_s = [] { return sys::unix_milliseconds() / 1'000; }},
+                          .unix_s = [] { return sys::unix_milliseconds() / 1'000; },
+                          .note = note},
       capacity_.capacity,
       SharedLedger::Options{.ticket = promises_->ticket(),
                             .run = number_.value_or(0),

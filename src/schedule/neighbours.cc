@@ -120,6 +120,15 @@ void NeighbourBook::add_up() {
       if (most > 0 && fewer) sum.sharing.max_per_gpu = most;
     }
   }
+  // Several files may say together what no machine has.
+  host_.memory = std::min(host_.memory, capacity_.memory);
+  host_.unused = std::min(host_.unused, host_.memory);
+  host_.cpus = std::min(host_.cpus, capacity_.cpus);
+  for (std::size_t i = 0; i < cards_.size(); ++i) {
+    const Bytes memory = capacity_.gpus[i].memory;
+    if (memory > Bytes{}) cards_[i].memory = std::min(cards_[i].memory, memory);
+    cards_[i].unused = std::min(cards_[i].unused, cards_[i].memory);
+  }
 }
 
 std::set<std::uint32_t> NeighbourBook::users_on_gpus() const {

@@ -61,6 +61,19 @@ TEST(NeighbourBook, AddsUpWhatAllHoldAndAreAboutToHold) {
   EXPECT_EQ(book.on_cards()[2], CardNeighbours{});
 }
 
+TEST(NeighbourBook, AllTogetherHoldNoMoreThanTheMachineHas) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour one{
+      .its = {.ticket = "1", .held = {.memory = gb(40), .unused = gb(40), .cpus = model::cpus(5)}}};
+  one.its.held.cards = {{.uuid = "GPU-1", .memory = gb(8), .unused = gb(8), .tasks = 1}};
+  model::Neighbour other = one;
+  other.its.ticket = "2";
+  book.see({one, other});
+  EXPECT_EQ(book.on_host(),
+            (HostNeighbours{.memory = gb(64), .unused = gb(64), .cpus = model::cpus(8)}));
+  EXPECT_EQ(book.on_cards()[1], (CardNeighbours{.memory = gb(10), .unused = gb(10), .tasks = 2}));
+}
+
 TEST(NeighbourBook, WhatIsSaidToBeTakenCountsAsUntakenUntilTheMachineWasLookedAt) {
   NeighbourBook book(kFourCards);
   model::Neighbour one{.its = {.ticket = "1", .held = {.memory = gb(8), .unused = gb(8)}}};

@@ -119,7 +119,8 @@ run::SharedLedger::Board SharedWorld::board_of(PlayedYard& yard) {
                 return others;
               },
           .pause = [this, &yard] { let_others_in(yard); },
-          .unix_s = [this] { return kBegan + (now_.since_start.count() / 1'000); }};
+          .unix_s = [this] { return kBegan + (now_.since_start.count() / 1'000); },
+          .note = [this](const std::string& text) { complain(text); }};
 }
 
 /// In the middle of a claim.
