@@ -1,7 +1,8 @@
 // Waiting for things to happen on one thread: timers, descriptors, signals. The only place where
 // Boost.Asio shows; its headers stay in event_loop.cc and the .cc files of io/.
 //
-// Not a thread pool, and not thread-safe: everything runs on the thread that calls run_once().
+// Not a thread pool, and not thread-safe but for post(): everything runs on the thread that calls
+// run_once().
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,8 @@ class EventLoop {
   /// The callback of this timer will not run any more. One that has run already is no error.
   void cancel(TimerId timer);
 
-  /// Runs `callback` once, in the next run_once(), which then does not block.
+  /// Runs `callback` once, in the next run_once(), which then does not block. Any thread: one that
+  /// waits is woken.
   void post(Callback callback);
 
   /// Runs `callback` once, at the start of the next run_once(), which goes on to wait as ever: for

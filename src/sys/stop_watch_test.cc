@@ -3,6 +3,8 @@
 #include <stop_token>
 #include <thread>
 
+#include <sys/resource.h>
+
 #include <gtest/gtest.h>
 
 #include "base/time.h"
@@ -35,6 +37,33 @@ TEST(StopWatch, TellsOfWhatWasStoppedBefore) {
   bool told = false;
   const StopWatch watch(loop, stop.get_token(), [&] { told = true; });
   EXPECT_FALSE(told) << "on the loop, and not before it runs";
+  loop.run_once(kPatience);
+  EXPECT_TRUE(told);
+}
+
+TEST(StopWatch, TellsNothingWhenItIsGoneBeforeTheLoopRuns) {
+  EventLoop loop;
+  std::stop_source stop;
+  bool told = false;
+  {
+    const StopWatch watch(loop, stop.get_token(), [&] { told = true; });
+    stop.request_stop();
+  }
+  loop.run_once(Duration{0});
+  EXPECT_FALSE(told);
+}
+
+TEST(StopWatch, IsMadeWhereNoDescriptorIsLeft) {
+  EventLoop loop;
+  std::stop_source stop;
+  bool told = false;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const StopWatch watch(loop, stop.get_token(), [&] { told = true; });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  stop.request_stop();
   loop.run_once(kPatience);
   EXPECT_TRUE(told);
 }
