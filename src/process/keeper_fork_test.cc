@@ -58,6 +58,17 @@ TEST(KeeperFork, WorksInTheTasksDirectoryAndPrintsIntoItsLogs) {
   EXPECT_EQ(sys::content_of(launch.stderr_path), "trouble\n");
 }
 
+TEST(KeeperFork, ATaskWhoseDirectoryCannotBeEnteredIsNotStarted) {
+  TestYard yard({.body = [](model::AttemptKey, const model::Launch&) { return 0; }});
+  model::Launch launch = forked(yard);
+  launch.checkpoint_directory = yard.directory / "checkpoints";
+  launch.stdout_path = yard.directory / "stdout.log";
+  launch.stderr_path = yard.directory / "stderr.log";
+  EXPECT_EQ(yard.run(launch),
+            model::End(model::NotStarted{"cannot enter the directory '" + launch.task_directory +
+                                         "': no such file or directory"}));
+}
+
 TEST(KeeperFork, EndsThatProcessAloneWhenItThrows) {
   TestYard yard({.body = [](model::AttemptKey key, const model::Launch&) -> int {
     if (key.task.value == 0) throw std::runtime_error("no");

@@ -25,7 +25,6 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -36,6 +35,7 @@
 #include "process/keeper_message.h"
 #include "process/keeper_presence.h"
 #include "process/keeper_spawn.h"
+#include "process/kept_descriptors.h"
 #include "process/port_lease.h"
 #include "process/rank_launches.h"
 #include "sys/descriptor.h"
@@ -101,9 +101,10 @@ KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, Keep
       preloads_(spawner_, preload_options()),
       reader_of_ends_(reader_options()),
       presence_(Clock::now()) {
-  check(watch(epoll_, socket_, kSocketEvent) && watch(epoll_, child_signals_, kChildEvent) &&
-            watch(epoll_, continued_, kChildEvent),
-        "descriptors for the keeper");
+  const bool ready = watch(epoll_, socket_, kSocketEvent) &&
+                     watch(epoll_, child_signals_, kChildEvent) &&
+                     watch(epoll_, continued_, kChildEvent);
+  if (!ready) end_unstarted(errno);
   if (!guard_.is_open() || !watch(epoll_, guard_, kGuardEvent)) guard_has_gone();
 }
 

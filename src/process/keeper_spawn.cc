@@ -28,7 +28,6 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
 #include "base/result.h"
 #include "model/launch.h"
 #include "model/set_variables.h"
@@ -176,7 +175,6 @@ void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& st
     ::setenv(std::string(name).c_str(), entry.c_str() + std::min(name.size() + 1, entry.size()), 1);
   }
   // NOLINTEND(concurrency-mt-unsafe)
-  check(::chdir(launch.task_directory.c_str()) == 0, "a task's directory that was just made");
 }
 
 Result<Spawned> Spawner::fork(model::Launch launch,

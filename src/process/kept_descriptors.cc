@@ -1,9 +1,12 @@
 #include "process/kept_descriptors.h"
 
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/check.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
@@ -17,7 +20,7 @@ sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside) {
   const int held = beside.held < 0 ? -1 : ::fcntl(beside.held, F_DUPFD_CLOEXEC, kHeldPlace + 1);
   const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int output = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  check(high >= 0 && input >= 0 && output >= 0, "descriptors for the keeper");
+  if (high < 0 || input < 0 || output < 0) end_unstarted(errno);
   const auto keep = [&](int standard) {
     // Where it was closed it may be one of the two that were just opened.
     return ::fcntl(standard, F_GETFD) >= 0 && input != standard && output != standard;
@@ -30,6 +33,13 @@ sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside) {
   if (held >= 0) ::dup3(held, kHeldPlace, O_CLOEXEC);
   ::close_range(held >= 0 ? kHeldPlace + 1 : kHeldPlace, ~0U, 0);
   return sys::Descriptor(kPlace);
+}
+
+void end_unstarted(int error) {
+  const std::string text =
+      "trainyard: " + sys::system_error("cannot start the keeper", error).message + "\n";
+  static_cast<void>(::write(STDERR_FILENO, text.data(), text.size()));
+  ::_exit(EXIT_FAILURE);
 }
 
 void let_go_of_streams() {

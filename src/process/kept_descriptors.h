@@ -18,8 +18,13 @@ struct Kept {
 };
 
 /// Leaves this process nothing but `kept`, as descriptor 3, what is held, as descriptor 4, and
-/// standard descriptors; those that it does not keep are /dev/null.
+/// standard descriptors; those that it does not keep are /dev/null. Ends the process where the
+/// machine has no descriptor left for that.
 sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside);
+
+/// Ends a guard or keeper to which the machine refuses what it cannot be without, with a sentence on
+/// standard error. The yard hears of the end as of any other.
+[[noreturn]] void end_unstarted(int error);
 
 /// Its standard descriptors, too, are /dev/null from here on: nobody waits for it to close them.
 void let_go_of_streams();

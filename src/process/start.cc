@@ -350,7 +350,10 @@ bool Start::is_on_its_way() const {
 }
 
 void make_files_or_end(const model::Launch& launch, int status) {
-  const StartFailure failure = make_files(StartOrders(launch, {}));
+  StartFailure failure = make_files(StartOrders(launch, {}));
+  if (failure.error == 0 && ::chdir(launch.task_directory.c_str()) != 0) {
+    failure = {.step = StartStep::WorkingDirectory, .error = errno};
+  }
   if (failure.error != 0) end_with(status, failure);
 }
 

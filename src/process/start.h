@@ -107,8 +107,9 @@ class Start {
   std::unique_ptr<StartOrders> orders_;
 };
 
-/// For a process that is a fork of ours: makes the files of the launch, and puts the logs in the
-/// place of its standard output and error. When that fails it says so through `status`, and ends.
+/// For a process that is a fork of ours: makes the files of the launch, puts the logs in the place
+/// of its standard output and error, and enters the task's directory. When that fails it says so
+/// through `status`, and ends.
 void make_files_or_end(const model::Launch& launch, int status);
 
 }  // namespace trainyard::process

@@ -168,7 +168,9 @@ Error explain(const model::Launch& launch, std::span<const std::string> places,
     case StartStep::Stderr:
       return with_file("cannot write", launch.stderr_path, failure.error);
     case StartStep::WorkingDirectory:
-      return with_file("cannot enter the directory", launch.working_directory, failure.error);
+      return with_file("cannot enter the directory",
+                       launch.forked ? launch.task_directory : launch.working_directory,
+                       failure.error);
     case StartStep::Program:
       break;
   }
