@@ -1,16 +1,22 @@
 #include "sys/waker.h"
 
+#include <cerrno>
 #include <cstdint>
+#include <expected>
+#include <utility>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/check.h"
+#include "base/result.h"
+#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 
-Waker::Waker() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  check(event_.is_open(), "a descriptor to wake the loop with");
+Result<Waker> Waker::make() {
+  Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (event.is_open()) return Waker(std::move(event));
+  return std::unexpected(system_error("cannot wake another thread", errno));
 }
 
 void Waker::wake() const {

@@ -3,13 +3,17 @@
 // Any thread may wake; one drains.
 #pragma once
 
+#include <utility>
+
+#include "base/result.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::sys {
 
 class Waker {
  public:
-  Waker();
+  /// An error where no descriptor is left.
+  static Result<Waker> make();
 
   /// Its descriptor can be read from now on. Again: no effect.
   void wake() const;
@@ -18,6 +22,8 @@ class Waker {
   [[nodiscard]] int descriptor() const { return event_.get(); }
 
  private:
+  explicit Waker(Descriptor event) : event_(std::move(event)) {}
+
   Descriptor event_;
 };
 

@@ -179,11 +179,12 @@ class NatsLink {
     std::function<void(const std::string& what)> on_trouble;
   };
 
-  NatsLink(sys::EventLoop& loop, const NatsLibrary& library, NatsBridgeOptions options)
+  NatsLink(sys::EventLoop& loop, const NatsLibrary& library, NatsBridgeOptions options,
+           sys::Waker waker)
       : loop_(loop),
         library_(library),
         options_(std::move(options)),
-        shared_(new Shared{.library = library}) {}
+        shared_(new Shared{.library = library, .waker = std::move(waker)}) {}
   NatsLink(NatsLink&&) = delete;
   NatsLink& operator=(NatsLink&&) = delete;
   ~NatsLink() { close(); }
@@ -447,7 +448,8 @@ void NatsLink::close() {
 
 /// A connection that a thread of its own makes. Both threads hold it, as either may end first.
 struct Connecting {
-  explicit Connecting(std::unique_ptr<NatsLink> its_link) : link(std::move(its_link)) {}
+  Connecting(std::unique_ptr<NatsLink> its_link, sys::Waker its_waker)
+      : link(std::move(its_link)), waker(std::move(its_waker)) {}
 
   std::unique_ptr<NatsLink> link;       ///< The thread's until it is done; then none if it failed.
   std::expected<void, NoNats> outcome;  ///< Written by the thread before it is done.
@@ -455,10 +457,16 @@ struct Connecting {
   sys::Waker waker;
 };
 
-std::shared_ptr<Connecting> begin_to_connect(sys::EventLoop& loop, const NatsLibrary& library,
-                                             const NatsBridgeOptions& options) {
-  auto connecting =
-      std::make_shared<Connecting>(std::make_unique<NatsLink>(loop, library, options));
+Result<std::shared_ptr<Connecting>> begin_to_connect(sys::EventLoop& loop,
+                                                     const NatsLibrary& library,
+                                                     const NatsBridgeOptions& options) {
+  Result<sys::Waker> of_link = sys::Waker::make();
+  if (!of_link) return std::unexpected(std::move(of_link.error()));
+  Result<sys::Waker> of_thread = sys::Waker::make();
+  if (!of_thread) return std::unexpected(std::move(of_thread.error()));
+  auto connecting = std::make_shared<Connecting>(
+      std::make_unique<NatsLink>(loop, library, options, *std::move(of_link)),
+      *std::move(of_thread));
   std::thread([connecting] {
     connecting->outcome = connecting->link->connect();
     // Closing a link may take seconds, for which the loop must not wait.
@@ -558,7 +566,9 @@ void NatsBridge::lost() {
 }
 
 void NatsBridge::connect_again() {
-  connecting_ = begin_to_connect(loop_, library_, options_);
+  Result<std::shared_ptr<Connecting>> begun = begin_to_connect(loop_, library_, options_);
+  if (!begun) return after(kReconnectAfter, [this] { connect_again(); });
+  connecting_ = *std::move(begun);
   loop_.watch_readable(connecting_->waker.descriptor(), [this] { take_link(); });
 }
 
@@ -590,7 +600,9 @@ std::expected<std::unique_ptr<Bridge>, NoNats> connect_nats(
     sys::EventLoop& loop, NatsBridgeOptions options, const std::function<bool()>& is_given_up) {
   auto library = load_nats_library();
   if (!library) return std::unexpected(NoNats{.why = std::move(library.error().message)});
-  const std::shared_ptr<Connecting> connecting = begin_to_connect(loop, *library, options);
+  Result<std::shared_ptr<Connecting>> begun = begin_to_connect(loop, *library, options);
+  if (!begun) return std::unexpected(NoNats{.why = "NATS: " + begun.error().message});
+  const std::shared_ptr<Connecting> connecting = *std::move(begun);
   loop.watch_readable(connecting->waker.descriptor(), [&] { connecting->waker.drain(); });
   while (!connecting->is_done && !is_given_up()) loop.run_once(std::nullopt);
   loop.unwatch(connecting->waker.descriptor());

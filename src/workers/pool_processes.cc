@@ -60,20 +60,22 @@ CallError ended_error() {
 
 Result<std::unique_ptr<PoolBackend>> PoolProcesses::start(const PoolOptions& options,
                                                           detail::PoolMake make) {
-  auto pool = std::make_unique<PoolProcesses>(options);
+  Result<sys::Waker> waker = sys::Waker::make();
+  if (!waker) return std::unexpected(std::move(waker.error()));
+  auto pool = std::make_unique<PoolProcesses>(options, *std::move(waker));
   if (Result<void> ready = pool->prepare(std::move(make)); !ready) {
     return std::unexpected(std::move(ready.error()));
   }
   return pool;
 }
 
-PoolProcesses::PoolProcesses(const PoolOptions& options)
+PoolProcesses::PoolProcesses(const PoolOptions& options, sys::Waker waker)
     : options_(options),
-      waker_(std::make_shared<sys::Waker>()),
+      waker_(std::make_shared<sys::Waker>(std::move(waker))),
       arenas_(std::make_shared<ranks::SharedArenas>(
           link::ArenaPool::Options{.arenas_max = kArenasOfPool})),
       // They may outlive the pool, as buffers do.
-      releases_(std::make_shared<PoolReleases>([waker = waker_] { waker->wake(); })) {
+      releases_(std::make_shared<PoolReleases>([wakes = waker_] { wakes->wake(); })) {
   for (int index = 0; index < options.count; ++index) {
     Child& child = *children_.emplace_back(std::make_unique<Child>());
     child.index = index;

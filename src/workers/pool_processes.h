@@ -49,7 +49,7 @@ class PoolProcesses final : public PoolBackend {
  public:
   static Result<std::unique_ptr<PoolBackend>> start(const PoolOptions& options,
                                                     detail::PoolMake make);
-  explicit PoolProcesses(const PoolOptions& options);
+  PoolProcesses(const PoolOptions& options, sys::Waker waker);
   PoolProcesses(PoolProcesses&&) = delete;
   PoolProcesses& operator=(PoolProcesses&&) = delete;
   ~PoolProcesses() override;
