@@ -13,9 +13,12 @@ namespace trainyard {
 
 struct [[nodiscard]] Error {
   std::string message;
+  /// The machine is short of something (disk space, processes, open files, memory), or its disk
+  /// fails. The same request may succeed later.
+  bool of_machine = false;
 
   /// The same error, seen from further out.
-  Error in(const std::string& place) && { return {place + ": " + std::move(message)}; }
+  Error in(const std::string& place) && { return {place + ": " + std::move(message), of_machine}; }
 };
 
 template <class T>

@@ -359,6 +359,9 @@ ExitCode Session::finish(const run::Ending& ending) {
     return fail(fmt::format("the process that starts tasks is gone; {}", how_to_go_on()),
                 ExitCode::NotDone);
   }
+  if (!ending.cannot_start.empty() && !ending.interrupted) {
+    return fail(fmt::format("{}; {}", ending.cannot_start, how_to_go_on()), ExitCode::NotDone);
+  }
   return ending.interrupted ? interrupted_by(ending.signal) : result;
 }
 

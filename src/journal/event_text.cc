@@ -58,7 +58,10 @@ void append(std::string& data, const model::End& end) {
         if (kill.out_of_memory) data += R"(,"out_of_memory":true)";
         if (kill.over_limit) data += R"(,"over_limit":true)";
       },
-      [&](const model::NotStarted& none) { append_named(data, "not_started", none.why); },
+      [&](const model::NotStarted& none) {
+        append_named(data, "not_started", none.why);
+        if (none.of_machine) data += R"(,"of_machine":true)";
+      },
       [&](const model::Vanished& gone) { append_named(data, "vanished", gone.why); });
 }
 
@@ -107,6 +110,7 @@ void append(std::string& data, const model::Reason& reason, const RowNumbers& nu
   if (!needs.where.says_nothing()) append_named(data, "where", model::to_text(needs.where));
   add("parallel_max", reason.parallel_max);
   if (!reason.groups.empty()) append_named(data, "groups", reason.groups);
+  if (!reason.refusal.empty()) append_named(data, "refusal", reason.refusal);
   if (reason.first) {
     fmt::format_to(std::back_inserter(data), R"(,"first":{})", numbers.of(*reason.first));
   }

@@ -69,6 +69,11 @@ TEST(EventText, TellsHowAProcessCameAndWent) {
   EXPECT_THAT(
       rows_of(model::AttemptEnded{.key = key(0), .end = model::NotStarted{"no such file"}}),
       ElementsAre(R"(ended 0.1 {"not_started":"no such file","memory_peak":0,"cpu_ms":0})"));
+  EXPECT_THAT(
+      rows_of(model::AttemptEnded{.key = {.task = {0}, .attempt = 1},
+                                  .end = model::NotStarted{.why = "disk", .of_machine = true}}),
+      ElementsAre(
+          R"(ended 0.1 {"not_started":"disk","of_machine":true,"memory_peak":0,"cpu_ms":0})"));
   EXPECT_THAT(rows_of(model::AttemptEnded{.key = key(0), .end = model::Vanished{"keeper"}}),
               ElementsAre(R"(ended 0.1 {"vanished":"keeper","memory_peak":0,"cpu_ms":0})"));
 }

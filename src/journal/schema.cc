@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 16;
+PRAGMA user_version = 17;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -84,6 +84,7 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_gpus INTEGER NOT NULL DEFAULT 0, needs_gpu_memory INTEGER NOT NULL DEFAULT 0,
   needs_gpu INTEGER, needs_parallel INTEGER NOT NULL DEFAULT 0,
   needs_groups TEXT NOT NULL DEFAULT '',
+  needs_refusal TEXT NOT NULL DEFAULT '',        -- why the machine cannot start tasks
   needs_task INTEGER, needs_since_ms INTEGER,    -- who is tried first, and since when it trains
   needs_time_ms INTEGER,                         -- when they may start
   needs_largest INTEGER NOT NULL DEFAULT 0,      -- the last try: the largest GPUs, alone

@@ -32,7 +32,7 @@ const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
     "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms, s.needs_largest, "
     "s.needs_utilization, s.needs_max_per_gpu, s.needs_measured, s.needs_until_known, "
-    "s.needs_gpu_seen, s.needs_disk, s.needs_machine, s.needs_where";
+    "s.needs_gpu_seen, s.needs_disk, s.needs_machine, s.needs_where, s.needs_refusal";
 
 namespace {
 
@@ -52,7 +52,7 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
       "?10, needs_since_ms = ?11, needs_time_ms = ?12, needs_largest = ?13, needs_utilization = "
       "?14, needs_max_per_gpu = ?15, needs_measured = ?16, needs_until_known = ?17, "
       "needs_gpu_seen = ?18, needs_disk = ?19, needs_machine = ?20, needs_where = "
-      "?21 "
+      "?21, needs_refusal = ?22 "
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
@@ -72,12 +72,13 @@ Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
   const model::Request& needs = reason.needs;
   std::optional<std::uint32_t> gpu;
   if (needs.gpu) gpu = needs.gpu->value;
-  return reason_.run(
-      shape, model::to_text(reason.cause), needs.memory, needs.cpus.milli, needs.gpus,
-      needs.gpu_memory, gpu, reason.parallel_max, reason.groups, first, reason.first_since,
-      reason.not_before, needs.largest ? 1 : 0, needs.sharing.utilization,
-      needs.sharing.max_per_gpu, reason.per_gpu_measured ? 1 : 0, reason.own_until_known ? 1 : 0,
-      reason.gpu_memory_seen, needs.disk, reason.machine.value, model::to_text(needs.where));
+  return reason_.run(shape, model::to_text(reason.cause), needs.memory, needs.cpus.milli,
+                     needs.gpus, needs.gpu_memory, gpu, reason.parallel_max, reason.groups, first,
+                     reason.first_since, reason.not_before, needs.largest ? 1 : 0,
+                     needs.sharing.utilization, needs.sharing.max_per_gpu,
+                     reason.per_gpu_measured ? 1 : 0, reason.own_until_known ? 1 : 0,
+                     reason.gpu_memory_seen, needs.disk, reason.machine.value,
+                     model::to_text(needs.where), reason.refusal);
 }
 
 Result<void> WaitingTable::put(model::MachineIndex machine, const model::Headroom& room) {
@@ -117,6 +118,7 @@ model::Reason read_reason(const Statement& row, int first) {
                                  .disk = {row.integer(first + 16)}},
                        .parallel_max = row.small(first + 6),
                        .groups = std::string(row.text(first + 7)),
+                       .refusal = std::string(row.text(first + 19)),
                        .machine = {static_cast<std::uint32_t>(row.integer(first + 17))},
                        .per_gpu_measured = row.small(first + 13) != 0,
                        .own_until_known = row.small(first + 14) != 0,

@@ -34,6 +34,7 @@ model::Reason told_reason() {
                     .where = {.machine = "lab*", .gpu = "H?00"}},
           .parallel_max = 8,
           .groups = "'train'",
+          .refusal = "no space left on device",
           .first_since = at(9),
           .not_before = at(10),
           .machine = {13},

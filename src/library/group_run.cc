@@ -250,6 +250,9 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
   if (ending.keeper_gone) {
     ears_.note("the process that starts tasks is gone: unfinished tasks have ended");
   }
+  if (!ending.cannot_start.empty()) {
+    ears_.note(ending.cannot_start + ": unfinished tasks have ended");
+  }
   if (configuration_.flag(settings::Setting::SchedulerAutoAdjust)) {
     std::set<std::uint32_t> batches;
     for (const Part& part : parts_) batches.insert(part.batch);

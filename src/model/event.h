@@ -36,6 +36,8 @@ struct KilledBy {
 /// There never was a process. `why` is for people: "cannot run './train': no such file".
 struct NotStarted {
   std::string why;
+  /// The machine could not start any task, as it is short of something: not the task's fault.
+  bool of_machine = false;
   friend bool operator==(const NotStarted&, const NotStarted&) = default;
 };
 /// Nobody can say: whoever watched the process is gone.

@@ -15,6 +15,7 @@ bool is_of_machine(Cause cause) {
   switch (cause) {
     case Cause::NoTime:
     case Cause::KeeperSilent:
+    case Cause::StartsRefused:
     case Cause::Processes:
     case Cause::OthersUseCpu:
     case Cause::Cpus:

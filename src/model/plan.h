@@ -205,6 +205,8 @@ struct Policy {
   int waiting_max = 0;    ///< scheduler.max-waiting; 0 is no limit
   int load_retries = 3;   ///< scheduler.load-nretry
   int train_retries = 3;  ///< scheduler.train-nretry
+  /// scheduler.machine-patience: how long a machine may refuse to start tasks before the run ends.
+  Duration machine_patience{600'000};
   /// scheduler.auto-adjust: learn from what tasks take what the next ones need.
   bool auto_adjust = false;
   /// Play the run through before it begins, where it is known how long tasks take.

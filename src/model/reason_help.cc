@@ -120,6 +120,7 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::Elsewhere:
     case Cause::NoTime:
     case Cause::KeeperSilent:
+    case Cause::StartsRefused:
     case Cause::Cpus:
     case Cause::Settling:
     case Cause::Reserved:

@@ -23,7 +23,7 @@
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 24> kCauseNames{
+constexpr std::array<std::pair<Cause, std::string_view>, 25> kCauseNames{
     {{Cause::Group, "group"},
      {Cause::TriedFirst, "tried-first"},
      {Cause::Needs, "needs"},
@@ -34,6 +34,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 24> kCauseNames{
      {Cause::Elsewhere, "where"},
      {Cause::NoTime, "time"},
      {Cause::KeeperSilent, "keeper"},
+     {Cause::StartsRefused, "starts-refused"},
      {Cause::Processes, "processes"},
      {Cause::OthersUseCpu, "others-use-cpu"},
      {Cause::Parallel, "parallel"},
@@ -343,6 +344,8 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return "the time left in the allocation is too short";
     case Cause::KeeperSilent:
       return "the keeper (the process that starts tasks) does not respond";
+    case Cause::StartsRefused:
+      return "cannot start tasks: " + reason.refusal;
     case Cause::Processes:
       return processes_words(room);
     case Cause::OthersUseCpu:

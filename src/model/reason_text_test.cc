@@ -63,6 +63,12 @@ TEST(ReasonText, NamesTheMemoryThatIsKeptFreeAndTheSettingThatKeepsIt) {
             "processes use 4 GB");
 }
 
+TEST(ReasonText, SaysWhatTheMachineIsShortOf) {
+  EXPECT_EQ(
+      reason_text({.cause = Cause::StartsRefused, .needs = {}, .refusal = "no inodes left"}, {}),
+      "cannot start tasks: no inodes left");
+}
+
 TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
   EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
                         {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),

@@ -32,6 +32,7 @@ enum class Cause : std::uint8_t {
   Elsewhere,  ///< None that is there is one on which they may run, as their `where` has it.
   NoTime,     ///< The machine is taken away before they are expected to end.
   KeeperSilent,
+  StartsRefused,  ///< The machine is short of what starting a process needs, such as disk space.
   Processes,
   OthersUseCpu,
   Parallel,
@@ -49,8 +50,9 @@ enum class Cause : std::uint8_t {
 };
 
 /// "group", "tried-first", "needs", "held", "not-yet", "queued", "machines", "where", "time",
-/// "keeper", "processes", "others-use-cpu", "parallel", "cpus", "memory", "gpus", "gpus-linger",
-/// "gpus-gone", "settling", "ahead", "reserved", "disk", "gives-way", "gpu-limit"; empty for None.
+/// "keeper", "starts-refused", "processes", "others-use-cpu", "parallel", "cpus", "memory", "gpus",
+/// "gpus-linger", "gpus-gone", "settling", "ahead", "reserved", "disk", "gives-way", "gpu-limit";
+/// empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
@@ -65,6 +67,8 @@ struct Reason {
   /// runs that many tasks.
   int parallel_max = 0;
   std::string groups;  ///< Where groups, or tasks of them, have to end first: their names, quoted.
+  /// With StartsRefused: "cannot write 'runs/1/g/a/log': no inodes left on its disk".
+  std::string refusal = {};
   /// Who is tried first, where that is the cause, and since when it trains.
   std::optional<TaskIndex> first = std::nullopt;
   std::optional<Instant> first_since = std::nullopt;

@@ -32,6 +32,7 @@
 #include "process/keeper.h"
 #include "process/keeper_spawn.h"
 #include "process/port_lease.h"
+#include "process/start_failure.h"
 #include "sys/descriptor.h"
 #include "sys/process_scan.h"
 
@@ -165,9 +166,10 @@ void KeeperAttempts::add_leader(Number attempt, std::optional<int> rank, Spawned
   ++of.on_their_way;
 }
 
-void KeeperAttempts::give_up(Number attempt, std::string why) {
+void KeeperAttempts::give_up(Number attempt, model::NotStarted why) {
   Attempt& of = attempts_.at(attempt);
   of.not_started = std::move(why);
+  of.lacks_a_rank = true;
   for (const Number number : of.leaders) ::kill(leaders_.at(number).pid, SIGKILL);
 }
 
@@ -190,9 +192,10 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number,
     if (leader.signal) ::kill(-leader.pid, *leader.signal);
   } else {
     // The process has reported why, and may still be using the stack that it was given.
-    leader.not_started = outcome->error().message;
+    leader.not_started = not_started(outcome->error());
+    attempt.lacks_a_rank = true;
   }
-  if (attempt.on_their_way > 0 || !attempt.runs) return std::nullopt;
+  if (attempt.on_their_way > 0 || !attempt.runs || attempt.lacks_a_rank) return std::nullopt;
   return ProcessStarted{.key = attempt.key,
                         .pid = attempt.pids.front(),
                         .others = {attempt.pids.begin() + 1, attempt.pids.end()},
@@ -311,7 +314,7 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
   attempt.ended.end = std::move(end);
   attempt.files.errors_path = leader.errors_path;
   attempt.files.output_path = leader.output_path;
-  if (attempt.told_to_end || !attempt.not_started.empty()) return std::nullopt;
+  if (attempt.told_to_end || attempt.not_started) return std::nullopt;
   ranks.failed = leader.rank;
   attempt.files.told =
       model::to_text(*leader.rank, attempt.ended.end) + "; the other ranks are killed";
@@ -320,8 +323,8 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
 
 model::End KeeperAttempts::how_it_ended(const Attempt& attempt, const Leader& leader,
                                         int status) const {
-  if (!attempt.not_started.empty()) return model::NotStarted{attempt.not_started};
-  if (!leader.not_started.empty()) return model::NotStarted{leader.not_started};
+  if (attempt.not_started) return *attempt.not_started;
+  if (leader.not_started) return *leader.not_started;
   constexpr int kShellSaysKilled = 128 + SIGKILL;
   const bool exited = WIFEXITED(status);
   const bool killed =

@@ -85,7 +85,7 @@ class KeeperAttempts {
   void add_ranks(model::AttemptKey key, std::vector<Spawned> spawned,
                  std::optional<PortLease> lease);
   /// Not all ranks of an attempt could be started, which is why it ends: kills those that were.
-  void give_up(Number attempt, std::string why);
+  void give_up(Number attempt, model::NotStarted why);
 
   /// One may be a step further on its way to its program: what is to be told of its attempt, if all
   /// of that run now. To be called when its status is readable, and before leader_ended().
@@ -163,9 +163,9 @@ class KeeperAttempts {
     bool looked_at = false;     ///< It was on its way then.
     Clock::time_point late_at;  ///< When people are told that it still is; max() once they were.
     std::optional<int> signal;  ///< That it gets when its program runs.
-    std::string not_started;    ///< Why it never runs.
-    std::string errors_path;    ///< Where it prints its errors.
-    std::string output_path;    ///< Its standard output.
+    std::optional<model::NotStarted> not_started;  ///< Why it never runs.
+    std::string errors_path;                       ///< Where it prints its errors.
+    std::string output_path;                       ///< Its standard output.
     sys::Descriptor pidfd;
   };
 
@@ -179,8 +179,9 @@ class KeeperAttempts {
     std::vector<std::int64_t> pids;  ///< Of all that were started, in the same order.
     std::size_t on_their_way = 0;    ///< How many of them.
     bool runs = false;               ///< A program of it does, or did.
-    Clock::time_point began;         ///< When the last program of it began that runs.
-    std::string not_started;         ///< Why not all ranks could be started.
+    bool lacks_a_rank = false;  ///< One of its programs does not run: it counts as not started.
+    Clock::time_point began;    ///< When the last program of it began that runs.
+    std::optional<model::NotStarted> not_started;  ///< Why not all ranks could be started.
     EndReader::Question files;
     std::optional<NotedAttempt> noted;
     MemoryGroup memory_group;  ///< Taken away with the attempt.

@@ -203,8 +203,11 @@ model::End read_end(Reader& reader) {
                              .out_of_memory = out_of_memory,
                              .over_limit = reader.number<std::uint8_t>() != 0};
     }
-    case EndKind::NotStarted:
-      return model::NotStarted{reader.text()};
+    case EndKind::NotStarted: {
+      std::string why = reader.text();
+      return model::NotStarted{.why = std::move(why),
+                               .of_machine = reader.number<std::uint8_t>() != 0};
+    }
     case EndKind::Vanished:
       return model::Vanished{reader.text()};
   }
@@ -307,6 +310,7 @@ void write_end(Writer& writer, const model::End& end) {
       [&](const model::NotStarted& it) {
         kind(EndKind::NotStarted);
         writer.text(it.why);
+        writer.number(static_cast<std::uint8_t>(it.of_machine));
       },
       [&](const model::Vanished& it) {
         kind(EndKind::Vanished);

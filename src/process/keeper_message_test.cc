@@ -212,7 +212,9 @@ TEST(KeeperMessage, ComesOutWhereverTheStreamWasCut) {
 TEST(KeeperMessage, CarriesEveryKindOfEnd) {
   for (const model::End& end :
        {model::End(model::ExitedWith{-3}), model::End(model::KilledBy{.signal = 11}),
-        model::End(model::NotStarted{"why"}), model::End(model::Vanished{""})}) {
+        model::End(model::NotStarted{"why"}),
+        model::End(model::NotStarted{.why = "why", .of_machine = true}),
+        model::End(model::Vanished{""})}) {
     std::string bytes;
     append_ended(bytes, {.key = kKey, .end = end, .usage = {}});
     KeeperMessageReader reader;

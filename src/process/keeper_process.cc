@@ -38,6 +38,7 @@
 #include "process/kept_descriptors.h"
 #include "process/port_lease.h"
 #include "process/rank_launches.h"
+#include "process/start_failure.h"
 #include "sys/descriptor.h"
 #include "sys/pidfd.h"
 
@@ -313,7 +314,7 @@ void KeeperProcess::start_ranks(model::AttemptKey key, model::Launch launch) {
   Result<PortLease> lease = PortLease::take();
   if (!lease) tell_note(lease.error().message + ": there is no MASTER_PORT for ranks");
   std::vector<Spawned> ranks;
-  std::string why;
+  std::optional<Error> failure;
   for (model::Launch& one : launches_of(std::move(launch), lease ? lease->port() : 0)) {
     Result<Spawned> spawned = ranks.empty() || one.forked
                                   ? start_one(key, std::move(one))
@@ -321,17 +322,17 @@ void KeeperProcess::start_ranks(model::AttemptKey key, model::Launch launch) {
     const KeeperAttempts::Number number = attempts_.next_number() + ranks.size();
     if (spawned) spawned = watched(std::move(*spawned), number);
     if (!spawned) {
-      why = std::move(spawned.error().message);
+      failure = std::move(spawned).error();
       break;
     }
     ranks.push_back(std::move(*spawned));
     newborn_.push_back({.number = number, .look_at = Clock::now() + kFirstLook});
   }
-  if (ranks.empty()) return tell_not_started(key, std::move(why));
+  if (ranks.empty()) return tell_not_started(key, std::move(failure).value_or(Error{}));
   const KeeperAttempts::Number attempt = attempts_.next_number();
   attempts_.add_ranks(key, std::move(ranks),
                       lease ? std::optional(std::move(*lease)) : std::nullopt);
-  if (!why.empty()) attempts_.give_up(attempt, std::move(why));
+  if (failure) attempts_.give_up(attempt, not_started(*std::move(failure)));
 }
 
 void KeeperProcess::take_preloaded() {
@@ -356,9 +357,8 @@ Result<Spawned> KeeperProcess::watched(Spawned spawned, KeeperAttempts::Number n
   return std::unexpected(sys::system_error("cannot watch its process", error));
 }
 
-void KeeperProcess::tell_not_started(model::AttemptKey key, std::string why) {
-  tell_end(
-      {.key = key, .end = model::NotStarted{std::move(why)}, .usage = {}, .left = {}, .ranks = {}});
+void KeeperProcess::tell_not_started(model::AttemptKey key, Error why) {
+  tell_end({.key = key, .end = not_started(std::move(why)), .usage = {}, .left = {}, .ranks = {}});
 }
 
 void KeeperProcess::has_been_born(model::AttemptKey key, Result<Spawned> spawned) {
@@ -366,7 +366,7 @@ void KeeperProcess::has_been_born(model::AttemptKey key, Result<Spawned> spawned
   if (spawned) spawned = watched(std::move(*spawned), number);
   if (!spawned) {
     preloads_.forget(key);
-    return tell_not_started(key, std::move(spawned.error().message));
+    return tell_not_started(key, std::move(spawned).error());
   }
   attempts_.add(key, std::move(*spawned));
   newborn_.push_back({.number = number, .look_at = Clock::now() + kFirstLook});

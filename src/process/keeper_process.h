@@ -52,7 +52,7 @@ class KeeperProcess {
   Result<Spawned> start_one(model::AttemptKey key, model::Launch launch);
   void start_ranks(model::AttemptKey key, model::Launch launch);
   Result<Spawned> watched(Spawned spawned, KeeperAttempts::Number number);
-  void tell_not_started(model::AttemptKey key, std::string why);
+  void tell_not_started(model::AttemptKey key, Error why);
   void start_those_that_wait();
   bool signal_one_that_waits(const SignalMessage& message);
   void take_preloaded();

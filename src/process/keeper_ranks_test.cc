@@ -224,6 +224,7 @@ TEST(KeeperRanks, AreNotStartedWhenOneOfThemCannotBe) {
   ASSERT_TRUE(std::holds_alternative<model::NotStarted>(end));
   EXPECT_THAT(std::get<model::NotStarted>(end).why,
               HasSubstr("rank-1.log': a pipe, a link or a device is in its place"));
+  EXPECT_EQ(yard.started(0), std::nullopt);
 }
 
 TEST(KeeperRanks, SayOnceThatTheirProgramIsNotThere) {

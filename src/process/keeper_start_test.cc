@@ -188,8 +188,9 @@ TEST(KeeperStart, GivesItTheLimitOfOpenFilesThatTheUserSet) {
 
 TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
   TestYard yard;
-  EXPECT_EQ(yard.refusal(yard.launch({"./train"})),
-            "cannot run './train': no such file or directory");
+  EXPECT_EQ(yard.run(yard.launch({"./train"})),
+            model::End(model::NotStarted{.why = "cannot run './train': no such file or directory",
+                                         .of_machine = false}));
   EXPECT_EQ(yard.refusal(yard.launch({"/no/such/train"})),
             "cannot run '/no/such/train': no such file or directory");
   EXPECT_EQ(yard.refusal(yard.launch({"trainyard-no-such-program"})),
@@ -275,12 +276,16 @@ TEST(KeeperStart, SaysWhenTheDiskIsFullOrReadOnly) {
     model::Launch launch = yard.launch({"true"});
     launch.task_directory = small + "/task";
     launch.stdout_path = small + "/task/stdout.log";
-    EXPECT_EQ(yard.refusal(launch),
-              "cannot write '" + launch.stdout_path + "': no space left on device");
+    EXPECT_EQ(yard.run(launch),
+              model::End(model::NotStarted{
+                  .why = "cannot write '" + launch.stdout_path + "': no inodes left on its disk",
+                  .of_machine = true}));
     EXPECT_EQ(::mount("none", small.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
     launch.task_directory = small + "/other";
-    EXPECT_EQ(yard.refusal(launch),
-              "cannot make the directory '" + small + "/other': read-only file system");
+    EXPECT_EQ(yard.run(launch),
+              model::End(model::NotStarted{
+                  .why = "cannot make the directory '" + small + "/other': read-only file system",
+                  .of_machine = true}));
     ::umount2(small.c_str(), MNT_DETACH);
   });
 }
@@ -308,7 +313,8 @@ TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
       const auto end = yard.ended(i);
       if (!end) continue;
       const auto* refused = std::get_if<model::NotStarted>(&end->end);
-      right = right && refused != nullptr && refused->why.ends_with(": too many open files");
+      right = right && refused != nullptr && refused->of_machine &&
+              refused->why.ends_with(": too many open files");
     }
     ::_exit(right && started > 0 && started < 20 ? 0 : 1);
   }

@@ -20,6 +20,7 @@
 #include "process/keeper_spawn.h"
 #include "process/preload_server.h"
 #include "process/start.h"
+#include "process/start_failure.h"
 
 namespace trainyard::process {
 namespace {
@@ -94,7 +95,7 @@ void Preloads::erase_if_done(Servers::iterator server) {
 
 void Preloads::start(Server& server) {
   Result<PreloadServer> started = PreloadServer::start(spawner_, server.pattern);
-  if (!started) return refuse_all(server, started.error().message);
+  if (!started) return refuse_all(server, started.error());
   server.process = std::make_unique<PreloadServer>(std::move(*started));
   server.late_at = Clock::now() + options_.late_after;
   options_.session(server.process->pid(), true);
@@ -107,7 +108,7 @@ void Preloads::start(Server& server) {
   options_.session(server.process->pid(), false);
   server.process->abandon();
   server.process.reset();
-  refuse_all(server, "cannot watch the process that imports beforehand");
+  refuse_all(server, {.message = "cannot watch the process that imports beforehand"});
 }
 
 void Preloads::ask(Server& server) {
@@ -117,7 +118,7 @@ void Preloads::ask(Server& server) {
     if (asked) {
       server.answer_by = Clock::now() + options_.answer_max;
     } else {
-      finish(server, std::unexpected(model::End(model::NotStarted{asked.error().message})));
+      finish(server, std::unexpected(model::End(not_started(asked.error()))));
     }
   }
 }
@@ -186,8 +187,7 @@ void Preloads::about(std::uint64_t number, Clock::time_point now) {
     if (*told) {
       finish(server, std::move(**told));
     } else {
-      finish(server,
-             std::unexpected(model::End(model::NotStarted{std::move(told->error()).message})));
+      finish(server, std::unexpected(model::End(not_started(std::move(*told).error()))));
     }
   }
   if (server.process->is_ready() && !ready_before) {
@@ -215,16 +215,15 @@ void Preloads::has_ended(Server& server) {
       if (was_busy) break;  // That one's alone.
     }
   }
-  if (!ended.cured) return refuse_all(server, ended.why);
+  if (!ended.cured) return refuse_all(server, {.message = ended.why});
   while (!server.waiting.empty() && server.waiting.front().tries >= kTriesMax) {
     finish(server, std::unexpected(model::End(model::NotStarted{ended.why})));
   }
   if (!server.waiting.empty()) start(server);
 }
 
-void Preloads::refuse_all(Server& server, const std::string& why) {
-  while (!server.waiting.empty())
-    finish(server, std::unexpected(model::End(model::NotStarted{why})));
+void Preloads::refuse_all(Server& server, const Error& why) {
+  while (!server.waiting.empty()) finish(server, std::unexpected(model::End(not_started(why))));
 }
 
 std::vector<Preloads::Outcome> Preloads::take_outcomes() { return std::exchange(outcomes_, {}); }

@@ -120,7 +120,7 @@ class Preloads {
   void finish(Server& server, std::expected<Spawned, model::End> process);
   void has_ended(Server& server);
   void erase_if_done(Servers::iterator server);
-  void refuse_all(Server& server, const std::string& why);
+  void refuse_all(Server& server, const Error& why);
   void rest(Server& server, Clock::time_point now);
 
   Spawner& spawner_;

@@ -9,15 +9,18 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
 #include "base/result.h"
+#include "model/event.h"
 #include "model/launch.h"
 #include "process/start.h"
 #include "sys/descriptor.h"
@@ -114,6 +117,19 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   return no_process(name, error);
 }
 
+/// True if the disk of a file, which need not exist, has no room for one more file.
+bool has_no_inodes(const std::string& path) {
+  std::string place = path;
+  struct statvfs disk{};
+  while (::statvfs(place.c_str(), &disk) != 0) {
+    const std::size_t slash = place.rfind('/');
+    if (slash == std::string::npos || slash == 0) return false;
+    place.resize(slash);
+  }
+  // Some file systems do not count inodes, and report 0 of 0.
+  return disk.f_files > 0 && disk.f_favail == 0;
+}
+
 Error with_file(std::string_view cannot, const std::string& path, int error) {
   if (error == StartFailure::kNotPlain) {
     return {fmt::format("{} '{}': a pipe, a link or a device is in its place; remove it", cannot,
@@ -122,32 +138,15 @@ Error with_file(std::string_view cannot, const std::string& path, int error) {
   if (error == StartFailure::kSecondName) {
     return {fmt::format("{} '{}': it has a second name (a hard link); remove it", cannot, path)};
   }
+  // "No space left on device" alone would send the user to look for large files.
+  if (error == ENOSPC && has_no_inodes(path)) {
+    return {fmt::format("{} '{}': no inodes left on its disk", cannot, path)};
+  }
   return sys::system_error(fmt::format("{} '{}'", cannot, path), error);
 }
 
-}  // namespace
-
-std::vector<std::string> places_of_program(const std::string& name,
-                                           std::span<const char* const> environment) {
-  if (name.contains('/')) return {name};
-  std::string_view path = kUsualPath;
-  for (const char* const entry : environment) {
-    if (entry == nullptr) continue;
-    const std::string_view text = entry;
-    if (text.starts_with("PATH=")) path = text.substr(5);
-  }
-  std::vector<std::string> places;
-  for (;;) {
-    const std::size_t colon = path.find(':');
-    const std::string_view place = path.substr(0, colon);
-    places.push_back(fmt::format("{}/{}", place.empty() ? "." : place, name));
-    if (colon == std::string_view::npos) return places;
-    path.remove_prefix(colon + 1);
-  }
-}
-
-Error explain(const model::Launch& launch, std::span<const std::string> places,
-              const StartFailure& failure) {
+Error in_words(const model::Launch& launch, std::span<const std::string> places,
+               const StartFailure& failure) {
   switch (failure.step) {
     case StartStep::Process:
       return no_process(launch.arguments[0], failure.error);
@@ -175,6 +174,38 @@ Error explain(const model::Launch& launch, std::span<const std::string> places,
       break;
   }
   return explain_program(launch, places, failure.error);
+}
+
+}  // namespace
+
+std::vector<std::string> places_of_program(const std::string& name,
+                                           std::span<const char* const> environment) {
+  if (name.contains('/')) return {name};
+  std::string_view path = kUsualPath;
+  for (const char* const entry : environment) {
+    if (entry == nullptr) continue;
+    const std::string_view text = entry;
+    if (text.starts_with("PATH=")) path = text.substr(5);
+  }
+  std::vector<std::string> places;
+  for (;;) {
+    const std::size_t colon = path.find(':');
+    const std::string_view place = path.substr(0, colon);
+    places.push_back(fmt::format("{}/{}", place.empty() ? "." : place, name));
+    if (colon == std::string_view::npos) return places;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+Error explain(const model::Launch& launch, std::span<const std::string> places,
+              const StartFailure& failure) {
+  Error error = in_words(launch, places, failure);
+  error.of_machine = sys::is_of_machine(failure.error);
+  return error;
+}
+
+model::NotStarted not_started(Error error) {
+  return {.why = std::move(error.message), .of_machine = error.of_machine};
 }
 
 }  // namespace trainyard::process

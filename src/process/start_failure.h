@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/event.h"
 #include "model/launch.h"
 #include "process/start.h"
 
@@ -22,5 +23,8 @@ std::vector<std::string> places_of_program(const std::string& name,
 /// looked for.
 Error explain(const model::Launch& launch, std::span<const std::string> places,
               const StartFailure& failure);
+
+/// The end of an attempt whose process could not be started.
+model::NotStarted not_started(Error error);
 
 }  // namespace trainyard::process

@@ -98,6 +98,7 @@ std::string how(const Ending& ending, const Tasks& tasks) {
   if (ending.gave_up) return "gave up: " + ending.gave_up->message;
   if (ending.interrupted) return ending.signal == SIGTERM ? kTerminated : kInterrupted;
   if (ending.keeper_gone) return kKeeperDied;
+  if (!ending.cannot_start.empty()) return ending.cannot_start;
   if (!ending.files_left.empty()) return kNotAllDone + ("files are left on " + ending.files_left);
   const std::string left = tasks.not_done();
   return left.empty() ? kEnded : kNotAllDone + left;
@@ -392,12 +393,21 @@ Ending YardRun::run() {
   std::vector<Observer> observers;
   schedule::Scheduler scheduler(policy);
   look_after_allocations(scheduler);
-  observers.emplace_back([&](const model::Turn& turn) { see(turn, scheduler.idle()); });
+  observers.emplace_back([&](const model::Turn& turn) {
+    see(turn, scheduler.idle());
+    if (cannot_start_.empty() && !scheduler.refused_by_machine().empty()) {
+      cannot_start_ = scheduler.refused_by_machine();
+      let_go();
+      submissions_->close();
+    }
+  });
   Result<void> driven =
       drive(scheduler, *fleet_, *journal_, observers,
             {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
-  Ending ending{
-      .interrupted = interrupted_, .signal = signal_, .keeper_gone = machine_->keeper_gone()};
+  Ending ending{.interrupted = interrupted_,
+                .signal = signal_,
+                .keeper_gone = machine_->keeper_gone(),
+                .cannot_start = cannot_start_};
   if (!driven) ending.gave_up = std::move(driven.error());
   ending.files_left = bring_files_back();
   // The remaining processes of the tasks are killed before their outcome is reported.

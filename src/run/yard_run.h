@@ -99,6 +99,8 @@ struct Ending {
   bool interrupted = false;
   int signal = 0;  ///< By which it was interrupted first: INT or TERM; 0: by something else.
   bool keeper_gone = false;
+  /// The machine could start no task for too long, and why; empty: it could.
+  std::string cannot_start;
   std::optional<Error> gave_up;  ///< The journal could not be written for too long.
   /// The machines on which files are left that tasks have written; empty: none.
   std::string files_left;
@@ -212,6 +214,7 @@ class YardRun {
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
+  std::string cannot_start_;    ///< As Ending has it.
   int signal_ = 0;              ///< That has interrupted it; 0: none.
   bool brings_files_ = false;   ///< All is over but for that.
   bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.

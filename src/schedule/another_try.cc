@@ -72,6 +72,7 @@ void Tries::count(Setback setback, Stage stage) {
     case Setback::Cleared:
       add_one(cleared);
       break;
+    case Setback::StartRefused:
     case Setback::Final:
       break;
   }
@@ -129,6 +130,8 @@ std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries&
       return one_of(kFaultlessTriesMax, tries.crowded);
     case Setback::Cleared:
       return AnotherTry{.number = tries.cleared + 1, .most = 0};
+    case Setback::StartRefused:
+      return AnotherTry{.most = 0};
     case Setback::Final:
       break;
   }

@@ -26,6 +26,9 @@ enum class Setback : std::uint8_t {
   /// Somebody wants its GPU back, or its machine is taken away and it goes on where it was: as
   /// often as that happens, it costs no try.
   Cleared,
+  /// The machine was short of what starting a process needs: as often as that happens, it costs no
+  /// try.
+  StartRefused,
   Final,  ///< Ended by a person, at its hard limit, with its group or with the run.
 };
 

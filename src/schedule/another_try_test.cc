@@ -103,6 +103,14 @@ TEST(AnotherTry, AfterWhatWasNobodysFaultComesFiveTimes) {
   }
 }
 
+TEST(AnotherTry, ComesAsOftenAsTheMachineRefusesAStartAndIsNotCounted) {
+  Tries tries;
+  tries.count(Setback::StartRefused, Stage::Train);
+  EXPECT_EQ(after(Setback::StartRefused, tries, {}), of(2, 0));
+  EXPECT_EQ(after(Setback::Failed, {.failed = 1}, with({.failures = 1})), of(2, 2));
+  EXPECT_EQ(tries.failed, 0);
+}
+
 TEST(AnotherTry, ComesAsOftenAsSomebodyWantsAGpuBack) {
   Tries tries;
   for (int i = 1; i <= 300; ++i) {

@@ -57,7 +57,11 @@ Ending judge_own(const model::End& end) {
         return failed(model::Failure::Killed,
                       fmt::format("killed by signal {} ({})", it.signal, name));
       },
-      [](const model::NotStarted& it) { return failed(model::Failure::CannotStart, it.why); },
+      [](const model::NotStarted& it) {
+        Ending ending = failed(model::Failure::CannotStart, it.why);
+        ending.of_machine = it.of_machine;
+        return ending;
+      },
       [](const model::Vanished& it) { return failed(model::Failure::Lost, it.why); });
 }
 
@@ -108,10 +112,13 @@ std::string still_running(const std::vector<int>& finished, int count) {
 
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
 Ending judge(const model::End& end, const KnownOfAttempt& known) {
-  // What never was, and what nobody saw, did not end because it was told to.
-  const bool seen_to_end = !std::holds_alternative<model::NotStarted>(end) &&
-                           !std::holds_alternative<model::Vanished>(end);
-  if (!seen_to_end) return judge_own(end);
+  // What never was, and what nobody saw, did not end because it was told to. A task that the
+  // machine could not start while the run was interrupted has not failed: a resumed run starts it.
+  const auto* const not_started = std::get_if<model::NotStarted>(&end);
+  const bool is_left_over =
+      not_started != nullptr && not_started->of_machine && known.cause == StopCause::Interrupt;
+  const bool seen_to_end = not_started == nullptr && !std::holds_alternative<model::Vanished>(end);
+  if (!seen_to_end && !is_left_over) return judge_own(end);
   switch (known.cause) {
     case StopCause::None:
       return judge_own(end);

@@ -89,6 +89,7 @@ struct Ending {
   Stage stage = Stage::Train;  ///< In which it failed.
   std::string message;
   ExceededLimit exceeded = ExceededLimit::None;
+  bool of_machine = false;  ///< The machine could not start it, which is not the task's fault.
 };
 
 /// The time limit of an attempt, and what became of it there.

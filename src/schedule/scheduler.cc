@@ -116,10 +116,7 @@ model::Decision Scheduler::on(const model::Event& event) {
         look = lived;
       },
       [&](const model::MachineGone& it) { state_->machine_gone(it); },
-      [&](const model::AttemptStarted& it) {
-        state_->started(event.at, it, out);
-        look = lived;
-      },
+      [&](const model::AttemptStarted& it) { look = state_->started(event.at, it, out) || lived; },
       [&](const model::StageReported& it) { state_->reported(event.at, it, out); },
       [&](const model::AttemptEnded& it) { state_->ended(event.at, it, out); },
       [&](const model::Sampled& it) { state_->sampled(event.at, it, out); },
@@ -179,6 +176,7 @@ std::optional<Instant> Scheduler::wakeup() const {
   sooner(state_->next_end_before_machines());
   sooner(state_->next_coming_back());
   sooner(state_->next_gate());
+  sooner(state_->next_tried_start());
   sooner(state_->next_trial_end());
   return first;
 }
@@ -192,6 +190,8 @@ model::Headroom Scheduler::headroom(model::MachineIndex machine, Instant at) con
 bool Scheduler::is_of_use(model::MachineIndex machine, Instant at) const {
   return state_->is_of_use(machine, at);
 }
+
+const std::string& Scheduler::refused_by_machine() const { return state_->refused_by_machine(); }
 
 std::size_t Scheduler::count_waiting() const { return state_->count_waiting(); }
 

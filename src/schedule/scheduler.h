@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/time.h"
@@ -44,6 +45,10 @@ class Scheduler {
 
   /// True when every task of every batch so far has its verdict.
   [[nodiscard]] bool idle() const;
+
+  /// Why the scheduler has ended the run early, as no machine could start its tasks for too long
+  /// (Policy::machine_patience): "cannot start tasks: no space left on device". Empty: it has not.
+  [[nodiscard]] const std::string& refused_by_machine() const;
 
   /// What could be promised of a machine now, with all that was decided so far.
   [[nodiscard]] model::Headroom headroom(model::MachineIndex machine, Instant at) const;

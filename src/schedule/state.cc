@@ -59,13 +59,16 @@ void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model:
   give_up_on_disk(at, out);
 }
 
-void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
+bool Scheduler::State::started(Instant at, const model::AttemptStarted& event,
                                model::Decision& out) {
   const auto found = running_.find(event.key.task);
   // Events of an older attempt are dropped.
-  if (found == running_.end() || found->second.key != event.key || found->second.seen) return;
+  if (found == running_.end() || found->second.key != event.key || found->second.seen) return false;
   Running& running = found->second;
   running.seen = true;
+  std::optional<StartPause>& refused = book_of(running).start_pause;
+  const bool held_back = refused.has_value();
+  refused.reset();
   running.started = std::max(running.started, std::min(event.began.value_or(at), at));
   running.is_capped = running.is_capped || !event.capped_by.empty();
   if (running.stage == Stage::Train) {
@@ -82,6 +85,7 @@ void Scheduler::State::started(Instant at, const model::AttemptStarted& event,
     set_deadline(running, at + std::max(Duration{0}, left));
   }
   running.time_left.reset();
+  return held_back;
 }
 
 void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model::Decision& out) {
@@ -90,7 +94,8 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   const model::TaskIndex task = event.key.task;
   if (!found->second.seen && !std::holds_alternative<model::NotStarted>(event.end)) {
     // Nobody saw when it began: it counts from when it was asked for.
-    started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out);
+    static_cast<void>(
+        started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out));
   }
   forget_cause_if_late(found->second, event);
   // Who crowded it is seen as long as it is in the books. One that has spoken was looked at then.
@@ -107,6 +112,13 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   // Nor is what it took without ending well a need of others that begin in this very turn.
   tell_taken(running, {});
   MachineBook& book = book_of(running);
+  const auto* const not_started = std::get_if<model::NotStarted>(&event.end);
+  const bool is_refused = not_started != nullptr && not_started->of_machine;
+  if (is_refused) {
+    book.refuse_start(running.key, not_started->why, at);
+  } else if (book.start_pause && book.start_pause->tried == running.key) {
+    book.start_pause.reset();
+  }
   book.ledger.release(task);
   // An attempt that ended unseen, because its keeper died, was measured all the same.
   running.needed.gpu_memory = std::max(running.needed.gpu_memory, book.gpus.peak_of(task));
@@ -121,6 +133,18 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
     out.commands.emplace_back(model::Answer{.request = request, .done = true});
   }
   close_group_if_over(group_of(task), out);
+  if (is_refused) give_up_on_machine(book, at, out);
+}
+
+/// Ends the run where nothing runs and the machine has refused to start anything for too long. While
+/// tasks run, there is nothing to be gained by that, and their ends may give back what it is short
+/// of.
+void Scheduler::State::give_up_on_machine(const MachineBook& book, Instant at,
+                                          model::Decision& out) {
+  if (interrupts_ > 0 || !running_.empty()) return;
+  if (at - book.start_pause->since < policy_.machine_patience) return;
+  refused_by_machine_ = "cannot start tasks: " + book.start_pause->why;
+  interrupted(at, {.why = refused_by_machine_}, out);
 }
 
 namespace {

@@ -93,7 +93,8 @@ struct Scheduler::State {
   void machine_gone(const model::MachineGone& event);
   void keeper_silent(const model::KeeperSilent& event);
   void batch_added(const model::Plan& plan, Instant since, model::Decision& out);
-  void started(Instant at, const model::AttemptStarted& event, model::Decision& out);
+  /// Returns whether others may start that waited for this one to be started.
+  bool started(Instant at, const model::AttemptStarted& event, model::Decision& out);
   void reported(Instant at, const model::StageReported& event, model::Decision& out);
   void ended(Instant at, const model::AttemptEnded& event, model::Decision& out);
   void interrupted(Instant at, const model::InterruptAsked& event, model::Decision& out);
@@ -143,6 +144,10 @@ struct Scheduler::State {
 
   /// When somebody may start who waits for another to settle on its GPU, whatever else happens.
   [[nodiscard]] std::optional<Instant> next_gate() const { return gate_opens_at_; }
+
+  /// When one may be tried that a machine holds back which has refused to start others.
+  [[nodiscard]] std::optional<Instant> next_tried_start() const { return starts_again_at_; }
+  [[nodiscard]] const std::string& refused_by_machine() const { return refused_by_machine_; }
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
   void start_what_fits(Instant at, model::Decision& out);
@@ -295,6 +300,7 @@ struct Scheduler::State {
   void enter(model::TaskIndex task, Status status, model::Decision& out);
   void conclude_attempt(Running& running, const model::AttemptEnded& event, Instant at,
                         model::Decision& out);
+  void give_up_on_machine(const MachineBook& book, Instant at, model::Decision& out);
   [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
   void learn_from(const Running& running, const model::Usage& usage, Instant ended);
   static void forget_cause_if_late(Running& running, const model::AttemptEnded& event);
@@ -508,7 +514,8 @@ struct Scheduler::State {
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   // The present pass.
-  std::optional<Instant> gate_opens_at_;  ///< Of the last pass: where somebody waits for that.
+  std::optional<Instant> gate_opens_at_;    ///< Of the last pass: where somebody waits for that.
+  std::optional<Instant> starts_again_at_;  ///< Of the last pass, in the same way.
   int ahead_max_ = kAheadMax;        ///< How many that want GPUs may be loaded ahead, on a machine.
   bool out_of_order_ = true;         ///< A group was opened since tasks were put in order.
   std::optional<LookAhead> search_;  ///< The search for the order of looked_ahead_.
@@ -516,6 +523,7 @@ struct Scheduler::State {
   bool are_others_ = true;    ///< A machine came, was looked at or has gone since the last pass.
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
   int interrupts_ = 0;        ///< How often the end of the run was asked for.
+  std::string refused_by_machine_;                       ///< Scheduler::refused_by_machine()
   std::string why_stopped_ = "the run was interrupted";  ///< For people; once it was.
 };
 

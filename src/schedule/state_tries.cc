@@ -41,6 +41,7 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   if (running.cause == StopCause::TimeOver && model::goes_on_where_it_was(terms)) {
     return Setback::Cleared;
   }
+  if (ending.of_machine) return Setback::StartRefused;
   if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
   if (ending.failure == model::Failure::OutOfMemory) {
     const bool interrupted =
@@ -227,10 +228,14 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
       out_of_memory || running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
   const auto [memory, with] =
       grows ? grow(running, setback, next) : std::pair(running.promise.memory, std::string());
-  ending.message =
-      out_of_memory ? fmt::format("{}{}; {}", ending.message,
-                                  setback == Setback::Crowded ? crowding_text(running) : "", with)
-                    : fmt::format("{}: {}", to_text(next), ending.message);
+  if (out_of_memory) {
+    ending.message = fmt::format("{}{}; {}", ending.message,
+                                 setback == Setback::Crowded ? crowding_text(running) : "", with);
+  } else if (setback == Setback::StartRefused) {
+    ending.message = "not started (no retry is used up): " + ending.message;
+  } else {
+    ending.message = fmt::format("{}: {}", to_text(next), ending.message);
+  }
   send_back(running, std::move(ending), out);
   if (grows) tell_reached(task, memory, out);
   if (next.delay > Duration{0}) return delayed_.add(task, at + next.delay, memory);

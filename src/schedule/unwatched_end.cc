@@ -37,6 +37,11 @@ std::optional<LastWord> word_of(const UnwatchedAttempt& known) {
 }
 
 Ending judge_unwatched(const UnwatchedAttempt& known, const model::AttemptEnded& ended) {
+  // The task is not to blame: the resumed run starts it.
+  const auto* const not_started = std::get_if<model::NotStarted>(&ended.end);
+  if (not_started != nullptr && not_started->of_machine) {
+    return {.verdict = model::Verdict::Stopped, .message = not_started->why};
+  }
   const bool well = ended.end == model::End(model::ExitedWith{0});
   // Its work is done, whatever it was told meanwhile, and who leaves a result has trained for it:
   // nobody was there to hear that said.

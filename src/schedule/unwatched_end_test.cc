@@ -47,6 +47,12 @@ TEST(UnwatchedEnd, OfOneThatFailedByItselfSaysWhat) {
               ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: MemoryError"));
 }
 
+TEST(UnwatchedEnd, OfOneThatTheMachineCouldNotStartIsThatOfAnInterruptedTask) {
+  EXPECT_THAT(decided({.status = Status::Available},
+                      {.end = model::NotStarted{.why = "disk full", .of_machine = true}}),
+              ElementsAre("0#1 INTERRUPT STOPPED: disk full"));
+}
+
 TEST(UnwatchedEnd, OfOneThatHadTrainedIsThatItHasFinishedHoweverItEnded) {
   EXPECT_THAT(decided({.status = Status::Finished, .two_phase = true, .told_to_end = true},
                       {.end = model::KilledBy{.signal = 15}}),

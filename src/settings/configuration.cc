@@ -223,6 +223,12 @@ constexpr std::array<SettingInfo, kSettingCount> kSettings{{
      .description =
          "Time for which the task that runs first (try-first: 1) must run before the other tasks "
          "of its\ngroup start. They start earlier if it finishes or reports its progress."},
+    {.key = "scheduler.machine-patience",
+     .kind = SettingKind::Seconds,
+     .fallback = "10m",
+     .description =
+         "Time for which the machine may be too short of disk space, inodes, processes or open "
+         "files to start\nany task. Then the run ends with exit code 75 and can be resumed."},
     {.key = "smtp.enable",
      .kind = SettingKind::Flag,
      .fallback = "false",
@@ -398,6 +404,7 @@ model::Policy policy(const Configuration& configuration, const model::Capacity& 
   policy.waiting_max = configuration.count(Setting::SchedulerMaxWaiting);
   policy.load_retries = configuration.count(Setting::SchedulerLoadRetries);
   policy.try_first_time = configuration.duration(Setting::SchedulerTryFirstTime);
+  policy.machine_patience = configuration.duration(Setting::SchedulerMachinePatience);
   policy.train_retries = configuration.count(Setting::SchedulerTrainRetries);
   for (const auto& [key, member] : kPolicyPeriods) {
     policy.*member = configuration.period(key, policy.*member);

@@ -64,6 +64,7 @@ enum class Setting : std::uint8_t {
   SchedulerLoadRetries,
   SchedulerTrainRetries,
   SchedulerTryFirstTime,
+  SchedulerMachinePatience,
   SmtpEnable,
   SmtpServerHost,
   SmtpServerPort,
@@ -75,7 +76,7 @@ enum class Setting : std::uint8_t {
   SmtpMinInterval,
   SmtpMaxNumbers,
 };
-constexpr std::size_t kSettingCount = 46;
+constexpr std::size_t kSettingCount = 47;
 
 /// What a value may be.
 enum class SettingKind : std::uint8_t {

@@ -111,6 +111,7 @@ TEST_F(Configurations, AreTheDefaultsWithoutAFile) {
             "scheduler.load-nretry: 3   # default\n"
             "scheduler.train-nretry: 3   # default\n"
             "scheduler.try-first-time: 2m   # default\n"
+            "scheduler.machine-patience: 10m   # default\n"
             "smtp.enable: false   # default\n"
             "smtp.server-host: \"\"   # default\n"
             "smtp.server-port: 25   # default\n"
@@ -201,7 +202,7 @@ smtp:
         " limits.gpus limits.hours limits.log journal.record machines agent.lease agent.ssh "
         "agent.program agent.copy agent.local slurm.options slurm.allocations other-users "
         "yard.state utilization-limit.gpu scheduler.max-per-gpu scheduler.settle-time "
-        "scheduler.try-first-time smtp.security smtp.ca-file ";
+        "scheduler.try-first-time scheduler.machine-patience smtp.security smtp.ca-file ";
     if (kOurs.contains(fmt::format(" {} ", settings()[i].key))) continue;
     EXPECT_THAT(configuration->origin(setting), HasSubstr("config.yaml:")) << settings()[i].key;
   }
@@ -483,15 +484,17 @@ TEST(Policy, AreTheStricterOfUtilizationAndRemain) {
 }
 
 TEST(Policy, HaveTheKeysOfTheScheduler) {
-  const model::Policy all = policy(
-      with({"utilization-limit.cpu=0.5", "scheduler.max-process=7", "scheduler.max-waiting=2",
-            "scheduler.load-nretry=1", "scheduler.train-nretry=2"}),
-      {.memory = gb(20), .cpus = model::cpus(4)});
+  const model::Policy all =
+      policy(with({"utilization-limit.cpu=0.5", "scheduler.max-process=7",
+                   "scheduler.max-waiting=2", "scheduler.load-nretry=1", "scheduler.train-nretry=2",
+                   "scheduler.machine-patience=90s"}),
+             {.memory = gb(20), .cpus = model::cpus(4)});
   EXPECT_EQ(all.cpu_utilization_max, 0.5);
   EXPECT_EQ(all.memory_utilization_max, 1.0);
   EXPECT_EQ(all.processes_max, 7);
   EXPECT_EQ(all.waiting_max, 2);
   EXPECT_EQ(all.load_retries, 1);
+  EXPECT_EQ(all.machine_patience, Duration{90'000});
   EXPECT_EQ(all.train_retries, 2);
 }
 

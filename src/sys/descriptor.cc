@@ -1,5 +1,6 @@
 #include "sys/descriptor.h"
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -39,8 +40,25 @@ std::string error_text(int error_number) {
   return text;
 }
 
+bool is_of_machine(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case EROFS:
+    case EIO:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Error system_error(std::string_view what, int error_number) {
-  return {fmt::format("{}: {}", what, error_text(error_number))};
+  return {.message = fmt::format("{}: {}", what, error_text(error_number)),
+          .of_machine = is_of_machine(error_number)};
 }
 
 }  // namespace trainyard::sys

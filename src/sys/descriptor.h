@@ -46,6 +46,10 @@ void open_standard_descriptors();
 /// What an errno means, as the end of a sentence: "no such file or directory".
 std::string error_text(int error_number);
 
+/// Whether an errno says that the machine is short of something or that its disk fails, and not
+/// that the request is wrong: what Error::of_machine says.
+bool is_of_machine(int error_number);
+
 /// "cannot read '/x': no such file or directory", for `what` "cannot read '/x'" and the errno.
 Error system_error(std::string_view what, int error_number);
 

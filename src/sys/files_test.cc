@@ -1,6 +1,7 @@
 // Whole files in and out, directories, paths, and who holds the lock of a run directory.
 #include "sys/files.h"
 
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <optional>
@@ -37,6 +38,18 @@ TEST(Files, ReadsAWholeFileUpToItsBound) {
   EXPECT_EQ(read_file(place / "b", mib(1)).error().message,
             "cannot read '" + place.path() + "/b': no such file or directory");
   EXPECT_THAT(read_file(place.path(), mib(1)).error().message, EndsWith("is a directory"));
+}
+
+TEST(Files, SayOfAnErrorWhetherTheMachineIsToBlame) {
+  const TemporaryDirectory place;
+  EXPECT_FALSE(read_file(place / "none", mib(1)).error().of_machine);
+  for (const int error : {ENOSPC, EDQUOT, EAGAIN, ENOMEM, EMFILE, ENFILE, EROFS, EIO}) {
+    EXPECT_TRUE(system_error("cannot write", error).of_machine) << error;
+    EXPECT_TRUE(system_error("cannot write", error).in("here").of_machine) << error;
+  }
+  for (const int error : {ENOENT, EACCES, ENOEXEC, E2BIG}) {
+    EXPECT_FALSE(system_error("cannot write", error).of_machine) << error;
+  }
 }
 
 TEST(Files, ReadsAFileWithoutASizeAndNoMoreOfItThanAllowed) {

@@ -88,7 +88,8 @@ template <>
 inline constexpr auto kFields<model::Reason> = std::tuple(
     field("cause", &model::Reason::cause), field("needs", &model::Reason::needs),
     field("parallel_max", &model::Reason::parallel_max), field("groups", &model::Reason::groups),
-    field("first", &model::Reason::first), field("first_since", &model::Reason::first_since),
+    field("refusal", &model::Reason::refusal), field("first", &model::Reason::first),
+    field("first_since", &model::Reason::first_since),
     field("not_before", &model::Reason::not_before), field("machine", &model::Reason::machine),
     field("per_gpu_measured", &model::Reason::per_gpu_measured),
     field("own_until_known", &model::Reason::own_until_known),

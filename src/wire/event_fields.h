@@ -95,8 +95,8 @@ inline constexpr auto kFields<model::KilledBy> =
                field("over_limit", &model::KilledBy::over_limit));
 
 template <>
-inline constexpr auto kFields<model::NotStarted> =
-    std::tuple(field("why", &model::NotStarted::why));
+inline constexpr auto kFields<model::NotStarted> = std::tuple(
+    field("why", &model::NotStarted::why), field("of_machine", &model::NotStarted::of_machine));
 
 template <>
 inline constexpr auto kFields<model::Vanished> = std::tuple(field("why", &model::Vanished::why));

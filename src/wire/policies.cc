@@ -49,6 +49,7 @@ inline constexpr auto kFields<model::Policy> =
                field("waiting_max", &model::Policy::waiting_max),
                field("load_retries", &model::Policy::load_retries),
                field("train_retries", &model::Policy::train_retries),
+               field("machine_patience", &model::Policy::machine_patience),
                field("auto_adjust", &model::Policy::auto_adjust),
                field("looks_ahead", &model::Policy::looks_ahead),
                field("stop_grace", &model::Policy::stop_grace),

@@ -27,6 +27,7 @@ TEST(Policies, AreReadAsTheyWereWrittenWhateverTheySay) {
                           .waiting_max = 5,
                           .load_retries = 6,
                           .train_retries = 7,
+                          .machine_patience = Duration{16},
                           .auto_adjust = true,
                           .looks_ahead = false,
                           .stop_grace = Duration{8},
@@ -44,7 +45,8 @@ TEST(Policies, AreReadAsTheyWereWrittenWhateverTheySay) {
       R"("gpu_strategy":"performance","gpu_reverse":true,"gpu_avoids_others":false,)"
       R"("gpu_memory_utilization_max":0.3,"gpu_utilization_max":0.4,"gpu_memory_remain":2,)"
       R"("gpu_memory_least":3,"processes_max":4,"waiting_max":5,"load_retries":6,)"
-      R"("train_retries":7,"auto_adjust":true,"looks_ahead":false,"stop_grace":8,"passes_max":9,)"
+      R"("train_retries":7,"machine_patience":16,"auto_adjust":true,"looks_ahead":false,)"
+      R"("stop_grace":8,"passes_max":9,)"
       R"("passed_time_max":10,"watches_memory":true,"kernel_keeps_limits":true,)"
       R"("gpu_linger_max":11,"gpu_settle_max":12,"gpu_gone_max":13,"gpu_steady_after":14,)"
       R"("try_first_time":15})";

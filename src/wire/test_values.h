@@ -299,8 +299,8 @@ inline void make_up(model::KilledBy& it) {
   make_up_all(signal, out_of_memory, over_limit);
 }
 inline void make_up(model::NotStarted& it) {
-  auto& [why] = it;
-  make_up_all(why);
+  auto& [why, of_machine] = it;
+  make_up_all(why, of_machine);
 }
 inline void make_up(model::Vanished& it) {
   auto& [why] = it;

@@ -1,0 +1,143 @@
+// What the scheduler does where the machine refuses to start tasks, as it is short of disk space,
+// inodes, processes or open files.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "model/command.h"
+#include "model/event.h"
+#include "model/plan.h"
+#include "schedule/test_yard.h"
+
+namespace trainyard::schedule {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+model::Decision refused(Yard& yard, std::uint32_t task, Instant when, std::uint32_t attempt = 1) {
+  return yard.ended(task, when, model::NotStarted{.why = "no inodes left", .of_machine = true}, {},
+                    attempt);
+}
+
+model::Decision time_passes(Yard& yard, Instant when) { return yard.on(when, model::TimePassed{}); }
+
+model::Policy with_patience(int seconds) {
+  model::Policy policy = kAnythingGoes;
+  policy.machine_patience = Duration{seconds * 1000};
+  return policy;
+}
+
+TEST(StartPause, UsesUpNoRetryAndHoldsAllOthersBack) {
+  Yard yard(PlanBuilder().tasks(3, gb(4)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB", "start 1#1 with 4 GB"));
+  const model::Decision first = refused(yard, 0, at(1));
+  EXPECT_THAT(
+      changes(first),
+      ElementsAre("0#1 INTERRUPT CANNOT_START: not started (no retry is used up): no inodes left",
+                  "shape 0: cannot start tasks: no inodes left"));
+  EXPECT_THAT(commands(first), IsEmpty());
+  EXPECT_THAT(commands(refused(yard, 1, at(1))), IsEmpty());
+  EXPECT_EQ(yard.wakeup(), at(2));
+}
+
+TEST(StartPause, IsFollowedByOneTrialThatTheOthersWaitFor) {
+  Yard yard(PlanBuilder().tasks(2, gb(4)));
+  static_cast<void>(refused(yard, 0, at(1)));
+  static_cast<void>(refused(yard, 1, at(1)));
+  EXPECT_THAT(commands(time_passes(yard, at(2))), ElementsAre("start 0#2 with 4 GB"));
+  EXPECT_EQ(yard.wakeup(), std::nullopt);
+  EXPECT_THAT(commands(yard.started(0, at(3), 2)), ElementsAre("start 1#2 with 4 GB"));
+}
+
+TEST(StartPause, IsOverWhenTheTrialFailsForACauseOfItsOwn) {
+  Yard yard(PlanBuilder().tasks(2, gb(4)));
+  static_cast<void>(refused(yard, 0, at(1)));
+  static_cast<void>(refused(yard, 1, at(1)));
+  static_cast<void>(time_passes(yard, at(2)));
+  const model::Decision ended = yard.ended(0, at(3), model::NotStarted{"no such file"}, {}, 2);
+  EXPECT_THAT(changes(ended), Contains("0#2 EXCEPTION FAILED CANNOT_START: no such file"));
+  EXPECT_THAT(commands(ended), ElementsAre("start 1#2 with 4 GB"));
+}
+
+TEST(StartPause, DoublesWithEachRefusalUpToAMinute) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  std::vector<int> pauses;
+  Instant now = at(0);
+  for (std::uint32_t attempt = 1; attempt <= 8; ++attempt) {
+    static_cast<void>(refused(yard, 0, now, attempt));
+    const Instant next = yard.wakeup().value_or(now);
+    pauses.push_back(static_cast<int>((next - now).count() / 1000));
+    EXPECT_THAT(commands(time_passes(yard, next)),
+                ElementsAre(fmt::format("start 0#{} with 1 GB", attempt + 1)));
+    now = next;
+  }
+  EXPECT_THAT(pauses, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
+}
+
+TEST(StartPause, IsShortAgainOnceATaskWasStarted) {
+  Yard yard(PlanBuilder().tasks(2, gb(6)));
+  static_cast<void>(refused(yard, 0, at(0)));
+  static_cast<void>(time_passes(yard, at(1)));
+  static_cast<void>(refused(yard, 0, at(1), 2));
+  static_cast<void>(time_passes(yard, at(3)));
+  static_cast<void>(yard.started(0, at(3), 3));
+  static_cast<void>(yard.ended(0, at(9), model::ExitedWith{0}, {}, 3));
+  static_cast<void>(refused(yard, 1, at(10)));
+  EXPECT_EQ(yard.wakeup(), at(11));
+}
+
+TEST(StartPause, DoesNotKeepTasksFromAnotherMachine) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(
+      yard.on(kStart, model::MachineJoined{.machine = {1}, .name = "lab2", .capacity = kMachine}));
+  static_cast<void>(
+      yard.on(kStart, model::Sampled{.memory_available = kMachineMemory, .machine = {1}}));
+  EXPECT_THAT(commands(refused(yard, 0, at(1))), ElementsAre("start 0#2 with 1 GB on 1"));
+}
+
+TEST(StartPause, EndsTheRunAfterItsPatienceAndNoTaskHasFailed) {
+  Yard yard(PlanBuilder().tasks(2, gb(6)), with_patience(3));
+  static_cast<void>(refused(yard, 0, at(0)));
+  static_cast<void>(time_passes(yard, at(1)));
+  static_cast<void>(refused(yard, 0, at(1), 2));
+  EXPECT_EQ(yard.scheduler().refused_by_machine(), "");
+  static_cast<void>(time_passes(yard, at(3)));
+  const std::vector<std::string> told = changes(refused(yard, 0, at(3), 3));
+  EXPECT_THAT(told, Contains("0#3 INTERRUPT STOPPED: cannot start tasks: no inodes left"));
+  EXPECT_THAT(told, Contains("1#0 INIT STOPPED: cannot start tasks: no inodes left"));
+  EXPECT_THAT(told, Contains("group 0 stopped"));
+  EXPECT_TRUE(yard.over());
+  EXPECT_EQ(yard.scheduler().refused_by_machine(), "cannot start tasks: no inodes left");
+}
+
+TEST(StartPause, DoesNotEndTheRunWhileATaskRuns) {
+  Yard yard(PlanBuilder().tasks(2, gb(5)), with_patience(0));
+  static_cast<void>(yard.started(0, at(0)));
+  static_cast<void>(refused(yard, 1, at(1)));
+  static_cast<void>(time_passes(yard, at(2)));
+  static_cast<void>(refused(yard, 1, at(2), 2));
+  EXPECT_FALSE(yard.over());
+  static_cast<void>(yard.ended(0, at(3)));
+  EXPECT_THAT(commands(time_passes(yard, at(4))), ElementsAre("start 1#3 with 5 GB"));
+  static_cast<void>(refused(yard, 1, at(4), 3));
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(StartPause, LeavesATaskStoppedWhoseRunWasInterruptedMeanwhile) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(yard.on(at(1), model::InterruptAsked{}));
+  EXPECT_THAT(changes(refused(yard, 0, at(2))),
+              ElementsAre("0#1 AVAILABLE STOPPED: the run was interrupted", "group 0 stopped"));
+}
+
+}  // namespace
+}  // namespace trainyard::schedule
