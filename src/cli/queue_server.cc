@@ -78,17 +78,27 @@ std::vector<std::string> arguments_of(const run::Submission& submission, std::st
   return arguments;
 }
 
+/// Whether a run has ended with this code for a cause that may be over later. A run that waits for
+/// the user, as one whose repeat has no result to compare, is not resumed.
+bool is_incomplete(const RunOutcome& outcome, int code) {
+  return code == static_cast<int>(ExitCode::NotDone) && !outcome.why.starts_with(run::kNotAllDone);
+}
+
+bool is_disk_full(const std::string& run_directory) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(run_directory, error);
+  return !error && space.available < kSmallestRun;
+}
+
 /// The first that a run says which has not begun: what is wrong.
 std::string first_words_of(const std::string& run_directory) {
   const auto text =
       sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse);
   std::string line = text ? text->substr(0, text->find('\n')) : std::string();
   if (!line.empty()) return line;
-  std::error_code error;
-  const std::filesystem::space_info space = std::filesystem::space(run_directory, error);
-  const bool is_full = !error && space.available < kSmallestRun;
-  return is_full ? fmt::format("could not start: the disk of '{}' is full", run_directory)
-                 : "could not start";
+  return is_disk_full(run_directory)
+             ? fmt::format("could not start: the disk of '{}' is full", run_directory)
+             : "could not start";
 }
 
 }  // namespace
@@ -119,18 +129,18 @@ void QueueServer::take_up() {
       refuse(number, "/", submission.error().message);
       continue;
     }
-    const auto holder = sys::RunLock::holder(submission->run_directory);
-    if (holder) {
-      AtWork& run = at_work_[number];
-      run.run_directory = submission->run_directory;
-      run.pid = *holder;
-      if (*holder > 0) run.ended = sys::open_pidfd(*holder);
-      watch(number);
+    if (submission->incomplete) incomplete_[number] = *submission->incomplete;
+    if (adopt(number, submission->run_directory)) continue;
+    if (submission->incomplete) {
+      resume_later(number);
       continue;
     }
     const Result<RunOutcome> outcome = outcome_of(submission->run_directory);
     const bool is_over = outcome && outcome->stage == RunOutcome::Stage::Over;
-    if (is_over) {
+    if (is_over && is_incomplete(*outcome, static_cast<int>(outcome->code))) {
+      set_aside(
+          {.number = number, .run_directory = submission->run_directory, .why = outcome->why});
+    } else if (is_over) {
       end({.number = number,
            .run_directory = submission->run_directory,
            .exit_code = static_cast<int>(outcome->code)});
@@ -138,6 +148,75 @@ void QueueServer::take_up() {
       start(number, How::GoOn, 0);
     }
   }
+}
+
+/// Watches a run that another process has started: an earlier queue, or the user. False where it is
+/// not active.
+bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) {
+  const auto holder = sys::RunLock::holder(run_directory);
+  if (!holder) return false;
+  AtWork& run = at_work_[number];
+  run.run_directory = run_directory;
+  run.pid = *holder;
+  if (*holder > 0) run.ended = sys::open_pidfd(*holder);
+  has_started(number);
+  watch(number);
+  return true;
+}
+
+/// Keeps a run for which no task is to blame, and resumes it later.
+void QueueServer::set_aside(IncompleteEnd ended) {
+  schedule::IncompleteRun& run = incomplete_[ended.number];
+  schedule::count_end(run, count_finished(ended.run_directory), sys::unix_milliseconds());
+  run.began = ended.began;
+  run.why = std::move(ended.why);
+  if (schedule::is_given_up(run)) {
+    return end({.number = ended.number,
+                .run_directory = ended.run_directory,
+                .exit_code = static_cast<int>(ExitCode::NotDone),
+                .why = fmt::format("ended incomplete {} times in a row ({})", run.ends, run.why)});
+  }
+  note(fmt::format("run {} is incomplete and is resumed later: {}", ended.number, run.why));
+  Result<run::Submission> submission = files_.read(SpoolPlace::Begun, ended.number);
+  if (submission) {
+    submission->incomplete = run;
+    // For `status` and the next queue; this one knows it all the same.
+    if (const Result<void> noted = files_.note_incomplete(*submission); !noted) {
+      note(noted.error().message);
+    }
+  }
+  resume_later(ended.number);
+}
+
+void QueueServer::resume_later(std::uint32_t number) {
+  const std::int64_t left = incomplete_.at(number).resumes_unix_ms - sys::unix_milliseconds();
+  loop_.after(Duration{std::max<std::int64_t>(left, 0)}, [this, number] { resume(number); });
+}
+
+void QueueServer::resume(std::uint32_t number) {
+  if (leaves_ || !incomplete_.contains(number) || at_work_.contains(number)) return;
+  if (files_.is_draining()) {
+    // The queue goes down, or is told to stay up after all.
+    loop_.after(kSeldomEvery, [this, number] { resume(number); });
+    return;
+  }
+  const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  if (submission && adopt(number, submission->run_directory)) return;
+  start(number, How::GoOn, 0);
+  look();
+}
+
+/// A run that could not start before has: others may start, too.
+void QueueServer::has_started(std::uint32_t number) {
+  const auto found = incomplete_.find(number);
+  if (found != incomplete_.end()) found->second.began = true;
+}
+
+/// While the last run that was started could not start, as the machine is short of something, the
+/// others could not either.
+bool QueueServer::cannot_start_more() const {
+  return std::ranges::any_of(incomplete_ | std::views::values,
+                             [](const schedule::IncompleteRun& run) { return !run.began; });
 }
 
 void QueueServer::hear() {
@@ -162,6 +241,11 @@ void QueueServer::end_all() {
 
 void QueueServer::look() {
   looks_often_ = false;
+  // The user has removed them from the queue.
+  std::erase_if(incomplete_, [this](const auto& each) {
+    return files_.place_of(each.first) != SpoolPlace::Begun &&
+           !unwritten_ends_.contains(each.first);
+  });
   write_ends();
   look_at_unwatched();
   if (leaves_ || files_.is_draining()) {
@@ -204,6 +288,7 @@ void QueueServer::begin_next() {
   }
   bool some_ended = !choice.skip.empty();
   for (const std::uint32_t number : choice.begin) {
+    if (cannot_start_more()) break;
     waiting_.erase(number);
     if (!files_.begin(number)) continue;
     start(number, How::Begin, 0);
@@ -241,10 +326,10 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   }
   const Result<bool> begun = run::has_begun(directory);
   const bool goes_on = how == How::GoOn && begun && *begun;
-  // One that was refused before and put back says anew what is wrong.
+  // One that could not start before says anew what is wrong.
   const Result<sys::Descriptor> log = sys::open_log(
-      run::run_log_path(directory), how == How::Begin ? sys::IfThere::Empty : sys::IfThere::Append);
-  if (!log) return refuse(number, directory, log.error().message);
+      run::run_log_path(directory), goes_on ? sys::IfThere::Append : sys::IfThere::Empty);
+  if (!log) return refuse(number, directory, log.error());
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
   Result<sys::StartedProgram> started = sys::start_program(
@@ -254,7 +339,7 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
        .umask = submission->umask,
        .limits = submission->limits},
       *log);
-  if (!started) return refuse(number, directory, started.error().message);
+  if (!started) return refuse(number, directory, started.error());
   at_work_[number] = {.run_directory = directory,
                       .pid = started->pid,
                       .is_child = true,
@@ -285,6 +370,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     return;
   }
   run.need = need_in(said);
+  has_started(number);
   look();
 }
 
@@ -319,9 +405,27 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
                            code == static_cast<int>(ExitCode::Terminated);
   if (leaves_ && interrupted) return;
+  const bool not_begun = outcome.stage == RunOutcome::Stage::NotBegun;
+  if (killed) {
+    return set_aside({.number = number,
+                      .run_directory = run.run_directory,
+                      .why = fmt::format("it was killed {} times", run.deaths + 1)});
+  }
+  if (not_begun &&
+      (code == static_cast<int>(ExitCode::NotDone) || is_disk_full(run.run_directory))) {
+    return set_aside({.number = number,
+                      .run_directory = run.run_directory,
+                      .began = false,
+                      .why = first_words_of(run.run_directory)});
+  }
+  if (!not_begun && is_incomplete(outcome, code)) {
+    return set_aside({.number = number,
+                      .run_directory = run.run_directory,
+                      .why = died ? "its journal could not be written" : outcome.why});
+  }
   run::EndedSubmission ended{
       .number = number, .run_directory = run.run_directory, .exit_code = code};
-  if (outcome.stage == RunOutcome::Stage::NotBegun) {
+  if (not_begun) {
     ended.no_start = run::NoStart::Refused;
     ended.why = first_words_of(run.run_directory);
   }
@@ -336,9 +440,17 @@ void QueueServer::refuse(std::uint32_t number, const std::string& run_directory,
        .why = std::move(why)});
 }
 
+void QueueServer::refuse(std::uint32_t number, const std::string& run_directory,
+                         const Error& error) {
+  if (!error.of_machine) return refuse(number, run_directory, error.message);
+  set_aside(
+      {.number = number, .run_directory = run_directory, .began = false, .why = error.message});
+}
+
 /// Writes the end, now or when it can be written. Its time is that of the call.
 void QueueServer::end(run::EndedSubmission ended) {
   const std::uint32_t number = ended.number;
+  incomplete_.erase(number);
   ended.ended_unix_ms = sys::unix_milliseconds();
   // One that was not needed is no trouble.
   if (ended.no_start && ended.no_start != run::NoStart::NotNeeded) {

@@ -5,6 +5,9 @@
 // Whoever serves the queue next finds them at work, or finds how they ended, and goes on with those
 // that died. So it may be killed at any moment.
 //
+// A run for which no task is to blame (exit code 75), or that dies again and again, stays in the
+// queue, which resumes it after growing pauses (schedule::IncompleteRun).
+//
 // Belongs to one thread, which it serves on.
 #pragma once
 
@@ -56,6 +59,13 @@ class QueueServer {
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };
+  /// How a run ended that is to be resumed.
+  struct IncompleteEnd {
+    std::uint32_t number = 0;
+    std::string run_directory;
+    bool began = true;  ///< As schedule::IncompleteRun has it.
+    std::string why;
+  };
 
   void take_up();
   void hear();
@@ -65,11 +75,18 @@ class QueueServer {
   [[nodiscard]] schedule::Fate fate_of(std::uint32_t number);
   [[nodiscard]] schedule::QueueLoad load() const;
   void start(std::uint32_t number, How how, int deaths);
+  void has_started(std::uint32_t number);
+  [[nodiscard]] bool cannot_start_more() const;
+  bool adopt(std::uint32_t number, const std::string& run_directory);
+  void set_aside(IncompleteEnd ended);
+  void resume_later(std::uint32_t number);
+  void resume(std::uint32_t number);
   void watch(std::uint32_t number);
   void hear_run(std::uint32_t number);
   void see_end(std::uint32_t number);
   void judge(std::uint32_t number, const AtWork& run);
   void refuse(std::uint32_t number, const std::string& run_directory, std::string why);
+  void refuse(std::uint32_t number, const std::string& run_directory, const Error& error);
   void end(run::EndedSubmission ended);
   void tell_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
@@ -89,6 +106,8 @@ class QueueServer {
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
   /// submission are answered when its end is written.
   std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
+  /// Runs that ended incomplete: they wait to be resumed, or are active again.
+  std::map<std::uint32_t, schedule::IncompleteRun> incomplete_;
   bool leaves_ = false;  ///< What is at work has been told to end.
   bool over_ = false;
   bool looks_often_ = false;  ///< Something may change that nobody tells.

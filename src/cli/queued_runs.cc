@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -40,6 +41,7 @@
 #include "sys/process_scan.h"
 #include "sys/this_process.h"
 #include "text/readable_json.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -128,7 +130,16 @@ std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmis
     return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
   }
   if (std::string why = held_back_by(submission, without_room); !why.empty()) return why;
-  if (before == 0) return "waits for the queue to start it";
+  if (before == 0) {
+    for (const std::uint32_t number : files.numbers(Where::Begun)) {
+      const Result<run::Submission> begun = files.read(Where::Begun, number);
+      if (begun && begun->incomplete && !begun->incomplete->began &&
+          !sys::RunLock::holder(begun->run_directory)) {
+        return fmt::format("waits until run {} can start", number);
+      }
+    }
+    return "waits for the queue to start it";
+  }
   return fmt::format("behind {} other run{} in the queue", before, before == 1 ? "" : "s");
 }
 
@@ -164,10 +175,18 @@ LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   return living;
 }
 
+/// Why a run that ended incomplete, or could not start, is not active.
+std::string reason_of_pause(const schedule::IncompleteRun& run) {
+  const std::int64_t left = run.resumes_unix_ms - sys::unix_milliseconds();
+  return fmt::format("{} in {}: {}", run.began ? "resumes" : "starts",
+                     trainyard::to_text(Duration{std::max<std::int64_t>(left, 0)}), run.why);
+}
+
 std::string state_of(const LivingRun& run) {
   if (run.no_start == run::NoStart::NotNeeded) return "NOT_NEEDED";
   if (run.no_start == run::NoStart::Skipped) return "SKIPPED";
   if (run.no_start) return "REFUSED";
+  if (run.is_given_up) return "INCOMPLETE";
   if (run.is_queued) return "QUEUED";
   return run.running > 0 ? "RUNNING" : "WAITING";
 }
@@ -196,6 +215,10 @@ std::string behind_gone_directory(const run::QueueFiles& files, const run::Ended
 }
 
 }  // namespace
+
+int count_finished(const std::string& run_directory) {
+  return look_at({.number = 0, .directory = run_directory}).finished;
+}
 
 schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
   const std::optional<Where> place = files.place_of(number);
@@ -297,6 +320,11 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
                              reason_of_end(*files, *ended), behind_gone_directory(*files, *ended),
                              printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};
   }
+  const Result<run::Submission> begun = files->read(Where::Begun, *number);
+  if (begun && begun->incomplete) {
+    return Error{
+        fmt::format("run {} is in your queue: {}", *number, reason_of_pause(*begun->incomplete))};
+  }
   const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
   const auto found = std::ranges::find(waiting, *number, &schedule::QueuedSubmission::number);
   if (found == waiting.end()) return std::nullopt;
@@ -321,6 +349,8 @@ bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number) {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   const auto place = files ? files->place_of(number) : std::nullopt;
   if (place != Where::Begun) return place == Where::Waiting;
+  const Result<run::Submission> begun = files->read(Where::Begun, number);
+  if (begun && begun->incomplete) return true;
   const Result<RunOutcome> outcome = outcome_of(run_directory);
   return !outcome || outcome->stage != RunOutcome::Stage::Over;
 }
@@ -371,7 +401,9 @@ void forget_end_in_queue(const std::string& run_directory) {
 bool is_about_to_begin(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
-  return number && files && files->place_of(*number) == Where::Begun && files->server();
+  const auto begun =
+      number && files ? files->read(Where::Begun, *number) : std::unexpected(Error{""});
+  return begun && !begun->incomplete && files->server();
 }
 
 std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
@@ -384,8 +416,11 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
     static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
     return told;
   }
-  // A run that was stopped with the queue, or died with it, is left alone until the queue is up.
-  const bool is_left = files->place_of(*number) == Where::Begun && !files->server() &&
+  // A run that was stopped with the queue, or died with it, is left alone until the queue is up, and
+  // an incomplete one until the queue resumes it.
+  const Result<run::Submission> begun = files->read(Where::Begun, *number);
+  const bool is_paused = begun && begun->incomplete;
+  const bool is_left = begun && (is_paused || !files->server()) &&
                        !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
   if (!is_left) return std::nullopt;
   const Result<void> ended = files->end({.number = *number,
@@ -393,6 +428,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
                                          .exit_code = static_cast<int>(ExitCode::Interrupted),
                                          .ended_unix_ms = sys::unix_milliseconds()});
   if (!ended) return std::nullopt;
+  static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
   return told;
 }
 
@@ -415,13 +451,16 @@ std::vector<LivingRun> living_runs() {
   for (const std::uint32_t number : begun) {
     if (is_listed(number)) continue;
     const std::string directory = numbers->directory_of(number).value_or("");
+    const Result<run::Submission> submission = files->read(Where::Begun, number);
+    const bool is_paused = submission && submission->incomplete;
     // The run has ended, and the queue has not seen that yet.
     const Result<RunOutcome> outcome = outcome_of(directory);
-    if (outcome && outcome->stage == RunOutcome::Stage::Over) continue;
+    if (!is_paused && outcome && outcome->stage == RunOutcome::Stage::Over) continue;
+    const std::string why = is_paused ? reason_of_pause(*submission->incomplete) : "is starting";
     living.push_back({.number = number,
                       .directory = directory,
                       .is_queued = true,
-                      .reason = idle.empty() ? "is starting" : idle});
+                      .reason = idle.empty() ? why : idle});
   }
   const auto without_room =
       waiting.empty() ? std::vector<schedule::RunWithoutRoom>() : runs_without_room(*files);
@@ -443,6 +482,21 @@ std::vector<LivingRun> runs_without_start() {
   const std::int64_t since = sys::unix_milliseconds() - kToldFor.count();
   for (const std::uint32_t number : files->numbers(Where::Ended)) {
     const std::optional<run::EndedSubmission> ended = files->ended(number);
+    // Only the end of a run that the queue has given up says why.
+    if (ended && !ended->no_start && !ended->why.empty()) {
+      std::error_code unknown;
+      if (sys::RunLock::holder(ended->run_directory) ||
+          !std::filesystem::exists(run::journal_path(ended->run_directory), unknown))
+        continue;
+      runs.push_back(
+          {.number = number,
+           .directory = ended->run_directory,
+           .is_queued = true,
+           .reason = fmt::format("{}: 'trainyard run --resume {}' resumes it", ended->why,
+                                 text::shell_word(seen_from_here(ended->run_directory))),
+           .is_given_up = true});
+      continue;
+    }
     if (!ended || !ended->no_start || ended->no_start == run::NoStart::Removed) continue;
     if (ended->ended_unix_ms <= since) continue;
     std::error_code ignored;

@@ -17,6 +17,9 @@ namespace trainyard::cli {
 /// never will. Nothing for any other directory.
 std::optional<Error> why_not_begun(const std::string& run_directory);
 
+/// Tasks of a run that have finished; 0 where its journal cannot be read.
+int count_finished(const std::string& run_directory);
+
 /// The outcome of a run of the queue, or of one that was started without the queue.
 schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number);
 
@@ -73,8 +76,9 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
-  bool is_queued = false;                     ///< It has not begun,
+  bool is_queued = false;                     ///< It is not active but may start or be resumed,
   std::string reason;                         ///< and why.
+  bool is_given_up = false;                   ///< The queue does not resume it any more.
   std::optional<run::NoStart> no_start = {};  ///< It never will begin; nothing: it may, or has.
   int tasks = 0;
   int finished = 0;
@@ -86,7 +90,8 @@ struct LivingRun {
 std::vector<LivingRun> living_runs();
 
 /// Submissions that ended before they began, within the last day: refused when they began, or
-/// skipped; without those that were cleaned. By number.
+/// skipped; without those that were cleaned. And runs that the queue has given up, until they are
+/// resumed. By number.
 std::vector<LivingRun> runs_without_start();
 
 /// A line for each, below a heading; says so where there is none. Of those that have ended the last

@@ -82,6 +82,12 @@
 namespace trainyard::cli {
 namespace {
 
+/// Prints why the run does not begin. Returns its exit code: where the machine is short of
+/// something, the same command may succeed later.
+ExitCode refuse(const Error& error) {
+  return fail(error, error.of_machine ? ExitCode::NotDone : ExitCode::Usage);
+}
+
 /// How many tasks a dry run writes out; of more than these nobody reads them all.
 constexpr std::int64_t kDryRunTasksMax = 1000;
 
@@ -284,9 +290,9 @@ std::optional<ExitCode> Session::listen() {
 std::optional<ExitCode> Session::begin() {
   journal::Execution execution = describe(options_, job(), yard_.execution());
   const Result<bool> begun = run::has_begun(directory());
-  if (!begun) return fail(begun.error());
+  if (!begun) return refuse(begun.error());
   const Result<sys::Descriptor> log = open_log();
-  if (!log) return fail(log.error());
+  if (!log) return refuse(log.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
     // How many rounds there will be nobody knows.
@@ -299,18 +305,18 @@ std::optional<ExitCode> Session::begin() {
     }
     const Result<void> begins =
         yard_.begin(job().name(), tasks_.batches(options_.command_line).front(), execution);
-    if (!begins) return fail(begins.error());
+    if (!begins) return refuse(begins.error());
     plan_ = job().shared_plan();
   } else {
     auto submitted = add_submitted(tasks_, directory());
     if (!submitted) return fail(submitted.error());
     // Before anything is written down: nothing is done where one of them is not there.
     if (const Result<void> asked = yard_.retry(options_.retries); !asked) {
-      return fail(asked.error());
+      return refuse(asked.error());
     }
     Result<run::YardRun::Resumed> resumed =
         yard_.go_on(tasks_.batches(options_.command_line), execution, journal_options(options_));
-    if (!resumed) return fail(resumed.error());
+    if (!resumed) return refuse(resumed.error());
     forget_end_in_queue(directory());
     if (options_.on_resumed) options_.on_resumed();
     plan_ = resumed->plans.front();
@@ -506,11 +512,11 @@ Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachine
 ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& outer,
                   std::optional<sys::Departure> departure) {
   Result<Grounds> grounds = lay_grounds();
-  if (!grounds) return fail(grounds.error());
+  if (!grounds) return refuse(grounds.error());
   Result<RunOptions> options = fill_in(typed);
-  if (!options) return fail(options.error());
+  if (!options) return refuse(options.error());
   Result<job::LoadOptions> load = load_options_of(*options);
-  if (!load) return fail(load.error());
+  if (!load) return refuse(load.error());
   const model::Capacity here = grounds->machine.reading.capacity;
   const std::expected<JobGround, text::Mistakes> ground = ground_of_job(*options, *load);
   if (!ground || takes_more_than_a_look(ground->configuration)) {
@@ -525,7 +531,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
       ground->configuration.period(settings::kKeeperSilence, grounds->keeper.silence_max()));
   Result<RunMachines> machines =
       reach_machines(*ground, [&] { return !departure || departure->is_awaited(); });
-  if (!machines) return fail(machines.error());
+  if (!machines) return refuse(machines.error());
   load->machines = machines->all(here);
   // On several machines a task may find a disk that is larger than the one here.
   if (!machines->remotes) load->disk_size = disk_size;
@@ -539,7 +545,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     if (will_do && grounds->promises && !machines->remotes) {
       will_do = check_fits_beside(outer, *job, here);
     }
-    if (!will_do) return fail(will_do.error());
+    if (!will_do) return refuse(will_do.error());
     const std::string first = job->paths().run_directory;
     const bool names_new = !typed.run_directory.empty() && !typed.resumes;
     if (const std::string why_not = names_new ? run::why_not_for_runs(first) : "";
@@ -549,7 +555,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     }
     if (options->words.is_command()) {
       options = with_kept_job(*std::move(options), first);
-      if (!options) return fail(options.error());
+      if (!options) return refuse(options.error());
       if (!typed.run_directory.empty() && options->run_directory != first) {
         fail(fmt::format("'{}' already contains a run: this run is in '{}'", seen_from_here(first),
                          seen_from_here(options->run_directory)));
@@ -562,10 +568,10 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     const Result<sys::RunLock> lock = claim_directory(*options, *machines, *job);
     if (lock) {
       const Result<void> waited = wait_for_earlier_machines(job->paths().run_directory, *machines);
-      if (!waited) return fail(waited.error());
+      if (!waited) return refuse(waited.error());
       if (const auto failed = enter_snapshot(*options, *job, departure)) return *failed;
       if (const Result<void> begun = begin_on_machines(*machines, *job); !begun) {
-        return fail(begun.error());
+        return refuse(begun.error());
       }
       return Session(*options, std::move(*job),
                      {.promises = std::move(grounds->promises),
@@ -579,7 +585,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     }
     // Somebody else was quicker: the next one.
     if (options->next && sys::RunLock::holder(job->paths().run_directory)) continue;
-    return fail(lock.error());
+    return refuse(lock.error());
   }
 }
 
@@ -608,16 +614,16 @@ ExitCode run_command(const RunOptions& said) {
   const RunOptions& typed = *made;
   if (typed.dry_run) {
     const Result<RunOptions> options = fill_in(typed);
-    if (!options) return fail(options.error());
+    if (!options) return refuse(options.error());
     Result<job::LoadOptions> load = load_options_of(*options);
-    if (!load) return fail(load.error());
+    if (!load) return refuse(load.error());
     load->only_shown = true;
     load->disk_size = disk_size;
     return dry_run(*options, *load);
   }
   if (!typed.detach) return run_here(typed, outer, std::nullopt);
   Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
-  if (!departed) return fail(departed.error());
+  if (!departed) return refuse(departed.error());
   const auto* const heard = std::get_if<sys::Departed>(&*departed);
   if (heard == nullptr) {
     return run_here(typed, outer, std::get<sys::Departure>(std::move(*departed)));

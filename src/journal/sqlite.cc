@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/result.h"
+#include "sys/descriptor.h"
 
 namespace trainyard::journal {
 namespace {
@@ -67,8 +68,17 @@ std::string sqlite_words(sqlite3* database) {
   }
 }
 
+/// As Error::of_machine says.
+bool is_of_machine(sqlite3* database) {
+  const int code = sqlite3_errcode(database);
+  if (code == SQLITE_FULL || code == SQLITE_NOMEM) return true;
+  return (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) &&
+         sys::is_of_machine(sqlite3_system_errno(database));
+}
+
 Error error_of(sqlite3* database, std::string_view path) {
-  return Error{fmt::format("journal '{}': {}", path, sqlite_words(database))};
+  return {.message = fmt::format("journal '{}': {}", path, sqlite_words(database)),
+          .of_machine = is_of_machine(database)};
 }
 
 Error error_of(sqlite3* database) {

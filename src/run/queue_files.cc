@@ -110,6 +110,11 @@ Result<void> read_limit(std::string_view value, sys::ProcessLimits::Resource& in
   return read_number("limit", value.substr(std::min(space + 1, value.size())), into.hard);
 }
 
+schedule::IncompleteRun& incomplete_of(Submission& submission) {
+  if (!submission.incomplete) submission.incomplete.emplace();
+  return *submission.incomplete;
+}
+
 /// An unknown name is from a later release, and ignored.
 Result<void> read_line(std::string_view name, std::string_view value, Submission& into) {
   if (name == "number") return read_number(name, value, into.number);
@@ -131,6 +136,12 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
   if (name == "config") into.config_file = value;
   if (name == "typed") into.command_line = value;
   if (name == "directory") into.directory = value;
+  if (name == "incomplete-ends") return read_number(name, value, incomplete_of(into).ends);
+  if (name == "incomplete-finished") return read_number(name, value, incomplete_of(into).finished);
+  if (name == "incomplete-resumes")
+    return read_number(name, value, incomplete_of(into).resumes_unix_ms);
+  if (name == "incomplete-no-start") incomplete_of(into).began = false;
+  if (name == "incomplete-why") incomplete_of(into).why = value;
   return {};
 }
 
@@ -246,6 +257,13 @@ std::string to_text(const Submission& submission) {
     lines.add("limit", fmt::format("{} {}", soft, hard));
   }
   for (const std::string& variable : submission.environment) lines.add("env", variable);
+  if (const auto& incomplete = submission.incomplete) {
+    lines.add_number("incomplete-ends", incomplete->ends);
+    lines.add_number("incomplete-finished", incomplete->finished);
+    lines.add_number("incomplete-resumes", incomplete->resumes_unix_ms);
+    if (!incomplete->began) lines.add("incomplete-no-start", "yes");
+    lines.add("incomplete-why", incomplete->why);
+  }
   return std::move(lines).take();
 }
 
@@ -425,6 +443,11 @@ bool QueueFiles::begin(std::uint32_t number) const {
   std::error_code error;
   std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Begun, number), error);
   return !error;
+}
+
+Result<void> QueueFiles::note_incomplete(const Submission& submission) const {
+  if (place_of(submission.number) != Place::Begun) return {};
+  return write(Place::Begun, submission.number, to_text(submission));
 }
 
 Result<void> QueueFiles::end(const EndedSubmission& ended) const {

@@ -48,6 +48,8 @@ struct Submission {
   std::vector<std::uint32_t> needs;
   model::RunIf run_if = model::RunIf::Success;
   std::int64_t submitted_unix_ms = 0;
+  /// Of one that has begun: it waits to be resumed, or was resumed after that.
+  std::optional<schedule::IncompleteRun> incomplete = {};
 
   friend bool operator==(const Submission&, const Submission&) = default;
 };
@@ -145,6 +147,8 @@ class QueueFiles {
   [[nodiscard]] Result<void> add(const Submission& submission) const;
   /// False where it does not wait any more.
   [[nodiscard]] bool begin(std::uint32_t number) const;
+  /// Writes Submission::incomplete of one that has begun. Without effect on any other.
+  [[nodiscard]] Result<void> note_incomplete(const Submission& submission) const;
   /// It has ended, wherever it was.
   [[nodiscard]] Result<void> end(const EndedSubmission& ended) const;
   /// One that waits never begins. False where none waits by that number.

@@ -56,7 +56,12 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
       .cpus = {500},
       .needs = {44, 45},
       .run_if = model::RunIf::Always,
-      .submitted_unix_ms = 1'700'000'000'000};
+      .submitted_unix_ms = 1'700'000'000'000,
+      .incomplete = schedule::IncompleteRun{.ends = 2,
+                                            .finished = 7,
+                                            .resumes_unix_ms = 1'700'000'000'002,
+                                            .began = false,
+                                            .why = "the disk is full"}};
   const auto read = submission_from(to_text(written));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, written);
@@ -93,6 +98,19 @@ TEST(Submissions, ThatAreDamagedAreRefused) {
   EXPECT_TRUE(submission_from(good + "later=known" + '\0'));
   EXPECT_EQ(ended_from(good + "no-start=often" + '\0').error().message,
             "'no-start' is not a reason");
+}
+
+TEST_F(Queue, NotesOfARunThatHasBegunWhenItIsResumedUntilItEnds) {
+  ASSERT_TRUE(files_.add(submission(46)));
+  Submission noted = submission(46);
+  noted.incomplete.emplace().ends = 3;
+  ASSERT_TRUE(files_.note_incomplete(noted));
+  EXPECT_EQ(files_.read(Place::Waiting, 46)->incomplete, std::nullopt);
+  ASSERT_TRUE(files_.begin(46));
+  ASSERT_TRUE(files_.note_incomplete(noted));
+  EXPECT_EQ(files_.read(Place::Begun, 46)->incomplete, noted.incomplete);
+  ASSERT_TRUE(files_.end({.number = 46, .run_directory = noted.run_directory, .why = "gave up"}));
+  EXPECT_EQ(files_.read(Place::Ended, 46)->incomplete, std::nullopt);
 }
 
 TEST_F(Queue, KeepsWhatWaitsInOrderUntilItBegins) {

@@ -128,7 +128,7 @@ class Detach(YardTest):
                     pass
         fill()
         full = self.detached("job.yaml", run="disk/run")
-        self.assertEqual((full.returncode, full.stdout), (2, ""))
+        self.assertEqual((full.returncode, full.stdout), (75, ""))
         self.assertIn("o space left", full.stderr)
         filler.unlink()
         subprocess.run(["rm", "-rf", disk / "run"], check=True)

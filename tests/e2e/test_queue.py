@@ -919,6 +919,43 @@ class Faults(QueueTest):
         self.open_gate()
         self.wait(held)
 
+    def test_a_run_that_dies_again_and_again_stays_in_the_queue_which_resumes_it_later(self):
+        held = self.holds()
+        lock = self.directory / "runs/holds/lock"
+        last = ""
+        for _ in range(4):
+            self.until("another yard", lambda before=last: self.words_of(held) == {"holds/holds": "RUNNING"}
+                       and lock.read_text().strip() not in ("", before))
+            last = lock.read_text().strip()
+            os.kill(int(last), signal.SIGKILL)
+        self.until("it is set aside", lambda: "killed" in str(self.living().get(int(held), {}).get("reason")))
+        row = self.living()[int(held)]
+        self.assertEqual(row["word"], "QUEUED")
+        self.assertRegex(row["reason"], r"\Aresumes in [^:]+: it was killed 4 times\Z")
+        self.wait(self.command_of("true", "--name", "later"))
+        self.assertIn("was removed from your queue", self.trainyard("kill", held, expect=0).stdout)
+        self.assertNotIn(int(held), self.living())
+
+    def test_a_submission_that_the_machine_cannot_start_stays_and_no_other_starts_before(self):
+        disk = self.directory / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", disk], capture_output=True).returncode:
+            self.skipTest("only root mounts a file system")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        held = self.holds()
+        first = self.command_of("true", "--set", f"workdir={disk}", "--needs", held)
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        self.open_gate()
+        self.wait(held)
+        reason = lambda number: str(self.living().get(int(number), {}).get("reason"))
+        self.until("it is set aside", lambda: reason(first).startswith("starts in "))
+        self.assertRegex(reason(first), r"\Astarts in [^:]+: cannot write '.*': read-only file system\Z")
+        later = self.command_of("true", "--name", "later")
+        self.until("the reason", lambda: reason(later) == f"waits until run {first} can start")
+        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+        self.assertIn("was removed from your queue", self.trainyard("kill", first, expect=0).stdout)
+        self.wait(later)
+
     def test_a_state_directory_that_cannot_be_written_is_said(self):
         self.write("full", "a file stands where the directory should be")
         done = self.trainyard("submit", "--", "true", expect=2, env={"XDG_STATE_HOME": str(self.directory / "full")})
