@@ -178,6 +178,13 @@ class OpenTurn {
     return (since_ && now() - *since_ >= unwritten_.patience) || asks_for_the_end();
   }
 
+  /// The tasks that have ended meanwhile would be lost otherwise.
+  void commit_last(journal::Recorder& recorder) {
+    if (!unwritten_.make_room) return;
+    unwritten_.make_room();
+    static_cast<void>(recorder.commit(turn_));
+  }
+
   /// Ends all running attempts: without a journal nothing would record their outcomes.
   void end_all(schedule::Scheduler& scheduler, Machine& machine) {
     if (!asks_for_the_end()) {
@@ -222,6 +229,7 @@ std::optional<Result<void>> Loop::turn() {
     turn_->act(machine_, observers_);
     if (scheduler_.idle() && !machine_.more_to_come()) return Result<void>();
   } else if (turn_->is_given_up()) {
+    turn_->commit_last(recorder_);
     turn_->end_all(scheduler_, machine_);
     return std::unexpected(std::move(written.error()).in("the journal cannot be written"));
   } else {

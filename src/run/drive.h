@@ -25,12 +25,15 @@ struct WhileUnwritten {
   Duration patience{60'000};  ///< How long it goes on before it gives the run up.
   /// Told why when it begins, and nothing when it is over.
   std::move_only_function<void(const std::optional<Error>&)> tell;
+  /// Called before the loop gives the run up, and once: what has happened meanwhile is offered to
+  /// the recorder for the last time then. May be missing.
+  std::move_only_function<void()> make_room = {};
 };
 
 /// Runs what comes from `machine` as batches, by the decisions of `scheduler`, until every task has
 /// its verdict and nothing more is to come. While the recorder cannot write nothing new is started;
 /// what runs goes on. An error means that it could not write for too long: what ran has been told
-/// to end, and the journal holds all turns but the last ones.
+/// to end, and the journal holds all turns but the last ones, unless room could be made for them.
 Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten = {});
 

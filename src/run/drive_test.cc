@@ -196,6 +196,22 @@ TEST(Drive, GivesUpWhenItCouldNotWriteForTooLong) {
   EXPECT_EQ(machine.waited_until, at(2)) << "it offers the turn again after a second";
 }
 
+TEST(Drive, MakesRoomForWhatHasHappenedBeforeItGivesUp) {
+  Story story;
+  ScriptedMachine machine(story,
+                          {{look(), batch(1, 2)}, {started(0, 0)}, {ended(0, 1)}, {nothing(6)}});
+  ScriptedRecorder recorder(story, {true, false, false, false, true});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  const auto make_room = [&story] { story.emplace_back("make room"); };
+  EXPECT_FALSE(drive(core, machine, recorder, observers,
+                     {.patience = Duration{5000}, .tell = {}, .make_room = make_room})
+                   .has_value());
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "could not write 1", "claim 1",
+                                 "could not write 2", "could not write 3", "make room", "wrote 3"));
+}
+
 TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
   Story story;
   ScriptedMachine machine(story, {{look(), batch(1, 1)}, {started(0, 0)}, {interrupt(1)}});

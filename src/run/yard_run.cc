@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "hardware/capacity.h"
@@ -376,6 +377,7 @@ Ending YardRun::run() {
     const Result<void> recorded = journal_->record(policy);
     if (!recorded) tasks_.note("the run is not recorded: " + recorded.error().message);
   }
+  reserved_space_ = sys::reserve_space(options_.directory, mib(1));
   make_machine();
   make_fleet();
   for (model::BatchAdded& batch : batches_) {
@@ -403,7 +405,8 @@ Ending YardRun::run() {
   });
   Result<void> driven =
       drive(scheduler, *fleet_, *journal_, observers,
-            {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); }});
+            {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); },
+             .make_room = [this] { reserved_space_.close(); }});
   Ending ending{.interrupted = interrupted_,
                 .signal = signal_,
                 .keeper_gone = machine_->keeper_gone(),

@@ -44,6 +44,7 @@
 #include "run/submissions.h"
 #include "run/tasks.h"
 #include "schedule/scheduler.h"
+#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "wire/control.h"
 
@@ -214,7 +215,9 @@ class YardRun {
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
-  std::string cannot_start_;    ///< As Ending has it.
+  std::string cannot_start_;  ///< As Ending has it.
+  /// A part of the run's disk, for the ends of tasks when the disk is full.
+  sys::Descriptor reserved_space_;
   int signal_ = 0;              ///< That has interrupted it; 0: none.
   bool brings_files_ = false;   ///< All is over but for that.
   bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.

@@ -320,6 +320,12 @@ Result<RunLock> RunLock::take(const std::string& run_directory, const char* name
   return RunLock(std::move(file));
 }
 
+Descriptor reserve_space(const std::string& directory, Bytes size) {
+  Descriptor space(::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (space.is_open() && ::fallocate(space.get(), 0, 0, size.count) != 0) space.close();
+  return space;
+}
+
 std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
   const auto opened = open_file(lock_path(run_directory, "lock"), {});
   if (!opened) return std::nullopt;

@@ -101,6 +101,10 @@ Result<std::string> current_directory();
 /// "localhost" when the machine has no name.
 std::string host_name();
 
+/// Space on the disk of a directory, in a file without a name: it is free again when the descriptor
+/// is closed, also by a kill. Closed where the file system has no such files, or no room.
+Descriptor reserve_space(const std::string& directory, Bytes size);
+
 /// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
 /// The file <run-dir>/lock, or of another name, stays. Only its user may read it, as a lock for
 /// reading of somebody else would keep the run from its user.

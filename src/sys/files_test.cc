@@ -284,6 +284,16 @@ TEST(RunLock, GoesWithAProcessThatIsKilled) {
   EXPECT_TRUE(RunLock::take(place.path()));
 }
 
+TEST(ReservedSpace, IsTakenFromTheDiskAndHasNoName) {
+  const TemporaryDirectory place{TemporaryDirectory::in_memory()};
+  const Descriptor space = reserve_space(place.path(), mib(1));
+  struct stat about{};
+  ASSERT_EQ(::fstat(space.get(), &about), 0);
+  EXPECT_GE(about.st_blocks * 512, mib(1).count);
+  EXPECT_THAT(names_in(place.path()), IsEmpty());
+  EXPECT_FALSE(reserve_space(place / "none", mib(1)).is_open());
+}
+
 TEST(RunLock, NeedsADirectory) {
   const TemporaryDirectory place;
   EXPECT_EQ(RunLock::take(place / "none").error().message,

@@ -232,6 +232,28 @@ groups:
         self.assertIn("journal: it can be written again\n", self.end_of(yard, expect=0)[1])
         self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
 
+    def test_a_task_that_ended_on_a_full_disk_is_not_run_again(self):
+        if not self.mounted:
+            self.skipTest("only root mounts a file system")
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: job
+run-dir: disk/run
+groups:
+  - {name: g, max-parallel: 1, cpus: 0, tasks: [{id: first, command: 'cat gate; echo x >> count'}, {id: second, command: 'true'}]}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("disk/run/g/first/stdout.log")
+        self.fill()
+        self.open_gate()
+        self.until("it to be said", lambda: self.next_line(yard.stderr).startswith("journal: "))
+        yard.send_signal(signal.SIGINT)
+        self.end_of(yard, expect=130)
+        (self.disk / "filler").unlink()
+        self.trainyard("run", "--resume", "disk/run", expect=0)
+        self.assertEqual(self.text("count"), "x\n")
+        self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
+
     def with_a_file_size_limit(self):
         self.job(job_of("[sh, -c, 'head -c 100000 /dev/zero']"))
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))

@@ -330,7 +330,7 @@ class SubmitOnAFullDisk(YardTest):
         with open(self.disk / "filler", "wb") as filler:
             filler.write(b"\0" * (13 << 20))
         done = self.trainyard("submit", "more.yaml", "--run-dir", run, expect=2)
-        self.assertRegex(done.stderr, r"the journal cannot be written: its disk has [34]\.?\d* MB left, and 90000 tasks "
+        self.assertRegex(done.stderr, r"the journal cannot be written: its disk has [23]\.?\d* MB left, and 90000 tasks "
                                       r"take up to 92\.2 MB of it")
         self.assertGreater(shutil.disk_usage(self.disk).free, 1 << 20)
         (self.disk / "filler").unlink()
