@@ -21,6 +21,7 @@
 #include "hardware/cgroup.h"
 #include "sys/descriptor.h"
 #include "sys/open_file.h"
+#include "sys/private_directory.h"
 
 namespace trainyard::process {
 namespace {
@@ -56,27 +57,23 @@ bool is_free(int port) {
 
 }  // namespace
 
-Result<PortLease> PortLease::take() {
-  Range range;
-  auto lease = take(range);
+Result<PortLease> PortLease::take(const Range& range) {
+  const std::string& directory = range.directory;
+  if (::mkdir(directory.c_str(), kLikeTmp) == 0) ::chmod(directory.c_str(), kLikeTmp);
   // A second ledger would give out again what is leased by the first.
-  const bool is_for_all =
-      is_directory_itself(range.directory) && ::access(range.directory.c_str(), W_OK | X_OK) == 0;
-  if (lease || is_for_all) return lease;
-  // Somebody has made the directory for himself, or something else of that name.
-  range.directory += fmt::format("-{}", ::geteuid());
-  return take(range);
+  if (is_directory_itself(directory) && ::access(directory.c_str(), W_OK | X_OK) == 0) {
+    return take_in(range);
+  }
+  // Another user has made the directory private, or has put something else there.
+  Range own = range;
+  own.directory += fmt::format("-{}", sys::own_user());
+  if (Result<void> made = sys::make_own_directory(own.directory); !made) {
+    return std::unexpected(std::move(made.error()));
+  }
+  return take_in(own);
 }
 
-Result<PortLease> PortLease::take(const Range& range) {
-  if (::mkdir(range.directory.c_str(), kLikeTmp) == 0) {
-    ::chmod(range.directory.c_str(), kLikeTmp);
-  } else if (errno != EEXIST) {
-    return std::unexpected(
-        sys::system_error(fmt::format("cannot make '{}'", range.directory), errno));
-  } else if (!is_directory_itself(range.directory)) {
-    return std::unexpected(Error{fmt::format("'{}' is not a directory", range.directory)});
-  }
+Result<PortLease> PortLease::take_in(const Range& range) {
   // Where the kernel gives out the whole range, a port may be gone before it is bound, all the
   // same.
   const int below = below_ephemeral(range.last);

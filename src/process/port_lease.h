@@ -23,13 +23,15 @@ class PortLease {
   };
 
   /// An error when all are leased, or no file can be made for one. A port is passed over where
-  /// something other than a regular file is in the place of its file.
+  /// something other than a regular file is in the place of its file. If the directory is a link or
+  /// is closed to this user, a private one next to it is used: <directory>-<uid>.
   static Result<PortLease> take(const Range& range);
-  static Result<PortLease> take();
+  static Result<PortLease> take() { return take(Range()); }
 
   [[nodiscard]] int port() const { return port_; }
 
  private:
+  static Result<PortLease> take_in(const Range& range);
   PortLease(int port, sys::Descriptor lock) : port_(port), lock_(std::move(lock)) {}
   int port_;
   sys::Descriptor lock_;  ///< Of its file; the lock goes with it.

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sys/descriptor.h"
@@ -56,14 +59,20 @@ TEST(PortLease, PassesOverAPortInThePlaceOfWhoseFileAnyUserHasPutSomethingElse) 
   EXPECT_FALSE(std::filesystem::exists(place / "elsewhere"));
 }
 
-TEST(PortLease, FollowsNoLinkInThePlaceOfTheDirectory) {
+TEST(PortLease, FollowsNoLinkInThePlaceOfTheDirectoryButUsesAPrivateOneNextToIt) {
   const sys::TemporaryDirectory place;
+  const PortLease::Range range{.first = 20'530, .last = 20'531, .directory = place / "ports"};
+  const std::string own = fmt::format("{}-{}", range.directory, ::geteuid());
   place.make("mine");
-  std::filesystem::create_symlink(place / "mine", place / "ports");
-  const auto lease =
-      PortLease::take({.first = 20'530, .last = 20'531, .directory = place / "ports"});
-  ASSERT_FALSE(lease.has_value());
-  EXPECT_EQ(lease.error().message, "'" + place.path() + "/ports' is not a directory");
+  std::filesystem::create_symlink(place / "mine", range.directory);
+  std::filesystem::create_symlink(place / "mine", own);
+  EXPECT_EQ(PortLease::take(range).error().message,
+            fmt::format("'{}' is a symbolic link, not a directory", own));
+  std::filesystem::remove(own);
+  const auto lease = PortLease::take(range);
+  ASSERT_TRUE(lease.has_value()) << lease.error().message;
+  EXPECT_TRUE(std::filesystem::exists(fmt::format("{}/{}", own, lease->port())));
+  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all);
   EXPECT_TRUE(std::filesystem::is_empty(place / "mine"));
 }
 

@@ -3,9 +3,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <expected>
+#include <filesystem>
 #include <string>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,18 +25,26 @@ constexpr mode_t kOwnersAlone = 0700;
 }  // namespace
 
 Result<void> make_own_directory(const std::string& path) {
-  if (Result<void> made = make_directories(path); !made) {
-    return std::unexpected(std::move(made.error()));
+  if (const auto above = std::filesystem::path(path).parent_path().string(); !above.empty()) {
+    if (Result<void> made = make_directories(above); !made) return made;
+  }
+  if (::mkdir(path.c_str(), kOwnersAlone) != 0 && errno != EEXIST) {
+    return std::unexpected(
+        system_error(fmt::format("cannot make the directory '{}'", path), errno));
   }
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
+  if (::lstat(path.c_str(), &status) != 0) {
     return std::unexpected(system_error(fmt::format("cannot look at '{}'", path), errno));
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    return std::unexpected(Error{fmt::format("'{}' is a {}, not a directory", path,
+                                             S_ISLNK(status.st_mode) ? "symbolic link" : "file")});
   }
   if (status.st_uid != own_user()) {
     return std::unexpected(Error{fmt::format("'{}' is another user's", path)});
   }
   const bool is_private = (status.st_mode & ALLPERMS) == kOwnersAlone;
-  if ((!is_private && ::chmod(path.c_str(), kOwnersAlone) != 0) ||
+  if ((!is_private && ::fchmodat(AT_FDCWD, path.c_str(), kOwnersAlone, AT_SYMLINK_NOFOLLOW) != 0) ||
       ::access(path.c_str(), W_OK | X_OK) != 0) {
     return std::unexpected(system_error(fmt::format("cannot write in '{}'", path), errno));
   }

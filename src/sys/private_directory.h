@@ -8,8 +8,8 @@
 
 namespace trainyard::sys {
 
-/// Makes it and those above it where they are missing. An error where it is another user's, or may
-/// not be written.
+/// Makes it and those above it where they are missing, and makes it private (mode 0700). An error
+/// where it is another user's, is a link, or cannot be written. Links above it are followed.
 Result<void> make_own_directory(const std::string& path);
 
 /// The number of the user that we are.
