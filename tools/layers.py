@@ -52,12 +52,10 @@ CALL = re.compile(
 # Who may open a file without sys::open_file(), and why nobody can have put a pipe or a link there, or why it does no harm.
 OPENS = {
     "src/cli/agent_copy.cc": "the program itself",
-    "src/hardware/python_packages.cc": "the interpreter of a task and the files beside it, which are regular files",
     "src/link/control_socket.cc": "a table of the kernel",
     "src/process/keeper_spawn.cc": "a file of a control group",
     "src/process/kept_descriptors.cc": "/dev/null",
     "src/process/memory_group.cc": "files of a control group",
-    "src/process/promise_board.cc": "checks the reservations of others itself, without waiting and without following links",
     "src/process/start.cc": "a process that shares the keeper's memory makes raw calls alone; it checks what it opens as open_file() does",
     "src/text/text_file.cc": "files that the user names, which may be links; pipes are refused before",
 }

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <ranges>
 #include <string>
@@ -14,7 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include <sys/types.h>
 #include <unistd.h>
+
+#include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::hardware {
 namespace {
@@ -29,12 +32,11 @@ constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
 /// Of a plain file; nothing where there is none.
 std::optional<std::string> start_of(const dirs::path& path) {
-  std::error_code error;
-  if (!dirs::is_regular_file(path, error)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary);
+  const auto file = sys::open_file(path.string(), {.links = sys::Links::Follow});
+  if (!file) return std::nullopt;
   std::string text(kStartMax, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
+  const ssize_t got = ::read(file->descriptor.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   return text;
 }
 

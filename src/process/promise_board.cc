@@ -31,6 +31,7 @@
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
+#include "sys/open_file.h"
 #include "sys/token.h"
 #include "wire/promises_text.h"
 
@@ -66,11 +67,6 @@ bool is_ticket(std::string_view name) {
 std::string fresh_ticket() {
   constexpr std::size_t kRandom = 12;
   return fmt::format("{:016}-{}", sys::unix_milliseconds(), sys::random_token().substr(0, kRandom));
-}
-
-/// Neither follows a link nor waits for the writer of a pipe.
-sys::Descriptor open_to_read(const std::string& path) {
-  return sys::Descriptor(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
 /// When the file was made; now where the kernel does not say that (tmpfs before Linux 5.18).
@@ -137,17 +133,16 @@ std::vector<PromiseBoard::Other> PromiseBoard::look_at(
 /// want of it.
 Result<sys::Descriptor> PromiseBoard::make_file(const std::string& being_made) {
   constexpr mode_t kReadByAll = 0644;
-  sys::Descriptor file(
-      ::open(being_made.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadByAll));
-  if (!file.is_open()) {
-    return std::unexpected(sys::system_error("cannot make '" + being_made + "'", errno));
-  }
+  auto opened =
+      sys::open_file(being_made, {.flags = O_RDWR | O_CREAT | O_EXCL, .mode = kReadByAll});
+  if (!opened) return std::unexpected(std::move(opened.error().error));
+  sys::Descriptor& file = opened->descriptor;
   static_cast<void>(::fchmod(file.get(), kReadByAll));
   struct flock lock = whole_file(F_WRLCK);
   const bool ready =
       ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0 &&
       (::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, kFileBytesMax) == 0 || errno == EOPNOTSUPP);
-  if (ready) return file;
+  if (ready) return std::move(file);
   Error error = sys::system_error("cannot write '" + being_made + "'", errno);
   ::unlink(being_made.c_str());
   return std::unexpected(std::move(error));
@@ -225,8 +220,8 @@ void PromiseBoard::remove_what_is_left() const {
   for (const Entry& entry : *entries) {
     if (entry.user != ::geteuid() || entry.ticket == ticket_) continue;
     const std::string path = path_in(directory_, entry.ticket);
-    const sys::Descriptor file = open_to_read(path);
-    if (file.is_open() && !is_locked(file)) ::unlink(path.c_str());
+    const auto opened = sys::open_file(path, {.owner = entry.user});
+    if (opened && !is_locked(opened->descriptor)) ::unlink(path.c_str());
   }
 }
 
@@ -305,21 +300,20 @@ std::vector<PromiseBoard::Entry> PromiseBoard::within_limits(std::vector<Entry> 
 }
 
 void PromiseBoard::open_other(const Entry& entry) {
-  sys::Descriptor file = open_to_read(path_in(directory_, entry.ticket));
-  const int error = errno;
-  struct stat seen{};
   // Another file may have taken its place since it was listed.
-  const bool is_it = file.is_open() && ::fstat(file.get(), &seen) == 0 && S_ISREG(seen.st_mode) &&
-                     seen.st_uid == entry.user;
-  if (is_it) {
-    const std::int64_t made = made_at(file);
-    known_.try_emplace(entry.ticket, Known{.file = std::move(file),
+  auto opened = sys::open_file(path_in(directory_, entry.ticket), {.owner = entry.user});
+  if (opened) {
+    const std::int64_t made = made_at(opened->descriptor);
+    known_.try_emplace(entry.ticket, Known{.file = std::move(opened->descriptor),
                                            .user = entry.user,
-                                           .inode = seen.st_ino,
+                                           .inode = opened->facts.st_ino,
                                            .made_unix_s = made,
                                            .last = std::nullopt,
                                            .last_seal = {}});
-  } else if (!file.is_open() && (error == EMFILE || error == ENFILE || error == ENOMEM)) {
+    return;
+  }
+  const int error = opened.error().number;
+  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
     note_once(entry.user, entry.ticket, sys::system_error("it cannot be opened", error).message);
   }
 }
