@@ -43,6 +43,7 @@
 #include "cli/with_command.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
+#include "sys/event_loop.h"
 #include "sys/this_process.h"
 
 namespace trainyard::cli {
@@ -440,7 +441,11 @@ ExitCode main(int argc, const char* const* argv) {
   const bool has_separator = typed.size() < all.size();
   if (const std::optional<ExitCode> done = read_typed(app, typed, has_separator)) return *done;
   if (has_separator && command.empty()) return fail("no command after '--'");
-  return commands.run(app, command);
+  try {
+    return commands.run(app, command);
+  } catch (const sys::EventLoopError& error) {
+    return fail(error.what(), ExitCode::NotDone);
+  }
 }
 
 }  // namespace

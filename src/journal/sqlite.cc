@@ -29,8 +29,8 @@ constexpr const char* kInPlaceOfDamage =
     "directory";
 
 /// The limit of this process that a system error is about, or nothing.
-std::string_view limit_words(int error) {
-  if (error == EMFILE) return ": too many open files, see 'ulimit -n'";
+std::string limit_words(int error) {
+  if (error == EMFILE) return ": " + sys::error_text(error);
   return error == EFBIG ? ": file too large, see 'ulimit -f'" : "";
 }
 

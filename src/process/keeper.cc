@@ -41,6 +41,7 @@
 #include "sys/files.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
+#include "sys/this_process.h"
 
 namespace trainyard::process {
 namespace {
@@ -48,6 +49,10 @@ namespace {
 /// The time that the keeper may need in addition to the grace, to see the end of the processes that
 /// it killed.
 constexpr Duration kKeeperLast{5000};
+
+/// Number of descriptors that a yard needs, which has a journal, sockets and an event loop, with some
+/// to spare: without them it would fail at any of its steps.
+constexpr std::uint64_t kOpenFilesMin = 32;
 
 #if defined(__SANITIZE_THREAD__)
 constexpr std::size_t kOwnThreads = 2;  // The sanitizer has one of its own.
@@ -220,6 +225,9 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   if (!options.beside_threads) {
     Result<void> single = check_that_there_is_one_thread();
     if (!single) return std::unexpected(std::move(single).error());
+  }
+  if (Result<void> allowed = sys::allow_open_files(kOpenFilesMin); !allowed) {
+    return std::unexpected(std::move(allowed.error()));
   }
   Result<GuardLine::Made> made =
       GuardLine::make({.patience = options.stop_grace + 2 * kKeeperLast,

@@ -138,7 +138,8 @@ struct KeeperOptions {
 class Keeper {
  public:
   /// Forks the guard and the keeper. Call it first thing: there must be no other thread, unless the
-  /// options say so. Tasks find the environment and the resource limits that this process has now.
+  /// options say so. Tasks find the environment and the resource limits that this process has now,
+  /// but can open at least 32 files: a lower limit is raised, or is an error.
   static Result<Keeper> fork(KeeperOptions options);
 
   Keeper(Keeper&&) noexcept;

@@ -186,6 +186,22 @@ TEST(KeeperStart, GivesItTheLimitOfOpenFilesThatTheUserSet) {
   EXPECT_EQ(sys::content_of(yard.directory / "task0/stdout.log"), "77\n");
 }
 
+TEST(KeeperStart, NamesALimitOfOpenFilesThatIsTooLowForAYard) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit few{.rlim_cur = 20, .rlim_max = 20};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    const auto keeper = Keeper::fork({});
+    ::_exit(!keeper && keeper.error().message ==
+                           "32 open files are needed, but 20 are allowed (ulimit -Hn)"
+                ? 0
+                : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
   TestYard yard;
   EXPECT_EQ(yard.run(yard.launch({"./train"})),
@@ -314,7 +330,7 @@ TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
       if (!end) continue;
       const auto* refused = std::get_if<model::NotStarted>(&end->end);
       right = right && refused != nullptr && refused->of_machine &&
-              refused->why.ends_with(": too many open files");
+              refused->why.ends_with(": too many open files, see 'ulimit -n'");
     }
     ::_exit(right && started > 0 && started < 20 ? 0 : 1);
   }

@@ -32,6 +32,7 @@ void open_standard_descriptors() {
 }
 
 std::string error_text(int error_number) {
+  if (error_number == EMFILE) return "too many open files, see 'ulimit -n'";
   std::string text = std::generic_category().message(error_number);
   // "No such file" reads as the end of a sentence; "I/O" and the like would stay.
   if (text.size() > 1 && text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'a' && text[1] <= 'z') {

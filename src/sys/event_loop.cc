@@ -15,9 +15,11 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/detail/error_code.hpp>
+#include <boost/system/system_error.hpp>
 
 #include "base/check.h"
 #include "base/time.h"
+#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 namespace {
@@ -32,6 +34,10 @@ constexpr Duration kForever = std::chrono::hours(24);
 /// How much later than asked for a wait may end. The ends of successive waits mostly are one
 /// instant that was rounded differently.
 constexpr Duration kLate{1};
+
+EventLoopError loop_error(const error_code& error) {
+  return EventLoopError(system_error("cannot wait for events", error.value()).message);
+}
 
 }  // namespace
 
@@ -90,9 +96,12 @@ struct EventLoop::State {
 EventLoop::State::Shared EventLoop::State::find_or_add(int descriptor) {
   Shared& it = watched[descriptor];
   if (it == nullptr) {
-    it = std::make_shared<Watched>(context);
+    auto made = std::make_shared<Watched>(context);
     error_code error;
-    check(!it->descriptor.assign(descriptor, error), "a descriptor that can be waited for");
+    made->descriptor.assign(descriptor, error);
+    // The user may have as many watches as fs.epoll.max_user_watches allows.
+    if (error) throw loop_error(error);
+    it = std::move(made);
   }
   return it;
 }
@@ -157,7 +166,13 @@ void EventLoop::State::wake_at(Clock::time_point at) {
   });
 }
 
-EventLoop::EventLoop() : state_(std::make_unique<State>()) {}
+EventLoop::EventLoop() {
+  try {
+    state_ = std::make_unique<State>();
+  } catch (const boost::system::system_error& refused) {
+    throw loop_error(refused.code());
+  }
+}
 EventLoop::~EventLoop() = default;
 
 void EventLoop::run_once(std::optional<Duration> timeout) {

@@ -9,17 +9,26 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "base/time.h"
 
 namespace trainyard::sys {
 
+/// The machine has no descriptors left for a loop. An exception, as loops are members of what cannot
+/// exist without one; main() of the program reports it.
+class EventLoopError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class EventLoop {
  public:
   using Callback = std::move_only_function<void()>;
   using SignalCallback = std::move_only_function<void(int signal)>;
 
+  /// Throws an EventLoopError.
   EventLoop();
   ~EventLoop();
   EventLoop(EventLoop&&) = delete;
@@ -33,6 +42,7 @@ class EventLoop {
   /// Runs `callback` each time `descriptor` can be read (or has hung up), until unwatch(). The
   /// descriptor stays the caller's, and is made non-blocking. Level-triggered: what is not read is
   /// told again in the next run_once(). Must be something that can be waited for: not a plain file.
+  /// Throws an EventLoopError if the kernel refuses to watch it.
   void watch_readable(int descriptor, Callback callback);
   /// Runs `callback` once, when `descriptor` can be written.
   void when_writable(int descriptor, Callback callback);

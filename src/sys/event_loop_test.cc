@@ -216,5 +216,20 @@ TEST(EventLoop, WakesForNothingWhileItWaits) {
   EXPECT_LE(after.ru_nvcsw - before.ru_nvcsw, 1);
 }
 
+TEST(EventLoop, ThatCannotBeMadeIsAnErrorThatNamesTheLimit) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string why;
+  try {
+    const EventLoop loop;
+  } catch (const EventLoopError& error) {
+    why = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(why, "cannot wait for events: too many open files, see 'ulimit -n'");
+}
+
 }  // namespace
 }  // namespace trainyard::sys

@@ -181,6 +181,16 @@ while True: time.sleep(0.05) if not __import__("os").path.exists("seen") else sy
         task, = self.status("runs/more")["tasks"]
         self.assertEqual((task["word"], task["message"]), ("KILLED", "killed by signal 25 (SIGXFSZ)"))
 
+    def test_a_limit_of_open_files_that_is_too_low_is_named_and_ends_no_command_by_a_signal(self):
+        def limited(files):
+            return ["sh", "-c", f'ulimit -n {files} && exec "$@"', "sh"]
+        self.job(job_of("['true']"))
+        for files in (8, 12, 20, 31):
+            refused = self.trainyard("run", "job.yaml", prefix=limited(files), expect=2)
+            self.assertIn(f"32 open files are needed, but {files} are allowed (ulimit -Hn)", refused.stderr)
+        self.trainyard("run", "job.yaml", expect=0)
+        self.assertIn("too many open files, see 'ulimit -n'", self.trainyard("status", prefix=limited(5), expect=75).stderr)
+
     def test_more_tasks_than_descriptors_wait_and_run(self):
         os.mkfifo(self.directory / "gate")
         self.job("""
