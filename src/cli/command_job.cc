@@ -21,6 +21,7 @@
 #include "base/list_text.h"
 #include "base/result.h"
 #include "cli/command_name.h"
+#include "cli/command_words.h"
 #include "job/matrix.h"
 #include "job/task_keys.h"
 #include "sys/files.h"
@@ -205,8 +206,13 @@ Result<Lines> variables_lines(const std::vector<std::string>& all) {
     }
     const Result<std::string> name = take_name(option, variable, names);
     if (!name) return std::unexpected(name.error());
-    lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name),
-                                         quoted_yaml(variable.substr(sign + 1))),
+    const std::string value = variable.substr(sign + 1);
+    // Of a command line that was shown, and is typed again.
+    if (value == kHidden) {
+      return std::unexpected(
+          Error{fmt::format("--env {}: the value is hidden; type it in its place", variable)});
+    }
+    lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name), quoted_yaml(value)),
                      .name = option});
   }
   return lines;

@@ -246,5 +246,14 @@ TEST(CommandJob, RefusesACommandWithoutAProgram) {
   EXPECT_EQ(why_not({"python3", ""}), "") << "an argument may be empty";
 }
 
+TEST(CommandJob, TakesNoValueThatIsHiddenInACommandLineThatWasShown) {
+  CommandWords words;
+  words.command = {"true"};
+  words.keys.at(std::to_underlying(job::TaskKey::Environment)) = {"KEY=******"};
+  const auto job = job_of_command(words, "/work");
+  ASSERT_FALSE(job.has_value());
+  EXPECT_EQ(job.error().message, "--env KEY=******: the value is hidden; type it in its place");
+}
+
 }  // namespace
 }  // namespace trainyard::cli

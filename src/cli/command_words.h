@@ -8,10 +8,14 @@
 
 namespace trainyard::cli {
 
+/// In the place of a value that is never shown.
+constexpr std::string_view kHidden = "******";
+
 /// Whether `setting` ("smtp.password=...", as --set takes it) sets what is never shown.
 bool sets_a_secret(std::string_view setting);
 
-/// All words as one text for a shell, with ****** in the place of secrets.
+/// All words as one text for a shell, with kHidden in the place of secrets: passwords of --set and
+/// the values of --env.
 std::string shown_command_line(std::span<const char* const> words);
 
 }  // namespace trainyard::cli

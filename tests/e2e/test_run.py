@@ -484,6 +484,10 @@ class Configuration(YardTest):
         self.assertIn("geheim", (run / "trainyard.job.yaml").read_text())
         for name in ("trainyard.job.yaml", "journal.db", "lock"):
             self.assertEqual((run / name).stat().st_mode & 0o777, 0o600, name)
+        for path in run.rglob("*"):
+            is_read_by_all = path.is_file() and path.stat().st_mode & 0o004
+            self.assertFalse(is_read_by_all and b"geheim" in path.read_bytes(), path)
+        self.assertIn("--env KEY=******", (run / "reports/index.html").read_text())
 
     def test_shows_what_is_in_force_and_where_it_came_from(self):
         self.trainyard("config", "init", expect=0)
