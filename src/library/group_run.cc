@@ -48,6 +48,7 @@
 #include "run/yard_run.h"
 #include "settings/configuration.h"
 #include "settings/periods.h"
+#include "sys/event_loop.h"
 #include "sys/files.h"
 #include "trainyard/task.h"
 #include "trainyard/task_group.h"
@@ -89,19 +90,23 @@ Result<RunSummary> GroupRun::run(const std::vector<Task*>& tasks) {
   open_promises();
   Result<process::Keeper> forked = fork_keeper();
   if (!forked) return std::unexpected(std::move(forked.error()));
-  yard_ = std::make_unique<run::YardRun>(
-      *this,
-      run::YardParts{.promises = std::move(promises_),
-                     .keeper = std::move(*forked),
-                     .machine = std::move(machine_)},
-      run::YardRunOptions{.directory = where_.directory(),
-                          .program = fmt::format("trainyard {}", kVersion),
-                          .policy = settings::policy(configuration_, capacity_),
-                          .sample_every = settings::sample_interval(configuration_),
-                          .log_max = settings::log_max(configuration_),
-                          .gpu_limits = settings::gpu_limits(configuration_),
-                          .records_all = settings::records_all(configuration_),
-                          .stop = options_.stop});
+  try {
+    yard_ = std::make_unique<run::YardRun>(
+        *this,
+        run::YardParts{.promises = std::move(promises_),
+                       .keeper = std::move(*forked),
+                       .machine = std::move(machine_)},
+        run::YardRunOptions{.directory = where_.directory(),
+                            .program = fmt::format("trainyard {}", kVersion),
+                            .policy = settings::policy(configuration_, capacity_),
+                            .sample_every = settings::sample_interval(configuration_),
+                            .log_max = settings::log_max(configuration_),
+                            .gpu_limits = settings::gpu_limits(configuration_),
+                            .records_all = settings::records_all(configuration_),
+                            .stop = options_.stop});
+  } catch (const sys::EventLoopError& error) {
+    return std::unexpected(Error{error.what()});
+  }
   if (Result<void> begun = begin(); !begun) return std::unexpected(std::move(begun.error()));
   const run::Ending ending = yard_->run();
   yard_.reset();

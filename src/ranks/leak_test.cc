@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -116,6 +117,22 @@ TEST(RankExecutorLeaves, NothingOfSixtyFourRanks) {
     EXPECT_THAT(reply.buffer("filled")->as<float>(), testing::Each(64.0F * 65 / 2));
   }
   EXPECT_EQ(possessions(place), before);
+}
+
+TEST(RankExecutorLeaves, TheProgramAliveWhereTooFewFilesMayBeOpen) {
+  for (rlim_t files = 3; files < 32; ++files) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const rlimit few{.rlim_cur = files, .rlim_max = files};
+      ::setrlimit(RLIMIT_NOFILE, &few);
+      RankExecutor executor(test_options(1), test_registry());
+      RankContext context;
+      ::_exit(executor.execute("get", {}, context).code() == ReturnCode::Ok ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << files << " files: " << status;
+  }
 }
 
 TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {

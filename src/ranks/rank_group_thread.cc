@@ -228,7 +228,11 @@ void RankGroup::State::run() {
 }
 
 Result<void> RankGroup::State::make_machinery() {
-  machinery_ = std::make_unique<Machinery>();
+  try {
+    machinery_ = std::make_unique<Machinery>();
+  } catch (const sys::EventLoopError& error) {
+    return std::unexpected(Error{error.what()});
+  }
   if (Result<void> kept = make_keeper(); !kept) return kept;
   auto server = link::FrameServer::listen(
       machinery_->loop,
