@@ -229,6 +229,14 @@ std::string without_secret(std::string_view given) {
   return secret ? fmt::format("{}=******", given.substr(0, equals)) : std::string(given);
 }
 
+/// Whether every user can create files in a directory but replace none, as in /tmp.
+bool is_for_all_users(const std::string& directory) {
+  using std::filesystem::perms;
+  constexpr perms kLikeTmp = perms::others_write | perms::sticky_bit;
+  std::error_code failed;
+  return (std::filesystem::status(directory, failed).permissions() & kLikeTmp) == kLikeTmp;
+}
+
 }  // namespace
 
 void apply_mapping(Configuration& configuration, const text::YamlDocument& document,
@@ -261,6 +269,13 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
   const std::string path = text::absolute_path(sources.current_directory, name);
   std::error_code failed;
   if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;
+  if (sources.config_file.empty() && is_for_all_users(sources.current_directory)) {
+    mistakes.add({.file = name,
+                  .message = fmt::format("every user can create this file here, and its settings "
+                                         "may start programs; to read it, use '--config {}'",
+                                         name)});
+    return;
+  }
   const Result<std::string> text = text::read_text_file(path);
   if (!text) {
     const std::string option = sources.config_file.empty() ? "" : "--config ";

@@ -155,6 +155,19 @@ TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
               ElementsAre("--config pipe.yaml: is a pipe, not a regular file"));
 }
 
+TEST_F(Configurations, AreReadByNameAloneWhereEveryUserCanHaveMadeTheFile) {
+  write("trainyard.yaml", "agent.ssh: something\n");
+  ASSERT_EQ(::chmod(directory_.c_str(), 01777), 0);
+  EXPECT_THAT(mistakes_of(here()),
+              ElementsAre("trainyard.yaml: every user can create this file here, and its settings "
+                          "may start programs; to read it, use '--config trainyard.yaml'"));
+  ConfigurationSources sources = here();
+  sources.config_file = "trainyard.yaml";
+  EXPECT_THAT(mistakes_of(sources), IsEmpty());
+  ASSERT_EQ(::chmod(directory_.c_str(), 0777), 0);
+  EXPECT_THAT(mistakes_of(here()), IsEmpty());
+}
+
 TEST_F(Configurations, TakeEveryKeyOfFedflow) {
   write("config.yaml", R"(
 workdir: 'res'
