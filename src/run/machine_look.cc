@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -65,10 +66,12 @@ std::string why_not_writable(const std::string& directory) {
 }
 
 std::string why_not_the_same(const std::string& path, std::uint64_t print) {
-  const Result<std::string> text = sys::read_file(path, kSameFileMax);
+  // Another user of that machine may have put a pipe there.
+  const Result<std::optional<std::string>> text = sys::read_plain_file(path, kSameFileMax);
   if (!text) return text.error().message;
+  if (!*text) return fmt::format("'{}' not found", path);
   Fingerprint seen;
-  seen.add(*text);
+  seen.add(**text);
   if (seen.value() == print) return {};
   return fmt::format("'{}' is another file there: it must be on a disk that both machines share",
                      path);

@@ -4,12 +4,15 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
 #include "base/fingerprint.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 #include "wire/agent.h"
 
 namespace trainyard::run {
@@ -121,6 +124,10 @@ TEST_F(MachineLook, TellsTheSameFileFromAnotherOne) {
   EXPECT_EQ(look_at_machine(look).no_file, "");
   look.file = directory_ / "gone.yaml";
   EXPECT_THAT(look_at_machine(look).no_file, HasSubstr("gone.yaml"));
+  look.file = directory_ / "pipe.yaml";
+  ASSERT_EQ(::mkfifo(look.file.c_str(), 0600), 0);
+  EXPECT_TRUE(sys::holds_in_time(
+      [&] { return look_at_machine(look).no_file.contains("is a pipe, not a regular file"); }));
 }
 
 }  // namespace
