@@ -101,8 +101,8 @@ enum class SettingKind : std::uint8_t {
   Port,          ///< 1 to 65535.
   MailSecurity,  ///< auto, none, starttls or tls.
   Seconds,       ///< A number of seconds, or a length of time with a unit.
-  Text,
-  Secret,  ///< A text that is never shown.
+  Text,          ///< Anything on one line.
+  Secret,        ///< The same, which is never shown.
 };
 
 struct SettingInfo {

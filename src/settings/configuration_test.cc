@@ -392,6 +392,18 @@ TEST(ConfigurationFile, SaysHowSafelyMailIsSent) {
       ElementsAre("c.yaml:1:18: smtp.security: must be auto, none, starttls or tls, not 'ssl'"));
 }
 
+TEST(ConfigurationFile, HasNoEndOfALineInWhatAMailServerGets) {
+  EXPECT_THAT(mistakes_in("smtp:\n"
+                          "  server-host: \"h\\nx\"\n"
+                          "  user: \"a@x\\r\"\n"
+                          "  password: \"p\\n\"\n"
+                          "  receiver: \"a@x\\nDATA\"\n"),
+              ElementsAre("c.yaml:2:16: smtp.server-host: must be on one line",
+                          "c.yaml:3:9: smtp.user: must be on one line",
+                          "c.yaml:4:13: smtp.password: must be on one line",
+                          "c.yaml:5:13: smtp.receiver: must be on one line"));
+}
+
 TEST(ConfigurationFile, SaysWhoseGpusAreLeftAlone) {
   EXPECT_THAT(mistakes_in("other-users: Share\n"), IsEmpty());
   EXPECT_THAT(mistakes_in("limits: {gpus: 3, \"Mon-Fri 08:00-19:00\": {gpus: 2}}\n"), IsEmpty());

@@ -114,14 +114,18 @@ Result<std::string> machines_text(std::string_view text) {
   return to_text(*machines);
 }
 
-Result<std::string> parse_command(std::string_view text) {
-  if (text.find_first_not_of(' ') == std::string_view::npos) {
-    return std::unexpected(Error{"the command is empty"});
-  }
+Result<std::string> parse_line(std::string_view text) {
   if (text.find_first_of(std::string_view("\n\r\0", 3)) != std::string_view::npos) {
     return std::unexpected(Error{"must be on one line"});
   }
   return std::string(text);
+}
+
+Result<std::string> parse_command(std::string_view text) {
+  if (text.find_first_not_of(' ') == std::string_view::npos) {
+    return std::unexpected(Error{"the command is empty"});
+  }
+  return parse_line(text);
 }
 
 }  // namespace
@@ -362,7 +366,8 @@ Result<std::string> parse_setting(SettingKind kind, std::string_view text) {
     case SettingKind::Secret:
       break;
   }
-  return std::string(text);
+  // A mail server takes what follows the end of a line for its next command.
+  return parse_line(text);
 }
 
 }  // namespace trainyard::settings
