@@ -28,6 +28,8 @@
 namespace trainyard::text {
 namespace {
 
+constexpr std::size_t kBlockBytes = 256;  ///< Whose characters are counted once and for all.
+
 /// Leaves the library's parser when going on makes no sense. Does not leave this file.
 struct Refused {
   YAML::Mark mark;
@@ -430,12 +432,12 @@ YamlDocument::YamlDocument(std::string_view text, std::string file,
   for (std::size_t at = text_.find('\n'); at != std::string::npos; at = text_.find('\n', at + 1)) {
     line_starts_.push_back(at + 1);
   }
+  for (std::size_t at = 0, characters = 0; at <= text_.size(); at += kBlockBytes) {
+    characters_before_block_.push_back(characters);
+    characters += count_characters(std::string_view(text_).substr(at, kBlockBytes));
+  }
   if (const auto bad = find_bad_byte(text_)) {
-    const auto after = std::ranges::upper_bound(line_starts_, bad->offset);
-    const std::size_t column = bad->offset - *std::prev(after);
-    mistakes_.push_back(mistake({.line = static_cast<int>(after - line_starts_.begin()),
-                                 .column = static_cast<int>(column) + 1},
-                                bad->why));
+    mistakes_.push_back(mistake(place_at(bad->offset), bad->why));
     return;
   }
   parse();
@@ -516,12 +518,26 @@ Mistake YamlDocument::mistake(Place place, std::string message) const {
   }
   if (place.line < 1 || line_starts_.empty()) return {.file = file_, .message = std::move(message)};
   const std::size_t index = std::min(static_cast<std::size_t>(place.line), line_starts_.size()) - 1;
-  const std::string_view before = std::string_view(text_).substr(
-      line_starts_[index], static_cast<std::size_t>(std::max(place.column, 1) - 1));
+  const std::size_t start = line_starts_[index];
+  const std::size_t end =
+      std::min(start + static_cast<std::size_t>(std::max(place.column, 1) - 1), text_.size());
   return {.file = file_,
           .line = place.line,
-          .column = static_cast<int>(count_characters(before)) + 1,
+          .column = static_cast<int>(characters_before(end) - characters_before(start)) + 1,
           .message = std::move(message)};
+}
+
+Place YamlDocument::place_at(std::size_t offset) const {
+  const auto after = std::ranges::upper_bound(line_starts_, offset);
+  return {.line = static_cast<int>(after - line_starts_.begin()),
+          .column = static_cast<int>(offset - *std::prev(after)) + 1};
+}
+
+std::size_t YamlDocument::characters_before(std::size_t offset) const {
+  const std::size_t block = offset / kBlockBytes;
+  const std::size_t start = block * kBlockBytes;
+  return characters_before_block_[block] +
+         count_characters(std::string_view(text_).substr(start, offset - start));
 }
 
 }  // namespace trainyard::text

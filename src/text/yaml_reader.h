@@ -65,11 +65,16 @@ class YamlDocument {
   friend class YamlBuilder;
 
   void parse();
+  [[nodiscard]] Place place_at(std::size_t offset) const;
+  [[nodiscard]] std::size_t characters_before(std::size_t offset) const;
 
   std::string text_;
   std::string file_;
   std::vector<std::string> line_names_;
   std::vector<std::size_t> line_starts_;
+  /// The number of characters before each block of the text. All mistakes of a file may be on one
+  /// line, whose characters must not be counted for each of them.
+  std::vector<std::size_t> characters_before_block_;
   Mistakes mistakes_;
   std::deque<YamlNode> nodes_;  ///< Stable: nodes point to each other.
   const YamlNode* root_ = nullptr;

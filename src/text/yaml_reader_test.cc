@@ -208,6 +208,19 @@ TEST(YamlDocument, RefusesDeepNests) {
               ElementsAre(HasSubstr("nested more than 64 deep")));
 }
 
+TEST(YamlDocument, FindsEachOfManyPlacesOnALongLineAtTheSameCost) {
+  constexpr int kLetters = 2'000'000;
+  std::string text = "a: [";
+  for (int i = 0; i < kLetters; ++i) text += "\u00e4";
+  const YamlDocument document(text + "]", "f.yaml");
+  constexpr int kMistakes = 200'000;
+  for (int i = 0; i < kMistakes; ++i) {
+    const int letters = kLetters - i;
+    const Mistake found = document.mistake(Place{.line = 1, .column = 5 + 2 * letters}, "x");
+    ASSERT_EQ(found.column, 5 + letters);
+  }
+}
+
 TEST(YamlDocument, RefusesMoreThanSixteenMebibytes) {
   EXPECT_THAT(mistakes_in(std::string(kTextFileMax + 1, ' ')),
               ElementsAre("f.yaml: is larger than 16 MiB"));
