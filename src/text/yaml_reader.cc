@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <yaml-cpp/anchor.h>
 #include <yaml-cpp/emitterstyle.h>
 #include <yaml-cpp/eventhandler.h>
@@ -94,6 +95,39 @@ constexpr std::array<std::string_view, 2> kAfterColon{"illegal map value", kMapp
 std::string_view in_plain_words(std::string_view message) {
   const auto found = std::ranges::find(kPlainTexts, message, &PlainText::of_library);
   return found == kPlainTexts.end() ? message : found->plain;
+}
+
+/// The library refuses both halves of the pair in which JSON writes a character above U+FFFF.
+constexpr std::string_view kHalfCharacter = "invalid unicode: ";
+
+bool starts_as_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '{';
+}
+
+struct JsonError {
+  std::size_t offset = 0;
+  std::string message;
+};
+
+/// Where the syntax of JSON ends in a text; nothing: nowhere.
+std::optional<JsonError> json_error(std::string_view text) {
+  // The library says "[...] parse error at line 1, column 9: syntax error while parsing value -
+  // unexpected ...; last read: ...".
+  constexpr std::string_view kStart = " - ";
+  try {
+    [[maybe_unused]] const auto read = nlohmann::json::parse(text);
+    return std::nullopt;
+  } catch (const nlohmann::json::parse_error& wrong) {
+    std::string_view message = wrong.what();
+    message.remove_prefix(std::min(message.find(kStart), message.size() - kStart.size()) +
+                          kStart.size());
+    return JsonError{.offset = wrong.byte == 0 ? 0 : wrong.byte - 1,
+                     .message = std::string(message.substr(0, message.find("; last read")))};
+  } catch (const nlohmann::json::exception&) {
+    // A number that no double can hold. Its syntax is right.
+    return std::nullopt;
+  }
 }
 
 /// The value in a line that is not in quotes and has another ": " in it, as "command: echo a: b";
@@ -440,7 +474,48 @@ YamlDocument::YamlDocument(std::string_view text, std::string file,
     mistakes_.push_back(mistake(place_at(bad->offset), bad->why));
     return;
   }
-  parse();
+  if (!starts_as_json(text_) || !parse_as_json()) parse();
+}
+
+bool YamlDocument::parse_as_json() {
+  if (!nlohmann::json::accept(text_)) return false;
+  YamlBuilder builder(*this);
+  constexpr auto kFlow = YAML::EmitterStyle::Flow;
+  try {
+    std::size_t line = 0;
+    for (std::size_t at = 0; at < text_.size();) {
+      while (line + 1 < line_starts_.size() && line_starts_[line + 1] <= at) ++line;
+      YAML::Mark mark;
+      mark.pos = static_cast<int>(at);
+      mark.line = static_cast<int>(line);
+      mark.column = static_cast<int>(at - line_starts_[line]);
+      const char first = text_[at];
+      std::size_t end = at + 1;
+      if (first == '{') {
+        builder.OnMapStart(mark, "", YAML::NullAnchor, kFlow);
+      } else if (first == '}') {
+        builder.OnMapEnd();
+      } else if (first == '[') {
+        builder.OnSequenceStart(mark, "", YAML::NullAnchor, kFlow);
+      } else if (first == ']') {
+        builder.OnSequenceEnd();
+      } else if (first == '"') {
+        end = closing_quote(text_, at) + 1;
+        const auto value = nlohmann::json::parse(std::string_view(text_).substr(at, end - at));
+        builder.OnScalar(mark, "!", YAML::NullAnchor, value.get<std::string>());
+      } else if (!std::string_view(",: \t\r\n").contains(first)) {
+        end = std::min(text_.find_first_of(",]} \t\r\n", at), text_.size());
+        const std::string word = text_.substr(at, end - at);
+        word == "null" ? builder.OnNull(mark, YAML::NullAnchor)
+                       : builder.OnScalar(mark, "?", YAML::NullAnchor, word);
+      }
+      at = end;
+    }
+  } catch (const Refused& refused) {
+    root_ = nullptr;
+    mistakes_.push_back(mistake(place_of(refused.mark), refused.message));
+  }
+  return true;
 }
 
 void YamlDocument::parse() {
@@ -475,6 +550,15 @@ void YamlDocument::parse() {
       refuse(wrong.mark, fmt::format("not valid YAML: text with ': ' needs quotes{}",
                                      value.contains('\'') ? "" : ", as in " + quoted_name(value)));
       return;
+    }
+    if (wrong.msg.starts_with(kHalfCharacter) && starts_as_json(text_)) {
+      // The library stops at a pair that JSON allows. The mistake that makes the file no JSON is
+      // elsewhere.
+      if (const auto error = json_error(text_)) {
+        root_ = nullptr;
+        mistakes_.push_back(mistake(place_at(error->offset), "not valid JSON: " + error->message));
+        return;
+      }
     }
     const std::string bracket = builder.open_bracket(wrong);
     refuse(wrong.mark,

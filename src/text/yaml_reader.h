@@ -1,5 +1,5 @@
 // YAML with places: a tree of what is written in a file, with the line and column of every part, as
-// typed (`1e-3` stays `1e-3`).
+// typed (`1e-3` stays `1e-3`). A file that is JSON is read as JSON.
 //
 // Not a checker of job files: it knows YAML alone. Bounded: a file that would grow without end
 // through aliases is a mistake, as is one that is nested too deeply.
@@ -65,6 +65,8 @@ class YamlDocument {
   friend class YamlBuilder;
 
   void parse();
+  /// False, having read nothing, where the text is not JSON.
+  bool parse_as_json();
   [[nodiscard]] Place place_at(std::size_t offset) const;
   [[nodiscard]] std::size_t characters_before(std::size_t offset) const;
 

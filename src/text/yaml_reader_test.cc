@@ -221,6 +221,34 @@ TEST(YamlDocument, FindsEachOfManyPlacesOnALongLineAtTheSameCost) {
   }
 }
 
+TEST(YamlDocument, ReadsAFileThatIsJsonAsJson) {
+  EXPECT_EQ(shape_of(R"({"a\ud83d\ude82\/\n": [1e-3, true, null, "null", {}, []],)"
+                     "\n\t\"b\":\"\\\\ud83d\"}\n"),
+            "{\"a\U0001F682/\n\": [1e-3, true, (null), \"null\", {}, []], \"b\": \"\\ud83d\"}");
+  EXPECT_THAT(mistakes_in("{\"a\": \"\\ud83d\\ude82\",\n \"a\": 2}"),
+              ElementsAre("f.yaml:2:2: duplicate key 'a'; the first is in line 1"));
+  EXPECT_THAT(mistakes_in("{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}"),
+              ElementsAre(HasSubstr("nested more than 64 deep")));
+  const YamlDocument document(R"({"\ud83d\ude82ä": {"b": 2}})", "f.yaml");
+  EXPECT_EQ(to_text(document.mistake(*document.root()->items[1], "x")), "f.yaml:1:19: x");
+}
+
+TEST(YamlDocument, ReadsAFileInBracesThatIsNotJsonAsYaml) {
+  EXPECT_EQ(shape_of("{a: 1, \"b\": [x]} # text\n"), "{a: 1, \"b\": [x]}");
+  EXPECT_EQ(shape_of("{\"a\": 1, }"), "{\"a\": 1}");
+  EXPECT_THAT(mistakes_in("{a: [1}"), ElementsAre(HasSubstr("f.yaml:1:7: not valid YAML")));
+}
+
+TEST(YamlDocument, SaysWhereTheTextIsNoJsonIfYamlCannotHaveItsCharacters) {
+  EXPECT_THAT(mistakes_in("{\"a\": \"\\ud83d\\ude82\",\n \"b\": 1,}"),
+              ElementsAre("f.yaml:2:9: not valid JSON: unexpected '}'; expected string literal"));
+  EXPECT_THAT(mistakes_in("{\"a\": \"\\ud83d\\ude82\""),
+              ElementsAre("f.yaml:1:21: not valid JSON: unexpected end of input; expected '}'"));
+  EXPECT_THAT(mistakes_in("{\"a\": \"\\ud83d\"}"),
+              ElementsAre("f.yaml:1:14: not valid JSON: invalid string: surrogate U+D800..U+DBFF "
+                          "must be followed by U+DC00..U+DFFF"));
+}
+
 TEST(YamlDocument, RefusesMoreThanSixteenMebibytes) {
   EXPECT_THAT(mistakes_in(std::string(kTextFileMax + 1, ' ')),
               ElementsAre("f.yaml: is larger than 16 MiB"));
