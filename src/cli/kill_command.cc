@@ -35,7 +35,7 @@ constexpr Duration kWithin{30'000};
 
 /// The task after the yard has answered: it writes down before it answers.
 journal::TaskRow as_it_is_now(journal::JournalReader& reader, const journal::TaskRow& task) {
-  Result<std::optional<journal::TaskRow>> now = reader.find(task.group_name, task.id);
+  Result<std::optional<journal::TaskRow>> now = reader.find(task.index);
   return now ? std::move(*now).value_or(task) : task;
 }
 

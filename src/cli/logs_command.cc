@@ -216,7 +216,7 @@ class Follower {
   /// Whether there is more to come from the attempts that are followed.
   Result<bool> look() {
     if (const Result<void> fresh = reader_.refresh(); !fresh) return std::unexpected(fresh.error());
-    Result<std::optional<journal::TaskRow>> now = reader_.find(task_.group_name, task_.id);
+    Result<std::optional<journal::TaskRow>> now = reader_.find(task_.index);
     if (!now) return std::unexpected(std::move(now.error()));
     if (const Result<void> rested = reader_.rest(); !rested) return std::unexpected(rested.error());
     std::optional<journal::TaskRow>& row = *now;

@@ -371,6 +371,15 @@ Result<std::vector<JournalReader::FinishedCode>> JournalReader::finished_codes()
   }
 }
 
+Result<std::optional<TaskRow>> JournalReader::find(model::TaskIndex task) {
+  const std::string sql = fmt::format("{}FROM tasks t {}WHERE t.number = {} AND +t.position >= 0",
+                                      kTaskColumns, kTaskJoins, task.value);
+  const Result<const Known*> known = state_->known();
+  if (!known) return std::unexpected(known.error());
+  return first_of(collect(state_->database, sql,
+                          [&known](const Statement& row) { return read_task(row, **known); }));
+}
+
 Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::string_view id) {
   const std::string sql = fmt::format(
       "{}FROM tasks t {}WHERE +t.position >= 0 AND t.id = ?2 AND g.called = ?1 "

@@ -286,6 +286,8 @@ class JournalReader {
   };
   /// How many finished tasks ran each code that is known, the code of most tasks first.
   Result<std::vector<FinishedCode>> finished_codes();
+  Result<std::optional<TaskRow>> find(model::TaskIndex task);
+  /// Costs O(tasks).
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
   /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
   struct Lookup {

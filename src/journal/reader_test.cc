@@ -198,6 +198,18 @@ TEST(JournalReader, FindsTasksByIdAndByGroupAndId) {
   EXPECT_THAT(must(reader.look_up("x")).near, IsEmpty());
 }
 
+TEST(JournalReader, FindsEachOfVeryManyTasksByItsNumberAtTheSameCost) {
+  constexpr int kTasks = 20'000;
+  const JournalDirectory directory;
+  const TestJob job{numbered(kTasks)};
+  must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  for (std::uint32_t task = 0; task < kTasks; ++task) {
+    ASSERT_EQ(must(reader.find(model::TaskIndex{task}))->id, std::to_string(task));
+  }
+  EXPECT_EQ(must(reader.find(model::TaskIndex{kTasks})), std::nullopt);
+}
+
 TEST(JournalReader, NamesTheNearestWhenThereIsNone) {
   const JournalDirectory directory;
   const TestJob job{{.name = "train", .ids = {"lr=0.1,seed=0", "lr=0.1,seed=1", "lr=0.2,seed=0"}},
