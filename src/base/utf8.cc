@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 
 namespace trainyard {
@@ -51,7 +53,46 @@ std::uint32_t code_point_of(std::string_view character) {
   return code_point;
 }
 
+std::string escaped(std::uint32_t code_point) {
+  if (code_point == '\n') return "\\n";
+  if (code_point == '\r') return "\\r";
+  if (code_point == '\t') return "\\t";
+  if (code_point < 0x20) return fmt::format("\\x{:02x}", code_point);
+  // JSON has others in its texts as they are, and knows them in this form alone.
+  return fmt::format("\\u{:04x}", code_point);
+}
+
+std::string visible_but(std::string_view text, std::string_view kept) {
+  const auto is_plain = [kept](char byte) {
+    return (byte >= 0x20 && byte < 0x7F) || kept.contains(byte);
+  };
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto plain =
+        static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+    shown += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    const Utf8Character found = utf8_character(text);
+    const std::string_view character = text.substr(0, found.valid ? found.bytes : 1);
+    text.remove_prefix(character.size());
+    if (!found.valid) {
+      shown += fmt::format("\\x{:02x}", byte_at(character, 0));
+    } else if (acts_on_a_terminal(found.code_point)) {
+      shown += escaped(found.code_point);
+    } else {
+      shown += character;
+    }
+  }
+  return shown;
+}
+
 }  // namespace
+
+std::string visible(std::string_view text) { return visible_but(text, ""); }
+
+std::string visible_lines(std::string_view text) { return visible_but(text, "\n\t"); }
 
 Utf8Character utf8_character(std::string_view text) {
   check(!text.empty(), "a character has at least one byte");

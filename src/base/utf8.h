@@ -32,6 +32,13 @@ constexpr bool acts_on_a_terminal(std::uint32_t code_point) {
   return control || line_or_direction || (code_point >= 0x2066 && code_point <= 0x2069);
 }
 
+/// The text as one line that is safe to show: what acts on a terminal is written as \n, \x1b or
+/// \u202e, and a byte that is not UTF-8 as \xff. The text of a JSON document still has its values.
+std::string visible(std::string_view text);
+
+/// The same with its lines and tabs as they are.
+std::string visible_lines(std::string_view text);
+
 /// Whether a code point leaves nothing to see of itself, so that two texts with it and without it
 /// look the same: marks of width zero and of direction, fillers, and Unicode's tags.
 bool is_invisible(std::uint32_t code_point);

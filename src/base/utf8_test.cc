@@ -68,6 +68,17 @@ TEST(Utf8, KnowsWhatActsOnATerminal) {
   }
 }
 
+TEST(Utf8, EscapesWhatActsOnATerminal) {
+  EXPECT_EQ(visible("the id 'a\nb\t\r' and '\x1b[2J'"), "the id 'a\\nb\\t\\r' and '\\x1b[2J'");
+  EXPECT_EQ(visible(std::string("\0\x7f", 2)), "\\x00\\u007f");
+  std::string hidden;
+  for (const std::uint32_t code : {0x9BU, 0x202EU, 0x2066U, 0x2028U}) append_utf8(hidden, code);
+  EXPECT_EQ(visible(hidden), "\\u009b\\u202e\\u2066\\u2028");
+  EXPECT_EQ(visible("a\xff"), "a\\xff");
+  EXPECT_EQ(visible("ä€ '\\n' \U0001F600"), "ä€ '\\n' \U0001F600");
+  EXPECT_EQ(visible_lines("a\tb\n\n\x1b\r\n"), "a\tb\n\n\\x1b\\r\n");
+}
+
 TEST(Utf8, ReplacesWhatIsNoCharacter) {
   EXPECT_EQ(valid_utf8("a\xFF\xE2\x82z€"), "a\uFFFD\uFFFDz€");
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "base/utf8.h"
 #include "cli/exit_code.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
@@ -14,14 +15,20 @@
 
 namespace trainyard::cli {
 
-bool print(std::string_view text) {
-  const std::error_code error = sys::write_text(sys::kStandardOutput, text);
+bool print(std::string_view text) { return print_bytes(visible_lines(text)); }
+
+bool print_bytes(std::string_view bytes) {
+  const std::error_code error = sys::write_text(sys::kStandardOutput, bytes);
   if (error) fail(fmt::format("cannot write standard output: {}", error.message()));
   return !error;
 }
 
 ExitCode answer(std::string_view text) {
   return print(text) ? ExitCode::Success : ExitCode::TaskFailed;
+}
+
+ExitCode answer_bytes(std::string_view bytes) {
+  return print_bytes(bytes) ? ExitCode::Success : ExitCode::TaskFailed;
 }
 
 std::string seen_from_here(const std::string& path) {

@@ -10,13 +10,20 @@
 
 namespace trainyard::cli {
 
-/// False, having said so on standard error, where it cannot be written.
+/// Prints text of whole lines on standard output. What acts on a terminal is escaped: names of
+/// files and of tasks may be in it. False, having said so on standard error, where it cannot be
+/// written.
 bool print(std::string_view text);
+
+/// Prints every byte as it is: what tasks wrote, CSV, and text of report/ with colours, whose names
+/// are safe to show already.
+bool print_bytes(std::string_view bytes);
 
 /// Prints piece by piece, until one cannot be written: that is said once.
 class Printer {
  public:
   void print(std::string_view text) { works_ = works_ && cli::print(text); }
+  void print_bytes(std::string_view bytes) { works_ = works_ && cli::print_bytes(bytes); }
   [[nodiscard]] bool works() const { return works_; }
 
  private:
@@ -25,6 +32,7 @@ class Printer {
 
 /// Prints all that a command has to say: its last word.
 ExitCode answer(std::string_view text);
+ExitCode answer_bytes(std::string_view bytes);
 
 /// A path as short as a person would write it here: without the current directory before it.
 std::string seen_from_here(const std::string& path);

@@ -101,7 +101,7 @@ class Streams {
           fmt::format("{}==> {} <==\n", shown_ ? "\n" : "", streams_[place].file.path()));
     }
     shown_ = place;
-    printer_->print(text);
+    printer_->print_bytes(text);
   }
 
   Printer* printer_;

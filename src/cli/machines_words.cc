@@ -188,7 +188,8 @@ std::optional<ExitCode> MachinesWords::run() const {
   }
   const std::vector<SeenMachine> all = lookout.look(job ? &*job : nullptr, *ground, *not_brought);
   const bool colours = sys::takes_colour(sys::kStandardOutput);
-  const ExitCode told = answer(json_ ? json_of_machines(all) : table_of_machines(all, colours));
+  const ExitCode told =
+      json_ ? answer(json_of_machines(all)) : answer_bytes(table_of_machines(all, colours));
   return std::ranges::all_of(all, &SeenMachine::will_do) ? told : ExitCode::Usage;
 }
 

@@ -459,8 +459,9 @@ ExitCode plan_command(const PlanOptions& options) {
   std::vector<WholeJob> jobs;
   jobs.reserve(machines->size());  // The runs of the view point at the plans of their jobs.
   std::optional<text::Mistakes> mistakes;
-  report::PlanProgress progress(sys::can_redraw(sys::kStandardError),
-                                [](std::string_view text) { sys::write_standard_error(text); });
+  report::PlanProgress progress(sys::can_redraw(sys::kStandardError), [](std::string_view text) {
+    static_cast<void>(sys::write_text(sys::kStandardError, text));
+  });
   for (Place& place : *machines) {
     auto added = add_played_run(*load, std::move(place), view, jobs, progress);
     if (!added && !mistakes) mistakes = std::move(added.error());

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <expected>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +22,7 @@
 #include "ranks/command_ranks.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/launcher_text.h"
 #include "trainyard/launcher.h"
@@ -81,7 +81,7 @@ std::optional<int> RanksWords::run() const {
   if (ranks_->parsed()) return run_them();
   if (!rank_->parsed()) return std::nullopt;
   const Error why = ranks::become_rank(rank_->remaining());
-  std::cerr << "trainyard rank: " << why.message << '\n' << std::flush;
+  sys::write_standard_error(fmt::format("trainyard rank: {}\n", why.message));
   return EXIT_FAILURE;
 }
 
@@ -103,7 +103,7 @@ int RanksWords::run_them() const {
        .self = sys::own_program().value_or("trainyard"),
        .grace = parse_duration(grace_).value(),
        .say = [](std::string_view what) {
-         std::cerr << "trainyard ranks: " << what << '\n' << std::flush;
+         sys::write_standard_error(fmt::format("trainyard ranks: {}\n", what));
        }});
   if (!code) return static_cast<int>(fail(code.error()));
   return *code;

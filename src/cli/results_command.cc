@@ -158,7 +158,7 @@ ExitCode results_command(const ResultsOptions& options) {
   if (options.csv) {
     // A program reads the table, the user the notes.
     for (const std::string& line : table->notes) note(report::plain(line));
-    return answer(report::result_table_csv(*table));
+    return answer_bytes(report::result_table_csv(*table));
   }
   if (options.markdown) return answer(report::result_table_markdown(*table));
   return answer(report::result_table_text(*table));

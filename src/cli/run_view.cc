@@ -142,6 +142,8 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   // An error of the printer is ignored: the outcome of the run does not depend on it.
   Printer printer;
   report::Sink sink = [&printer](std::string_view text) { printer.print(text); };
+  // The tables may be in colour.
+  report::Sink tables = [&printer](std::string_view text) { printer.print_bytes(text); };
   const bool terminal = sys::is_terminal(sys::kStandardOutput);
   const Result<void> shown =
       view.json
@@ -154,7 +156,7 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
                                  {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
                                   .colour = sys::takes_colour(sys::kStandardOutput),
                                   .run_directory = seen_from_here(run_directory)},
-                                 sink);
+                                 tables);
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!view.json) {
     for (const std::string& warning : view.warnings) sink(warning + "\n");

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -55,6 +56,11 @@ Result<void> show_once(journal::JournalReader& reader, const StatusOptions& opti
                               sink);
 }
 
+/// In one piece, so that a screen that is drawn anew does not flicker.
+bool draw(const std::string& bytes, bool redraw) {
+  return print_bytes(redraw ? std::string(kClear) + bytes : bytes);
+}
+
 void pass_time(sys::EventLoop& loop, const bool& watching) {
   const Duration next = sys::EventLoop::now() + kWatchEvery;
   while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
@@ -74,7 +80,7 @@ ExitCode show_living(const StatusOptions& options) {
     std::string text = options.json ? living_json(runs) : living_text(runs);
     const std::string less = queue && !options.json ? lesser_limits(*queue) : "";
     if (!less.empty()) text += fmt::format("\n{}\n", less);
-    if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
+    if (!draw(visible_lines(text), redraw)) return ExitCode::TaskFailed;
     if (!watching || !some_live) return ExitCode::Success;
     pass_time(loop, watching);
   }
@@ -176,7 +182,7 @@ ExitCode status_command(const StatusOptions& options) {
     if (!only) return fail(only.error());
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
-    // Drawn as a whole, so that it does not flicker.
+    // With colours, where names are safe to show already. All that is added must be made so.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
     const Result<void> shown = show_once(*reader, options,
@@ -189,10 +195,11 @@ ExitCode status_command(const StatusOptions& options) {
                                           .only = std::move(*only)},
                                          sink);
     if (!shown) return fail(shown.error());
-    if (none && !options.json) text += none_in_state(*asked) + "\n";
-    if (nothing_said && !options.json && !options.watch) text += also_living(run);
+    if (options.json) text = visible_lines(text);
+    if (none && !options.json) text += visible(none_in_state(*asked)) + "\n";
+    if (nothing_said && !options.json && !options.watch) text += visible_lines(also_living(run));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    if (!print(redraw ? std::string(kClear) + text : text)) return ExitCode::TaskFailed;
+    if (!draw(text, redraw)) return ExitCode::TaskFailed;
     if (!watching || !holder) return ExitCode::Success;
     if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
     pass_time(loop, watching);

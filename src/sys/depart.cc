@@ -74,7 +74,8 @@ std::string hear(const Descriptor& word, const Descriptor& prints) {
     if (shows && ready[1].revents != 0) {
       const std::string text = read_some(prints);
       shows = !text.empty();
-      write_standard_error(text);
+      // A piece of what this program prints, which is escaped, and may end within a character.
+      static_cast<void>(write_text(kStandardError, text));
       continue;
     }
     const std::string more = read_some(word);
@@ -88,7 +89,7 @@ void show_the_rest(const Descriptor& prints) {
   const int flags = ::fcntl(prints.get(), F_GETFL);
   ::fcntl(prints.get(), F_SETFL, flags | O_NONBLOCK);
   for (std::string text = read_some(prints); !text.empty(); text = read_some(prints)) {
-    write_standard_error(text);
+    static_cast<void>(write_text(kStandardError, text));
   }
 }
 

@@ -10,6 +10,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
 namespace trainyard::sys {
 
 namespace {
@@ -52,7 +54,7 @@ std::error_code write_text(int descriptor, std::string_view text) {
 }
 
 void write_standard_error(std::string_view text) {
-  static_cast<void>(write_text(kStandardError, text));
+  static_cast<void>(write_text(kStandardError, visible_lines(text)));
 }
 
 }  // namespace trainyard::sys

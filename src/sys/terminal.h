@@ -23,11 +23,13 @@ bool takes_colour(int descriptor);
 /// Columns; 80 when nobody can say.
 int terminal_width(int descriptor);
 
-/// Writes all of it, waiting where it must; says what stood against it, where the rest is dropped.
-/// A reader that has gone away is no error of ours.
+/// Writes all of it as it is, waiting where it must; says what stood against it, where the rest is
+/// dropped. A reader that has gone away is no error of ours.
 std::error_code write_text(int descriptor, std::string_view text);
 
-/// The same to standard error, of which nobody is left to be told that it cannot be written.
+/// Writes text for people to standard error, of which nobody is left to be told that it cannot be
+/// written. What acts on a terminal is escaped, but for the ends of lines: names of files, of tasks
+/// and of users may be in the text.
 void write_standard_error(std::string_view text);
 
 }  // namespace trainyard::sys

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
 #include <ranges>
 #include <string>
@@ -16,36 +15,6 @@
 #include "base/utf8.h"
 
 namespace trainyard::text {
-namespace {
-
-std::string escaped(std::uint32_t code_point) {
-  if (code_point == '\n') return "\\n";
-  if (code_point == '\r') return "\\r";
-  if (code_point == '\t') return "\\t";
-  if (code_point < 0x100) return fmt::format("\\x{:02x}", code_point);
-  return fmt::format("\\u{:04x}", code_point);
-}
-
-/// A message is one line, whatever the names and values in it are.
-std::string visible(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const Utf8Character found = utf8_character(text);
-    const std::string_view character = text.substr(0, found.valid ? found.bytes : 1);
-    text.remove_prefix(character.size());
-    if (!found.valid) {
-      line += fmt::format("\\x{:02x}", static_cast<std::uint8_t>(character.front()));
-    } else if (acts_on_a_terminal(found.code_point)) {
-      line += escaped(found.code_point);
-    } else {
-      line += character;
-    }
-  }
-  return line;
-}
-
-}  // namespace
-
 std::string to_text(const Mistake& mistake) {
   const std::string file = visible(mistake.file);
   std::string message = visible(mistake.message);

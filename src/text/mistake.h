@@ -22,7 +22,7 @@ struct Mistake {
 using Mistakes = std::vector<Mistake>;
 
 /// "sweep.yaml:12:5: group 'train': unknown key 'max-paralel' (did you mean 'max-parallel'?)" One
-/// line that is safe to show: what acts on a terminal is written as \n, \x1b or \u202e.
+/// line that is safe to show: what acts on a terminal is escaped.
 std::string to_text(const Mistake& mistake);
 
 /// How many mistakes they tell of.

@@ -299,6 +299,21 @@ class Terminal(YardTest):
         self.assertNotIn("\x1b", self.seen_on_a_terminal("status", "--all", NO_COLOR="1"))
         self.assertNotIn("\x1b", self.seen_on_a_terminal("status", "--watch", TERM="dumb"))
 
+    def test_gets_no_escape_sequence_from_a_path(self):
+        name = "d\x1b[2J"
+        below = self.directory / name
+        below.mkdir()
+        job = below / "job.yaml"
+        job.write_text("name: job\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: echo hi}, {id: b, command: 'true'}]}]")
+        self.trainyard("run", "job.yaml", *SETTINGS, cwd=below, expect=0)
+        run = f"{name}/runs/job"
+        for words in (["run", f"{name}/job.yaml"], ["run", "--dry-run", job], ["run", "--resume", run], ["logs", run, "a"],
+                      ["logs", run, "*"], ["kill", run], ["kill", run, "a"], ["results", run], ["status", run], ["status", name],
+                      ["status", run, "--json"], ["wait", name], ["retry", run], ["submit", "--needs", f"{name}x", job],
+                      ["clean", "--dry-run", run], ["clean", name], ["plan", f"{name}.yaml"], ["status", run]):
+            done = self.trainyard(*words)
+            self.assertNotRegex(done.stdout + done.stderr, "[\x00-\x08\x0b-\x1f]", words)
+
     def test_shows_what_follows_a_run_that_is_left_in_the_background(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: 'true'}]}]")
         self.assertEqual(self.seen_on_a_terminal("run", "-d", "job.yaml", *SETTINGS).splitlines(),

@@ -1,0 +1,31 @@
+#include "cli/console.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "cli/exit_code.h"
+
+namespace trainyard::cli {
+namespace {
+
+TEST(Console, ShowsWhatWouldActOnATerminal) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(print("g/a\x1b[2J will not start\n"));
+  EXPECT_EQ(answer("{\"name\": \"\x7f\"}\n"), ExitCode::Success);
+  EXPECT_EQ(fail("'runs/\x1b]0;x' has a run already"), ExitCode::Usage);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "g/a\\x1b[2J will not start\n{\"name\": \"\\u007f\"}\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "trainyard: 'runs/\\x1b]0;x' has a run already\n");
+}
+
+TEST(Console, PrintsBytesAsTheyAre) {
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(answer_bytes("\x1b[31m\r\xe2"), ExitCode::Success);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "\x1b[31m\r\xe2");
+}
+
+}  // namespace
+}  // namespace trainyard::cli
