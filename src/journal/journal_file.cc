@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "journal/options.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
+#include "sys/descriptor.h"
 #include "sys/open_file.h"
 
 namespace trainyard::journal {
@@ -122,7 +124,11 @@ bool exists(const std::string& path) {
 
 std::optional<Error> not_ours(const std::string& path) {
   struct stat status{};
-  if (::stat(path.c_str(), &status) != 0 || status.st_uid == ::geteuid()) return std::nullopt;
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno != EACCES) return std::nullopt;
+    return sys::system_error(fmt::format("cannot look into '{}'", directory_of(path)), EACCES);
+  }
+  if (status.st_uid == ::geteuid()) return std::nullopt;
   if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
   return Error{
       fmt::format("the run in '{}' belongs to another user (uid {}), and only they can look into "
@@ -143,8 +149,8 @@ LogKind log_kind_for(const std::string& path) {
 }
 
 Result<Found> look_at(const std::string& path) {
-  if (!exists(path)) return Found::Nothing;
   if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
+  if (!exists(path)) return Found::Nothing;
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !exists(path + "-wal")) return Found::NotBegun;
   // Opened for writing, because what a killed yard left half done must be put back first.
@@ -172,8 +178,8 @@ Result<void> wait_for_the_disk(Database& database) {
 }
 
 Result<Database> open_for_reading(const std::string& path) {
-  if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
+  if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   // Opened for writing, although nothing is written: whoever may only read makes a log where there
   // is none, and cannot take it away again. The last one to close takes it away.
   Result<Database> database = Database::open(path, Database::Access::Write);

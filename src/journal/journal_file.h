@@ -20,7 +20,8 @@ bool shares_memory(std::int64_t file_system_type);
 LogKind log_kind_for(const std::string& path);
 
 /// An error for a journal of another user: it holds what they wrote down and their environment, and
-/// nobody else may read it.
+/// nobody else may read it. Also for a directory that this user may not search, where nobody can say
+/// that there is no journal.
 std::optional<Error> not_ours(const std::string& path);
 
 /// What lies at `path`. An error is for a file that is none of ours, from a newer trainyard, or

@@ -213,6 +213,21 @@ TEST(JournalFile, ReadsInADirectoryThatMustNotBeWritten) {
             0);
 }
 
+TEST(JournalFile, SaysThatItsDirectoryCannotBeSearched) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::none);
+  const std::string wanted =
+      "cannot look into '" + directory.path().string() + "': permission denied";
+  EXPECT_EQ(as_somebody_else([&] {
+              if (error_of_reader(directory.journal()) != wanted) return 1;
+              const auto begun = Journal::has_begun(directory.journal());
+              return !begun && begun.error().message == wanted ? 0 : 2;
+            }),
+            0);
+  std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
+}
+
 TEST(JournalFile, LeavesOneFileOfARunThatHasEnded) {
   const JournalDirectory directory;
   make_journal(directory.journal());
