@@ -201,7 +201,7 @@ std::string manual_page(const CLI::App& app, std::string_view date) {
       "and\n"
       "with 2 if nothing was done.\n";
   text += list_of("ENVIRONMENT", kVariables) + list_of("FILES", kFiles) + examples();
-  text += ".SH SEE ALSO\n.BR tmux (1),\n.BR nohup (1),\n.BR sqlite3 (1)\n";
+  text += ".SH SEE ALSO\n.BR sqlite3 (1)\n";
   return text;
 }
 
