@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::array<std::pair<std::string, std::string>, 2> keys{{{"lr", "0.001"}, {"seed", "0"}}};
   const trainyard::text::TaskNames task{
       .group = "train", .group_in_file = "train", .id = "lr=0.001,seed=0", .keys = keys};
-  trainyard::text::TaskChoice choice({*pattern});
-  choice.look_at(task);
+  const trainyard::text::TaskChoice choice({*pattern},
+                                           [&task](const auto& look_at) { look_at(task); });
   check(choice.chosen().front() == (pattern->names(task) || pattern->covers(task)),
         "a task is chosen that is named or covered");
   return 0;

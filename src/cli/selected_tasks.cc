@@ -43,6 +43,13 @@ text::TaskNames all_names_of(const journal::TaskRow& row) {
           .keys = row.matrix};
 }
 
+text::TaskChoice choice_among(const std::vector<journal::TaskRow>& rows,
+                              const TasksOfRun& selection) {
+  return {selection.patterns, [&rows](const auto& look_at) {
+            for (const journal::TaskRow& row : rows) look_at(all_names_of(row));
+          }};
+}
+
 /// A run of this directory that has a task of this name.
 std::optional<std::string> run_here_with(const std::string& task) {
   for (std::string& run : runs_here()) {
@@ -162,8 +169,7 @@ std::string how_to_name_all(std::string_view command, const TasksOfRun& selectio
 std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
                                        const std::vector<journal::TaskRow>& selected) {
   if (!selection.states.empty()) return {};
-  text::TaskChoice choice(selection.patterns);
-  for (const journal::TaskRow& row : selected) choice.look_at(all_names_of(row));
+  const text::TaskChoice choice = choice_among(selected, selection);
   std::set<model::TaskIndex> named;
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
     if (meant.by_name && meant.tasks.size() == 1) named.insert(selected[meant.tasks.front()].index);
@@ -175,8 +181,7 @@ std::vector<model::TaskIndex> tasks_of_patterns(journal::JournalReader& reader,
                                                 const TasksOfRun& selection) {
   const auto rows = rows_to_look_at(reader, selection);
   if (!rows) return {};
-  text::TaskChoice choice(selection.patterns);
-  for (const journal::TaskRow& row : *rows) choice.look_at(all_names_of(row));
+  const text::TaskChoice choice = choice_among(*rows, selection);
   if (!std::ranges::all_of(choice.meant(), [](const auto& each) { return !each.tasks.empty(); })) {
     return {};
   }
@@ -193,8 +198,7 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
                                                      SameName same_name) {
   Result<std::vector<journal::TaskRow>> rows = rows_to_look_at(reader, selection);
   if (!rows) return rows;
-  text::TaskChoice choice(selection.patterns);
-  for (const journal::TaskRow& row : *rows) choice.look_at(all_names_of(row));
+  const text::TaskChoice choice = choice_among(*rows, selection);
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
     if (meant.tasks.empty()) {
       return std::unexpected(no_such_task(reader, selection, meant.text, *rows));

@@ -91,17 +91,17 @@ std::vector<bool> with_what_they_need(const model::Plan& plan, std::vector<bool>
 
 Result<void> Job::choose(const std::vector<text::TaskPattern>& patterns) {
   auto plan = std::make_shared<model::Plan>(*state_->plan);
-  text::TaskChoice choice(patterns);
   std::vector<std::string> ids;
   ids.reserve(plan->tasks.size());
-  for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {
-    const model::TaskIndex task{i};
-    const model::PlannedGroup& group = plan->groups[plan->shape_of(task).group.value];
-    const auto keys = matrix_values(task);
-    ids.push_back(task_id(task));
-    choice.look_at(
-        {.group = group.shown(), .group_in_file = group.name, .id = ids.back(), .keys = keys});
-  }
+  for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) ids.push_back(task_id({i}));
+  const text::TaskChoice choice(patterns, [&](const auto& look_at) {
+    for (std::uint32_t i = 0; i < plan->tasks.size(); ++i) {
+      const model::TaskIndex task{i};
+      const model::PlannedGroup& group = plan->groups[plan->shape_of(task).group.value];
+      const auto keys = matrix_values(task);
+      look_at({.group = group.shown(), .group_in_file = group.name, .id = ids[i], .keys = keys});
+    }
+  });
   for (const text::TaskChoice::Meant& meant : choice.meant()) {
     if (meant.tasks.empty()) return std::unexpected(no_such_task(*this, meant.text, ids));
   }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -92,23 +93,34 @@ bool TaskPattern::covers(const TaskNames& task) const {
   return id_.empty() || matches(id_, task.id) || has_keys(task);
 }
 
-TaskChoice::TaskChoice(std::vector<TaskPattern> patterns) {
+TaskChoice::TaskChoice(std::vector<TaskPattern> patterns, const ForEachTask& for_each_task) {
   matches_.reserve(patterns.size());
+  std::unordered_multimap<std::string_view, Matches*> by_id;
   for (TaskPattern& pattern : patterns) {
     matches_.push_back({.pattern = std::move(pattern), .called = {}, .named = {}, .covered = {}});
+    by_id.emplace(matches_.back().pattern.id(), &matches_.back());
   }
-}
-
-void TaskChoice::look_at(const TaskNames& task) {
-  for (Matches& it : matches_) {
-    if (it.pattern.names(task)) {
+  for_each_task([&](const TaskNames& task) {
+    for (auto [at, end] = by_id.equal_range(task.id); at != end; ++at) {
+      Matches& it = *at->second;
+      if (!it.pattern.names(task)) continue;
       const bool called = it.pattern.text() == fmt::format("{}/{}", task.group, task.id);
       (called ? it.called : it.named).push_back(tasks_);
-    } else if (it.pattern.covers(task)) {
-      it.covered.push_back(tasks_);
     }
+    ++tasks_;
+  });
+  std::vector<Matches*> unnamed;
+  for (Matches& it : matches_) {
+    if (it.called.empty() && it.named.empty()) unnamed.push_back(&it);
   }
-  ++tasks_;
+  if (unnamed.empty()) return;
+  std::size_t place = 0;
+  for_each_task([&](const TaskNames& task) {
+    for (Matches* it : unnamed) {
+      if (it->pattern.covers(task)) it->covered.push_back(place);
+    }
+    ++place;
+  });
 }
 
 std::vector<TaskChoice::Meant> TaskChoice::meant() const {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,6 +37,9 @@ class TaskPattern {
 
   /// As it was written.
   [[nodiscard]] const std::string& text() const { return text_; }
+
+  /// The id of the tasks that it may be a name of; empty: it is none.
+  [[nodiscard]] const std::string& id() const { return id_; }
 
   /// Whether it is a name of this task: its id, with its group before it or without one.
   [[nodiscard]] bool names(const TaskNames& task) const;
@@ -68,10 +72,12 @@ std::string values_instead(std::string_view pattern, std::span<const TaskNames> 
 /// whose job file calls it so.
 class TaskChoice {
  public:
-  explicit TaskChoice(std::vector<TaskPattern> patterns);
+  /// Calls a function for each task, in order.
+  using ForEachTask = std::function<void(const std::function<void(const TaskNames&)>&)>;
 
-  /// The next task. To be called for each of them, in order. Costs O(patterns).
-  void look_at(const TaskNames& task);
+  /// Costs O(patterns + tasks), and O(tasks) for each pattern that names no task. Reads the tasks a
+  /// second time only for such patterns.
+  TaskChoice(std::vector<TaskPattern> patterns, const ForEachTask& for_each_task);
 
   /// What one pattern means: the places of the tasks, in order.
   struct Meant {
@@ -81,7 +87,7 @@ class TaskChoice {
   };
   [[nodiscard]] std::vector<Meant> meant() const;
 
-  /// Whether each task that was looked at is meant by any. Without patterns all are.
+  /// Whether each task is meant by any. Without patterns all are.
   [[nodiscard]] std::vector<bool> chosen() const;
 
  private:

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 namespace trainyard::text {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -54,13 +56,14 @@ std::vector<Task> tasks() {
 TaskChoice::Meant meant_by(std::string_view text) {
   const Result<TaskPattern> pattern = TaskPattern::read(text);
   EXPECT_TRUE(pattern.has_value()) << text;
-  TaskChoice choice({*pattern});
-  for (const Task& task : tasks()) {
-    choice.look_at({.group = task.group,
-                    .group_in_file = task.group_in_file,
-                    .id = task.id,
-                    .keys = task.keys});
-  }
+  const TaskChoice choice({*pattern}, [](const auto& look_at) {
+    for (const Task& task : tasks()) {
+      look_at({.group = task.group,
+               .group_in_file = task.group_in_file,
+               .id = task.id,
+               .keys = task.keys});
+    }
+  });
   return choice.meant().front();
 }
 
@@ -129,18 +132,35 @@ TEST(TaskPattern, IsNotEmptyAndHasOneSlash) {
   }
 }
 
+/// Of tasks of one group.
+TaskChoice choice_of(std::vector<TaskPattern> patterns, const std::vector<std::string>& ids) {
+  return {std::move(patterns), [&ids](const auto& look_at) {
+            for (const std::string& id : ids) {
+              look_at({.group = "g", .group_in_file = "g", .id = id, .keys = {}});
+            }
+          }};
+}
+
 TEST(TaskChoice, IsOfAllTasksWithoutAPattern) {
-  TaskChoice choice({});
-  choice.look_at({.group = "g", .group_in_file = "g", .id = "a", .keys = {}});
-  choice.look_at({.group = "g", .group_in_file = "g", .id = "b", .keys = {}});
-  EXPECT_THAT(choice.chosen(), ElementsAre(true, true));
+  EXPECT_THAT(choice_of({}, {"a", "b"}).chosen(), ElementsAre(true, true));
+}
+
+TEST(TaskChoice, FindsManyTasksByTheirNamesInOnePass) {
+  constexpr int kTasks = 100'000;
+  std::vector<TaskPattern> patterns;
+  std::vector<std::string> ids;
+  for (int i = 0; i < kTasks; ++i) {
+    ids.push_back(fmt::format("seed={}", i));
+    patterns.push_back(TaskPattern::read(fmt::format("seed={}", kTasks - 1 - i)).value());
+  }
+  const TaskChoice choice = choice_of(std::move(patterns), ids);
+  EXPECT_THAT(choice.meant().front().tasks, ElementsAre(std::size_t{kTasks - 1}));
+  EXPECT_THAT(choice.chosen(), Each(true));
 }
 
 TEST(TaskChoice, IsWhatAnyOfItsPatternsMeans) {
-  TaskChoice choice({*TaskPattern::read("a"), *TaskPattern::read("c*")});
-  for (const std::string_view id : {"a", "b", "c1", "c2"}) {
-    choice.look_at({.group = "g", .group_in_file = "g", .id = id, .keys = {}});
-  }
+  const TaskChoice choice =
+      choice_of({*TaskPattern::read("a"), *TaskPattern::read("c*")}, {"a", "b", "c1", "c2"});
   EXPECT_THAT(choice.chosen(), ElementsAre(true, false, true, true));
 }
 
