@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,17 +105,20 @@ void tell_what_stays_skipped(journal::JournalReader& reader, const std::string& 
 
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
                             const std::vector<wire::Retry>& retries) {
-  for (const wire::Retry& retry : retries) {
-    const Result<std::optional<journal::TaskRow>> task = reader.find(retry.group, retry.id);
-    if (!task) return std::unexpected(task.error());
-    const std::optional<journal::TaskRow>& row = *task;
-    const model::Verdict verdict = row ? row->standing.verdict : model::Verdict::None;
-    // Unlike schedule::is_well(): a retry that left its task NOT_SELECTED did not run it.
-    if (verdict != model::Verdict::Finished && verdict != model::Verdict::NotNeeded) {
-      return ExitCode::TaskFailed;
-    }
+  if (!retries.empty()) {
+    std::set<std::pair<std::string, std::string>> left;
+    for (const wire::Retry& retry : retries) left.emplace(retry.group, retry.id);
+    const Result<void> read = reader.tasks({}, [&left](const journal::TaskRow& row) {
+      const model::Verdict verdict = row.standing.verdict;
+      // Unlike schedule::is_well(): a retry that left its task NOT_SELECTED did not run it.
+      if (verdict == model::Verdict::Finished || verdict == model::Verdict::NotNeeded) {
+        left.erase({row.group_name, row.id});
+      }
+      return !left.empty();
+    });
+    if (!read) return std::unexpected(read.error());
+    return left.empty() ? ExitCode::Success : ExitCode::TaskFailed;
   }
-  if (!retries.empty()) return ExitCode::Success;
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
   const Result<int> not_to_run = reader.count_not_to_run();
