@@ -36,6 +36,10 @@ std::string Admission::refusal(const MachineHello& hello) const {
   if (hello.topology != options_.topology) {
     return fmt::format("the topology of the run is {}, not {}", options_.topology, hello.topology);
   }
+  if (hello.when_full != options_.when_full) {
+    return fmt::format("the policy of full queues in the run is '{}', not '{}' (when_full)",
+                       options_.when_full, hello.when_full);
+  }
   if (hello.machine.nodes.empty()) return "it brings no workers";
   std::vector<MachineEntry> there = joined_;
   there.insert(there.begin(), options_.own);

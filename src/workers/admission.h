@@ -16,6 +16,7 @@ class Admission {
   struct Options {
     MachineEntry own;
     std::string topology;
+    std::string when_full;
     int elsewhere = 0;  ///< Workers that others bring, all together.
   };
   explicit Admission(Options options) : options_(std::move(options)) {}

@@ -16,10 +16,13 @@ MachineEntry machine(MachineId id, const std::string& host, const std::vector<in
   for (const int node : nodes) entry.nodes.push_back({.node = node, .roles = {}});
   return entry;
 }
-MachineHello hello(const MachineEntry& entry) { return {.machine = entry, .topology = "mesh"}; }
+MachineHello hello(const MachineEntry& entry) {
+  return {.machine = entry, .topology = "mesh", .when_full = "block"};
+}
 
 Admission of_three_more() {
-  return Admission({.own = machine(1, "a", {0, 1}), .topology = "mesh", .elsewhere = 3});
+  return Admission(
+      {.own = machine(1, "a", {0, 1}), .topology = "mesh", .when_full = "block", .elsewhere = 3});
 }
 
 TEST(Admission, TellsEachOfThoseBeforeIt) {
@@ -55,6 +58,8 @@ TEST(Admission, SaysWhyOneIsNotLetIn) {
   EXPECT_EQ(error_of(hello(machine(2, "b", {}))), "it brings no workers");
   EXPECT_EQ(error_of({.machine = machine(2, "b", {5}), .topology = "star"}),
             "the topology of the run is mesh, not star");
+  EXPECT_EQ(error_of({.machine = machine(2, "b", {5}), .topology = "mesh", .when_full = "fail"}),
+            "the policy of full queues in the run is 'block', not 'fail' (when_full)");
   EXPECT_FALSE(admission.knows(2));
   EXPECT_EQ(admission.awaited(), 3);
   EXPECT_EQ(error_of(hello(machine(2, "b", {5}))), "");

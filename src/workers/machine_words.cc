@@ -70,6 +70,7 @@ json machine_json(const MachineEntry& machine) {
 std::string to_fields(const MachineHello& hello) {
   return wire::fields_text({{"machine", machine_json(hello.machine)},
                             {"topology", hello.topology},
+                            {"when_full", hello.when_full},
                             {"begins", hello.begins},
                             {"has_begun", hello.has_begun}});
 }
@@ -129,6 +130,7 @@ Result<MachineHello> read_machine_hello(std::string_view fields) {
   FieldReader from(fields);
   MachineHello hello{.machine = machine_in(from),
                      .topology = from.needed_text("topology"),
+                     .when_full = from.needed_text("when_full"),
                      .begins = from.flag("begins"),
                      .has_begun = from.flag("has_begun")};
   return std::move(from).give(std::move(hello), "greeting of a machine");

@@ -39,6 +39,7 @@ struct MachineEntry {
 struct MachineHello {
   MachineEntry machine;
   std::string topology;
+  std::string when_full = {};  ///< The policy of its queues.
   bool begins = false;
   bool has_begun = false;  ///< And the run is its own.
 

@@ -27,8 +27,11 @@ TEST(MachineWord, IsReadAsItWasWritten) {
 }
 
 TEST(MachineHello, IsReadAsItWasWritten) {
-  const MachineHello hello{
-      .machine = some_machine(), .topology = "star", .begins = true, .has_begun = true};
+  const MachineHello hello{.machine = some_machine(),
+                           .topology = "star",
+                           .when_full = "drop oldest",
+                           .begins = true,
+                           .has_begun = true};
   EXPECT_EQ(read_machine_hello(to_fields(hello)).value(), hello);
 }
 

@@ -45,8 +45,10 @@ Machines::Machines(sys::EventLoop& loop, std::unique_ptr<Bridge> bridge, Options
     : loop_(loop),
       bridge_(std::move(bridge)),
       options_(std::move(options)),
-      admission_(
-          {.own = options_.own, .topology = options_.topology, .elsewhere = options_.elsewhere}),
+      admission_({.own = options_.own,
+                  .topology = options_.topology,
+                  .when_full = options_.when_full,
+                  .elsewhere = options_.elsewhere}),
       asks_since_(sys::EventLoop::now()) {}
 
 Machines::~Machines() {
@@ -334,13 +336,15 @@ const Machine* Machines::silent_hub(Duration now) const {
 
 void Machines::ask(MachineId to) {
   asked_at_ = sys::EventLoop::now();
-  bridge_->send_to_hub(datagram_text({.kind = Datagram::Kind::Hello,
-                                      .from = options_.own.id,
-                                      .to = to,
-                                      .bytes = to_fields(MachineHello{.machine = options_.own,
-                                                                      .topology = options_.topology,
-                                                                      .begins = !options_.joins,
-                                                                      .has_begun = has_begun()})}));
+  bridge_->send_to_hub(
+      datagram_text({.kind = Datagram::Kind::Hello,
+                     .from = options_.own.id,
+                     .to = to,
+                     .bytes = to_fields(MachineHello{.machine = options_.own,
+                                                     .topology = options_.topology,
+                                                     .when_full = options_.when_full,
+                                                     .begins = !options_.joins,
+                                                     .has_begun = has_begun()})}));
 }
 
 void Machines::tick_within(Duration delay) {

@@ -32,6 +32,7 @@ class Machines {
   struct Options {
     MachineEntry own;
     std::string topology;
+    std::string when_full = {};
     std::string run;
     bool joins = false;
     int elsewhere = 0;

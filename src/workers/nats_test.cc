@@ -478,6 +478,11 @@ TEST(Nats, RefusesWhoIsNotToJoinAndSaysWhy) {
   star.topology = Topology::Star;
   MachineProcess other(star, work);
   EXPECT_THAT(other.result(), HasSubstr("the topology of the run is mesh, not star"));
+  ParallelOptions failing = joins(server, 1, 10);
+  failing.queue.when_full = WhenFull::Fail;
+  MachineProcess policy(failing, work);
+  EXPECT_THAT(policy.result(),
+              HasSubstr("the policy of full queues in the run is 'block', not 'fail'"));
   refused.raise();
   MachineProcess second(joins(server, 1, 10), work);
   EXPECT_EQ(second.result(), "well");
@@ -872,7 +877,9 @@ TEST(Nats, CountsWhatItDropsWhileThereIsNoServer) {
   ParallelOptions options = begins(server, 1, 1);
   options.queue = {.events_max = 64, .bytes_max = 1U << 20U, .when_full = WhenFull::DropOldest};
   MachineProcess first(options, work);
-  MachineProcess second(joins(server, 1, 10), work);
+  ParallelOptions joining = joins(server, 1, 10);
+  joining.queue = options.queue;
+  MachineProcess second(joining, work);
   ASSERT_TRUE(there.wait());
   server.kill();
   ASSERT_TRUE(sys::eventually([&] { return first.notes().find("is lost") != std::string::npos; }));

@@ -67,6 +67,7 @@ Result<void> ParallelRun::attach() {
       loop_, std::move(*bridge),
       Machines::Options{.own = std::move(own),
                         .topology = std::string(to_text(options_.topology)),
+                        .when_full = std::string(to_text(options_.queue.when_full)),
                         .run = options_.run,
                         .joins = options_.joins,
                         .elsewhere = options_.workers_elsewhere,
