@@ -50,7 +50,8 @@ enum class WhenFull : std::uint8_t {
 std::string_view to_text(WhenFull when_full);
 
 struct QueueLimits {
-  /// What waits for one worker in the router, beside what its socket holds.
+  /// What waits for one worker in the router, beside what its socket holds. With Block it is that
+  /// much from each machine of the run.
   std::size_t events_max = 8'192;
   std::size_t bytes_max = std::size_t{16} << 20;
   WhenFull when_full = WhenFull::Block;

@@ -36,6 +36,8 @@ std::string Admission::refusal(const MachineHello& hello) const {
   if (hello.topology != options_.topology) {
     return fmt::format("the topology of the run is {}, not {}", options_.topology, hello.topology);
   }
+  // A machine that drops events would not wait for a worker that reads slowly, and one that blocks
+  // drops none of them: nothing would bound what waits for that worker.
   if (hello.when_full != options_.when_full) {
     return fmt::format("the policy of full queues in the run is '{}', not '{}' (when_full)",
                        options_.when_full, hello.when_full);

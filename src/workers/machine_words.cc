@@ -117,6 +117,12 @@ std::string to_fields(const MachineWord& word) {
       [](const MarkWord& it) { return json{{"word", "mark"}, {"mark", it.mark}}; },
       [](const OnlyWord& it) {
         return json{{"word", "only"}, {"node", it.node}, {"name", it.name}};
+      },
+      [](const AckRequestWord& it) {
+        return json{{"word", "ack request"}, {"node", it.node}, {"number", it.number}};
+      },
+      [](const AckWord& it) {
+        return json{{"word", "ack"}, {"node", it.node}, {"number", it.number}};
       }));
 }
 
@@ -173,12 +179,16 @@ Result<MachineWord> read_machine_word(std::string_view fields) {
     read = MarkWord{.mark = from.needed_id("mark")};
   } else if (word == "only") {
     read = OnlyWord{.node = node_in(from), .name = from.text("name")};
+  } else if (word == "ack request") {
+    read = AckRequestWord{.node = node_in(from), .number = from.needed_id("number")};
+  } else if (word == "ack") {
+    read = AckWord{.node = node_in(from), .number = from.needed_id("number")};
   } else if (word == "came") {
     read = CameWord{.machine = machine_in(from), .awaited = small_number(from, "awaited")};
   } else if (word == "leave") {
     read = LeaveWord{.why = from.text("why")};
   } else {
-    from.fail_unknown("word", "need, last, mark, only, came or leave", word);
+    from.fail_unknown("word", "need, last, mark, only, ack request, ack, came or leave", word);
   }
   return std::move(from).give(std::move(read), "word of a machine");
 }

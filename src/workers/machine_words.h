@@ -55,8 +55,8 @@ struct MachineWelcome {
   friend bool operator==(const MachineWelcome&, const MachineWelcome&) = default;
 };
 
-/// The run ends on all machines. Not a word of the stream, which may have no room while a worker
-/// reads slowly.
+/// The run ends on all machines. Not a word of the stream, which may have no room while the other
+/// machine takes nothing.
 struct MachineEnd {
   std::optional<int> node;  ///< The worker that failed. None: the user stops the run.
   std::string why;
@@ -109,7 +109,23 @@ struct OnlyWord {
 
   friend bool operator==(const OnlyWord&, const OnlyWord&) = default;
 };
-using MachineWord = std::variant<CameWord, LeaveWord, NeedWord, LastWord, MarkWord, OnlyWord>;
+/// Requests an acknowledgement that the worker has received all events that were sent for it until
+/// now. The numbers of the requests for one worker count from 1.
+struct AckRequestWord {
+  int node = 0;
+  std::uint64_t number = 0;
+
+  friend bool operator==(const AckRequestWord&, const AckRequestWord&) = default;
+};
+/// The worker has received them, or is gone.
+struct AckWord {
+  int node = 0;
+  std::uint64_t number = 0;
+
+  friend bool operator==(const AckWord&, const AckWord&) = default;
+};
+using MachineWord = std::variant<CameWord, LeaveWord, NeedWord, LastWord, MarkWord, OnlyWord,
+                                 AckRequestWord, AckWord>;
 
 /// Sent with the reply to a request of a worker.
 struct ReplyNote {

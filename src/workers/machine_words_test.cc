@@ -21,7 +21,9 @@ TEST(MachineWord, IsReadAsItWasWritten) {
         MachineWord(NeedWord{.node = 2, .name = "metrics.*", .wanted = false}),
         MachineWord(LastWord{.of = 0xFFFFFFFFFFFFFFFF, .node = 2, .name = "weights"}),
         MachineWord(MarkWord{.mark = 12}), MachineWord(OnlyWord{.node = 0}),
-        MachineWord(OnlyWord{.node = 3, .name = "metrics.*"})}) {
+        MachineWord(OnlyWord{.node = 3, .name = "metrics.*"}),
+        MachineWord(AckRequestWord{.node = 3, .number = 1}),
+        MachineWord(AckWord{.node = 3, .number = 0xFFFFFFFFFFFFFFFF})}) {
     EXPECT_EQ(read_machine_word(to_fields(word)).value(), word);
   }
 }
@@ -87,7 +89,8 @@ TEST(MachineWord, SaysWhichMemberIsWrong) {
             "word of a machine: an object is missing");
   EXPECT_EQ(error_of(R"({"word":"came","awaited":0})"), "word of a machine: 'machine' is missing");
   EXPECT_EQ(error_of(R"({"word":"dance"})"),
-            "word of a machine: 'word' must be need, last, mark, only, came or leave, not 'dance'");
+            "word of a machine: 'word' must be need, last, mark, only, ack request, ack, came or "
+            "leave, not 'dance'");
   EXPECT_NE(error_of("[]"), "none");
 }
 

@@ -72,7 +72,7 @@ class Machines {
   [[nodiscard]] bool is_any_responding(Duration within) const;
 
   /// Notifies all other machines that the run ends, and why: also those that are let in later, and
-  /// those whose stream stands still because a worker there reads slowly.
+  /// those whose stream stands still because they take nothing.
   void end(const MachineEnd& why);
   /// The first call announces that this machine leaves. True when the other machines have
   /// acknowledged all that was sent to them or, where the run ends, its end, and the connection has

@@ -304,7 +304,7 @@ TEST(Nats, EndsAMachineWhoseWorkerReadsNothingWhenAWorkerOfAnotherOneFails) {
       bus.emit(kText, std::string(1U << 20U, 'x'), remote_only);
     }
     if (worker.node() == 1) {
-      // The window and all that the other machine takes have less: the rest waits here.
+      // All that may go before that worker reads any of it.
       constexpr std::uint64_t kMoreThanGoes = std::uint64_t{16} << 20U;
       need(sys::eventually([&] {
              const Json status = Json::parse(worker.status().value());

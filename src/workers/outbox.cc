@@ -26,7 +26,7 @@ constexpr std::size_t kChunksLeast = 8;
 
 }  // namespace
 
-void Outbox::add_event(std::string_view frame, std::uint64_t topic) {
+void Outbox::add_event(std::string_view frame, std::uint64_t topic, BoundBy bound) {
   const bool joins = !chunks_.empty() && chunks_.back().count > 0 && chunks_.back().sent == 0 &&
                      chunks_.back().shares.empty() &&
                      chunks_.back().bytes.size() + frame.size() <= kChunkBytes &&
@@ -38,6 +38,12 @@ void Outbox::add_event(std::string_view frame, std::uint64_t topic) {
   ++chunk.count;
   ++events_;
   bytes_ += frame.size();
+  if (bound == BoundBy::Sender) {
+    for (Amount* const each : {&chunk.bound_by_sender, &bound_by_sender_}) {
+      ++each->events;
+      each->bytes += frame.size();
+    }
+  }
   if (chunk.events.empty() || chunk.events.back().first != topic) {
     chunk.events.emplace_back(topic, 1);
   } else {
@@ -86,6 +92,9 @@ std::size_t Outbox::word_bytes() const {
 void Outbox::gone(const Chunk& chunk) {
   events_ -= chunk.count;
   bytes_ -= chunk.bytes.size();
+  bound_by_sender_.events -= chunk.bound_by_sender.events;
+  bound_by_sender_.bytes -= chunk.bound_by_sender.bytes;
+  events_gone_ += chunk.count;
 }
 
 void Outbox::write_report(Chunk& chunk) {

@@ -36,8 +36,13 @@ class Outbox {
   Outbox(const QueueLimits& limits, LossWords loss_words)
       : limits_(limits), loss_words_(std::move(loss_words)) {}
 
+  /// Place where the number of events that wait here is bounded.
+  enum class BoundBy : std::uint8_t {
+    This,    ///< Here: they count in full() and has_room().
+    Sender,  ///< On the machine of the sender: they do not.
+  };
   /// An event of that topic. Its bytes can be changed by `back()` until the next call.
-  void add_event(std::string_view frame, std::uint64_t topic);
+  void add_event(std::string_view frame, std::uint64_t topic, BoundBy bound = BoundBy::This);
   /// The last event names shared memory, which its receiver knows by this number. `descriptor`: the
   /// first one that does brings it; it stays open for as long as somebody has it.
   void add_share(std::uint64_t alias, std::shared_ptr<const sys::Descriptor> descriptor);
@@ -65,20 +70,28 @@ class Outbox {
   [[nodiscard]] bool empty() const { return chunks_.empty(); }
   [[nodiscard]] std::size_t events() const { return events_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// Number of events that have left it, sent or dropped.
+  [[nodiscard]] std::uint64_t events_gone() const { return events_gone_; }
   /// Counts words alone, in a time that grows with all that waits.
   [[nodiscard]] std::size_t word_bytes() const;
   [[nodiscard]] bool full() const {
-    return events_ >= limits_.events_max || bytes_ >= limits_.bytes_max;
+    return events_ - bound_by_sender_.events >= limits_.events_max ||
+           bytes_ - bound_by_sender_.bytes >= limits_.bytes_max;
   }
   /// Half of that: whoever waited goes on.
   [[nodiscard]] bool has_room() const {
-    return events_ <= limits_.events_max / 2 && bytes_ <= limits_.bytes_max / 2;
+    return events_ - bound_by_sender_.events <= limits_.events_max / 2 &&
+           bytes_ - bound_by_sender_.bytes <= limits_.bytes_max / 2;
   }
 
  private:
   struct Share {
     std::uint64_t alias = 0;
     std::shared_ptr<const sys::Descriptor> descriptor;  ///< None: the receiver has it by then.
+  };
+  struct Amount {
+    std::size_t events = 0;
+    std::size_t bytes = 0;
   };
   struct Chunk {
     std::string bytes;
@@ -87,6 +100,7 @@ class Outbox {
     Losses lost;                ///< None: another word.
     std::size_t sent = 0;
     std::size_t count = 0;
+    Amount bound_by_sender = {};  ///< The part of it that is not counted in full().
 
     /// A report of lost events that more can be added to.
     [[nodiscard]] bool is_open_report() const { return !lost.empty() && sent == 0; }
@@ -106,6 +120,8 @@ class Outbox {
   std::size_t last_at_ = 0;
   std::size_t events_ = 0;
   std::size_t bytes_ = 0;
+  Amount bound_by_sender_;
+  std::uint64_t events_gone_ = 0;
 };
 
 }  // namespace trainyard::workers

@@ -84,6 +84,35 @@ TEST(Outbox, IsFullOfSoManyEventsOrBytes) {
   EXPECT_TRUE(other.full());
 }
 
+TEST(Outbox, IsNotFullOfEventsThatTheMachineOfTheirSenderBounds) {
+  Outbox box(kEight, loss_words);
+  for (int i = 0; i < 8; ++i) box.add_event("there.", 1, Outbox::BoundBy::Sender);
+  EXPECT_EQ(box.events(), 8U);
+  EXPECT_TRUE(box.has_room());
+  for (int i = 0; i < 8; ++i) box.add_event("here.", 1);
+  EXPECT_TRUE(box.full());
+  take_all(box);
+  for (int i = 0; i < 7; ++i) box.add_event("here.", 1);
+  EXPECT_FALSE(box.full());
+}
+
+TEST(Outbox, CountsTheEventsThatWereSentOrDropped) {
+  Outbox box(kEight, loss_words);
+  box.add_event("a.", 1);
+  box.add_word("word.");
+  box.add_event("b.", 1);
+  box.add_word("word.");
+  box.add_event("c.", 1);
+  box.drop_oldest();
+  EXPECT_EQ(box.events_gone(), 1U);
+  std::string taken;
+  box.take(4 + 5 + 1, taken);
+  EXPECT_EQ(taken, "1x1 word.b");
+  EXPECT_EQ(box.events_gone(), 1U) << "a part of it still waits";
+  take_all(box);
+  EXPECT_EQ(box.events_gone(), 3U);
+}
+
 TEST(Outbox, DropsTheOldestEventsAndSaysWhoseTheyWere) {
   Outbox box(kEight, loss_words);
   box.add_event("a1.", 1);

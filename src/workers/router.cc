@@ -187,12 +187,11 @@ Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefi
     return {};
   }
   find_receivers(peer, prefix);
-  if (options_.queue.when_full == WhenFull::Block) {
+  // The machine that sends an event has looked at the credit of its receivers.
+  if (options_.queue.when_full == WhenFull::Block && peer.machine == nullptr) {
     for (RouterPeer* const to : receivers_) {
-      if (!to->outbox.full()) continue;
-      flush(*to);
-      if (!to->outbox.full()) continue;
-      peer.waits_for[to->node] = workers_behind(*to, prefix.topic, wire::node_of(prefix.origin));
+      auto full = workers_without_room(*to, prefix.topic, wire::node_of(prefix.origin));
+      if (!full.empty()) peer.waits_for[to->node] = std::move(full);
     }
     if (!peer.waits_for.empty()) {
       pause(peer);
@@ -332,7 +331,8 @@ void Router::release_arenas(ArenaRelay::End holder, ArenaRelay::End sender,
 }
 
 bool Router::make_room(RouterPeer* from, RouterPeer& to, const wire::FramePrefix& prefix) {
-  if (!to.outbox.full()) return true;
+  // With Block nothing comes here for which there is no room, here or on the machine that sends it.
+  if (options_.queue.when_full == WhenFull::Block || !to.outbox.full()) return true;
   flush(to);
   if (options_.queue.when_full == WhenFull::Fail && to.outbox.full()) {
     ++to.counts.refused;
@@ -359,7 +359,10 @@ Result<void> Router::put(RouterPeer& to, const wire::FramePrefix& prefix, std::s
     return put(to, fresh, *whole, sender);
   }
   if (to.told.insert(prefix.topic).second) say(to, *routes_.find(prefix.topic));
-  to.outbox.add_event(frame, prefix.topic);
+  const bool has_credit =
+      options_.queue.when_full == WhenFull::Block && !is_here(wire::node_of(prefix.origin));
+  to.outbox.add_event(frame, prefix.topic,
+                      has_credit ? Outbox::BoundBy::Sender : Outbox::BoundBy::This);
   for (std::size_t i = 0; i < prefix.shared; ++i) {
     const ArenaRelay::Alias alias =
         arenas_.alias({.sender = sender, .number = wire::arena_at(frame, prefix, i)}, end_of(to));
@@ -371,6 +374,7 @@ Result<void> Router::put(RouterPeer& to, const wire::FramePrefix& prefix, std::s
   to.counts.bytes_out += frame.size();
   to.counts.waiting_most = std::max(to.counts.waiting_most, to.outbox.events());
   dirty_.insert(to.node);
+  if (to.machine != nullptr) use_credit(to, prefix, frame.size());
   return {};
 }
 
@@ -493,11 +497,18 @@ void Router::tell_roll() {
 
 void Router::flush() {
   // Writing may let others go on, which fill the queues again.
-  for (const int node : std::exchange(dirty_, {})) {
-    if (RouterPeer* const peer = find(node)) flush(*peer);
-  }
+  flush_dirty();
   go_on_reading_from_those_that_waited();
   for (const auto& [node, why] : std::exchange(to_drop_, {})) drop(node, why);
+}
+
+void Router::flush_dirty() {
+  // Sending to a worker may make acknowledgements due, which go to other machines.
+  while (!dirty_.empty()) {
+    for (const int node : std::exchange(dirty_, {})) {
+      if (RouterPeer* const peer = find(node)) flush(*peer);
+    }
+  }
 }
 
 bool Router::send_some(RouterPeer& peer) {
@@ -513,6 +524,7 @@ void Router::flush(RouterPeer& peer) {
     tell_refusals(peer);
     if (!send_some(peer)) return;
   }
+  send_acks(peer);
   // The link to a machine says itself when it has room.
   if (peer.machine != nullptr || peer.outbox.empty()) return;
   peer.writing = true;

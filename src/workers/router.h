@@ -4,11 +4,13 @@
 //
 // Events that are emitted before all workers are settled wait here. Each worker has a bounded
 // Outbox. When it is full, the policy decides: the router stops reading from the sender, or drops
-// the oldest event, or the new one.
+// the oldest event, or the new one. With WhenFull::Block a worker of another machine has a Credit
+// here, so that the stream to that machine never waits for one that reads slowly.
 //
 // Belongs to the thread of its event loop. Knows no processes: workers/parallel_run.h starts them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -126,6 +128,15 @@ class Router {
   /// of a machine. Never empty.
   [[nodiscard]] std::vector<int> workers_behind(RouterPeer& to, std::uint64_t topic,
                                                 int from) const;
+  /// The workers of that machine that want the topic.
+  [[nodiscard]] const std::vector<int>& needing(RouterPeer& to, std::uint64_t topic) const;
+  /// Those of workers_behind() that have no room for it.
+  [[nodiscard]] std::vector<int> workers_without_room(RouterPeer& to, std::uint64_t topic,
+                                                      int from);
+  /// Counts an event that goes to the machine `to`, and requests the acknowledgements that are due.
+  void use_credit(RouterPeer& to, const wire::FramePrefix& prefix, std::size_t bytes);
+  /// Sends other machines the acknowledgements that are due.
+  void send_acks(RouterPeer& of);
   /// Goes before an event that is for one worker alone; empty: it is for all.
   [[nodiscard]] static std::string only_frame(const std::optional<OnlyWord>& only);
   void read(RouterPeer& peer);
@@ -166,6 +177,8 @@ class Router {
                                std::string_view frame);
   Result<void> take_word(RouterPeer& peer, const MachineWord& word);
   Result<void> take_need(RouterPeer& peer, const NeedWord& word);
+  Result<void> take_ack_request(RouterPeer& peer, const AckRequestWord& word);
+  Result<void> take_ack(RouterPeer& peer, const AckWord& word);
   void take_last(RouterPeer& peer, const LastWord& word);
   Result<void> take_order(RouterPeer& peer, const wire::WorkerOrder& order);
   Result<void> take_peer_word(RouterPeer& peer, const wire::PeerWord& word);
@@ -224,6 +237,7 @@ class Router {
   /// Sends the frames that this turn has queued.
   void flush();
   void flush(RouterPeer& peer);
+  void flush_dirty();
   /// Writes as much as the socket takes now. False if the connection has ended, which is handled
   /// when the end is read.
   static bool send_some(RouterPeer& peer);

@@ -19,9 +19,11 @@
 #include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
+#include "trainyard/parallel.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
 #include "workers/arena_relay.h"
+#include "workers/credit.h"
 #include "workers/machine.h"
 #include "workers/machine_words.h"
 #include "workers/meetings.h"
@@ -222,7 +224,9 @@ Result<void> Router::take_word(RouterPeer& peer, const MachineWord& word) {
       [&](const OnlyWord& it) -> Result<void> {
         peer.only = it;
         return {};
-      });
+      },
+      [&](const AckRequestWord& it) -> Result<void> { return take_ack_request(peer, it); },
+      [&](const AckWord& it) -> Result<void> { return take_ack(peer, it); });
 }
 
 Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
@@ -259,6 +263,42 @@ Result<void> Router::take_need(RouterPeer& peer, const NeedWord& word) {
     if (!is_third) send_retained_alone(peer, topic, word);
   }
   return {};
+}
+
+Result<void> Router::take_ack_request(RouterPeer& peer, const AckRequestWord& word) {
+  if (!is_here(word.node)) {
+    return std::unexpected(Error{"what a worker of another machine has received"});
+  }
+  RouterPeer* const of = find(word.node);
+  if (of == nullptr) {
+    say_word(peer, AckWord{.node = word.node, .number = word.number});
+    return {};
+  }
+  of->acks.push_back({.events_gone = of->outbox.events_gone() + of->outbox.events(),
+                      .machine = peer.node,
+                      .number = word.number});
+  send_acks(*of);
+  return {};
+}
+
+Result<void> Router::take_ack(RouterPeer& peer, const AckWord& word) {
+  const auto credit = peer.credits.find(word.node);
+  if (credit == peer.credits.end() || !credit->second.acknowledge(word.number)) {
+    return std::unexpected(Error{"an acknowledgement that was not requested"});
+  }
+  return {};
+}
+
+void Router::send_acks(RouterPeer& of) {
+  while (!of.acks.empty()) {
+    const RouterPeer::Ack& next = of.acks.front();
+    // Nothing of what waits for a worker that is gone will be received.
+    if (!of.eof && next.events_gone > of.outbox.events_gone()) return;
+    if (RouterPeer* const to = find(next.machine)) {
+      say_word(*to, AckWord{.node = of.node, .number = next.number});
+    }
+    of.acks.pop_front();
+  }
 }
 
 void Router::take_last(RouterPeer& peer, const LastWord& word) {
@@ -451,8 +491,7 @@ void Router::find_receivers(RouterPeer& peer, const wire::FramePrefix& prefix) {
   }
 }
 
-std::vector<int> Router::workers_behind(RouterPeer& to, std::uint64_t topic, int from) const {
-  if (to.machine == nullptr) return {to.node};
+const std::vector<int>& Router::needing(RouterPeer& to, std::uint64_t topic) const {
   const auto [entry, is_new] = to.needing.try_emplace(topic);
   if (is_new) {
     std::set<int> needing;
@@ -463,11 +502,38 @@ std::vector<int> Router::workers_behind(RouterPeer& to, std::uint64_t topic, int
     }
     entry->second.assign(needing.begin(), needing.end());
   }
-  std::vector<int> hearing = entry->second;
+  return entry->second;
+}
+
+std::vector<int> Router::workers_behind(RouterPeer& to, std::uint64_t topic, int from) const {
+  if (to.machine == nullptr) return {to.node};
+  std::vector<int> hearing = needing(to, topic);
   std::erase_if(hearing, [&](int node) { return !routes_.hears(from, node); });
   // A retained event that nobody there wants yet goes there to be kept.
   if (hearing.empty()) hearing.push_back(to.machine->entry().nodes.front().node);
   return hearing;
+}
+
+std::vector<int> Router::workers_without_room(RouterPeer& to, std::uint64_t topic, int from) {
+  if (to.outbox.full()) flush(to);
+  if (to.outbox.full()) return workers_behind(to, topic, from);
+  std::vector<int> without;
+  for (const auto& [node, credit] : to.credits) {
+    if (!credit.is_used_up() || !routes_.hears(from, node)) continue;
+    if (std::ranges::binary_search(needing(to, topic), node)) without.push_back(node);
+  }
+  return without;
+}
+
+void Router::use_credit(RouterPeer& to, const wire::FramePrefix& prefix, std::size_t bytes) {
+  if (options_.queue.when_full != WhenFull::Block) return;
+  for (const int node : needing(to, prefix.topic)) {
+    if (!routes_.hears(wire::node_of(prefix.origin), node)) continue;
+    Credit& credit = to.credits.try_emplace(node, options_.queue).first->second;
+    if (const auto number = credit.use(bytes)) {
+      say_word(to, AckRequestWord{.node = node, .number = *number});
+    }
+  }
 }
 
 std::string Router::only_frame(const std::optional<OnlyWord>& only) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "sys/descriptor.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
+#include "workers/credit.h"
 #include "workers/machine_words.h"
 #include "workers/outbox.h"
 
@@ -40,6 +42,8 @@ struct RouterPeer {
   std::map<std::string, std::set<int>> needs;
   /// Those workers by topic: what was looked for since `needs` changed.
   std::map<std::uint64_t, std::vector<int>> needing;
+  /// For a machine, with WhenFull::Block: by worker, what may be sent for it.
+  std::map<int, Credit> credits;
   /// For a machine: the one worker for which its next event or word is.
   std::optional<OnlyWord> only;
 
@@ -48,7 +52,7 @@ struct RouterPeer {
   std::uint64_t reads = 0;  ///< How often something came.
   /// Nothing is read of it until these peers have room, or until all are settled.
   bool waits = false;
-  /// Full peers, each with those of its workers that the waiting event is for.
+  /// Peers that have no room for the waiting event, each with those of its workers that lack it.
   std::map<int, std::vector<int>> waits_for;
   Duration waits_since{0};
   std::vector<int> waited_for = {};  ///< The value of full_workers() when the wait began.
@@ -69,6 +73,16 @@ struct RouterPeer {
 
   std::set<std::uint64_t> told;  ///< The topics that it has been told of.
   Outbox outbox;
+  /// False: an event for these workers of it has to wait.
+  [[nodiscard]] bool has_room_for(const std::vector<int>& workers) const;
+
+  /// For a worker: acknowledgements that other machines have requested, in order.
+  struct Ack {
+    std::uint64_t events_gone = 0;  ///< Value of Outbox::events_gone() when it is due.
+    int machine = 0;
+    std::uint64_t number = 0;
+  };
+  std::deque<Ack> acks;
 
   /// Events of it that another worker was not sent.
   struct Refusal {

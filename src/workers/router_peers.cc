@@ -114,8 +114,8 @@ void Router::go_on_reading_from_those_that_waited() {
   for (const auto& [node, peer] : peers_) {
     if (!peer->waits || !open_) continue;
     std::erase_if(peer->waits_for, [this](const auto& full) {
-      RouterPeer* const other = find(full.first);
-      return other == nullptr || other->eof || other->outbox.has_room();
+      const RouterPeer* const other = find(full.first);
+      return other == nullptr || other->eof || other->has_room_for(full.second);
     });
     if (peer->waits_for.empty()) to_go_on_.insert(node);
   }
@@ -143,9 +143,7 @@ void Router::go_on_reading_from_those_that_waited() {
   }
   answer_when_all_held_has_gone();
   send_releases();
-  for (const int node : std::exchange(dirty_, {})) {
-    if (RouterPeer* const peer = find(node)) flush(*peer);
-  }
+  flush_dirty();
 }
 
 void Router::tell_wait(int node, const MeetingWait& wait) { tell_wait(node, wait_of(node, wait)); }
@@ -182,6 +180,8 @@ void Router::drop(int node, const std::string& why) {
   arenas_.forget(end_of(peer));
   routes_.forget(node);
   forget_needs(node);
+  peer.eof = true;
+  send_acks(peer);
   peers_.erase(found);
   opening_.erase(node);
   reply(meetings_.look(node));
@@ -224,6 +224,7 @@ void Router::at_its_end(RouterPeer& peer) {
   peer.writing = false;
   loop_.unwatch(peer.socket.get());
   routes_.forget(peer.node);
+  send_acks(peer);
   if (!peer.is_pending() && !peer.end) return drop(peer.node, {});
   flush();
 }
@@ -244,6 +245,7 @@ Result<void> Router::read_rest(RouterPeer& peer) {
     peer.writing = false;
     loop_.unwatch(peer.socket.get());
     routes_.forget(peer.node);
+    send_acks(peer);
   }
   return take_frames(peer);
 }
