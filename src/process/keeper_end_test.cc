@@ -198,7 +198,7 @@ TEST(KeeperEnd, LetsTasksRunWhereTheLeaseIsRenewedInTime) {
   EXPECT_EQ(yard.run(yard.launch({"sleep", "0.4"})), model::End(model::ExitedWith{0}));
 }
 
-TEST(EndProcessesWith, EndsThoseThatADeadRunLeftBehind) {
+TEST(EndProcesses, EndsThoseThatADeadRunLeftBehind) {
   TestYard yard;
   const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
   model::Launch marked =
@@ -210,22 +210,45 @@ TEST(EndProcessesWith, EndsThoseThatADeadRunLeftBehind) {
   yard.keeper.start(TestYard::key(1), other);
   static_cast<void>(yard.wait_for_pid("stubborn"));
   yard.wait_for_start(1);
-  EXPECT_GE(end_processes_with(mark, Duration(50)).value(), 1);
+  const Leftovers left{.mark = mark, .user = ::getuid()};
+  EXPECT_GE(end_processes(left, Duration(50)).value(), 1);
   EXPECT_EQ(yard.wait_for_end(0).end, model::End(model::KilledBy{.signal = SIGKILL}));
   EXPECT_FALSE(yard.ended(1));
-  EXPECT_EQ(end_processes_with(mark, Duration(50)).value(), 0);
+  EXPECT_EQ(end_processes(left, Duration(50)).value(), 0);
 }
 
-TEST(EndProcessesWith, SparesThoseThatHaveAnotherMarkAsWell) {
+TEST(EndProcesses, SparesThoseThatHaveAnotherMarkAsWell) {
   TestYard yard;
   const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
   model::Launch spared = yard.launch({"sleep", "1000"});
   spared.environment = {mark, "TRAINYARD_TEST_AGENT=2"};
   yard.keeper.start(TestYard::key(0), spared);
   yard.wait_for_start(0);
-  EXPECT_EQ(end_processes_with(mark, Duration(50), {"A=1", "TRAINYARD_TEST_AGENT=2"}).value(), 0);
+  Leftovers left{.mark = mark, .user = ::getuid(), .but_for = {"A=1", "TRAINYARD_TEST_AGENT=2"}};
+  EXPECT_EQ(end_processes(left, Duration(50)).value(), 0);
   EXPECT_FALSE(yard.ended(0));
-  EXPECT_EQ(end_processes_with(mark, Duration(50), {"TRAINYARD_TEST_AGENT=1"}).value(), 1);
+  left.but_for = {"TRAINYARD_TEST_AGENT=1"};
+  EXPECT_EQ(end_processes(left, Duration(50)).value(), 1);
+}
+
+TEST(EndProcesses, SparesThoseOfAnotherUserThatHaveTheMark) {
+  TestYard yard;
+  const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
+  model::Launch marked = yard.launch({"sleep", "1000"});
+  marked.environment.push_back(mark);
+  yard.keeper.start(TestYard::key(0), marked);
+  yard.wait_for_start(0);
+  EXPECT_EQ(end_processes({.mark = mark, .user = ::getuid() + 1}, Duration(50)).value(), 0);
+  EXPECT_FALSE(yard.ended(0));
+  EXPECT_EQ(end_processes({.mark = mark, .user = ::getuid()}, Duration(50)).value(), 1);
+}
+
+TEST(EndProcesses, AreThoseOfTheOwnerOfTheRunDirectoryForRoot) {
+  // Only root can give the directory away.
+  const uid_t owner = ::geteuid() == 0 ? 23'001 : ::geteuid();
+  const sys::TemporaryDirectory run;
+  ASSERT_EQ(::chown(run.path().c_str(), owner, static_cast<gid_t>(-1)), 0);
+  EXPECT_EQ(user_of_run(run.path()), owner);
 }
 
 }  // namespace

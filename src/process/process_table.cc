@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -22,7 +21,9 @@
 #include <vector>
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -312,10 +313,30 @@ bool has_variable(std::string_view environment, std::string_view name_and_value)
   return false;
 }
 
+/// The user who started a process, also where it has become another one since, as by a setuid
+/// program. Nothing when it is gone.
+std::optional<uid_t> user_of(const sys::ProcessScan& scan, std::int64_t pid) {
+  constexpr std::string_view kField = "\nUid:\t";
+  const std::string text = scan.read_text(pid, "status", 4096);
+  const std::size_t field = text.find(kField);
+  if (field == std::string::npos) return std::nullopt;
+  std::string_view rest = std::string_view(text).substr(field + kField.size());
+  return static_cast<uid_t>(take_number(rest));
+}
+
+bool is_left(const Leftovers& leftovers, const sys::ProcessScan& scan, std::int64_t pid) {
+  constexpr std::size_t kEnvironmentMax = std::size_t{4} << 20;
+  const std::string environment = scan.read_text(pid, "environ", kEnvironmentMax);
+  return has_variable(environment, leftovers.mark) &&
+         std::ranges::none_of(
+             leftovers.but_for,
+             [&environment](const std::string& each) { return has_variable(environment, each); }) &&
+         user_of(scan, pid) == leftovers.user;
+}
+
 /// Adds those that are there now. Returns whether there were new ones.
 bool find_more(sys::ProcessScan& scan, const std::set<std::int64_t>& spared,
-               const std::function<bool(std::string_view)>& is_to_end, Ending& ending) {
-  constexpr std::size_t kEnvironmentMax = std::size_t{4} << 20;
+               const Leftovers& leftovers, Ending& ending) {
   bool more = false;
   for (const sys::ProcessStat& process : scan.read_all()) {
     if (process.state == 'Z' || spared.contains(process.pid)) continue;
@@ -323,8 +344,7 @@ bool find_more(sys::ProcessScan& scan, const std::set<std::int64_t>& spared,
     // Opened before it is looked at, so that it is the one that was looked at.
     sys::Descriptor handle = sys::open_pidfd(process.pid);
     if (!handle.is_open()) continue;
-    const std::string environment = scan.read_text(process.pid, "environ", kEnvironmentMax);
-    if (!is_to_end(environment)) continue;
+    if (!is_left(leftovers, scan, process.pid)) continue;
     ending.emplace(process.pid, std::move(handle));
     more = true;
   }
@@ -356,24 +376,23 @@ void wait_for_keeper(std::int64_t pid, Duration most) {
   }
 }
 
-Result<int> end_processes_with(const std::string& name_and_value, Duration grace,
-                               const std::vector<std::string>& but_for) {
+uid_t user_of_run(const std::string& run_directory) {
+  struct stat about{};
+  const bool is_owners = ::geteuid() == 0 && ::stat(run_directory.c_str(), &about) == 0;
+  return is_owners ? about.st_uid : ::geteuid();
+}
+
+Result<int> end_processes(const Leftovers& leftovers, Duration grace) {
   // Each round ends what is there and looks for what that left: a process may start another up to
   // the moment when it dies.
   constexpr int kRoundsMax = 20;
   constexpr Duration kAfterKill{5000};
   sys::ProcessScan scan;
   const std::set<std::int64_t> spared = ourselves_and_above(scan);
-  const auto is_to_end = [&](std::string_view environment) {
-    return has_variable(environment, name_and_value) &&
-           std::ranges::none_of(but_for, [environment](const std::string& each) {
-             return has_variable(environment, each);
-           });
-  };
   std::size_t found = 0;
   for (int round = 0; round < kRoundsMax; ++round) {
     Ending ending;
-    if (!find_more(scan, spared, is_to_end, ending)) return static_cast<int>(found);
+    if (!find_more(scan, spared, leftovers, ending)) return static_cast<int>(found);
     found += ending.size();
     if (round == 0 && grace.count() > 0) {
       signal_all(ending, SIGTERM);
@@ -384,7 +403,7 @@ Result<int> end_processes_with(const std::string& name_and_value, Duration grace
     if (!ending.empty()) break;
   }
   return std::unexpected(
-      Error{fmt::format("cannot end the processes with {} in their environment", name_and_value)});
+      Error{fmt::format("cannot end the processes with {} in their environment", leftovers.mark)});
 }
 
 }  // namespace trainyard::process

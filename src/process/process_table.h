@@ -1,6 +1,6 @@
 // Looking at the processes of the machine: who belongs to which attempt, and what they use.
 //
-// Reads /proc, starts nothing, stops nothing (but for end_processes_with). One thread.
+// Reads /proc, starts nothing, stops nothing (but for end_processes). One thread.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -66,11 +68,21 @@ class ProcessTable {
   std::unique_ptr<State> state_;
 };
 
-/// Ends every process that has NAME=value in its environment (TERM, KILL after `grace`), ourselves
-/// and those we descend from excepted, and who has one of `but_for` as well: what a dead run left
-/// behind. Returns how many there were. An error when some are still there 5 s after KILL.
-Result<int> end_processes_with(const std::string& name_and_value, Duration grace,
-                               const std::vector<std::string>& but_for = {});
+/// The processes that a dead run has left. Any user can put any variable in an environment, so the
+/// user counts as well.
+struct Leftovers {
+  std::string mark;                       ///< NAME=value, which is in their environment.
+  uid_t user = 0;                         ///< Who started them (real uid).
+  std::vector<std::string> but_for = {};  ///< Processes that have one of these as well are spared.
+};
+
+/// The user whose processes a run in this directory can have left: this one; for root, who may end
+/// the processes of everybody, the owner of the directory.
+uid_t user_of_run(const std::string& run_directory);
+
+/// Ends these processes (TERM, KILL after `grace`), ourselves and those we descend from excepted.
+/// Returns how many there were. An error when some are still there 5 s after KILL.
+Result<int> end_processes(const Leftovers& leftovers, Duration grace);
 
 /// Waits until this process has ended, if it is a keeper: that of a dead yard, which ends what it
 /// had started. At most so long.

@@ -212,8 +212,9 @@ Result<void> AgentServer::begin(const wire::AgentBegin& begin) {
   mark_ = mark_of_agent(begin.key);
   run_directory_ = begin.run_directory;
   if (is_own) own_directory_ = begin.run_directory;
-  const Result<int> ended = process::end_processes_with(
-      begin.after.empty() ? mark_of(begin.run_directory) : mark_of_agent(begin.after),
+  const Result<int> ended = process::end_processes(
+      {.mark = begin.after.empty() ? mark_of(begin.run_directory) : mark_of_agent(begin.after),
+       .user = process::user_of_run(begin.run_directory)},
       kLeftoverGrace);
   if (!ended) return std::unexpected(Error(ended.error()).in("what was left of the run"));
   Result<std::unique_ptr<link::FrameServer>> server = link::FrameServer::listen(

@@ -118,8 +118,10 @@ Result<void> clear_up(const std::string& run_directory, const std::vector<std::s
   }
   std::vector<std::string> go_on(agents.size());
   std::ranges::transform(agents, go_on.begin(), mark_of_agent);
-  const Result<int> ended =
-      process::end_processes_with(mark_of(run_directory), kLeftoverGrace, go_on);
+  const Result<int> ended = process::end_processes({.mark = mark_of(run_directory),
+                                                    .user = process::user_of_run(run_directory),
+                                                    .but_for = std::move(go_on)},
+                                                   kLeftoverGrace);
   if (!ended) return std::unexpected(Error(ended.error()).in("what the last run left"));
   if (begun) link::remove_dead_socket(executions->back().socket_path);
   return {};
@@ -456,8 +458,9 @@ void YardRun::take_apart() {
 
 /// Ends the processes that the guard left when it was killed with the keeper.
 void YardRun::end_leftovers() {
-  const Result<int> ended =
-      process::end_processes_with(mark_of(options_.directory), kLeftoverGrace);
+  const Result<int> ended = process::end_processes(
+      {.mark = mark_of(options_.directory), .user = process::user_of_run(options_.directory)},
+      kLeftoverGrace);
   if (!ended) tasks_.note(ended.error().message);
 }
 
