@@ -230,6 +230,19 @@ TEST(Guard, TakesNoTaskForAFailedOneWhenItIsKilled) {
   EXPECT_FALSE(yard.ended(0));
 }
 
+TEST(Guard, IsReportedGoneOnceItsKeeperHasEndedTheTasks) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.shell(kStubborn));
+  const std::int64_t task = yard.wait_for_start();
+  yard.wait_for_pid("stubborn");
+  const std::int64_t keeper = yard.keeper.pid();
+  ::kill(static_cast<pid_t>(yard.keeper.guard_pid()), SIGKILL);
+  ASSERT_TRUE(yard.wait([&] { return is_gone(yard); }));
+  EXPECT_TRUE(std::holds_alternative<KeeperDied>(yard.news.at(yard.news.size() - 2)));
+  EXPECT_FALSE(is_alive(keeper));
+  EXPECT_FALSE(is_alive(task));
+}
+
 /// Kills the keeper that there is, and waits until another one has taken its place.
 KeeperReplaced replaced(TestYard& yard) {
   const std::int64_t before = yard.keeper.pid();

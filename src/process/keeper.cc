@@ -108,7 +108,10 @@ Keeper::State::State(GuardLine::Made made, const KeeperOptions& options)
 
 Keeper::State::~State() {
   if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
-  if (loop != nullptr && !gone) loop->unwatch(guard.words().get());
+  if (loop != nullptr && !gone) {
+    loop->unwatch(guard.words().get());
+    loop->unwatch(ended.get());
+  }
   // In this order: who hears that its yard is gone and ends for that is not replaced.
   guard.let_go();
   if (socket.is_open()) {

@@ -75,8 +75,9 @@ struct KeeperNote {
 struct KeeperHeard {
   bool silent = false;
 };
-/// The keeper has died. Of all that it was asked for before this nothing more is told; what it is
-/// asked for from now on waits for the one that takes its place.
+/// The keeper has died, or its guard, and then the keeper is ending everything. Of all that it was
+/// asked for before this nothing more is told; what it is asked for from now on waits for the one
+/// that takes its place.
 struct KeeperDied {};
 /// A new keeper has taken the place of the dead one. All processes that the dead keeper had started
 /// have ended, except those that the kernel could not end.
@@ -84,8 +85,8 @@ struct KeeperReplaced {
   std::int64_t pid = 0;
   std::string why;  ///< "the keeper (process 12) was killed by signal 9"
 };
-/// There is no keeper, and there will be none; nothing more will come. What ran has no watcher any
-/// more.
+/// There is no keeper, and there will be none; nothing more will come. What ran has ended with the
+/// keeper, which has noted how (note_ends()), or has no watcher any more.
 struct KeeperGone {
   std::string why;
 };

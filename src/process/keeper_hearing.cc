@@ -104,18 +104,22 @@ void Keeper::State::has_died(std::vector<KeeperNews>& news) {
   wait_for_another();
 }
 
-/// The guard says at once what follows, unless it is stopped itself.
+/// The guard says at once what follows, unless it is stopped itself; a keeper without a guard ends
+/// its tasks and exits.
 void Keeper::State::wait_for_another() {
   loop->after(kWait, [weak = std::weak_ptr(alive)] {
     const auto shared = weak.lock();
     if (shared == nullptr) return;
     State& state = **shared;
     if (!state.dead || state.gone) return;
-    state.guard.send_signal(SIGCONT);
+    const bool unguarded = state.guard.is_closed();
+    if (!unguarded) state.guard.send_signal(SIGCONT);
     if (++state.waits_for_another < kWaitsMax) return state.wait_for_another();
     std::vector<KeeperNews> news;
-    state.be_gone(news, fmt::format("the guard of the keeper (process {}) does not answer",
-                                    state.guard.pid()));
+    state.be_gone(news, unguarded
+                            ? state.how_guard_ended()
+                            : fmt::format("the guard of the keeper (process {}) does not answer",
+                                          state.guard.pid()));
     state.tell(std::move(news));
   });
 }
@@ -136,11 +140,26 @@ void Keeper::State::hear_guard() {
   }
   if (guard.is_closed() && !gone) {
     if (!dead) static_cast<void>(read_what_is_there(news));
+    has_died(news);
     // Without that word it would wait for our end, to remove what we leave.
     guard.tell(ToGuard::Kind::NoMore);
-    be_gone(news, how_guard_ended());
+    loop->unwatch(guard.words().get());
+    wait_for_its_end(news);
   }
   tell(std::move(news));
+}
+
+/// A keeper without a guard ends its tasks, and notes how each of them has ended: until it has
+/// exited, more ends may be noted.
+void Keeper::State::wait_for_its_end(std::vector<KeeperNews>& news) {
+  if (!ended.is_open() || sys::wait_until_ended(ended, Duration{0})) {
+    return be_gone(news, how_guard_ended());
+  }
+  loop->watch_readable(ended.get(), [this] {
+    std::vector<KeeperNews> last;
+    be_gone(last, how_guard_ended());
+    tell(std::move(last));
+  });
 }
 
 void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
@@ -161,6 +180,7 @@ void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why) {
   if (std::exchange(gone, true)) return;
   if (!dead) loop->unwatch(socket.get());
   loop->unwatch(guard.words().get());
+  loop->unwatch(ended.get());
   outgoing.clear();
   news.emplace_back(KeeperGone{std::move(why)});
 }

@@ -3,8 +3,9 @@
 //
 //            keeper dies (its socket closes)         word of the guard: another one
 //   Listens ──────────────────────────────▶ Dead ──────────────────────────────▶ Listens
-//      │                                      │
-//      └──────────────────────────────────────┴──▶ Gone: no word will come any more
+//                                             │
+//                                             └──▶ Gone: no word will come any more, and the keeper
+//                                                  has exited
 //
 // What is asked for while it is dead waits for the one that takes its place.
 #pragma once
@@ -57,6 +58,7 @@ struct Keeper::State {
   void take(FromGuard word, std::vector<KeeperNews>& news);
   void has_died(std::vector<KeeperNews>& news);
   void wait_for_another();
+  void wait_for_its_end(std::vector<KeeperNews>& news);
   void be_gone(std::vector<KeeperNews>& news, std::string why);
   void tell(std::vector<KeeperNews> news);
   void tell_own_news();
