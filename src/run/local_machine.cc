@@ -74,6 +74,8 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
       looks_at_disk_(options_.looks_at_disk),
       log_bounds_(options_.log_max) {
   keeper_.listen(loop_, [this](std::span<const process::KeeperNews> news) { hear(news); });
+  options_.notes.clock_offset = clock_offset_;
+  if (!options_.notes.path.empty()) keeper_.note_ends(options_.notes);
   if (options_.gpus != nullptr) {
     gpus_ = options_.gpus->list().gpus;
     silences_.resize(gpus_.size());
@@ -198,6 +200,7 @@ void LocalMachine::start(const model::StartAttempt& command) {
              launch);
   running_[command.key.task] = {
       .key = command.key,
+      .journal_number = launch.journal_number,
       .memory_group = launch.memory_group,
       .logs = logs_of(launch),
       .ranks = launch.ranks,

@@ -90,6 +90,9 @@ class LocalMachine final : public Machine {
     LimitsWatch* limits = nullptr;
     /// What code attempts run; must outlive this, or go before it. May be missing: nobody knows.
     CodeWatch* codes = nullptr;
+    /// Where the keeper notes ends, and for which execution; the clock is the machine's. An empty
+    /// path: nowhere.
+    process::EndNotes notes = {};
   };
 
   LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Options options);
@@ -119,9 +122,6 @@ class LocalMachine final : public Machine {
   void hear_of(model::What what);
   [[nodiscard]] Instant now() const;
 
-  /// From the clock of sys::EventLoop::now() to that of the run.
-  [[nodiscard]] Duration clock_offset() const { return clock_offset_; }
-
   /// The keeper died, and nobody takes its place: all knowledge of what ran is gone with it.
   [[nodiscard]] bool keeper_gone() const { return keeper_gone_; }
 
@@ -130,6 +130,7 @@ class LocalMachine final : public Machine {
     model::AttemptKey key;
     std::vector<std::int64_t> pids;  ///< Of its processes: of several ranks in their order.
     std::vector<Bytes> rank_peaks;   ///< What each had at most, over the samples.
+    std::optional<std::uint32_t> journal_number;  ///< Of its task, where the journal has it.
     std::string memory_group;
     std::vector<std::string> logs;
     int ranks = 0;                    ///< Of each its own device; 0: it is one process.
@@ -155,6 +156,7 @@ class LocalMachine final : public Machine {
   void hear(std::span<const process::KeeperNews> news);
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
+  void hear_noted_ends();
   void hear_last_words(model::AttemptKey key);
   void conclude(Attempt attempt, model::AttemptEnded ended);
   void lose_keeper();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,12 +19,25 @@
 #include "hardware/mps.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "process/end_notes.h"
 #include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_end.h"
 #include "run/local_machine.h"
+#include "run/noted_ends.h"
 
 namespace trainyard::run {
+namespace {
+
+/// Whether a note says how the attempt ended by itself. A keeper that has lost its guard tells
+/// everything to end: such an end says nothing, except of a task that left its result.
+bool is_own_end(const process::EndNote& note) {
+  if (!note.told_to_end) return true;
+  return note.ended.end == model::End(model::ExitedWith{0}) && note.ended.left.result &&
+         !note.attempt.two_phase;
+}
+
+}  // namespace
 
 void LocalMachine::hear_end(const process::ProcessEnded& news) {
   hear_last_words(news.key);
@@ -36,6 +51,24 @@ void LocalMachine::hear_end(const process::ProcessEnded& news) {
   model::AttemptEnded ended = attempt_ended_from(news, where);
   add_peak(found->second, news, ended.usage);
   conclude(std::move(running_.extract(found).mapped()), std::move(ended));
+}
+
+/// Takes the ends that a dead keeper noted and could not report, before the rest counts as lost.
+void LocalMachine::hear_noted_ends() {
+  std::map<std::uint32_t, model::AttemptKey> by_number;
+  for (const auto& [task, attempt] : running_) {
+    if (attempt.journal_number) by_number.emplace(*attempt.journal_number, attempt.key);
+  }
+  if (by_number.empty() || options_.notes.path.empty()) return;
+  for (process::EndNote& note : notes_of(options_.notes)) {
+    const auto found = by_number.find(note.attempt.journal_number);
+    const bool runs = found != by_number.end() && found->second.attempt == note.ended.key.attempt;
+    if (!runs || !is_own_end(note)) continue;
+    running_.at(found->second.task).lost = false;
+    note.ended.key = found->second;
+    hear_end(note.ended);
+    by_number.erase(found);
+  }
 }
 
 /// Reads the messages of the task that are still unread, while the attempt is known here.
@@ -83,6 +116,7 @@ void LocalMachine::lose_keeper() {
 }
 
 void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
+  hear_noted_ends();
   std::vector<model::AttemptKey> keys;
   for (const auto& [task, attempt] : running_) {
     if (attempt.lost) keys.push_back(attempt.key);
@@ -128,6 +162,7 @@ void LocalMachine::lose_everything(const std::string& why) {
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
   inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
+  hear_noted_ends();
   // When it was ended so that they end, nobody wonders what became of them.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});

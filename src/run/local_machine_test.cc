@@ -36,6 +36,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "process/end_notes.h"
 #include "process/keeper.h"
 #include "sys/event_loop.h"
 #include "sys/test_directory.h"
@@ -69,9 +70,11 @@ class LocalMachineTest : public ::testing::Test {
                       .task_directory = place_ + "/task",
                       .stdout_path = place_ + "/task/stdout.log",
                       .stderr_path = place_ + "/task/stderr.log",
-                      .result_path = place_ + "/task/result.json"};
+                      .result_path = place_ + "/task/result.json",
+                      .journal_number = kJournalNumber};
                 },
-            .gpus = gpus}};
+            .gpus = gpus,
+            .notes = notes_}};
   }
 
   /// What comes until the attempt has ended; empty when it did not in time.
@@ -87,12 +90,42 @@ class LocalMachineTest : public ::testing::Test {
     return {};
   }
 
+  /// Starts the attempt, calls `then` once it runs, and returns how it has ended.
+  template <class Then>
+  static model::AttemptEnded end_after(LocalMachine& machine, Then then) {
+    machine.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+    const Duration end = sys::EventLoop::now() + kLongEnough;
+    while (sys::EventLoop::now() < end) {
+      for (const model::Event& event : machine.wait(std::nullopt)) {
+        if (std::holds_alternative<model::AttemptStarted>(event.what)) then();
+        const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
+        if (ended != nullptr) return *ended;
+      }
+    }
+    ADD_FAILURE() << "it has not ended";
+    return {};
+  }
+  /// What a keeper notes of an attempt that exited with 3.
+  [[nodiscard]] process::EndNote some_note() const {
+    return {.of = notes_,
+            .attempt = {.journal_number = kJournalNumber},
+            .ended = {.key = kFirst, .end = model::ExitedWith{3}}};
+  }
+  void put(const process::EndNote& note) const {
+    process::add_end_note(notes_.path,
+                          process::end_note_record(process::end_note_head(note), note.ended.left));
+  }
+
+  static constexpr std::uint32_t kJournalNumber = 7;
+
   sys::EventLoop loop_;
-  process::Keeper keeper_ = process::Keeper::fork({}).value();
+  process::Keeper keeper_ =
+      process::Keeper::fork({.stop_grace = kLongEnough, .unguarded_grace = kLongEnough}).value();
   sys::TemporaryDirectory directory_;
   const std::string& place_ = directory_.path();
   int attempt_ = 1;           ///< As the launches say it.
   bool gpus_answer_ = false;  ///< As the last grant says it.
+  process::EndNotes notes_{.path = place_ + "/trainyard.ends", .execution = 2};
 };
 
 TEST_F(LocalMachineTest, TellsOfAnAttemptInTheTimeOfTheRun) {
@@ -223,6 +256,51 @@ TEST_F(LocalMachineTest, TellsThatWhatRanHasVanishedBeforeAnotherKeeperAnswers) 
   const std::vector<model::Event> again = until_the_end(yard);
   ASSERT_FALSE(again.empty());
   EXPECT_EQ(std::get<model::AttemptEnded>(again.back().what).end, model::End(model::ExitedWith{3}));
+}
+
+TEST_F(LocalMachineTest, ReadsWhatADeadKeeperNotedBeforeAnAttemptCountsAsLost) {
+  LocalMachine yard = machine("exec sleep 1000", Duration{1000});
+  const model::AttemptEnded ended = end_after(yard, [this] {
+    put(some_note());
+    ::kill(static_cast<pid_t>(keeper_.pid()), SIGKILL);
+  });
+  EXPECT_EQ(ended.key, kFirst);
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
+}
+
+TEST_F(LocalMachineTest, TakesNoNoteOfSomethingElseForTheEndOfAnAttempt) {
+  LocalMachine yard = machine("exec sleep 1000", Duration{1000});
+  const model::AttemptEnded ended = end_after(yard, [this] {
+    process::EndNote other = some_note();
+    other.of.execution = 1;
+    put(other);
+    other = some_note();
+    other.ended.key.attempt = 2;
+    put(other);
+    other = some_note();
+    other.attempt.journal_number = 8;
+    put(other);
+    // What was told to end because there is no guard says nothing of the task.
+    other = some_note();
+    other.told_to_end = true;
+    put(other);
+    ::kill(static_cast<pid_t>(keeper_.pid()), SIGKILL);
+  });
+  EXPECT_TRUE(std::holds_alternative<model::Vanished>(ended.end));
+}
+
+TEST_F(LocalMachineTest, KnowsHowATaskEndedThatSavedItsResultAfterTheGuardWasKilled) {
+  LocalMachine yard = machine(
+      "trap 'echo \"{\\\"x\\\": 1}\" > task/result.json; exit 0' TERM; : > ready; "
+      "while :; do sleep 0.01; done",
+      Duration{1000});
+  const model::AttemptEnded ended = end_after(yard, [this] {
+    ASSERT_TRUE(sys::eventually([this] { return std::filesystem::exists(place_ + "/ready"); }));
+    ::kill(static_cast<pid_t>(keeper_.guard_pid()), SIGKILL);
+  });
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
+  EXPECT_EQ(ended.result, R"({"x":1})");
+  EXPECT_TRUE(yard.keeper_gone());
 }
 
 TEST_F(LocalMachineTest, TellsOfTheMachineBeforeWhatIsToBeRunThere) {

@@ -102,17 +102,30 @@ Result<std::vector<journal::EarlierEnd>> judge_all(const std::string& run_direct
   return ends;
 }
 
-}  // namespace
-
-NotedEnds noted_ends(const std::string& run_directory) {
-  const std::string path = ends_path(run_directory);
+Result<std::vector<process::EndNote>> read_notes(const std::string& path) {
   const Result<std::optional<std::string>> text = sys::read_plain_file(
       path, Bytes{static_cast<std::int64_t>(process::kEndNotesMax)}, sys::Links::Refuse);
-  if (!text) return {.ends = {}, .trouble = text.error().message};
-  const std::optional<std::string>& notes = *text;
-  if (!notes) return {};
-  Result<std::vector<journal::EarlierEnd>> ends =
-      judge_all(run_directory, process::read_end_notes(*notes));
+  if (!text) return std::unexpected(text.error());
+  return process::read_end_notes(text->value_or(std::string()));
+}
+
+}  // namespace
+
+std::vector<process::EndNote> notes_of(const process::EndNotes& execution) {
+  std::vector<process::EndNote> notes =
+      read_notes(execution.path).value_or(std::vector<process::EndNote>());
+  std::erase_if(notes, [&execution](const process::EndNote& note) {
+    return note.of.execution != execution.execution ||
+           note.of.started_unix_ms != execution.started_unix_ms;
+  });
+  return notes;
+}
+
+NotedEnds noted_ends(const std::string& run_directory) {
+  const Result<std::vector<process::EndNote>> notes = read_notes(ends_path(run_directory));
+  if (!notes) return {.ends = {}, .trouble = notes.error().message};
+  if (notes->empty()) return {};
+  Result<std::vector<journal::EarlierEnd>> ends = judge_all(run_directory, *notes);
   if (!ends) return {.ends = {}, .trouble = std::move(ends.error().message)};
   return {.ends = std::move(*ends), .trouble = {}};
 }

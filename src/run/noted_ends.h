@@ -1,5 +1,5 @@
-// What the keeper of a dead execution has noted of the attempts that ended when their yard was gone
-// (process/end_notes.h), with what becomes of their tasks (schedule/unwatched_end.h).
+// What a keeper has noted of attempts whose end it could not report (process/end_notes.h); of a dead
+// execution with what becomes of their tasks (schedule/unwatched_end.h).
 //
 // Reads files; with the run directory locked.
 #pragma once
@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "journal/earlier_ends.h"
+#include "process/end_notes.h"
+#include "process/keeper.h"
 
 namespace trainyard::run {
 
@@ -18,6 +20,10 @@ struct NotedEnds {
 
 /// Those of the last execution. It must be dead, and its keeper.
 NotedEnds noted_ends(const std::string& run_directory);
+
+/// The notes of this execution, whose keeper has died or lost its guard; empty where they cannot be
+/// read.
+std::vector<process::EndNote> notes_of(const process::EndNotes& execution);
 
 /// They are in the journal, or mean nothing any more.
 void remove_noted_ends(const std::string& run_directory);

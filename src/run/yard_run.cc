@@ -327,11 +327,10 @@ void YardRun::make_machine() {
           .stop_grace = options_.policy.stop_grace,
           .gpu_steady_after = options_.policy.gpu_steady_after,
           .limits = limits_ ? &*limits_ : nullptr,
-          .codes = codes_ ? &*codes_ : nullptr});
-  keeper_->note_ends({.path = ends_path(options_.directory),
-                      .execution = journal_->execution(),
-                      .started_unix_ms = started_unix_ms_,
-                      .clock_offset = machine_->clock_offset()});
+          .codes = codes_ ? &*codes_ : nullptr,
+          .notes = {.path = ends_path(options_.directory),
+                    .execution = journal_->execution(),
+                    .started_unix_ms = started_unix_ms_}});
   submissions_ = std::make_unique<Submissions>(
       loop_, *journal_, tasks_, batches_.back().number,
       Submissions::Ways{.add = [this](model::BatchAdded batch) { machine_->add(std::move(batch)); },
