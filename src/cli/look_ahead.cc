@@ -26,6 +26,7 @@
 #include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
+#include "run/unknown_attempts.h"
 #include "sys/files.h"
 #include "text/mistake.h"
 #include "wire/control.h"
@@ -158,6 +159,9 @@ Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& op
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return std::nullopt;
+  if (Result<void> known = run::check_attempts_are_known(run_directory); !known) {
+    return std::unexpected(std::move(known.error()));
+  }
   auto submitted = add_submitted(tasks, run_directory);
   if (!submitted) {
     return std::unexpected(Error{submitted.error().front().message});

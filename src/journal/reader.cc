@@ -318,6 +318,23 @@ Result<std::vector<std::string>> JournalReader::task_directories() {
                  [](const Statement& row) { return std::string(row.text(0)); });
 }
 
+Result<std::vector<TaskPlace>> JournalReader::unfinished_places() {
+  return collect(
+      state_->database,
+      fmt::format(
+          "SELECT directory, max(attempt) FROM (SELECT CASE g.directory WHEN '' THEN t.id ELSE "
+          "g.directory || '/' || t.id END AS directory, max(coalesce(e.attempt, l.attempt, 0), "
+          "t.attempt_before) AS attempt, coalesce(e.verdict, 0) = {} AS finished "
+          "FROM tasks t JOIN groups g ON g.number = t.group_number "
+          "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number) "
+          "GROUP BY directory HAVING min(finished) = 0 ORDER BY directory",
+          std::to_underlying(model::Verdict::Finished)),
+      [](const Statement& row) {
+        return TaskPlace{.directory = std::string(row.text(0)),
+                         .attempt = static_cast<std::uint32_t>(row.integer(1))};
+      });
+}
+
 Result<std::vector<TaskNeedRow>> JournalReader::task_needs() {
   return collect(state_->database, "SELECT task, needed FROM task_needs ORDER BY task, needed",
                  [](const Statement& row) {

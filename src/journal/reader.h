@@ -87,6 +87,12 @@ struct TaskNeedRow {
   friend bool operator==(const TaskNeedRow&, const TaskNeedRow&) = default;
 };
 
+/// Where a task has its files, seen from the run directory, and the last attempt there.
+struct TaskPlace {
+  std::string directory;
+  std::uint32_t attempt = 0;  ///< 0 before the first.
+};
+
 struct GroupRow {
   model::GroupIndex index;  ///< Its number, the same in all executions.
   std::uint32_t batch = 1;
@@ -271,6 +277,9 @@ class JournalReader {
   /// Where all tasks have or had their files, seen from the run directory; also those that are in
   /// no job file any more.
   Result<std::vector<std::string>> task_directories();
+  /// Where tasks that have not finished have their files, in the order of the directories. Tasks of
+  /// a job file that was edited may share one: the attempt is the last of all of them.
+  Result<std::vector<TaskPlace>> unfinished_places();
   /// How many tasks the run began without, and has not taken up since, or did not need. Costs
   /// O(tasks).
   Result<int> count_not_to_run();

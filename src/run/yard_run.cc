@@ -54,6 +54,7 @@
 #include "run/shared_ledger.h"
 #include "run/submissions.h"
 #include "run/tasks.h"
+#include "run/unknown_attempts.h"
 #include "schedule/scheduler.h"
 #include "sys/clock.h"
 #include "sys/files.h"
@@ -214,6 +215,9 @@ Result<YardRun::Resumed> YardRun::go_on(const std::vector<journal::Batch>& batch
   if (options_.ends_on_signals) watch_signals();
   started_unix_ms_ = execution.started_unix_ms;
   if (codes_ && execution.code) codes_->know(*execution.code);
+  if (Result<void> known = check_attempts_are_known(options_.directory); !known) {
+    return std::unexpected(std::move(known.error()));
+  }
   const NotedEnds noted = noted_ends(options_.directory);
   if (!noted.trouble.empty())
     tasks_.note("tasks that ended after trainyard had died: " + noted.trouble);
