@@ -1,5 +1,6 @@
 // The command line: reads it, calls one function, says its exit code.
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -448,11 +449,22 @@ ExitCode main(int argc, const char* const* argv) {
   }
 }
 
+/// The kernel sends SIGBUS to a process that reads what a mapped file has no more. SQLite maps
+/// journal.db-shm, which every task of the run can cut short; the journal itself stays whole.
+[[noreturn]] void end_for_cut_file(int /*signal*/) {
+  constexpr std::string_view kText =
+      "trainyard: a file was cut short while trainyard used it, as when a task empties "
+      "journal.db-shm of its run: 'trainyard run --resume' continues the run\n";
+  sys::end_at_once(kText, static_cast<int>(ExitCode::NotDone));
+}
+
 }  // namespace
 }  // namespace trainyard::cli
 
 int main(int argc, char** argv) {
   trainyard::sys::open_standard_descriptors();
   trainyard::sys::survive_file_size_limit();
+  // Programs that it starts have the default again, and so has the keeper.
+  std::signal(SIGBUS, trainyard::cli::end_for_cut_file);
   return static_cast<int>(trainyard::cli::main(argc, argv));
 }

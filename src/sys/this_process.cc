@@ -156,6 +156,11 @@ FileSizeLimitGuard::~FileSizeLimitGuard() {
   ::pthread_sigmask(SIG_UNBLOCK, &held, nullptr);
 }
 
+void end_at_once(std::string_view text, int exit_code) {
+  static_cast<void>(::write(STDERR_FILENO, text.data(), text.size()));
+  ::_exit(exit_code);
+}
+
 void end_by_signal(int signal) {
   ::prctl(PR_SET_DUMPABLE, 0);
   make_signals_default();

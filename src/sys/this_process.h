@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -60,6 +61,10 @@ class FileSizeLimitGuard {
  private:
   sigset_t before_{};
 };
+
+/// Writes the text to standard error and ends this process, without destructors and what is
+/// buffered. For a handler of a signal: calls nothing that a handler may not.
+[[noreturn]] void end_at_once(std::string_view text, int exit_code);
 
 /// Kills this process by a signal that has killed a process which it stands for. No core dump is
 /// written, which would be that of the wrong program. `signal` is one that kills by default.

@@ -191,6 +191,13 @@ while True: time.sleep(0.05) if not __import__("os").path.exists("seen") else sy
         self.trainyard("run", "job.yaml", expect=0)
         self.assertIn("too many open files, see 'ulimit -n'", self.trainyard("status", prefix=limited(5), expect=75).stderr)
 
+    def test_a_task_that_cuts_a_file_of_the_journal_ends_the_run_with_a_sentence_and_it_is_resumed(self):
+        self.job(job_of("'if ! test -e cut; then touch cut; : > $TRAINYARD_RUN_DIR/journal.db-shm; fi'"))
+        died = self.trainyard("run", "job.yaml", expect=75)
+        self.assertEqual(died.stderr.count("was cut short while trainyard used it"), 1, died.stderr)
+        self.trainyard("run", "job.yaml", "--resume", expect=0)
+        self.assertEqual(self.status(tasks=False)["groups"][0]["finished"], 1)
+
     def test_more_tasks_than_descriptors_wait_and_run(self):
         os.mkfifo(self.directory / "gate")
         self.job("""
