@@ -130,22 +130,23 @@ std::vector<EndNote> read_end_notes(std::string_view bytes) {
   return notes;
 }
 
-void add_end_note(const std::string& path, std::string_view record) {
+bool add_end_note(const std::string& path, std::string_view record) {
   const auto opened =
       sys::open_file(path, {.flags = O_WRONLY | O_APPEND | O_CREAT, .owner = ::geteuid()});
-  if (!opened) return;
+  if (!opened) return false;
   const auto& [file, about] = *opened;
-  if (static_cast<std::size_t>(about.st_size) + record.size() > kEndNotesMax) return;
+  if (static_cast<std::size_t>(about.st_size) + record.size() > kEndNotesMax) return false;
   std::string_view rest = record;
   while (!rest.empty()) {
     const ssize_t put = ::write(file.get(), rest.data(), rest.size());
     if (put <= 0) {
       // A record after an incomplete one would not be read.
       static_cast<void>(::ftruncate(file.get(), about.st_size));
-      return;
+      return false;
     }
     rest.remove_prefix(static_cast<std::size_t>(put));
   }
+  return true;
 }
 
 }  // namespace trainyard::process

@@ -1,6 +1,6 @@
-// The ends that no yard was there to write down, as the keeper notes them in a file of the run
-// directory for whoever goes on with the run. One record behind the other, each with a checksum:
-// what a kill in the middle of one leaves is read up to that one.
+// The ends of attempts, as the keeper notes them in a file of the run directory when they happen, for
+// whoever goes on with the run where the yard did not write them down. One record behind the other,
+// each with a checksum: what a kill in the middle of one leaves is read up to that one.
 //
 // Writing and reading of the bytes is pure. The file is opened by nobody else than add_end_note()
 // and run/noted_ends.h; any thread.
@@ -48,7 +48,8 @@ std::string end_note_record(std::string_view head, const LeftBehind& left);
 std::vector<EndNote> read_end_notes(std::string_view bytes);
 
 /// Adds a record to the file at `path`, which is made where it is missing, if it has room; takes
-/// back what it could not write whole. Nothing is written into what is no plain file of ours.
-void add_end_note(const std::string& path, std::string_view record);
+/// back what it could not write whole. Nothing is written into what is no plain file of ours. False:
+/// the record is not there.
+bool add_end_note(const std::string& path, std::string_view record);
 
 }  // namespace trainyard::process

@@ -89,8 +89,8 @@ TEST(EndNotes, AreReadUpToTheFirstThatWasChanged) {
 TEST(EndNotes, AreAddedToTheirFile) {
   const sys::TemporaryDirectory place;
   const std::string path = place / "trainyard.ends";
-  add_end_note(path, "one");
-  add_end_note(path, "two");
+  EXPECT_TRUE(add_end_note(path, "one"));
+  EXPECT_TRUE(add_end_note(path, "two"));
   EXPECT_EQ(sys::content_of(path), "onetwo");
   struct stat about{};
   ASSERT_EQ(::stat(path.c_str(), &about), 0);
@@ -102,29 +102,29 @@ TEST(EndNotes, AreWrittenIntoNothingThatATaskHasPutThere) {
   ASSERT_TRUE(sys::replace_file(place / "mine", "mine"));
   const std::string path = place / "trainyard.ends";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  add_end_note(path, "one");
+  EXPECT_FALSE(add_end_note(path, "one"));
   std::filesystem::remove(path);
   std::filesystem::create_symlink(place / "mine", path);
-  add_end_note(path, "one");
+  EXPECT_FALSE(add_end_note(path, "one"));
   std::filesystem::remove(path);
   std::filesystem::create_hard_link(place / "mine", path);
-  add_end_note(path, "one");
+  EXPECT_FALSE(add_end_note(path, "one"));
   EXPECT_EQ(sys::content_of(place / "mine"), "mine");
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  add_end_note(path, "one");
-  add_end_note(place / "no/such/place", "one");
+  EXPECT_FALSE(add_end_note(path, "one"));
+  EXPECT_FALSE(add_end_note(place / "no/such/place", "one"));
 }
 
 TEST(EndNotes, HaveABoundBeyondWhichNothingIsNoted) {
   const sys::TemporaryDirectory place;
   const std::string path = place / "trainyard.ends";
-  add_end_note(path, "one");
+  EXPECT_TRUE(add_end_note(path, "one"));
   // As large as it may be, and no larger on the disk for that.
   std::filesystem::resize_file(path, kEndNotesMax - 3);
-  add_end_note(path, "four");
+  EXPECT_FALSE(add_end_note(path, "four"));
   EXPECT_EQ(std::filesystem::file_size(path), kEndNotesMax - 3);
-  add_end_note(path, "two");
+  EXPECT_TRUE(add_end_note(path, "two"));
   EXPECT_EQ(std::filesystem::file_size(path), kEndNotesMax);
 }
 

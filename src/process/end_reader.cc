@@ -133,7 +133,9 @@ EndReader::Answer read_what_is_left(const EndReader::Question& question) {
   left.errors_are_output = printed.is_output;
   if (!question.errors_path.empty()) left.has_checkpoint = has_entry(question.checkpoint_directory);
   if (!question.note.empty()) {
-    add_end_note(question.note_path, end_note_record(question.note, left));
+    answer.is_noted = add_end_note(question.note_path, end_note_record(question.note, left));
+  } else if (!question.note_path.empty()) {
+    ::unlink(question.note_path.c_str());
   }
   return answer;
 }
@@ -149,6 +151,7 @@ std::string pack(const EndReader::Answer& answer) {
   packing.add(left.has_checkpoint);
   packing.add(answer.written_at.has_value());
   packing.add(answer.written_at.value_or(Duration{0}).count());
+  packing.add(answer.is_noted);
   return std::move(packing).take();
 }
 
@@ -166,6 +169,7 @@ EndReader::Answer unpack(std::string_view piece) {
   const bool has_time = packed.number<bool>();
   const Duration written_at(packed.number<std::int64_t>());
   if (has_time) answer.written_at = written_at;
+  answer.is_noted = packed.number<bool>();
   return answer;
 }
 
@@ -231,7 +235,7 @@ bool EndReader::start() {
 
 void EndReader::ask(Question question, std::move_only_function<void(Answer)> answer) {
   // Most commands leave no result, and then nobody has to be woken to say so.
-  if (question.note.empty() && question.errors_path.empty() &&
+  if (question.note_path.empty() && question.errors_path.empty() &&
       sys::is_known_to_be_absent(question.result_path)) {
     return answer({});
   }

@@ -63,8 +63,8 @@ class EndReader {
     /// end of the rank's own log if that is another file. Empty: nothing is written.
     std::string told;
     std::string told_path;
-    /// For an attempt that ends while no yard is running: the head of its note, and the file to
-    /// which the note is written with the answer (process/end_notes.h). Empty: no note.
+    /// The head of a note of this end, and the file to which the note is written with the answer
+    /// (process/end_notes.h). No head: the file is removed. No path: no note.
     std::string note;
     std::string note_path;
   };
@@ -72,6 +72,7 @@ class EndReader {
     LeftBehind left;
     /// When the result was, as its disk has it, on the clock of sys::EventLoop::now().
     std::optional<Duration> written_at;
+    bool is_noted = false;  ///< The note is in its file.
   };
   /// `answer` is called once, from ask(), about() or look_at_the_clock().
   void ask(Question question, std::move_only_function<void(Answer)> answer);

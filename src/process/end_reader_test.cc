@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "process/end_notes.h"
 #include "process/left_behind.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
@@ -166,6 +168,29 @@ TEST(EndReader, AsksNobodyWhoCannotBeHeard) {
   reading.ask("b", "2");
   reading.hear(2);
   EXPECT_EQ(reading.answers[1], "b: 2");
+}
+
+TEST(EndReader, NotesAnEndWithWhatItLeftAndRemovesTheNotesWhenItIsAskedTo) {
+  Reading reading;
+  const sys::TemporaryDirectory place;
+  place.write("result", "1");
+  int answers = 0;
+  const auto answered = [&answers](const EndReader::Answer&) { ++answers; };
+  reading.reader().ask({.result_path = place / "result", .note = "a", .note_path = place / "notes"},
+                       answered);
+  reading.reader().ask({.note = "b", .note_path = place / "notes"}, answered);
+  while (answers < 2) {
+    ASSERT_NO_FATAL_FAILURE(reading.listen());
+    reading.reader().about();
+  }
+  EXPECT_EQ(sys::content_of(place / "notes"),
+            end_note_record("a", {.result = "1"}) + end_note_record("b", {}));
+  reading.reader().ask({.note_path = place / "notes"}, answered);
+  while (answers < 3) {
+    ASSERT_NO_FATAL_FAILURE(reading.listen());
+    reading.reader().about();
+  }
+  EXPECT_FALSE(std::filesystem::exists(place / "notes"));
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ struct KeeperGone {
 using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
                                 KeeperDied, KeeperReplaced, KeeperGone>;
 
-/// Where ends are noted that no yard hears of, and of which execution they are.
+/// Where ends are noted, for when the yard cannot write them down, and of which execution they are.
 struct EndNotes {
   std::string path;
   std::int64_t execution = 0;
@@ -184,9 +184,8 @@ class Keeper {
   /// than 32 MiB have gathered.
   void start(model::AttemptKey key, const model::Launch& launch);
 
-  /// From now on the keeper remembers the ends of attempts that have a journal number until it is
-  /// told that they are written down; when this process is gone it notes those that it was not, and
-  /// all that come then (process/end_notes.h).
+  /// From now on the keeper notes the end of each attempt that has a journal number
+  /// (process/end_notes.h), and empties the file now and then while all of them are written down.
   void note_ends(const EndNotes& notes);
   void is_written(model::AttemptKey key);
 

@@ -1,51 +1,90 @@
 // The part of the keeper's process that takes care of what attempts have left behind: it is read
-// for the yard, or noted where nobody writes it down any more.
+// for the yard, and noted until the yard has written it down.
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <variant>
 
 #include "base/time.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "process/end_notes.h"
 #include "process/end_reader.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_process.h"
+#include "sys/files.h"
 
 namespace trainyard::process {
 
 void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
   const bool ran = !std::holds_alternative<model::NotStarted>(over.ended.end);
-  if (!ran) over.files = {};
-  if (over.ended.end == model::End(model::ExitedWith{0})) over.files.errors_path.clear();
-  remember(over);
-  if (over.files.result_path.empty() || yard_gone_) return tell_end(over.ended);
-  reader_of_ends_.ask(std::move(over.files),
-                      [this, ended = std::move(over.ended),
-                       seen_at = over.seen_at](EndReader::Answer answer) mutable {
-                        // The process that wrote the file was alive then.
-                        const Duration wrote = answer.written_at.value_or(Duration{0});
-                        if (ended.at) ended.at = std::max(*ended.at, std::min(wrote, seen_at));
-                        ended.left = std::move(answer.left);
-                        tell_end(ended);
+  EndReader::Question question;
+  if (ran) question = std::move(over.files);
+  if (over.ended.end == model::End(model::ExitedWith{0})) question.errors_path.clear();
+  // At once: the yard and this process may both be killed before the yard has written it down.
+  if (notes_ && over.noted) {
+    question.note = end_note_head({.of = *notes_,
+                                   .attempt = *over.noted,
+                                   .told_to_end = over.told_to_end,
+                                   .ended = over.ended});
+    question.note_path = notes_->path;
+    unwritten_.insert(over.ended.key);
+    ++notes_since_empty_;
+  }
+  // Most commands leave nothing that has to be read. Their ends do not wait for the disk of the
+  // note: the process that reads writes it, and a disk that does not answer holds up no end.
+  const bool leaves_nothing =
+      question.result_path.empty() ||
+      (question.errors_path.empty() && sys::is_known_to_be_absent(question.result_path));
+  const model::AttemptKey key = over.ended.key;
+  if (leaves_nothing || yard_gone_) {
+    if (!question.note.empty()) note(key, std::move(question), [](const EndReader::Answer&) {});
+    return tell_end(over.ended);
+  }
+  note(key, std::move(question),
+       [this, ended = std::move(over.ended),
+        seen_at = over.seen_at](EndReader::Answer answer) mutable {
+         // The process that wrote the file was alive then.
+         const Duration wrote = answer.written_at.value_or(Duration{0});
+         if (ended.at) ended.at = std::max(*ended.at, std::min(wrote, seen_at));
+         ended.left = std::move(answer.left);
+         tell_end(ended);
+       });
+}
+
+/// Reads what an attempt has left, and notes its end where the question has a note.
+void KeeperProcess::note(model::AttemptKey key, EndReader::Question question,
+                         std::move_only_function<void(EndReader::Answer)> answer) {
+  if (question.note.empty()) {
+    return reader_of_ends_.ask(std::move(question), std::move(answer));
+  }
+  EndReader::Question again = question;
+  again.told.clear();  // Once is enough.
+  reader_of_ends_.ask(std::move(question),
+                      [this, key, again = std::move(again),
+                       answer = std::move(answer)](EndReader::Answer given) mutable {
+                        // A full disk has room again when the yard is gone, which had reserved some.
+                        if (!given.is_noted && unwritten_.contains(key)) {
+                          unnoted_.insert_or_assign(key, std::move(again));
+                        }
+                        answer(std::move(given));
                       });
 }
 
-/// Until the yard says that it has written it down; when it is gone already, that is done here.
-void KeeperProcess::remember(const KeeperAttempts::Over& over) {
-  if (!notes_ || !over.noted) return;
-  EndReader::Question question = over.files;
-  question.note = end_note_head({.of = *notes_,
-                                 .attempt = *over.noted,
-                                 .told_to_end = over.told_to_end,
-                                 .ended = over.ended});
-  question.note_path = notes_->path;
-  if (yard_gone_) return note(std::move(question));
-  question.told.clear();  // That is asked for now, and once is enough.
-  unwritten_.insert_or_assign(over.ended.key, std::move(question));
+void KeeperProcess::note_again() {
+  for (auto& [key, question] : std::exchange(unnoted_, {})) {
+    reader_of_ends_.ask(std::move(question), [](const EndReader::Answer&) {});
+  }
 }
 
-/// In the process that reads what is left, so that a disk which does not answer holds up no end.
-void KeeperProcess::note(EndReader::Question question) {
+/// Empties the notes now and then, while none of them is needed.
+void KeeperProcess::is_written(model::AttemptKey key) {
+  unwritten_.erase(key);
+  unnoted_.erase(key);
+  if (!notes_ || !unwritten_.empty() || notes_since_empty_ < kNotesKept) return;
+  notes_since_empty_ = 0;
+  EndReader::Question question;
+  question.note_path = notes_->path;
   reader_of_ends_.ask(std::move(question), [](const EndReader::Answer&) {});
 }
 

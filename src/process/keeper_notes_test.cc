@@ -1,8 +1,9 @@
-// What ends when no yard is there to write it down is noted by the keeper.
+// What ends is noted by the keeper, for when no yard is there to write it down.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -23,6 +24,7 @@
 #include "process/end_notes.h"
 #include "process/keeper.h"
 #include "process/keeper_attempts.h"
+#include "process/keeper_process.h"
 #include "process/keeper_spawn.h"
 #include "process/test_yard.h"
 #include "sys/files.h"
@@ -138,6 +140,50 @@ TEST(KeeperAttempts, CountsAKilledStartAsToldToEnd) {
   EXPECT_TRUE(over.front().told_to_end);
 }
 
+TEST_F(Noted, HasWhatHadEndedBeforeYardAndKeeperWereKilled) {
+  kill_when([this](TestYard& yard) {
+    for (const std::uint32_t number : {1U, 2U}) {
+      yard.keeper.start(TestYard::key(number),
+                        numbered(yard.shell(number == 1 ? "exit 3" : "exit 0", number), number));
+      yard.wait_for_end(number);
+    }
+    // The end of a task that left nothing is reported while its note is written.
+    check(sys::eventually([this] { return notes().size() == 2; }), "all ends are noted");
+    ::kill(static_cast<pid_t>(yard.keeper.guard_pid()), SIGKILL);
+    ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL);
+  });
+  const auto noted = notes();
+  ASSERT_EQ(noted.size(), 2U);
+  EXPECT_EQ(noted.at(1).ended.end, model::End(model::ExitedWith{3}));
+  EXPECT_EQ(noted.at(2).ended.end, model::End(model::ExitedWith{0}));
+  EXPECT_FALSE(noted.at(2).told_to_end);
+}
+
+TEST_F(Noted, HasWhatCouldNotBeNotedBeforeTheYardWasGone) {
+  path_ = place_ / "later/trainyard.ends";
+  kill_when([this](TestYard& yard) {
+    yard.keeper.start(TestYard::key(1), numbered(yard.shell("exit 3", 1), 1));
+    yard.wait_for_end(1);
+    std::filesystem::create_directory(place_ / "later");
+  });
+  EXPECT_EQ(notes().size(), 1U);
+}
+
+TEST_F(Noted, IsForgottenOnceEnoughIsWrittenDown) {
+  kill_when([this](TestYard& yard) {
+    for (std::uint32_t number = 1; number <= KeeperProcess::kNotesKept; ++number) {
+      check(number == 1 || std::filesystem::exists(path_), "some ends are kept");
+      yard.keeper.start(TestYard::key(number), numbered(yard.shell("exit 3", number), number));
+      yard.wait_for_end(number);
+      if (number > 1) yard.keeper.is_written(TestYard::key(number));
+    }
+    check(std::filesystem::exists(path_), "the first one is not written down");
+    yard.keeper.is_written(TestYard::key(1));
+    check(yard.wait([this] { return !std::filesystem::exists(path_); }), "the file is emptied");
+  });
+  EXPECT_TRUE(notes().empty());
+}
+
 TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {
   kill_when([](TestYard& yard) {
     for (const std::uint32_t number : {1U, 2U}) {
@@ -150,7 +196,8 @@ TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {
     yard.wait_for_end(3);
   });
   const auto noted = notes();
-  ASSERT_EQ(noted.size(), 1U);
+  ASSERT_TRUE(noted.contains(2));
+  EXPECT_FALSE(noted.contains(3)) << "it has no number";
   EXPECT_EQ(noted.at(2).ended.end, model::End(model::ExitedWith{3}));
   EXPECT_FALSE(noted.at(2).told_to_end);
 }

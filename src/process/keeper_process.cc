@@ -273,7 +273,7 @@ void KeeperProcess::take(KeeperMessage message) {
       },
       [this](const Farewell&) { yard_has_left_ = true; },
       [this](EndNotes it) { notes_ = std::move(it); },
-      [this](const WrittenMessage& it) { unwritten_.erase(it.key); },
+      [this](const WrittenMessage& it) { is_written(it.key); },
       [this](const LeaseMessage& it) { take_lease(it.until); },
       [this](RemoveMessage it) {
         // The first of them, while it certainly lives.

@@ -7,8 +7,10 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ class KeeperProcess {
   /// Returns when the yard has gone and every process has been ended.
   void run();
 
+  /// The file of notes is emptied once it has this many, as soon as all of them are written down.
+  static constexpr int kNotesKept = 64;
+
  private:
   using Clock = KeeperAttempts::Clock;
 
@@ -62,8 +67,10 @@ class KeeperProcess {
   void watch_start(KeeperAttempts::Number number);
   void read_what_is_left(KeeperAttempts::Over over);
   void tell_end(const ProcessEnded& ended);
-  void remember(const KeeperAttempts::Over& over);
-  void note(EndReader::Question question);
+  void note(model::AttemptKey key, EndReader::Question question,
+            std::move_only_function<void(EndReader::Answer)> answer);
+  void note_again();
+  void is_written(model::AttemptKey key);
   void tell_note(std::string text);
   void carry_out_signals();
   void see_what_has_started();
@@ -113,9 +120,11 @@ class KeeperProcess {
   std::optional<sys::BootAlarm> lease_;  ///< Nothing: tasks run as long as the yard is there.
 
   std::optional<EndNotes> notes_;
-  /// Those that were told and are not written down, as far as is known: what is read and noted of
-  /// them when nobody does that any more.
-  std::map<model::AttemptKey, EndReader::Question> unwritten_;
+  /// Attempts that have ended, and whose end is not written down as far as is known.
+  std::set<model::AttemptKey> unwritten_;
+  /// Those of them that could not be noted: what is to be noted when the yard is gone.
+  std::map<model::AttemptKey, EndReader::Question> unnoted_;
+  int notes_since_empty_ = 0;  ///< Made since their file was emptied.
   SocketRemains remains_;
   Clock::time_point kill_at_;
   Clock::time_point give_up_at_;

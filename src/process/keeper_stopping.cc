@@ -33,7 +33,7 @@ void KeeperProcess::yard_has_gone() {
   attempts_.end_those_on_their_way();
   attempts_.signal_everything(SIGTERM, options_.stop_grace, reader_of_ends_.pid());
   look_ = true;
-  for (auto& [key, question] : std::exchange(unwritten_, {})) note(std::move(question));
+  note_again();
 }
 
 /// Its end is told of once: what ends because of it does not begin again. Without a timer nobody

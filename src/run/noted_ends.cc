@@ -84,7 +84,7 @@ Result<std::vector<journal::EarlierEnd>> judge_all(const std::string& run_direct
   auto reader = journal::JournalReader::open(journal_path(run_directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
   const auto executions = reader->executions();
-  const auto rows = running(*reader);
+  auto rows = running(*reader);
   if (!executions) return std::unexpected(executions.error());
   if (!rows) return std::unexpected(rows.error());
   std::vector<journal::EarlierEnd> ends;
@@ -98,6 +98,8 @@ Result<std::vector<journal::EarlierEnd>> judge_all(const std::string& run_direct
         reader->its_end_tells({.task = row->second.index, .attempt = row->second.attempt});
     if (!tells) return std::unexpected(tells.error());
     ends.push_back(earlier_end({.row = row->second, .note = note, .end_tells = *tells}));
+    // A keeper whose disk did not answer may have noted it twice.
+    rows->erase(row);
   }
   return ends;
 }

@@ -232,6 +232,13 @@ TEST_F(NotedEndsTest, OfAnotherExecutionOrAttemptAreIgnored) {
   EXPECT_THAT(judged(), IsEmpty());
 }
 
+TEST_F(NotedEndsTest, ThatAreNotedTwiceCountOnce) {
+  die();
+  note(model::ExitedWith{0}, {.told = false});
+  note(model::ExitedWith{0}, {.told = false});
+  EXPECT_EQ(noted_ends(directory_.path()).ends.size(), 1U);
+}
+
 TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
   die();
   const std::string path = ends_path(directory_.path());
