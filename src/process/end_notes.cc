@@ -13,6 +13,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "base/fingerprint.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -20,6 +21,7 @@
 #include "process/keeper.h"
 #include "process/keeper_message.h"
 #include "process/left_behind.h"
+#include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/packing.h"
 
@@ -112,8 +114,16 @@ std::string end_note_record(std::string_view head, const LeftBehind& left) {
   return std::move(record).take() + body;
 }
 
-std::vector<EndNote> read_end_notes(std::string_view bytes) {
+namespace {
+
+struct WholeNotes {
   std::vector<EndNote> notes;
+  std::size_t size = 0;  ///< Of their records.
+};
+
+WholeNotes read_whole(std::string_view bytes) {
+  WholeNotes whole;
+  const std::size_t all = bytes.size();
   while (bytes.size() >= kPrefix) {
     sys::Unpacking prefix(bytes);
     const auto version = prefix.number<std::uint64_t>();
@@ -124,10 +134,25 @@ std::vector<EndNote> read_end_notes(std::string_view bytes) {
     const std::string_view body = bytes.substr(0, size);
     std::optional<EndNote> note = checksum(body) == sum ? note_from(body) : std::nullopt;
     if (!note) break;
-    notes.push_back(*std::move(note));
+    whole.notes.push_back(*std::move(note));
     bytes.remove_prefix(size);
+    whole.size = all - bytes.size();
   }
-  return notes;
+  return whole;
+}
+
+}  // namespace
+
+std::vector<EndNote> read_end_notes(std::string_view bytes) { return read_whole(bytes).notes; }
+
+void cut_incomplete_end_note(const std::string& path) {
+  const Result<std::optional<std::string>> text = sys::read_plain_file(
+      path, Bytes{static_cast<std::int64_t>(kEndNotesMax)}, sys::Links::Refuse);
+  if (!text || !*text) return;
+  const std::size_t size = read_whole(**text).size;
+  if (size == (*text)->size()) return;
+  const auto opened = sys::open_file(path, {.flags = O_WRONLY, .owner = ::geteuid()});
+  if (opened) static_cast<void>(::ftruncate(opened->descriptor.get(), static_cast<off_t>(size)));
 }
 
 bool add_end_note(const std::string& path, std::string_view record) {

@@ -52,4 +52,8 @@ std::vector<EndNote> read_end_notes(std::string_view bytes);
 /// the record is not there.
 bool add_end_note(const std::string& path, std::string_view record);
 
+/// Removes what a kill has left of a record at the end of the file: records behind it would not be
+/// read. Nothing is done to what is no plain file of ours.
+void cut_incomplete_end_note(const std::string& path);
+
 }  // namespace trainyard::process

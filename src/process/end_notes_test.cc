@@ -97,6 +97,18 @@ TEST(EndNotes, AreAddedToTheirFile) {
   EXPECT_EQ(about.st_mode & 07777U, 0600U);
 }
 
+TEST(EndNotes, AreAddedBehindTheLastWholeOneOnceTheRestIsCut) {
+  const sys::TemporaryDirectory place;
+  const std::string path = place / "trainyard.ends";
+  const std::string one = record_of(some_note());
+  ASSERT_TRUE(sys::replace_file(path, one + one.substr(0, one.size() - 1)));
+  cut_incomplete_end_note(path);
+  EXPECT_TRUE(add_end_note(path, record_of(some_note(8))));
+  EXPECT_EQ(sys::content_of(path), one + record_of(some_note(8)));
+  cut_incomplete_end_note(path);
+  EXPECT_EQ(read_end_notes(sys::content_of(path)).size(), 2U) << "nothing is cut of whole ones";
+}
+
 TEST(EndNotes, AreWrittenIntoNothingThatATaskHasPutThere) {
   const sys::TemporaryDirectory place;
   ASSERT_TRUE(sys::replace_file(place / "mine", "mine"));

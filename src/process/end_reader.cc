@@ -176,6 +176,7 @@ EndReader::Answer unpack(std::string_view piece) {
 /// The whole life of the process.
 void answer_questions(int socket) {
   sys::PackedReader questions(kPieceMax);
+  bool has_noted = false;
   for (;;) {
     questions.wait_and_read(socket);
     const std::optional<std::string> piece = questions.next();
@@ -192,6 +193,10 @@ void answer_questions(int socket) {
     question.told_path = packed.text();
     question.note = packed.text();
     question.note_path = packed.text();
+    // The process before this one may have been killed in the middle of a note.
+    if (!question.note.empty() && !std::exchange(has_noted, true)) {
+      cut_incomplete_end_note(question.note_path);
+    }
     if (!sys::send_packed(socket, pack(read_what_is_left(question)))) return;
   }
 }

@@ -174,6 +174,7 @@ TEST(EndReader, NotesAnEndWithWhatItLeftAndRemovesTheNotesWhenItIsAskedTo) {
   Reading reading;
   const sys::TemporaryDirectory place;
   place.write("result", "1");
+  place.write("notes", "half a note");
   int answers = 0;
   const auto answered = [&answers](const EndReader::Answer&) { ++answers; };
   reading.reader().ask({.result_path = place / "result", .note = "a", .note_path = place / "notes"},
@@ -184,7 +185,8 @@ TEST(EndReader, NotesAnEndWithWhatItLeftAndRemovesTheNotesWhenItIsAskedTo) {
     reading.reader().about();
   }
   EXPECT_EQ(sys::content_of(place / "notes"),
-            end_note_record("a", {.result = "1"}) + end_note_record("b", {}));
+            end_note_record("a", {.result = "1"}) + end_note_record("b", {}))
+      << "what was no whole note is gone";
   reading.reader().ask({.note_path = place / "notes"}, answered);
   while (answers < 3) {
     ASSERT_NO_FATAL_FAILURE(reading.listen());
