@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 
 #include <sys/stat.h>
@@ -24,6 +25,7 @@
 #include "process/end_notes.h"
 #include "process/keeper.h"
 #include "process/keeper_attempts.h"
+#include "process/keeper_message.h"
 #include "process/keeper_process.h"
 #include "process/keeper_spawn.h"
 #include "process/test_yard.h"
@@ -138,6 +140,32 @@ TEST(KeeperAttempts, CountsAKilledStartAsToldToEnd) {
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
   EXPECT_TRUE(over.front().told_to_end);
+}
+
+TEST(KeeperAttempts, DoesNotCountWhatHadExitedAsToldToEnd) {
+  const sys::TemporaryDirectory place;
+  Spawner spawner;
+  KeeperAttempts attempts({.grace = sys::kLongEnough,
+                           .late_after = sys::kLongEnough,
+                           .oom_count_age = sys::kLongEnough});
+  const KeeperAttempts::Number number = attempts.next_number();
+  attempts.add(TestYard::key(1), spawner
+                                     .start({.arguments = {"true"},
+                                             .working_directory = place.path(),
+                                             .task_directory = place / "task",
+                                             .stdout_path = place / "task/stdout.log",
+                                             .stderr_path = place / "task/stderr.log"})
+                                     .value());
+  ASSERT_TRUE(sys::wait_until_ended(*attempts.process_of(number), sys::kLongEnough));
+  const auto now = KeeperAttempts::Clock::now();
+  attempts.look_at_start(number, now);
+  const SignalMessage term{.key = TestYard::key(1), .signal = SIGTERM};
+  attempts.signal(std::span(&term, 1));
+  attempts.leader_ended(number, {.now = now, .happened = now});
+  const auto over = attempts.clear_up(false, now + sys::kLongEnough);
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{0}));
+  EXPECT_FALSE(over.front().told_to_end);
 }
 
 TEST_F(Noted, HasWhatHadEndedBeforeYardAndKeeperWereKilled) {

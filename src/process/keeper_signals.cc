@@ -93,9 +93,9 @@ void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
     if (found == by_key_.end()) continue;
     Attempt& attempt = attempts_.at(found->second);
     if (attempt.leaders.empty()) continue;
-    attempt.killed_by_us = attempt.killed_by_us || message.signal == SIGKILL;
-    attempt.told_to_end =
-        attempt.told_to_end || message.signal == SIGKILL || message.signal == SIGTERM;
+    if (message.signal == SIGKILL || message.signal == SIGTERM) {
+      is_told_to_end(attempt, message.signal);
+    }
     signals[found->second] = {.signal = message.signal, .grace = message.grace};
   }
   if (!signals.empty()) signal_attempts(signals, Clock::now());
