@@ -105,7 +105,9 @@ bool has_entry(const std::string& directory) {
   return !std::filesystem::is_empty(directory, error) && !error;
 }
 
-EndReader::Answer read_what_is_left(const EndReader::Question& question) {
+}  // namespace
+
+EndReader::Answer EndReader::read(const Question& question) {
   EndReader::Answer answer;
   LeftBehind& left = answer.left;
   Result<std::optional<std::string>> result;
@@ -139,6 +141,8 @@ EndReader::Answer read_what_is_left(const EndReader::Question& question) {
   }
   return answer;
 }
+
+namespace {
 
 std::string pack(const EndReader::Answer& answer) {
   const LeftBehind& left = answer.left;
@@ -197,7 +201,7 @@ void answer_questions(int socket) {
     if (!question.note.empty() && !std::exchange(has_noted, true)) {
       cut_incomplete_end_note(question.note_path);
     }
-    if (!sys::send_packed(socket, pack(read_what_is_left(question)))) return;
+    if (!sys::send_packed(socket, pack(EndReader::read(question)))) return;
   }
 }
 

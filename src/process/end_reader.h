@@ -74,6 +74,8 @@ class EndReader {
     std::optional<Duration> written_at;
     bool is_noted = false;  ///< The note is in its file.
   };
+  /// Does in this process what a question asks for: waits for the disk.
+  static Answer read(const Question& question);
   /// `answer` is called once, from ask(), about() or look_at_the_clock().
   void ask(Question question, std::move_only_function<void(Answer)> answer);
 

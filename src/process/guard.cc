@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -73,7 +74,7 @@ class Guard {
   void run();
 
  private:
-  int fork_keeper(std::optional<int> died);
+  int fork_keeper(std::optional<int> died, const std::vector<pid_t>& finished);
   int wait_for_its_end();
   void hear();
   void look();
@@ -81,6 +82,7 @@ class Guard {
   [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
   [[nodiscard]] bool should_end() const;
   [[nodiscard]] bool looks() const;
+  std::vector<pid_t> find_finished();
   bool end_what_is_left();
   void end_what_is_left(Duration most);
   void count_what_died();
@@ -107,7 +109,7 @@ class Guard {
 };
 
 /// Returns an errno, or 0 when there is one. The yard has been handed its end then.
-int Guard::fork_keeper(std::optional<int> died) {
+int Guard::fork_keeper(std::optional<int> died, const std::vector<pid_t>& finished) {
   auto ends = sys::socket_pair();
   if (!ends) return errno;
   const pid_t guard = ::getpid();
@@ -127,6 +129,7 @@ int Guard::fork_keeper(std::optional<int> died) {
   send_word(words_, FromGuard{.keeper = pid,
                               .socket = std::move(ends->first),
                               .died = died,
+                              .finished = finished,
                               .was_silent = std::exchange(was_silent_, false)});
   return 0;
 }
@@ -222,6 +225,22 @@ int Guard::wait_for_its_end() {
   return status;
 }
 
+/// The children of a dead keeper that had exited with 0 before it died. They are the guard's now,
+/// and have not been reaped.
+std::vector<pid_t> Guard::find_finished() {
+  std::vector<pid_t> finished;
+  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
+  for (const pid_t child : children_.read()) {
+    siginfo_t how{};
+    const bool ended =
+        ::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        how.si_pid == child;
+    const bool well = ended && how.si_code == CLD_EXITED && how.si_status == EXIT_SUCCESS;
+    if (well && finished.size() < kFinishedMax) finished.push_back(child);
+  }
+  return finished;
+}
+
 /// Kills children that are not the keeper: with each that dies its own children become ours. True:
 /// there are none.
 bool Guard::end_what_is_left() {
@@ -271,25 +290,30 @@ void Guard::wait_for_the_end_of_the_yard() {
 
 void Guard::run() {
   std::optional<int> died;
+  std::vector<pid_t> finished;
   for (;;) {
-    if (const int error = fork_keeper(died); error != 0) {
+    if (const int error = fork_keeper(died, finished); error != 0) {
       // A machine that has no process to spare may have one in a moment.
       if (died && ++ended_in_a_row_ <= options_.replacements_max) {
         static_cast<void>(::poll(nullptr, 0, static_cast<int>(options_.look_every.count())));
         continue;
       }
-      send_word(words_, FromGuard{.died = died, .was_silent = was_silent_, .error = error});
+      send_word(
+          words_,
+          FromGuard{.died = died, .finished = finished, .was_silent = was_silent_, .error = error});
       break;
     }
     died = wait_for_its_end();
     hear();
     if (WIFEXITED(*died) && WEXITSTATUS(*died) == EXIT_SUCCESS) break;
     count_what_died();
+    finished = find_finished();
     // The next news for the yard is that the end of the tasks is over, too.
     end_what_is_left(kRemainsMax);
     const bool too_many = ended_in_a_row_ > options_.replacements_max;
     if (too_many || no_more_ || should_end()) {
       send_word(words_, FromGuard{.died = died,
+                                  .finished = finished,
                                   .was_silent = was_silent_,
                                   .in_a_row = too_many ? ended_in_a_row_ : 0});
       break;

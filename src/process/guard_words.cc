@@ -22,7 +22,8 @@ namespace trainyard::process {
 namespace {
 
 /// The path of a Unix socket has 107 bytes at most.
-constexpr std::size_t kWordMax = 256;
+constexpr std::size_t kYardWordMax = 256;
+constexpr std::size_t kGuardWordMax = 256 + kFinishedMax * sizeof(std::int32_t);
 
 /// A packet, with what came with it.
 struct Packet {
@@ -31,14 +32,14 @@ struct Packet {
   bool closed = false;
 };
 
-std::optional<Packet> receive(const sys::Descriptor& socket, int flags) {
-  std::array<char, kWordMax + 1> buffer{};
+std::optional<Packet> receive(const sys::Descriptor& socket, std::size_t size_max, int flags) {
+  std::vector<char> buffer(size_max + 1);
   Packet packet;
   for (;;) {
     const ssize_t got = sys::receive_with(socket.get(), buffer, packet.descriptors, flags);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return std::nullopt;
-    packet.closed = got <= 0 || static_cast<std::size_t>(got) > kWordMax;
+    packet.closed = got <= 0 || static_cast<std::size_t>(got) > size_max;
     if (!packet.closed) packet.bytes.assign(buffer.data(), static_cast<std::size_t>(got));
     return packet;
   }
@@ -68,6 +69,8 @@ void send_word(const sys::Descriptor& socket, const FromGuard& word) {
   packing.add(word.was_silent);
   packing.add(std::int32_t{word.in_a_row});
   packing.add(std::int32_t{word.error});
+  packing.add(static_cast<std::uint32_t>(word.finished.size()));
+  for (const pid_t pid : word.finished) packing.add(std::int32_t{pid});
   const std::string bytes = std::move(packing).take();
   if (!word.socket.is_open()) return send(socket, bytes);
   const std::array<int, 1> descriptor{word.socket.get()};
@@ -75,7 +78,7 @@ void send_word(const sys::Descriptor& socket, const FromGuard& word) {
 }
 
 Heard<ToGuard> hear_yard(const sys::Descriptor& socket) {
-  const std::optional<Packet> packet = receive(socket, MSG_DONTWAIT);
+  const std::optional<Packet> packet = receive(socket, kYardWordMax, MSG_DONTWAIT);
   if (!packet) return {};
   if (packet->closed) return {.word = {}, .closed = true};
   sys::Unpacking packed(packet->bytes);
@@ -86,7 +89,7 @@ Heard<ToGuard> hear_yard(const sys::Descriptor& socket) {
 }
 
 Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
-  std::optional<Packet> packet = receive(socket, waits ? 0 : MSG_DONTWAIT);
+  std::optional<Packet> packet = receive(socket, kGuardWordMax, waits ? 0 : MSG_DONTWAIT);
   if (!packet) return {};
   if (packet->closed) return {.word = {}, .closed = true};
   sys::Unpacking packed(packet->bytes);
@@ -98,6 +101,9 @@ Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
   word.was_silent = packed.number<bool>();
   word.in_a_row = packed.number<std::int32_t>();
   word.error = packed.number<std::int32_t>();
+  for (std::size_t left = packed.count(); left > 0; --left) {
+    word.finished.push_back(packed.number<std::int32_t>());
+  }
   if (!packet->descriptors.empty()) word.socket = std::move(packet->descriptors.front());
   // One without its end of the socket is of no use: the descriptor was lost on its way.
   if (word.keeper && !word.socket.is_open()) word.keeper.reset();

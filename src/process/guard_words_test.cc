@@ -5,6 +5,7 @@
 #include <csignal>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,13 +36,16 @@ TEST(GuardWords, ComeOutAsTheyWentInOneAfterTheOther) {
 TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
   auto [yard, guard] = sys::packet_pair().value();
   auto [its, keepers] = sys::socket_pair().value();
-  send_word(
-      guard,
-      FromGuard{.keeper = 4711, .socket = std::move(its), .died = SIGKILL, .was_silent = true});
+  send_word(guard, FromGuard{.keeper = 4711,
+                             .socket = std::move(its),
+                             .died = SIGKILL,
+                             .finished = {7, 8},
+                             .was_silent = true});
   Heard<FromGuard> heard = hear_guard(yard);
   ASSERT_TRUE(heard.word && heard.word->keeper);
   EXPECT_EQ(*heard.word->keeper, 4711);
   EXPECT_EQ(heard.word->died, SIGKILL);
+  EXPECT_EQ(heard.word->finished, (std::vector<pid_t>{7, 8}));
   EXPECT_TRUE(heard.word->was_silent);
   EXPECT_EQ(heard.word->in_a_row, 0);
   char byte = 0;
@@ -55,6 +59,15 @@ TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
   EXPECT_FALSE(heard.word->keeper || heard.word->died || heard.word->socket.is_open());
   EXPECT_EQ(heard.word->in_a_row, 6);
   EXPECT_EQ(heard.word->error, EAGAIN);
+}
+
+TEST(GuardWords, NameAsManyProcessesAsTheirBoundSays) {
+  auto [yard, guard] = sys::packet_pair().value();
+  const std::vector<pid_t> finished(kFinishedMax, 4'000'000);
+  send_word(guard, FromGuard{.died = SIGKILL, .finished = finished});
+  const Heard<FromGuard> heard = hear_guard(yard);
+  ASSERT_TRUE(heard.word);
+  EXPECT_EQ(heard.word->finished, finished);
 }
 
 TEST(GuardWords, ThatAreTooLongCloseTheLine) {

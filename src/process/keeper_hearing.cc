@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -135,7 +136,7 @@ void Keeper::State::hear_guard() {
     if (word->keeper) {
       take(*std::move(word), news);
     } else {
-      be_gone(news, why_no_other(*word));
+      be_gone(news, why_no_other(*word), {word->finished.begin(), word->finished.end()});
     }
   }
   if (guard.is_closed() && !gone) {
@@ -171,18 +172,21 @@ void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
   heard_at = sys::EventLoop::now();
   outgoing.insert(0, for_every_keeper + lease);
   watch();
-  news.emplace_back(KeeperReplaced{.pid = keeper, .why = std::move(why)});
+  news.emplace_back(KeeperReplaced{.pid = keeper,
+                                   .why = std::move(why),
+                                   .finished = {word.finished.begin(), word.finished.end()}});
   flush_planned = false;
   plan_flush();
 }
 
-void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why) {
+void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why,
+                            std::vector<std::int64_t> finished) {
   if (std::exchange(gone, true)) return;
   if (!dead) loop->unwatch(socket.get());
   loop->unwatch(guard.words().get());
   loop->unwatch(ended.get());
   outgoing.clear();
-  news.emplace_back(KeeperGone{std::move(why)});
+  news.emplace_back(KeeperGone{.why = std::move(why), .finished = std::move(finished)});
 }
 
 /// Empty where none has died.

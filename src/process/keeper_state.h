@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,7 +60,8 @@ struct Keeper::State {
   void has_died(std::vector<KeeperNews>& news);
   void wait_for_another();
   void wait_for_its_end(std::vector<KeeperNews>& news);
-  void be_gone(std::vector<KeeperNews>& news, std::string why);
+  void be_gone(std::vector<KeeperNews>& news, std::string why,
+               std::vector<std::int64_t> finished = {});
   void tell(std::vector<KeeperNews> news);
   void tell_own_news();
   [[nodiscard]] bool is_asleep() const;

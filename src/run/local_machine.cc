@@ -203,6 +203,8 @@ void LocalMachine::start(const model::StartAttempt& command) {
       .journal_number = launch.journal_number,
       .memory_group = launch.memory_group,
       .logs = logs_of(launch),
+      .result_path = launch.result_path,
+      .result_copy_path = launch.result_copy_path,
       .ranks = launch.ranks,
       .forked = launch.forked || !launch.preload.modules.empty(),
       .on_gpus = !command.site.gpus.empty(),
@@ -478,7 +480,7 @@ void LocalMachine::hear(std::span<const process::KeeperNews> news) {
         [this](const process::KeeperHeard& it) { hear_silence(it.silent); },
         [this](const process::KeeperDied&) { lose_keeper(); },
         [this](const process::KeeperReplaced& it) { take_another(it); },
-        [this](const process::KeeperGone& it) { lose_everything(it.why); });
+        [this](const process::KeeperGone& it) { lose_everything(it); });
   }
 }
 

@@ -133,6 +133,8 @@ class LocalMachine final : public Machine {
     std::optional<std::uint32_t> journal_number;  ///< Of its task, where the journal has it.
     std::string memory_group;
     std::vector<std::string> logs;
+    std::string result_path;
+    std::string result_copy_path;
     int ranks = 0;                    ///< Of each its own device; 0: it is one process.
     bool forked = false;              ///< It shares memory with what it was forked from.
     std::optional<Instant> lived_at;  ///< When the last sample saw that.
@@ -157,6 +159,7 @@ class LocalMachine final : public Machine {
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
   void hear_noted_ends();
+  void hear_finished(const std::vector<std::int64_t>& pids);
   void hear_last_words(model::AttemptKey key);
   void conclude(Attempt attempt, model::AttemptEnded ended);
   void lose_keeper();
@@ -167,7 +170,7 @@ class LocalMachine final : public Machine {
   [[nodiscard]] PrintedMetrics printed_by(model::TaskIndex task, const model::Launch& launch);
   void read_what_they_print();
   void tell_progress(Attempt& attempt);
-  void lose_everything(const std::string& why);
+  void lose_everything(const process::KeeperGone& gone);
   void start(const model::StartAttempt& command);
   model::Sampled sample();
   [[nodiscard]] std::optional<model::DiskRoom> disk_room() const;

@@ -20,6 +20,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "process/end_notes.h"
+#include "process/end_reader.h"
 #include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_end.h"
@@ -71,6 +72,26 @@ void LocalMachine::hear_noted_ends() {
   }
 }
 
+/// Takes the ends of tasks that had exited with 0 and that a dead keeper had not received. A task of
+/// several ranks has more processes than one that says so.
+void LocalMachine::hear_finished(const std::vector<std::int64_t>& pids) {
+  std::vector<process::ProcessEnded> ends;
+  for (auto& [task, attempt] : running_) {
+    const bool has_finished = attempt.pids.size() == 1 && attempt.ranks == 0 &&
+                              std::ranges::find(pids, attempt.pids.front()) != pids.end();
+    if (!has_finished) continue;
+    attempt.lost = false;
+    process::EndReader::Question question;
+    question.result_path = attempt.result_path;
+    question.result_copy_path = attempt.result_copy_path;
+    ends.push_back({.key = attempt.key,
+                    .end = model::ExitedWith{0},
+                    .usage = {},
+                    .left = process::EndReader::read(question).left});
+  }
+  for (const process::ProcessEnded& ended : ends) hear_end(ended);
+}
+
 /// Reads the messages of the task that are still unread, while the attempt is known here.
 void LocalMachine::hear_last_words(model::AttemptKey key) {
   if (tasks_) tasks_->forget(key);
@@ -117,6 +138,7 @@ void LocalMachine::lose_keeper() {
 
 void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
   hear_noted_ends();
+  hear_finished(keeper.finished);
   std::vector<model::AttemptKey> keys;
   for (const auto& [task, attempt] : running_) {
     if (attempt.lost) keys.push_back(attempt.key);
@@ -156,13 +178,15 @@ void LocalMachine::hear_silence(bool silent) {
                           : std::string("the keeper responds again"));
 }
 
-void LocalMachine::lose_everything(const std::string& why) {
+void LocalMachine::lose_everything(const process::KeeperGone& gone) {
+  const std::string& why = gone.why;
   keeper_gone_ = true;
   release_held();
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
   inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
   hear_noted_ends();
+  hear_finished(gone.finished);
   // When it was ended so that they end, nobody wonders what became of them.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});

@@ -38,7 +38,9 @@
 #include "model/resources.h"
 #include "process/end_notes.h"
 #include "process/keeper.h"
+#include "sys/descriptor.h"
 #include "sys/event_loop.h"
+#include "sys/pidfd.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 
@@ -266,6 +268,23 @@ TEST_F(LocalMachineTest, ReadsWhatADeadKeeperNotedBeforeAnAttemptCountsAsLost) {
   });
   EXPECT_EQ(ended.key, kFirst);
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
+}
+
+TEST_F(LocalMachineTest, KnowsOfATaskThatHadFinishedThoughItsKeeperDiedBeforeItKnew) {
+  LocalMachine yard = machine(
+      "echo $$ > pid; until test -e go; do sleep 0.01; done; echo '{\"x\": 1}' > task/result.json",
+      Duration{1000});
+  const model::AttemptEnded ended = end_after(yard, [this] {
+    const std::string pid = directory_ / "pid";
+    ASSERT_TRUE(sys::eventually([&pid] { return sys::content_of(pid).ends_with('\n'); }));
+    const sys::Descriptor task = sys::open_pidfd(std::stoll(sys::content_of(pid)));
+    ::kill(static_cast<pid_t>(keeper_.pid()), SIGSTOP);
+    directory_.write("go", "");
+    ASSERT_TRUE(sys::wait_until_ended(task, kLongEnough));
+    ::kill(static_cast<pid_t>(keeper_.pid()), SIGKILL);
+  });
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
+  EXPECT_EQ(ended.result, R"({"x":1})");
 }
 
 TEST_F(LocalMachineTest, TakesNoNoteOfSomethingElseForTheEndOfAnAttempt) {
