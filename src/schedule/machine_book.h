@@ -42,6 +42,13 @@ struct StartPause {
   static constexpr Duration kLongest{60'000};
 };
 
+/// The starts of a task that its machine has refused in a row.
+struct Refusals {
+  Instant since;       ///< The first of them.
+  Duration delay{0};   ///< Before the next start; none while no other task was started since.
+  Duration delays{0};  ///< The sum of those so far.
+};
+
 struct MachineBook {
   MachineBook(const model::MachineJoined& machine, const model::Policy& policy, Instant at);
 
@@ -115,6 +122,7 @@ struct MachineBook {
   bool is_gone = false;
   bool keeper_silent = false;
   std::optional<StartPause> start_pause;  ///< Until a task is started again.
+  Instant last_start;                     ///< When a task was last started there, if one was.
   std::optional<int> gpus_max;            ///< limits.gpus, now.
   std::string gpus_max_until;             ///< For people.
   int short_of_memory = 0;                ///< How many readings in a row showed too little memory.

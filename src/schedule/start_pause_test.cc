@@ -84,15 +84,92 @@ TEST(StartPause, DoublesWithEachRefusalUpToAMinute) {
 }
 
 TEST(StartPause, IsShortAgainOnceATaskWasStarted) {
-  Yard yard(PlanBuilder().tasks(2, gb(6)));
+  Yard yard(PlanBuilder().tasks(4, gb(6)));
   static_cast<void>(refused(yard, 0, at(0)));
   static_cast<void>(time_passes(yard, at(1)));
-  static_cast<void>(refused(yard, 0, at(1), 2));
+  static_cast<void>(refused(yard, 1, at(1)));
   static_cast<void>(time_passes(yard, at(3)));
-  static_cast<void>(yard.started(0, at(3), 3));
-  static_cast<void>(yard.ended(0, at(9), model::ExitedWith{0}, {}, 3));
-  static_cast<void>(refused(yard, 1, at(10)));
+  static_cast<void>(yard.ran(2, at(3)));
+  for (const std::uint32_t task : {0U, 1U}) {
+    static_cast<void>(yard.started(task, at(9), 2));
+    static_cast<void>(yard.ended(task, at(9), model::ExitedWith{0}, {}, 2));
+  }
+  static_cast<void>(refused(yard, 3, at(10)));
   EXPECT_EQ(yard.wakeup(), at(11));
+}
+
+TEST(StartPause, IsFollowedByTheTrialOfATaskLeastLikeThoseThatWereRefused) {
+  Yard yard(PlanBuilder().tasks(2, gb(6)).tasks(1, gb(7)));
+  EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 6 GB"));
+  static_cast<void>(refused(yard, 0, at(0)));
+  EXPECT_THAT(commands(time_passes(yard, at(1))), ElementsAre("start 2#1 with 7 GB"));
+  static_cast<void>(refused(yard, 2, at(1)));
+  EXPECT_THAT(commands(time_passes(yard, at(3))), ElementsAre("start 1#1 with 6 GB"));
+  static_cast<void>(refused(yard, 1, at(3)));
+  EXPECT_THAT(commands(time_passes(yard, at(7))), ElementsAre("start 2#2 with 7 GB"));
+}
+
+TEST(StartPause, ChangesTheOrderOfTasksOnlyUntilItIsOver) {
+  Yard yard(PlanBuilder().tasks(3, gb(6)));
+  static_cast<void>(refused(yard, 0, at(0)));
+  EXPECT_THAT(commands(time_passes(yard, at(1))), ElementsAre("start 1#1 with 6 GB"));
+  static_cast<void>(yard.started(1, at(1)));
+  EXPECT_THAT(commands(yard.ended(1, at(5))), ElementsAre("start 0#2 with 6 GB"));
+}
+
+TEST(RefusedTask, HoldsNobodyUpOnceAnotherTaskWasStarted) {
+  Yard yard(PlanBuilder().tasks(2, gb(1)).tasks(1, gb(9)));
+  static_cast<void>(refused(yard, 0, at(0)));
+  EXPECT_THAT(commands(yard.started(1, at(1))), ElementsAre("start 0#2 with 1 GB"));
+  const model::Decision again = refused(yard, 0, at(1), 2);
+  EXPECT_THAT(changes(again), Contains("0#2 INTERRUPT CANNOT_START: not started (no retry is used "
+                                       "up, next start in 1 s): no inodes left"));
+  EXPECT_THAT(commands(again), ElementsAre("start 2#1 with 9 GB"));
+}
+
+TEST(RefusedTask, WaitsTwiceAsLongEachTimeThatOthersWereStarted) {
+  Yard yard(PlanBuilder().tasks(2, gb(1)));
+  static_cast<void>(refused(yard, 0, at(0)));
+  static_cast<void>(yard.started(1, at(1)));
+  std::vector<int> delays;
+  Instant now = at(1);
+  for (std::uint32_t attempt = 2; attempt <= 9; ++attempt) {
+    static_cast<void>(refused(yard, 0, now, attempt));
+    const Instant next = yard.wakeup().value_or(now);
+    delays.push_back(static_cast<int>((next - now).count() / 1000));
+    EXPECT_THAT(commands(time_passes(yard, next)),
+                ElementsAre(fmt::format("start 0#{} with 1 GB", attempt + 1)));
+    now = next;
+  }
+  EXPECT_THAT(delays, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
+}
+
+TEST(RefusedTask, FailsAfterThePatienceIfOthersWereStarted) {
+  Yard yard(PlanBuilder().tasks(2, gb(1)), with_patience(3));
+  static_cast<void>(refused(yard, 0, at(0)));
+  static_cast<void>(yard.started(1, at(1)));
+  static_cast<void>(refused(yard, 0, at(1), 2));
+  static_cast<void>(time_passes(yard, at(2)));
+  static_cast<void>(refused(yard, 0, at(2), 3));
+  static_cast<void>(time_passes(yard, at(4)));
+  EXPECT_THAT(changes(refused(yard, 0, at(4), 4)),
+              Contains("0#4 EXCEPTION FAILED CANNOT_START: no inodes left; other tasks were "
+                       "started meanwhile"));
+  EXPECT_FALSE(yard.over());
+  static_cast<void>(yard.ended(1, at(5)));
+  EXPECT_TRUE(yard.over());
+  EXPECT_EQ(yard.scheduler().refused_by_machine(), "");
+}
+
+TEST(RefusedTask, IsExcusedAnewOnceItWasStarted) {
+  Yard yard(PlanBuilder().tasks(2, gb(1)).retries({.failures = 1}), with_patience(0));
+  static_cast<void>(refused(yard, 0, at(0)));
+  static_cast<void>(yard.started(1, at(1)));
+  static_cast<void>(yard.started(0, at(2), 2));
+  static_cast<void>(yard.ended(0, at(3), model::ExitedWith{1}, {}, 2));
+  EXPECT_THAT(changes(refused(yard, 0, at(4), 3)),
+              Contains("0#3 INTERRUPT CANNOT_START: not started (no retry is used up): no inodes "
+                       "left"));
 }
 
 TEST(StartPause, DoesNotKeepTasksFromAnotherMachine) {
@@ -105,15 +182,17 @@ TEST(StartPause, DoesNotKeepTasksFromAnotherMachine) {
 }
 
 TEST(StartPause, EndsTheRunAfterItsPatienceAndNoTaskHasFailed) {
-  Yard yard(PlanBuilder().tasks(2, gb(6)), with_patience(3));
+  Yard yard(PlanBuilder().tasks(4, gb(6)), with_patience(3));
   static_cast<void>(refused(yard, 0, at(0)));
   static_cast<void>(time_passes(yard, at(1)));
-  static_cast<void>(refused(yard, 0, at(1), 2));
+  static_cast<void>(refused(yard, 1, at(1)));
   EXPECT_EQ(yard.scheduler().refused_by_machine(), "");
   static_cast<void>(time_passes(yard, at(3)));
-  const std::vector<std::string> told = changes(refused(yard, 0, at(3), 3));
-  EXPECT_THAT(told, Contains("0#3 INTERRUPT STOPPED: cannot start tasks: no inodes left"));
-  EXPECT_THAT(told, Contains("1#0 INIT STOPPED: cannot start tasks: no inodes left"));
+  const std::vector<std::string> told = changes(refused(yard, 2, at(3)));
+  EXPECT_THAT(told, Contains("0#1 INTERRUPT STOPPED: cannot start tasks: no inodes left"));
+  EXPECT_THAT(told, Contains("1#1 INTERRUPT STOPPED: cannot start tasks: no inodes left"));
+  EXPECT_THAT(told, Contains("2#1 INTERRUPT STOPPED: cannot start tasks: no inodes left"));
+  EXPECT_THAT(told, Contains("3#0 INIT STOPPED: cannot start tasks: no inodes left"));
   EXPECT_THAT(told, Contains("group 0 stopped"));
   EXPECT_TRUE(yard.over());
   EXPECT_EQ(yard.scheduler().refused_by_machine(), "cannot start tasks: no inodes left");

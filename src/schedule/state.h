@@ -10,8 +10,8 @@
 //   needs tasks that are open,
 //   or is on hold                in aside_
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
-//   has its verdict              in none of them any more, nor in passed_, grown_gpu_ or
-//                                reached_memory_
+//   has its verdict              in none of them any more, nor in passed_, grown_gpu_,
+//                                reached_memory_ or refusals_
 //
 // What holds whenever an event has been taken in:
 //
@@ -301,6 +301,8 @@ struct Scheduler::State {
   void conclude_attempt(Running& running, const model::AttemptEnded& event, Instant at,
                         model::Decision& out);
   void give_up_on_machine(const MachineBook& book, Instant at, model::Decision& out);
+  void end_start_pause(MachineBook& book);
+  bool excuse_refusal(model::TaskIndex task, const MachineBook& book, Instant at);
   [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
   void learn_from(const Running& running, const model::Usage& usage, Instant ended);
   static void forget_cause_if_late(Running& running, const model::AttemptEnded& event);
@@ -506,6 +508,8 @@ struct Scheduler::State {
   std::map<model::TaskIndex, Bytes> reached_memory_;
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
+  /// Tasks that were not started for want of something on their machine; until they are.
+  std::map<model::TaskIndex, Refusals> refusals_;
   std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.
   std::vector<Durations> durations_;     ///< By group: of tasks that ended well.
   Durations all_durations_;              ///< The same over all groups.

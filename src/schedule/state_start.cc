@@ -73,8 +73,10 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
   while (it != waiting_.order().end() && looked < kLookahead && glanced < kGlance) {
     const WaitingRoom::Head head = *it;
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
-    if (loaded && !round.oldest && waiting_.precedence_of(loaded->task) < head.precedence)
+    if (loaded && !round.oldest &&
+        waiting_.precedence_of(loaded->task, tasks[loaded->task].shape) < head.precedence) {
       block(round, *loaded);
+    }
     const auto [cause, site] = place_for(lane, round);
     if (cause == model::Cause::None) {
       const Candidate started = candidate_of(lane, machines_[site.machine.value], site.gpus);

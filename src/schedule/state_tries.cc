@@ -41,7 +41,7 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   if (running.cause == StopCause::TimeOver && model::goes_on_where_it_was(terms)) {
     return Setback::Cleared;
   }
-  if (ending.of_machine) return Setback::StartRefused;
+  if (ending.of_machine && refusals_.contains(running.key.task)) return Setback::StartRefused;
   if (running.cause == StopCause::TimeLimit) return Setback::TimeLimit;
   if (ending.failure == model::Failure::OutOfMemory) {
     const bool interrupted =
@@ -211,6 +211,7 @@ void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
 /// Tasks that failed together, as by a database that was locked, are not retried together.
 Duration Scheduler::State::delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay,
                                           Instant at) {
+  if (setback == Setback::StartRefused) return refusals_.at(failed.task).delay;
   if (setback != Setback::Failed && setback != Setback::TimeLimit) return delay;
   if (delay > Duration{0}) return drawn_delay(delay, failed);
   const auto before = std::exchange(last_without_delay_, FailedAt{.task = failed.task, .at = at});
@@ -232,7 +233,9 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
     ending.message = fmt::format("{}{}; {}", ending.message,
                                  setback == Setback::Crowded ? crowding_text(running) : "", with);
   } else if (setback == Setback::StartRefused) {
-    ending.message = "not started (no retry is used up): " + ending.message;
+    const std::string when =
+        next.delay > Duration{0} ? ", next start in " + delay_text(next.delay) : "";
+    ending.message = fmt::format("not started (no retry is used up{}): {}", when, ending.message);
   } else {
     ending.message = fmt::format("{}: {}", to_text(next), ending.message);
   }

@@ -27,8 +27,8 @@ void WaitingRoom::add(model::TaskIndex task, model::ShapeIndex shape, model::Gro
   Lane& lane = lanes_[it->second];
   if (!lane.tasks.empty()) step_back(it->second);
   // Nearly always at the end; a task that comes back goes where it was.
-  const auto precedence = [this](model::TaskIndex each) { return precedence_of(each); };
-  const auto place = std::ranges::upper_bound(lane.tasks, precedence_of(task), {}, precedence);
+  const auto precedence = [&](model::TaskIndex each) { return precedence_of(each, shape); };
+  const auto place = std::ranges::upper_bound(lane.tasks, precedence(task), {}, precedence);
   lane.tasks.insert(place, task);
   stand(it->second);
   ++waiting_[shape];
@@ -46,12 +46,35 @@ void WaitingRoom::set_stead(model::TaskIndex task, model::TaskIndex earlier) {
 
 void WaitingRoom::set_turns(std::vector<std::int64_t> turns) {
   turns_ = std::move(turns);
+  put_in_order();
+}
+
+void WaitingRoom::put_in_order() {
   order_.clear();
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
-    std::ranges::sort(lanes_[index].tasks, {},
-                      [this](model::TaskIndex each) { return precedence_of(each); });
-    if (!lanes_[index].tasks.empty()) stand(index);
+    Lane& lane = lanes_[index];
+    std::ranges::sort(lane.tasks, {},
+                      [&](model::TaskIndex each) { return precedence_of(each, lane.shape); });
+    if (!lane.tasks.empty()) stand(index);
   }
+}
+
+void WaitingRoom::refuse(model::TaskIndex task, model::ShapeIndex shape) {
+  std::vector<std::uint32_t> lanes;
+  for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
+    if (lanes_[index].shape == shape && !lanes_[index].tasks.empty()) lanes.push_back(index);
+  }
+  for (const std::uint32_t index : lanes) step_back(index);
+  ++refusals_[task];
+  ++refusals_of_shapes_[shape];
+  for (const std::uint32_t index : lanes) stand(index);
+}
+
+void WaitingRoom::forget_refusals() {
+  if (refusals_.empty()) return;
+  refusals_.clear();
+  refusals_of_shapes_.clear();
+  put_in_order();
 }
 
 model::TaskIndex WaitingRoom::take_head(std::uint32_t index) {
@@ -59,10 +82,10 @@ model::TaskIndex WaitingRoom::take_head(std::uint32_t index) {
   check(!lane.tasks.empty(), "only a lane with somebody in it is looked at");
   const model::TaskIndex head = lane.tasks.front();
   // The node goes on to stand for the next head: no allocation for each start.
-  auto node = order_.extract({.precedence = precedence_of(head), .lane = index});
+  auto node = order_.extract(head_of(index));
   lane.tasks.pop_front();
   if (!lane.tasks.empty()) {
-    node.value() = {.precedence = precedence_of(lane.tasks.front()), .lane = index};
+    node.value() = head_of(index);
     order_.insert(std::move(node));
   }
   leave(lane.shape);
@@ -70,10 +93,12 @@ model::TaskIndex WaitingRoom::take_head(std::uint32_t index) {
 }
 
 std::optional<WaitingRoom::Place> WaitingRoom::place_of(model::TaskIndex task) const {
-  const auto precedence = [this](model::TaskIndex each) { return precedence_of(each); };
   for (std::uint32_t index = 0; index < lanes_.size(); ++index) {
     const std::deque<model::TaskIndex>& tasks = lanes_[index].tasks;
-    const auto found = std::ranges::lower_bound(tasks, precedence_of(task), {}, precedence);
+    const auto precedence = [&](model::TaskIndex each) {
+      return precedence_of(each, lanes_[index].shape);
+    };
+    const auto found = std::ranges::lower_bound(tasks, precedence(task), {}, precedence);
     if (found == tasks.end() || *found != task) continue;
     return Place{.lane = index, .position = found - tasks.begin()};
   }

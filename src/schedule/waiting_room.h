@@ -2,6 +2,7 @@
 // A retry that asks for more than its shape has a lane of its own. Tasks go in the order of their
 // priorities, of their turns where these are alike, and of the job file where those are, one that
 // needs others in the place of the first of them; so only the head of a lane is ever looked at.
+// While a machine refuses to start tasks, those that it has refused go behind all others.
 //
 // order_ has one Head for each lane with somebody in it, that of its head, so whatever changes a
 // head takes the Head out before and puts it in after. A lane that has become empty stays: its
@@ -39,7 +40,9 @@ class WaitingRoom {
 
   /// Where a task stands among all.
   struct Precedence {
-    int behind = 0;  ///< What was said of its priority, negated.
+    int refusals_of_shape = 0;  ///< As refuse() counts.
+    int refusals = 0;           ///< The same of the task itself.
+    int behind = 0;             ///< What was said of its priority, negated.
     std::int64_t turn = 0;
     model::TaskIndex in_stead_of;
     model::TaskIndex task;
@@ -66,7 +69,16 @@ class WaitingRoom {
   /// Smaller turns go first, of tasks of the same priority. By task; empty: all are alike. Who
   /// waits is put in order anew. A task that was added to the run since has no turn, and goes last.
   void set_turns(std::vector<std::int64_t> turns);
-  [[nodiscard]] Precedence precedence_of(model::TaskIndex task) const {
+
+  /// While the task does not wait here: a machine has refused to start it. It goes behind the others
+  /// of its shape, and these behind all other shapes, which may not share the cause: a group has one
+  /// working directory.
+  void refuse(model::TaskIndex task, model::ShapeIndex shape);
+  /// All go in their own order again.
+  void forget_refusals();
+
+  /// `shape` is that of the task.
+  [[nodiscard]] Precedence precedence_of(model::TaskIndex task, model::ShapeIndex shape) const {
     const int behind = task.value < priorities_.size() ? -priorities_[task.value] : 0;
     const auto stead = steads_.find(task);
     const model::TaskIndex earlier = stead == steads_.end() ? task : stead->second;
@@ -75,7 +87,12 @@ class WaitingRoom {
       const bool has_one = task.value < turns_.size();
       turn = has_one ? turns_[task.value] : std::numeric_limits<std::int64_t>::max();
     }
-    return {.behind = behind, .turn = turn, .in_stead_of = earlier, .task = task};
+    return {.refusals_of_shape = count_of(refusals_of_shapes_, shape),
+            .refusals = count_of(refusals_, task),
+            .behind = behind,
+            .turn = turn,
+            .in_stead_of = earlier,
+            .task = task};
   }
 
   void add(model::TaskIndex task, model::ShapeIndex shape, model::GroupIndex group,
@@ -108,16 +125,24 @@ class WaitingRoom {
   };
   [[nodiscard]] std::optional<Place> place_of(model::TaskIndex task) const;
   void leave(model::ShapeIndex shape) { --waiting_[shape]; }
-  void stand(std::uint32_t index) {
-    order_.insert({.precedence = precedence_of(lanes_[index].tasks.front()), .lane = index});
+  [[nodiscard]] Head head_of(std::uint32_t index) const {
+    const Lane& lane = lanes_[index];
+    return {.precedence = precedence_of(lane.tasks.front(), lane.shape), .lane = index};
   }
-  void step_back(std::uint32_t index) {
-    order_.erase({.precedence = precedence_of(lanes_[index].tasks.front()), .lane = index});
+  void stand(std::uint32_t index) { order_.insert(head_of(index)); }
+  void step_back(std::uint32_t index) { order_.erase(head_of(index)); }
+  void put_in_order();
+  template <class Key>
+  static int count_of(const std::map<Key, int>& counts, Key key) {
+    const auto found = counts.find(key);
+    return found == counts.end() ? 0 : found->second;
   }
 
   std::vector<int> priorities_;  ///< By task, as far as any is not 0.
   std::vector<std::int64_t> turns_;
   std::map<model::TaskIndex, model::TaskIndex> steads_;  ///< Of the few that go in another's.
+  std::map<model::TaskIndex, int> refusals_;
+  std::map<model::ShapeIndex, int> refusals_of_shapes_;
 
   std::vector<Lane> lanes_;
   /// Into lanes_.
