@@ -218,5 +218,16 @@ TEST(StartPause, LeavesATaskStoppedWhoseRunWasInterruptedMeanwhile) {
               ElementsAre("0#1 AVAILABLE STOPPED: the run was interrupted", "group 0 stopped"));
 }
 
+TEST(StartPause, LeavesATaskStoppedThatWasRefusedJustBeforeItsRunWasInterrupted) {
+  Yard yard(PlanBuilder().tasks(1, gb(1)));
+  static_cast<void>(yard.on(at(2), model::InterruptAsked{}));
+  const model::Decision late = yard.on(
+      at(3),
+      model::AttemptEnded{.key = {.task = {0}, .attempt = 1},
+                          .end = model::NotStarted{.why = "no inodes left", .of_machine = true},
+                          .ended = at(1)});
+  EXPECT_THAT(changes(late), Contains("0#1 AVAILABLE STOPPED: the run was interrupted"));
+}
+
 }  // namespace
 }  // namespace trainyard::schedule

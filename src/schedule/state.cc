@@ -247,6 +247,9 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
 /// still on their way.
 void Scheduler::State::forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
   if (was_done_in_time(running, event)) running.cause = StopCause::None;
+  // A task that never was has done nothing before the interrupt: judge_attempt() knows the rest.
+  const bool never_was = std::holds_alternative<model::NotStarted>(event.end);
+  if (never_was && running.cause == StopCause::Interrupt) return;
   const bool from_outside =
       running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
       running.cause == StopCause::KillAsked || running.cause == StopCause::Interrupt ||
