@@ -60,6 +60,8 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   now_ = event.at;
   event_ = &event;
   about_.reset();
+  held_back_ = false;
+  refused_ = false;
   expected_ = {};
   entered_.clear();
   reached_due_.reset();
@@ -134,6 +136,8 @@ void Checkers::happened(const model::Event& event) {
 /// Its time limit counts from now on, its duration from its beginning.
 void Checkers::heard_of(SeenAttempt& attempt, std::optional<Instant> began) {
   const model::TaskIndex index = attempt.key.task;
+  held_back_ = outside_.pause.has_value();
+  outside_.started_after_all(index, now_);
   attempt.started = std::clamp(began.value_or(now_), attempt.granted, now_);
   const Duration limit = outside_.time_limit_of(index);
   if (limit > Duration{0} && attempt.stop == StopReason::None) {
@@ -170,7 +174,19 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   const bool was = !std::holds_alternative<model::NotStarted>(news.end);
   const bool unheard_of = was && !attempt.started && !two_phase;
   const Instant ended = std::min(news.ended.value_or(at), at);
-  forget_what_was_found_late(attempt, task, ended);
+  const auto* const not_started = std::get_if<model::NotStarted>(&news.end);
+  refused_ = not_started != nullptr && not_started->of_machine && outside_.refuse(news.key, at);
+  if (refused_) {
+    expect_of(news.key.task, !attempt.started, "what was not started was not heard of before");
+    if (task.refusal_delay > Duration{0}) counts_.count(Fault::RefusedAlone);
+  } else if (was && !attempt.started) {
+    outside_.started_after_all(news.key.task, attempt.granted);
+  } else if (outside_.pause && outside_.pause->tried == news.key) {
+    outside_.end_pause();
+  }
+  if (was || attempt.stop != StopReason::Interrupt) {
+    forget_what_was_found_late(attempt, task, ended);
+  }
   if (died_of_warning(attempt, news.end)) attempt.stop = StopReason::TimeLimit;
   blame_its_cap(attempt, usage.gpu_memory_peak);
   expected_ = judge(attempt, task, news.end);
@@ -219,6 +235,21 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   }
   if (expected_.verdict != model::Verdict::None) trial_ended(attempt);
   if (expected_.verdict == model::Verdict::Finished) learn_from(attempt, task, news, ended);
+  if (refused_) look_whether_run_is_given_up();
+}
+
+/// Nothing runs, and nothing could be started for too long: all that waits is stopped, and starts
+/// when the run is resumed.
+void Checkers::look_whether_run_is_given_up() {
+  if (outside_.interrupts > 0 || !outside_.running.empty() || !outside_.pause) return;
+  if (now_ - outside_.pause->since < workload_.policy.machine_patience) return;
+  counts_.count(Fault::RunGivenUp);
+  ++outside_.interrupts;
+  for (SeenGroup& group : outside_.groups) group.tried_first.reset();
+  // One that somebody wanted ended has ended already.
+  if (expected_.verdict != model::Verdict::None) return;
+  expected_ = {.statuses = {Status::Interrupt, Status::Interrupt},
+               .verdict = model::Verdict::Stopped};
 }
 
 void Checkers::forget_what_was_found_late(SeenAttempt& attempt, SeenTask& task, Instant ended) {
@@ -368,6 +399,11 @@ void Checkers::waits(std::optional<Instant> until) {
     if (!deadline) continue;
     expect_of(task, until && *until <= *deadline, "the loop wakes up for its deadline");
   }
+  const bool someone_may_be_tried = outside_.pause && !outside_.pause->tried &&
+                                    now_ < outside_.pause->tries_at && outside_.interrupts == 0 &&
+                                    !outside_.keeper_silent && !outside_.waiting.empty();
+  expect(!someone_may_be_tried || (until && *until <= outside_.pause->tries_at),
+         "the loop wakes up when a task is tried again after a machine has refused to start one");
   for (const SeenGroup& group : outside_.groups) {
     const auto since = group.tried_first ? outside_.lives_since(*group.tried_first) : std::nullopt;
     expect(!since || (until && *until <= *since + workload_.policy.try_first_time),

@@ -91,6 +91,7 @@ class Checkers final : public Watcher {
   Expected judge_out_of_memory(const SeenAttempt& attempt, const SeenTask& task) const;
   Duration try_again(const SeenAttempt& attempt, SeenTask& task, Instant at);
   void look_at_delays();
+  void look_whether_run_is_given_up();
   void kill_asked(const model::KillAsked& news);
   void retry_asked(const model::RetryAsked& news);
   void hold_asked(const model::HoldAsked& news);
@@ -176,7 +177,9 @@ class Checkers final : public Watcher {
   const model::Event* event_ = nullptr;  ///< The one that is looked at.
   /// The last task that failed and is retried without a delay, and when it failed.
   std::optional<std::pair<model::TaskIndex, Instant>> last_without_delay_;
-  bool begun_ = false;  ///< The machine was looked at.
+  bool begun_ = false;      ///< The machine was looked at.
+  bool held_back_ = false;  ///< Starts were, until this event told of one.
+  bool refused_ = false;    ///< What ended with this event was not started, and is not to blame.
 
   // Of the event that is looked at.
   std::optional<model::TaskIndex> about_;  ///< The task of an attempt that began or ended.

@@ -42,8 +42,8 @@ void Checkers::check_after(const model::Event& event) {
   check_interrupted();
   check_reasons();
   check_what_is_said_to_be_free();
-  // News of a start changes nothing that anybody waits for.
-  if (std::holds_alternative<model::AttemptStarted>(event.what)) return;
+  // News of a start changes nothing that anybody waits for, unless the machine had refused others.
+  if (std::holds_alternative<model::AttemptStarted>(event.what) && !held_back_) return;
   pass_those_before({}, {});
   check_caps();
   check_nobody_waits_in_vain();

@@ -287,6 +287,13 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
   expect_of(index, std::cmp_less(outside_.running.size(), outside_.processes_max()),
             "starts within max-process");
   expect_of(index, !outside_.keeper_silent, "starts while the keeper answers");
+  expect_of(index, !outside_.is_paused(), "starts when its machine does not refuse to start tasks");
+  const bool is_first = std::ranges::none_of(outside_.waiting, [&](model::TaskIndex other) {
+    const SeenTask& it = outside_.task(other);
+    return it.shape == task.shape && it.request == task.request &&
+           it.gpu_request == task.gpu_request && it.refusals < task.refusals;
+  });
+  expect_of(index, is_first, "starts after those like it that were refused less often");
   expect_of(index, outside_.may_use_cpus(index), "starts while others leave it the CPUs");
   expect_of(index, command.promise == outside_.due(index), "is promised what it asks for");
   expect_of(index, command.promise.cpus <= outside_.cpus_free(), "no CPU is promised twice");

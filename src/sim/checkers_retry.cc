@@ -61,8 +61,10 @@ void Checkers::began_anew(const model::TaskChanged& change) {
   SeenTask& task = outside_.task(index);
   const std::uint32_t next = task.next_attempt;
   const int priority = task.priority;
+  const int refusals = task.refusals;
   task = outside_.begun(task.shape, next);
   task.priority = priority;
+  task.refusals = refusals;
   // The number of its attempt is not the first one of the plan.
   task.again = true;
   const model::Terms& terms = outside_.shape_of(index).terms;

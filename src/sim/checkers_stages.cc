@@ -275,7 +275,13 @@ Checkers::Expected Checkers::killed(const model::End& end) {
 
 Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& task,
                                    const model::End& end) const {
-  if (std::holds_alternative<model::NotStarted>(end)) return failed(model::Failure::CannotStart);
+  if (const auto* const not_started = std::get_if<model::NotStarted>(&end)) {
+    // A resumed run starts it.
+    if (not_started->of_machine && attempt.stop == StopReason::Interrupt) {
+      return {.statuses = {Status::Available}, .verdict = model::Verdict::Stopped};
+    }
+    return failed(model::Failure::CannotStart);
+  }
   const bool told = attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving;
   // What went wrong before is known though nobody saw the end.
   const bool knows_why = attempt.word && attempt.word != model::Said::Trained && !told;
@@ -406,6 +412,15 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant
   if (somebodys_will || attempt.word == model::Said::Trained || outside_.interrupts > 0) {
     return Duration{0};
   }
+  const bool interrupted =
+      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
+  if (refused_) {
+    // No retry is used up.
+    if (interrupted) --task.preempted;
+    expected_.verdict = model::Verdict::None;
+    expected_.statuses = {Status::Interrupt};
+    return task.refusal_delay;
+  }
   const model::Retries& retries = outside_.plan.shapes[task.shape.value].terms.retries;
   const bool late = attempt.stop == StopReason::TimeLimit;
   const bool lost = !late && expected_.failure == model::Failure::Lost;
@@ -413,8 +428,6 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant
   const int most = attempt.gpu_died ? 1 : lost ? 5 : retries.failures;
   ++gone;
   // Nobody saw that the interrupt ended it: it counts as lost.
-  const bool interrupted =
-      attempt.stop == StopReason::Preempted || attempt.stop == StopReason::Crowds;
   if (lost && interrupted) --task.preempted;
   if (late && !retries.after_time_limit) return Duration{0};
   if (gone > most) return Duration{0};

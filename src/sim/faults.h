@@ -68,6 +68,9 @@ enum class Fault : std::uint8_t {
   GuardDies,     ///< And the keeper with it: nobody takes their place.
   KeeperSilent,  ///< Does not answer for a while.
   YardSuspended,  ///< Hears of nothing for a while, and of all at once when it goes on.
+  StartRefused,   ///< The machine is too short of something to start a task.
+  RefusedAlone,   ///< The same of a task while the machine starts others.
+  RunGivenUp,     ///< The machine has refused all starts for too long.
   // Several machines.
   NetworkSplit,       ///< What a yard and an agent say to each other waits for a while.
   StreamCut,          ///< What carries that ends, and another one has to be opened.

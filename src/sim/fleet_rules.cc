@@ -72,6 +72,7 @@ void FleetRules::offered(const model::Turn& turn, bool committed) {
 void FleetRules::look_at(const model::Event& event, const model::Decision& decision) {
   expect(event.at >= now_, "time does not go back");
   now_ = event.at;
+  refused_.reset();
   happened(event);
   for (const model::Change& change : decision.changes) {
     if (const auto* const it = std::get_if<model::TaskChanged>(&change)) changed(*it);
@@ -99,7 +100,11 @@ void FleetRules::happened(const model::Event& event) {
       },
       [this](const model::AttemptEnded& it) {
         const auto found = held_.find(it.key.task);
-        if (found != held_.end() && found->second.key == it.key) held_.erase(found);
+        if (found == held_.end() || found->second.key != it.key) return;
+        const auto* const not_started = std::get_if<model::NotStarted>(&it.end);
+        const bool is_refused = not_started != nullptr && not_started->of_machine;
+        if (is_refused && !found->second.told_to_end) refused_ = it.key.task;
+        held_.erase(found);
       },
       [](const auto&) {});
 }
@@ -139,6 +144,8 @@ void FleetRules::changed(const model::TaskChanged& change) {
             "its status follows an arrow of the picture");
   expect_of(index, change.verdict == model::Verdict::None || !held_.contains(index),
             "a running task has no verdict");
+  expect_of(index, refused_ != index || change.verdict == model::Verdict::None,
+            "a task does not fail because its machine could not start it");
   task.status = change.status;
   task.verdict = change.verdict;
   // It gives back its CPUs while it waits for its device, and keeps its GPUs if it has some.

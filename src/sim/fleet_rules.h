@@ -11,6 +11,7 @@
 //   * a task starts where it fits when it has the machine to itself;
 //   * nothing starts on a machine that is taken away in a moment, and what runs there is told to
 //     end before that;
+//   * a task that a machine could not start does not fail for that;
 //   * statuses follow the arrows of the picture, and in the end each task has its verdict.
 #pragma once
 
@@ -101,6 +102,8 @@ class FleetRules final : public Watcher {
   std::vector<Machine> machines_;
   std::vector<Seen> tasks_;
   std::map<model::TaskIndex, Held> held_;
+  /// Its machine could not start it, as this event says, and nobody wanted it ended.
+  std::optional<model::TaskIndex> refused_;
   std::deque<model::Command> due_;  ///< Decided, and not carried out yet.
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "model/plan.h"
 #include "sim/random.h"
 #include "sim/workload.h"
 
@@ -123,6 +124,8 @@ FleetWorkload make_fleet_workload(std::uint64_t seed) {
   const Workload made = make_workload(seed);
   FleetWorkload fleet{.yard = made, .local_joins = random.one_in(3)};
   fleet.yard.troubles = troubles_of_yard(made);
+  // Nothing is given up for starts that a machine refuses: that is played on one machine.
+  fleet.yard.policy.machine_patience = model::Policy{}.machine_patience;
   // The one that the plan was made for.
   const std::uint64_t first = random.below(count);
   std::uint64_t number = 0;

@@ -129,6 +129,12 @@ void MadeUpMachine::come_alive(model::TaskIndex task, std::uint64_t number) {
   if (found == processes_.end() || found->second.number != number) return;
   Process& process = found->second;
   const Behaviour& behaviour = process.behaviour;
+  if (refuses_to_start(task)) {
+    world_.counts.count(Fault::StartRefused);
+    process.behaviour.tells_memory = false;
+    die(task, number, model::NotStarted{.why = "no space left on device", .of_machine = true});
+    return;
+  }
   if (!behaviour.exists) {
     world_.counts.count(Fault::CannotStart);
     die(task, number, behaviour.end);
@@ -154,6 +160,11 @@ void MadeUpMachine::come_alive(model::TaskIndex task, std::uint64_t number) {
   } else {
     end_at(now() + behaviour.runs, process, behaviour.end);
   }
+}
+
+bool MadeUpMachine::refuses_to_start(model::TaskIndex task) const {
+  constexpr std::uint64_t kPlaces = 4;
+  return refused_.contains(0) || refused_.contains(1 + (task.value % kPlaces));
 }
 
 void MadeUpMachine::end_at(Instant when, const Process& process, model::End end) {
@@ -396,6 +407,10 @@ void MadeUpMachine::plan(const Trouble& trouble) {
       return at(trouble.at, [this] { tell(model::InterruptAsked{}); });
     case AskToKill:
       return at(trouble.at, [this, trouble] { ask_to_kill(trouble); });
+    case RefuseStarts:
+      return for_a_while(
+          trouble, [this, which = trouble.which] { refused_.insert(which); },
+          [this, which = trouble.which] { refused_.erase(refused_.find(which)); });
   }
 }
 

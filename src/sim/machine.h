@@ -107,6 +107,7 @@ class MadeUpMachine final : public run::Machine {
   void stop(const model::StopAttempt& command);
   void grant(const model::GrantDevice& command);
   void come_alive(model::TaskIndex task, std::uint64_t number);
+  [[nodiscard]] bool refuses_to_start(model::TaskIndex task) const;
   // Of two-phase processes.
   void begin_loading(const Process& process);
   void end_loading(model::TaskIndex task, std::uint64_t number);
@@ -190,6 +191,7 @@ class MadeUpMachine final : public run::Machine {
   double cpu_of_others_ = 0;
   int samples_delayed_ = 0;
   int disk_full_ = 0;
+  std::multiset<std::uint64_t> refused_;  ///< Trouble::which, of the starts that are refused now.
   Bytes disk_left_;  ///< What those have written that have ended: somebody clears it up.
   bool keeper_gone_ = false;
   std::uint64_t agents_ = 0;  ///< How often another agent has begun.

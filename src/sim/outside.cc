@@ -128,6 +128,48 @@ void Outside::grant(const model::StartAttempt& command, Instant at) {
   ++groups[seen.group.value].running;
   started.insert(command.key.task);
   seen.passed = 0;
+  if (pause) pause->tried = command.key;
+}
+
+bool Outside::refuse(model::AttemptKey key, Instant at) {
+  SeenTask& seen = task(key.task);
+  if (!seen.refused_since) seen.refused_since = at;
+  const bool alone = last_start > *seen.refused_since;
+  if (alone && seen.refusal_delays >= policy.machine_patience) {
+    seen.refused_since.reset();
+    seen.refusal_delay = seen.refusal_delays = {};
+    return false;
+  }
+  if (alone) {
+    seen.refusal_delay =
+        std::min(std::max(2 * seen.refusal_delay, Duration{1'000}), Duration{60'000});
+    seen.refusal_delays += seen.refusal_delay;
+  }
+  if (seen.refusal_delay > Duration{0} && !pause) return true;
+  ++seen.refusals;
+  ++shape_refusals[seen.shape];
+  if (!pause) {
+    pause = SeenPause{.since = at, .tries_at = at + Duration{1'000}, .tried = {}};
+  } else if (pause->tried == key) {
+    pause->length = std::min(2 * pause->length, Duration{60'000});
+    pause->tries_at = at + pause->length;
+    pause->tried.reset();
+  }
+  return true;
+}
+
+void Outside::started_after_all(model::TaskIndex index, Instant at) {
+  end_pause();
+  last_start = std::max(last_start, at);
+  SeenTask& seen = task(index);
+  seen.refused_since.reset();
+  seen.refusal_delay = seen.refusal_delays = {};
+}
+
+void Outside::end_pause() {
+  pause.reset();
+  shape_refusals.clear();
+  for (SeenTask& seen : tasks) seen.refusals = 0;
 }
 
 void Outside::wait_for_device(model::TaskIndex index, Instant at) {
@@ -301,7 +343,8 @@ bool Outside::may_use_cpus(model::TaskIndex index) const {
 }
 
 bool Outside::gate_open() const {
-  return interrupts == 0 && !keeper_silent && std::cmp_less(running.size(), processes_max());
+  return interrupts == 0 && !keeper_silent && !is_paused() &&
+         std::cmp_less(running.size(), processes_max());
 }
 
 std::optional<model::TaskIndex> Outside::oldest_without_room() const {

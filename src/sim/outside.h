@@ -69,7 +69,13 @@ struct SeenTask {
   void asked_of_gpus(Bytes before, Bytes now) {
     gpu_memory_most = std::max({gpu_memory_most, before, now});
   }
-  int passed = 0;  ///< How often younger ones started while it was the oldest without room.
+  /// Its starts that its machine has refused since it was last started: the first of them, how long
+  /// it waits alone for the next one, and how long it has done so in all.
+  std::optional<Instant> refused_since;
+  Duration refusal_delay{0};
+  Duration refusal_delays{0};
+  int refusals = 0;  ///< In the present pause.
+  int passed = 0;    ///< How often younger ones started while it was the oldest without room.
   Instant passed_since;
 };
 
@@ -120,6 +126,14 @@ struct SeenPeaks {
   [[nodiscard]] Bytes needed() const;
   /// The middle one, of two the larger, with a margin.
   [[nodiscard]] Bytes half_need() const;
+};
+
+/// The machine has refused a start. Nothing starts for a while, and then one task is tried.
+struct SeenPause {
+  Instant since;  ///< The first refusal.
+  Duration length{1'000};
+  Instant tries_at;
+  std::optional<model::AttemptKey> tried;  ///< Nobody has heard of it yet.
 };
 
 struct SeenGroup {
@@ -184,6 +198,9 @@ struct Outside {
   Bytes disk_of_ended;  ///< What those were promised that have ended since.
   double cpu_of_others = 0;
   bool keeper_silent = false;
+  std::optional<SeenPause> pause;
+  Instant last_start;                               ///< When a task was last heard of first.
+  std::map<model::ShapeIndex, int> shape_refusals;  ///< In the present pause.
   OutsideGpus gpus;
   int interrupts = 0;
   int low_readings = 0;  ///< In a row, of the machine's memory.
@@ -294,6 +311,14 @@ struct Outside {
   /// Whether others use so little of the CPUs that the limit lets this one start: on GPUs it does
   /// always, and where none runs on the CPUs.
   [[nodiscard]] bool may_use_cpus(model::TaskIndex index) const;
+  /// The machine could not start this one. False: it has failed by itself, as others were started
+  /// again and again meanwhile.
+  bool refuse(model::AttemptKey key, Instant at);
+  void started_after_all(model::TaskIndex index, Instant at);
+  void end_pause();
+  [[nodiscard]] bool is_paused() const {
+    return pause && (pause->tried || latest < pause->tries_at);
+  }
   /// Whether anything at all may start now.
   [[nodiscard]] bool gate_open() const;
 

@@ -32,6 +32,11 @@ std::int64_t Outside::part_of_machine(model::TaskIndex index) const {
 }
 
 bool Outside::starts_before(model::TaskIndex one, model::TaskIndex other) const {
+  const auto refusals = [this](model::TaskIndex index) {
+    const auto of_shape = shape_refusals.find(task(index).shape);
+    return std::pair(of_shape == shape_refusals.end() ? 0 : of_shape->second, task(index).refusals);
+  };
+  if (refusals(one) != refusals(other)) return refusals(one) < refusals(other);
   const int first = task(one).priority;
   const int second = task(other).priority;
   if (first != second) return first > second;

@@ -35,7 +35,9 @@ std::string words(const model::End& end) {
       [](const model::KilledBy& it) {
         return fmt::format("signal {}{}", it.signal, it.out_of_memory ? ", out of memory" : "");
       },
-      [](const model::NotStarted& it) { return fmt::format("not started: {}", it.why); },
+      [](const model::NotStarted& it) {
+        return fmt::format("not started{}: {}", it.of_machine ? " by the machine" : "", it.why);
+      },
       [](const model::Vanished& it) { return fmt::format("vanished: {}", it.why); });
 }
 

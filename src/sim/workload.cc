@@ -404,6 +404,21 @@ void make_some_start_later(model::Plan& plan, std::uint64_t seed) {
   }
 }
 
+void make_some_starts_fail(Workload& made, std::uint64_t seed) {
+  // Dice of its own, as above.
+  Random random(seed ^ 0x4EF05EULL);
+  if (!random.one_in(4)) return;
+  if (!random.one_in(5)) {
+    made.policy.machine_patience = random.between(Duration{1'000}, Duration{10'000});
+  }
+  for (std::int64_t i = 0, count = random.between(1, 3); i < count; ++i) {
+    made.troubles.push_back({.kind = Trouble::Kind::RefuseStarts,
+                             .at = {random.between(Duration{4'000}, Duration{20'000})},
+                             .lasts = random.between(Duration{1}, Duration{180'000}),
+                             .which = random.one_in(3) ? 1 + random.below(4) : 0});
+  }
+}
+
 }  // namespace
 
 Workload make_workload(std::uint64_t seed) {
@@ -438,6 +453,7 @@ Workload make_workload(std::uint64_t seed) {
   make_some_need_tasks(made.plan, seed);
   if (flavour == Flavour::Ordinary && random.one_in(8)) give_a_past(made.plan, random);
   made.troubles = make_troubles(random, made, flavour);
+  make_some_starts_fail(made, seed);
   made.additions = cut_into_additions(made.plan, random);
   return made;
 }

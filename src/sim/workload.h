@@ -33,14 +33,16 @@ struct Trouble {
     SilenceKeeper,
     StopYard,
     Interrupt,
-    AskToKill
+    AskToKill,
+    RefuseStarts  ///< Of all tasks, or of one in four, as where only their disk fails.
   };
   Kind kind = Kind::LoseMemory;
   Instant at;
   Duration lasts{0};
   Bytes memory;
   double cpu_share = 0;
-  std::uint64_t which = 0;  ///< Of the GPUs.
+  /// Of the GPUs; of refused starts the tasks: 0: all, 1: the first of four, and so on.
+  std::uint64_t which = 0;
 
   friend bool operator==(const Trouble&, const Trouble&) = default;
 };
