@@ -14,6 +14,8 @@ void ManyYardsOutcome::add(const ManyYardsOutcome& more) {
   kills += more.kills;
   stops += more.stops;
   stops_in_a_claim += more.stops_in_a_claim;
+  long_stops += more.long_stops;
+  starts_refused += more.starts_refused;
   gave_way += more.gave_way;
   longest_wait = std::max(longest_wait, more.longest_wait);
 }

@@ -1,7 +1,8 @@
 // Several yards on one machine, made up from a seed: each with the real scheduler, the real loop
 // and the real claims, on a board that is a list in memory. They take their turns in any order,
 // also in the middle of each other's claims; they are killed, stopped and started anew; one sees
-// only some of the GPUs, as in a container.
+// only some of the GPUs, as in a container, and may be stopped for long while the others give way
+// to it.
 //
 // What is watched from outside: that nothing is ever promised twice, that all of it ends, and that
 // no yard waits for very long while others are given what it waits for.
@@ -23,6 +24,8 @@ struct ManyYardsOutcome {
   int kills = 0;
   int stops = 0;
   int stops_in_a_claim = 0;
+  int long_stops = 0;        ///< Of a yard that waits, and that the others give way to.
+  int starts_refused = 0;    ///< By the machine.
   int gave_way = 0;          ///< Reasons of that kind that were told.
   Duration longest_wait{0};  ///< Of a yard that got nothing of what it waited for.
 

@@ -29,9 +29,11 @@ TEST(ManyYards, ArePromisedNothingTwiceAndNobodyIsStuckOrStarved) {
   }
   fmt::print(
       "{} plays: {} tasks, {} claims refused, {} turns in the middle of others' claims, {} kills, "
-      "{} stops and {} in a claim, {} times somebody gave way, longest wait {}\n",
+      "{} stops and {} in a claim, {} long ones, {} starts refused, {} times somebody gave way, "
+      "longest wait {}\n",
       last - first, all.tasks, all.refused, all.in_between, all.kills, all.stops,
-      all.stops_in_a_claim, all.gave_way, to_text(all.longest_wait));
+      all.stops_in_a_claim, all.long_stops, all.starts_refused, all.gave_way,
+      to_text(all.longest_wait));
   if (only != nullptr) return;
   EXPECT_GT(all.tasks, 5'000);
   EXPECT_GT(all.refused, 100);
@@ -39,6 +41,8 @@ TEST(ManyYards, ArePromisedNothingTwiceAndNobodyIsStuckOrStarved) {
   EXPECT_GT(all.kills, 50);
   EXPECT_GT(all.stops, 50);
   EXPECT_GT(all.stops_in_a_claim, 20);
+  EXPECT_GT(all.long_stops, 5);
+  EXPECT_GT(all.starts_refused, 100);
   EXPECT_GT(all.gave_way, 100);
 }
 

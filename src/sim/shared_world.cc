@@ -32,6 +32,14 @@ SharedWorld::SharedWorld(std::uint64_t seed) : random_(seed) {
   for (std::uint64_t i = 0; i < troubles; ++i) {
     at(random_.between(Duration{5'000}, Duration{400'000}), [this] { make_trouble(); });
   }
+  // Dice of its own: what else happens stays what it was until then.
+  Random spans(seed ^ 0x4EF05EULL);
+  for (std::uint64_t i = 0, count = spans.below(3); i < count; ++i) {
+    const Duration lasts = spans.between(Duration{500}, Duration{60'000});
+    at(spans.between(Duration{0}, Duration{120'000}),
+       [this, lasts] { refuses_until_ = std::max(refuses_until_, now_ + lasts); });
+  }
+  if (spans.one_in(3)) at(Duration{5'000}, [this] { stop_for_long_when_it_waits(); });
 }
 
 ManyYardsOutcome SharedWorld::play() {
@@ -190,6 +198,12 @@ bool SharedWorld::step(std::size_t without) {
 
 void SharedWorld::start(PlayedYard& yard, const model::AttemptKey& key,
                         const model::Request& promise, const std::vector<model::GpuIndex>& gpus) {
+  if (now_ < refuses_until_) {
+    ++outcome_.starts_refused;
+    return yard.tell(model::AttemptEnded{
+        .key = key,
+        .end = model::NotStarted{.why = "no space left on device", .of_machine = true}});
+  }
   const Asked& asked = yard.tasks_[key.task.value];
   RunningProcess process{.yard = yard.index_,
                          .life = yard.life,
@@ -257,6 +271,26 @@ void SharedWorld::kill(std::size_t index) {
   if (random_.one_in(4)) return;
   at(random_.between(Duration{11'000}, Duration{60'000}),
      [this, index, tasks = std::move(left)] { begin(index, tasks); });
+}
+
+/// The last yard is the only one of its user: nothing that this user starts gives it another turn.
+void SharedWorld::stop_for_long_when_it_waits() {
+  PlayedYard* const yard = yards_.back().get();
+  if (yard == nullptr || yard->dead) return;
+  const bool runs_something = std::ranges::any_of(
+      processes_, [&](const RunningProcess& it) { return it.life == yard->life; });
+  const bool only_waits = yard->wants() && !runs_something && yard->inbox_.empty();
+  if (!only_waits || yard->busy || yard->stopped) {
+    return at(kBetweenLooks, [this] { stop_for_long_when_it_waits(); });
+  }
+  ++outcome_.long_stops;
+  yard->stopped = true;
+  at(kLongStop, [this, life = yard->life] {
+    PlayedYard* const it = yard_of(kYards - 1, life);
+    if (it == nullptr) return;
+    it->stopped = false;
+    it->wants_since_ = now_;
+  });
 }
 
 void SharedWorld::stop_for_a_while(std::size_t index, Duration lasts) {

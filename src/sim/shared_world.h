@@ -50,9 +50,11 @@ constexpr Duration kBetweenLooks{500};
 constexpr std::int64_t kBegan = 1'764'122'400;
 /// All tasks one by one, and each wait for its turn.
 constexpr Instant kFarTooLate{Duration{40'000'000}};
-/// Who waits is let through after ten minutes, once what runs has ended; a stopped yard may hold
-/// what it has for two.
-constexpr Duration kWaitMax{1'500'000};
+/// Who waits is let through once others have had their turns of 15 minutes, one on GPUs and one on
+/// the host, and what runs has ended; a stopped yard may hold what it has for two minutes.
+constexpr Duration kWaitMax{2'100'000};
+/// Nobody gives way for so long to a user whose only run waits and is stopped.
+constexpr Duration kLongStop{2'400'000};
 
 class NoJournal final : public journal::Recorder {
  public:
@@ -162,6 +164,7 @@ class SharedWorld {
   void make_trouble();
   void kill(std::size_t index);
   void stop_for_a_while(std::size_t index, Duration lasts);
+  void stop_for_long_when_it_waits();
   bool step(std::size_t without);
   void take_turn(std::size_t index);
   void let_others_in(PlayedYard& yard);
@@ -175,6 +178,7 @@ class SharedWorld {
 
   Random random_;
   Instant now_;
+  Instant refuses_until_;  ///< The machine is too short of something to start tasks.
   std::uint64_t deeds_ = 0;
   std::uint64_t lives_ = 0;
   int depth_ = 0;
