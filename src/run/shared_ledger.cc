@@ -88,6 +88,9 @@ SharedLedger::SharedLedger(Board board, const model::Capacity& capacity, const O
 model::Promises SharedLedger::promises(Instant at) const {
   model::Promises now = base_;
   now.held = own_.held(at);
+  // A task that has taken more than was reserved for it counts with that, and another that has not
+  // yet taken its own counts with its reservation: together that may be more than there is.
+  static_cast<void>(reduce(now.held, now, capacity_));
   now.want = own_.want();
   return now;
 }

@@ -164,6 +164,19 @@ TEST_F(Ledgers, MoreThanTheMachineHasIsNotBelievedAndSaidOnceForEachUser) {
                                   "has 10 GB"));
 }
 
+TEST_F(Ledgers, ARunReservesNoMoreThanTheMachineHasThoughItsTasksTakeMore) {
+  SharedLedger ledger = make("1");
+  EXPECT_EQ(claim(ledger), std::nullopt);
+  model::Turn turn;
+  turn.events.push_back(
+      {.at = {}, .what = model::Sampled{.tasks = {{.key = {}, .memory = gb(11)}}}});
+  turn.decisions.emplace_back();
+  ledger.see(turn);
+  EXPECT_EQ(files_.at("1").held.memory, gb(10));
+  static_cast<void>(make("2").look({.thorough = true}));
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
 TEST_F(Ledgers, ARunThatMayHaveMoreOfTheMachineIsBelieved) {
   SharedLedger ledger = make("1");
   const model::HeldPromise held{.memory = gb(20), .cpus = model::cpus(9), .tasks = 1};
