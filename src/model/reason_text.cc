@@ -252,9 +252,9 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
     if (may_be_on(reason, room, index)) lingering += card.lingering;
-    // Nor is one given that has answered again for a moment.
     if (!card.present) {
-      gone += fmt::format(", GPU {} does not answer (or has only just answered again)", card.label);
+      gone +=
+          fmt::format(", GPU {} does not answer (or is avoided after it dropped out)", card.label);
     }
   }
   if (reason.cause == Cause::GpusLinger && lingering > Bytes{}) {

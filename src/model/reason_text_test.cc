@@ -189,11 +189,11 @@ TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
   room.gpus[1].lingering = gb(2);
   EXPECT_EQ(gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusGone),
             "needs 9 GB on its GPU, GPU 1 has the most free memory: 5 GB, GPU 0 does not answer "
-            "(or has only just answered again)");
+            "(or is avoided after it dropped out)");
   EXPECT_EQ(
       gpu_words({.gpus = 1, .gpu_memory = gb(9)}, room, Cause::GpusLinger),
       "needs 9 GB on its GPU, GPU 1 has the most free memory: 5 GB, the driver does not report 2 "
-      "GB of ended tasks as free yet, GPU 0 does not answer (or has only just answered again)");
+      "GB of ended tasks as free yet, GPU 0 does not answer (or is avoided after it dropped out)");
 }
 
 TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {

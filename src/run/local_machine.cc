@@ -311,7 +311,8 @@ void LocalMachine::tell_of_silence(std::size_t index, bool present) {
   if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
   told = now();
   options_.on_note(
-      fmt::format("GPU {} ({}) does not answer: no tasks start on it until it has answered for {}",
+      fmt::format("GPU {} ({}) does not answer: no tasks start on it until it has answered for {} "
+                  "(longer after earlier drop-outs)",
                   gpus_[index].label(), gpus_[index].uuid, to_text(options_.gpu_steady_after)));
 }
 

@@ -379,9 +379,9 @@ TEST(GpuLoss, EndsTheWaitingOfThoseThatFitNowhereElse) {
   const model::GpusSampled lost{.gpus = {{.present = false}, {}}, .uses = {}};
   EXPECT_EQ(changes(yard.on(at(1), lost)),
             (Texts{"shape 0: needs 2 whole GPUs, 0 of 1 GPU without tasks, GPU 0 does not answer "
-                   "(or has only just answered again)",
+                   "(or is avoided after it dropped out)",
                    "shape 1: needs a whole GPU, 0 of 1 GPU without tasks, GPU 0 does not answer "
-                   "(or has only just answered again)"}));
+                   "(or is avoided after it dropped out)"}));
   static_cast<void>(yard.ended(0, at(2), model::ExitedWith{1}));
   EXPECT_EQ(commands(yard.on(at(3), lost)), Texts{"start 3#1 with 1 GB, 1 whole"});
   EXPECT_EQ(changes(yard.on(at(60), lost)), Texts{});

@@ -32,11 +32,12 @@ constexpr Duration kLostMax{60'000};
 
 GpuLedger::GpuLedger(const model::Policy& policy, const model::Capacity& capacity)
     : linger_max_(policy.gpu_linger_max),
-      steady_after_(policy.gpu_steady_after),
       avoids_others_(policy.gpu_avoids_others),
       room_(capacity.gpus.size()) {
   for (const model::Gpu& gpu : capacity.gpus) {
-    cards_.push_back({.total = gpu.memory, .kept_free = memory_kept_free(policy, gpu)});
+    cards_.push_back({.total = gpu.memory,
+                      .kept_free = memory_kept_free(policy, gpu),
+                      .presence = model::GpuPresence(policy.gpu_steady_after)});
   }
   update_all();
 }
@@ -51,7 +52,7 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     card.of_strangers = seen.of_strangers;
     card.known = seen.processes_known;
     card.other_user = seen.other_user;
-    note_presence(card, seen.present, at);
+    card.presence.see(seen.present, at);
     // Where nobody says who has what, all that there are promises for is ours.
     const Bytes ours = card.known ? measured_on({index}) : promised_on({index});
     const Bytes not_ours = std::max(Bytes{}, card.used - ours);
@@ -91,20 +92,6 @@ void GpuLedger::measure(model::TaskIndex task, Holding& holding, const model::Gp
     steady = steady && (took_it || !card.processes_known);
   }
   holding.settled = holding.settled || steady;
-}
-
-/// One that blinks would lose whoever is given to it, again and again.
-void GpuLedger::note_presence(Card& card, bool answers, Instant at) const {
-  if (!answers) {
-    card.answers_since.reset();
-    if (!card.gone_since) card.gone_since = at;
-    return;
-  }
-  if (!card.gone_since) return;
-  if (!card.answers_since) card.answers_since = at;
-  if (at - *card.answers_since < steady_after_) return;
-  card.gone_since.reset();
-  card.answers_since.reset();
 }
 
 void GpuLedger::learn(model::GpuIndex gpu, Bytes total, Bytes kept_free) {
@@ -274,7 +261,7 @@ bool GpuLedger::is_overfull(model::GpuIndex gpu, std::optional<model::TaskIndex>
   const Card& card = cards_[gpu.value];
   const bool settles =
       std::ranges::any_of(lingering_, [gpu](const Lingering& it) { return it.gpu == gpu; });
-  if (!card.known || card.gone_since || settles) return false;
+  if (!card.known || card.presence.gone_since() || settles) return false;
   Bytes used = card.used;
   Bytes outstanding;
   for (const auto& [task, holding] : holdings_) {
@@ -316,7 +303,7 @@ void GpuLedger::update_all() {
 
 void GpuLedger::update(model::GpuIndex gpu) {
   const Card& card = cards_[gpu.value];
-  GpuRoom now{.present = !card.gone_since,
+  GpuRoom now{.present = !card.presence.is_avoided(),
               .of_others = card.others,
               .avoided = avoided_for(gpu).has_value() || card.drained};
   Bytes held;

@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/event.h"
+#include "model/gpu_presence.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
@@ -100,10 +101,8 @@ class GpuLedger {
   [[nodiscard]] std::optional<std::uint32_t> other_user_of(model::GpuIndex gpu) const {
     return cards_[gpu.value].other_user;
   }
-  /// Since when a GPU does not answer, or does so off and on; nothing when it does at present.
-  [[nodiscard]] std::optional<Instant> gone_since(model::GpuIndex gpu) const {
-    const Card& card = cards_[gpu.value];
-    return card.answers_since ? std::nullopt : card.gone_since;
+  [[nodiscard]] const model::GpuPresence& presence_of(model::GpuIndex gpu) const {
+    return cards_[gpu.value].presence;
   }
   /// The one of a task's GPUs that did not answer at a reading not long before, if one did not.
   [[nodiscard]] std::optional<model::GpuIndex> lost_gpu_of(model::TaskIndex task, Instant at) const;
@@ -163,21 +162,17 @@ class GpuLedger {
     std::optional<std::uint32_t> other_user;  ///< The user whose process computes there.
     CardNeighbours neighbours;
     bool drained = false;
-    /// When it stopped to answer, until it has done so for long enough again. It is not given.
-    std::optional<Instant> gone_since;
-    std::optional<Instant> answers_since;  ///< When it began to answer again, while it does.
+    model::GpuPresence presence;
   };
 
   static void measure(model::TaskIndex task, Holding& holding, const model::GpusSampled& reading,
                       Instant at);
   [[nodiscard]] Bytes measured_on(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes promised_on(model::GpuIndex gpu) const;
-  void note_presence(Card& card, bool answers, Instant at) const;
   void update(model::GpuIndex gpu);
   void update_all();
 
   Duration linger_max_;
-  Duration steady_after_;
   bool avoids_others_;
   std::vector<Card> cards_;
   /// What cards_, holdings_ and lingering_ come to, by update(): it is asked for with each lane.

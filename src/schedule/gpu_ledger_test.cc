@@ -129,13 +129,24 @@ TEST_F(GpuLedgerTest, DoesNotTakeWhatLingersForThatOfOthers) {
 TEST_F(GpuLedgerTest, HasNoRoomOnAGpuThatDoesNotAnswer) {
   ledger_.see(at(5), {.gpus = {{.present = false}, {}}, .uses = {}});
   EXPECT_FALSE(ledger_.room()[0].present);
-  EXPECT_EQ(ledger_.gone_since({0}), at(5));
+  EXPECT_EQ(ledger_.presence_of({0}).gone_since(), at(5));
   ledger_.see(at(6), {.gpus = {{.present = false}, {}}, .uses = {}});
-  EXPECT_EQ(ledger_.gone_since({0}), at(5));
+  EXPECT_EQ(ledger_.presence_of({0}).gone_since(), at(5));
   ledger_.see(at(7), first_uses({}, {}));
   EXPECT_FALSE(ledger_.room()[0].present);
-  EXPECT_EQ(ledger_.gone_since({0}), std::nullopt);
+  EXPECT_EQ(ledger_.presence_of({0}).gone_since(), std::nullopt);
   ledger_.see(at(17), first_uses({}, {}));
+  EXPECT_TRUE(ledger_.room()[0].present);
+}
+
+TEST_F(GpuLedgerTest, HasNoRoomForLongerAfterEachDropOut) {
+  for (const int from : {1, 20}) {
+    ledger_.see(at(from), {.gpus = {{.present = false}, {}}, .uses = {}});
+    ledger_.see(at(from + 3), first_uses({}, {}));
+  }
+  ledger_.see(at(33), first_uses({}, {}));
+  EXPECT_FALSE(ledger_.room()[0].present);
+  ledger_.see(at(43), first_uses({}, {}));
   EXPECT_TRUE(ledger_.room()[0].present);
 }
 

@@ -177,7 +177,7 @@ std::vector<GpuRoom> Scheduler::State::left_of(const MachineBook& book, Instant 
   const std::span<const GpuRoom> room = book.gpus.room();
   std::vector<GpuRoom> left = book.chooser.empty(room);
   for (std::size_t index = 0; index < room.size(); ++index) {
-    const auto since = book.gpus.gone_since({static_cast<std::uint32_t>(index)});
+    const auto since = book.gpus.presence_of({static_cast<std::uint32_t>(index)}).gone_since();
     // The GPU may come back, or stay away.
     if (!since || at - *since < policy_.gpu_gone_max) left[index].present = true;
     if (is_unknown(book.capacity.gpus[index])) left[index].free = kUnknownGpuMemory;

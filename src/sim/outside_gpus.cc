@@ -24,6 +24,7 @@ OutsideGpus::OutsideGpus(const model::Policy& policy, const model::Capacity& cap
       last_(capacity.gpus.size()),
       others_(capacity.gpus.size()),
       gone_(capacity.gpus.size()),
+      drop_outs_(capacity.gpus.size()),
       back_(capacity.gpus.size()) {}
 
 Bytes OutsideGpus::kept(model::GpuIndex gpu) const {
@@ -70,12 +71,11 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
   }
   for (std::uint32_t index = 0; index < last_.size(); ++index) {
     if (!last_[index].present) {
-      if (!gone_[index]) gone_[index] = at;
-      back_[index].reset();
+      note_absence(index, at);
     } else if (gone_[index]) {
       const Instant back = back_[index].value_or(at);
       back_[index] = back;
-      if (at >= back + policy_.gpu_steady_after) gone_[index].reset();
+      if (at >= back + quiet_time(index)) gone_[index].reset();
     }
     if (!gone_[index]) back_[index].reset();
     const Bytes unexplained = std::max(Bytes{}, last_[index].used - explained({index}));
@@ -90,6 +90,22 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
     ++overfull_readings[index];
     if (!is_overfull({index})) overfull_readings[index] = 0;
   }
+}
+
+/// A GPU that comes back for less than the first quiet time has been away all the while.
+void OutsideGpus::note_absence(std::size_t index, Instant at) {
+  const bool is_new = !gone_[index] || back_[index];
+  if (!is_new) return;
+  ++drop_outs_[index];
+  if (!gone_[index] || at >= *back_[index] + policy_.gpu_steady_after) gone_[index] = at;
+  back_[index].reset();
+}
+
+Duration OutsideGpus::quiet_time(std::size_t index) const {
+  constexpr Duration kHour{3'600'000};
+  Duration quiet = policy_.gpu_steady_after;
+  for (int i = 1; i < drop_outs_[index]; ++i) quiet = std::min(2 * quiet, kHour);
+  return quiet;
 }
 
 void OutsideGpus::promise(model::TaskIndex task, const std::vector<model::GpuIndex>& gpus,

@@ -102,6 +102,9 @@ class OutsideGpus {
  private:
   [[nodiscard]] std::size_t share_left() const;
   [[nodiscard]] bool may_be_shared(const SeenGpu& gpu, const model::GpuSharing& with) const;
+  void note_absence(std::size_t index, Instant at);
+  /// How long it has to answer without a break until it is used again.
+  [[nodiscard]] Duration quiet_time(std::size_t index) const;
   [[nodiscard]] Bytes kept(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes explained(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes most_of(const std::vector<SeenGpu>& gpus,
@@ -112,6 +115,7 @@ class OutsideGpus {
   std::vector<model::GpuReading> last_;
   std::vector<Bytes> others_;
   std::vector<std::optional<Instant>> gone_;  ///< Until they have answered for long enough.
+  std::vector<int> drop_outs_;                ///< Number of times each stopped to answer.
   std::vector<std::optional<Instant>> back_;  ///< Since when they answer again.
   std::map<model::TaskIndex, std::vector<SeenShare>> shares_;
   std::map<model::TaskIndex, Bytes> peaks_;

@@ -32,7 +32,7 @@ class Losses(GpuTest):
         self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons()))
         with fake_gpu.changed() as shown:
             shown["devices"][0]["crash"] = True  # Kills the process that asks the driver.
-        self.until("the reason", lambda: any("GPU 0 does not answer (or has only just answered again), GPU 1 does not answer" in reason
+        self.until("the reason", lambda: any("GPU 0 does not answer (or is avoided after it dropped out), GPU 1 does not answer" in reason
                                              for reason in self.reasons()))
         self.go()
         self.until("the end of the four that ran", lambda: [row["word"] for row in self.rows().values()] ==
