@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 17;
+PRAGMA user_version = 18;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -96,6 +96,7 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   needs_disk INTEGER NOT NULL DEFAULT 0,
   needs_machine INTEGER NOT NULL DEFAULT 0,      -- where room is lacking, of this execution
   needs_where TEXT NOT NULL DEFAULT '',          -- 'machine=lab*,gpu=H100': on which they may run
+  needs_avoids TEXT NOT NULL DEFAULT '',         -- '0,2': GPUs on which they were lost, by position
   learned_memory INTEGER NOT NULL DEFAULT 0,     -- what the next ones are given, as was learned in
   learned_gpu_memory INTEGER NOT NULL DEFAULT 0, -- this run from so many; 0: as they ask
   learned_tasks INTEGER NOT NULL DEFAULT 0,

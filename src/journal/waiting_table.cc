@@ -1,13 +1,17 @@
 #include "journal/waiting_table.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,7 +36,8 @@ const char* const kReasonColumns =
     "s.cause, s.needs_memory, s.needs_cpus_milli, s.needs_gpus, s.needs_gpu_memory, s.needs_gpu, "
     "s.needs_parallel, s.needs_groups, s.needs_since_ms, s.needs_time_ms, s.needs_largest, "
     "s.needs_utilization, s.needs_max_per_gpu, s.needs_measured, s.needs_until_known, "
-    "s.needs_gpu_seen, s.needs_disk, s.needs_machine, s.needs_where, s.needs_refusal";
+    "s.needs_gpu_seen, s.needs_disk, s.needs_machine, s.needs_where, s.needs_refusal, "
+    "s.needs_avoids";
 
 namespace {
 
@@ -41,6 +46,26 @@ std::string neighbours_kept(const model::Headroom& room) {
   constexpr std::size_t kKept = 32;
   const std::span<const model::Neighbour> all = room.neighbours;
   return wire::neighbours_text(all.first(std::min(all.size(), kKept)));
+}
+
+/// "0,2"
+std::string positions_text(std::span<const model::GpuPlace> gpus) {
+  std::string text;
+  for (const model::GpuPlace& it : gpus) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", it.gpu.value);
+  }
+  return text;
+}
+
+/// The GPUs of a machine from such a text.
+std::vector<model::GpuPlace> gpus_at(std::string_view positions, model::MachineIndex machine) {
+  std::vector<model::GpuPlace> gpus;
+  for (const auto& part : std::views::split(positions, ',')) {
+    std::uint32_t position = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), position);
+    if (error == std::errc{}) gpus.push_back({.machine = machine, .gpu = {position}});
+  }
+  return gpus;
 }
 
 }  // namespace
@@ -52,7 +77,7 @@ Result<WaitingTable> WaitingTable::open(Database& database) {
       "?10, needs_since_ms = ?11, needs_time_ms = ?12, needs_largest = ?13, needs_utilization = "
       "?14, needs_max_per_gpu = ?15, needs_measured = ?16, needs_until_known = ?17, "
       "needs_gpu_seen = ?18, needs_disk = ?19, needs_machine = ?20, needs_where = "
-      "?21, needs_refusal = ?22 "
+      "?21, needs_refusal = ?22, needs_avoids = ?23 "
       "WHERE number = ?1");
   if (!reason) return std::unexpected(std::move(reason.error()));
   Result<Statement> room = database.prepare(
@@ -78,7 +103,7 @@ Result<void> WaitingTable::put(std::uint32_t shape, const model::Reason& reason,
                      needs.sharing.utilization, needs.sharing.max_per_gpu,
                      reason.per_gpu_measured ? 1 : 0, reason.own_until_known ? 1 : 0,
                      reason.gpu_memory_seen, needs.disk, reason.machine.value,
-                     model::to_text(needs.where), reason.refusal);
+                     model::to_text(needs.where), reason.refusal, positions_text(needs.avoids));
 }
 
 Result<void> WaitingTable::put(model::MachineIndex machine, const model::Headroom& room) {
@@ -124,6 +149,7 @@ model::Reason read_reason(const Statement& row, int first) {
                        .own_until_known = row.small(first + 14) != 0,
                        .gpu_memory_seen = {row.integer(first + 15)}};
   reason.needs.where = model::parse_site_wish(row.text(first + 18)).value_or(model::SiteWish{});
+  reason.needs.avoids = gpus_at(row.text(first + 20), reason.machine);
   if (!row.null(first + 5)) {
     reason.needs.gpu = model::GpuIndex{static_cast<std::uint32_t>(row.integer(first + 5))};
   }

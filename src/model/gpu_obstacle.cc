@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "base/bytes.h"
+#include "model/ids.h"
 #include "model/resources.h"
 #include "model/waiting.h"
 
@@ -29,8 +31,13 @@ Kind kind_on(const Reason& reason, const Headroom& room, const Headroom::Card& c
 
 }  // namespace
 
+bool is_avoided(const Reason& reason, std::size_t gpu) {
+  const GpuPlace place{.machine = reason.machine, .gpu = {static_cast<std::uint32_t>(gpu)}};
+  return std::ranges::find(reason.needs.avoids, place) != reason.needs.avoids.end();
+}
+
 bool may_be_on(const Reason& reason, const Headroom& room, std::size_t gpu) {
-  return (!reason.needs.gpu || reason.needs.gpu->value == gpu) &&
+  return !is_avoided(reason, gpu) && (!reason.needs.gpu || reason.needs.gpu->value == gpu) &&
          reason.needs.where.takes_gpu(room.gpus[gpu].name);
 }
 

@@ -36,6 +36,9 @@ std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom
 /// more be there.
 bool is_full_by_its_own_word(const Reason& reason, const Headroom::Card& card);
 
+/// True if a task waits for another GPU because it was lost on this one.
+bool is_avoided(const Reason& reason, std::size_t gpu);
+
 /// Whether it could be one of its GPUs at all.
 bool may_be_on(const Reason& reason, const Headroom& room, std::size_t gpu);
 

@@ -39,6 +39,13 @@ struct GpuIndex {
   friend auto operator<=>(GpuIndex, GpuIndex) = default;
 };
 
+/// A GPU among those of all machines of the run.
+struct GpuPlace {
+  MachineIndex machine;
+  GpuIndex gpu;
+  friend auto operator<=>(GpuPlace, GpuPlace) = default;
+};
+
 /// One try at a task. Attempts are numbered from 1, over all executions of a resumed run.
 struct AttemptKey {
   TaskIndex task;

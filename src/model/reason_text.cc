@@ -252,7 +252,9 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
   for (std::size_t index = 0; index < room.gpus.size(); ++index) {
     const Headroom::Card& card = room.gpus[index];
     if (may_be_on(reason, room, index)) lingering += card.lingering;
-    if (!card.present) {
+    if (is_avoided(reason, index)) {
+      gone += fmt::format(", GPU {} is avoided because the task was lost on it", card.label);
+    } else if (!card.present) {
       gone +=
           fmt::format(", GPU {} does not answer (or is avoided after it dropped out)", card.label);
     }

@@ -196,6 +196,15 @@ TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
       "GB of ended tasks as free yet, GPU 0 does not answer (or is avoided after it dropped out)");
 }
 
+TEST(ReasonText, SaysWhichGpusATaskAvoids) {
+  Headroom room = two_cards();
+  room.gpus[1].present = false;
+  const Request request{.gpus = 1, .gpu_memory = gb(4), .avoids = {{.machine = {}, .gpu = {1}}}};
+  EXPECT_EQ(gpu_words(request, room),
+            "needs 4 GB on its GPU, GPU 0 has the most free memory: 1 GB, other processes use 11 "
+            "GB of it, GPU 1 is avoided because the task was lost on it");
+}
+
 TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {
   const Reason reason{.cause = Cause::Disk, .needs = {.disk = gb(20)}};
   Headroom room{.disk_free = gb(12)};

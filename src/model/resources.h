@@ -55,6 +55,8 @@ struct Request {
   /// Of the disk that the run's directory lies on, per task. What it wrote stays when it ends.
   Bytes disk;
   SiteWish where = {};  ///< Machines and GPUs that will do.
+  /// GPUs that will not do, because the task was lost on them.
+  std::vector<GpuPlace> avoids = {};
 
   friend auto operator<=>(const Request&, const Request&) = default;
 };

@@ -60,9 +60,6 @@ void Tries::count(Setback setback, Stage stage) {
     case Setback::Lost:
       add_one(lost);
       break;
-    case Setback::CardLost:
-      add_one(cards_lost);
-      break;
     case Setback::Preempted:
       add_one(preempted);
       break;
@@ -122,8 +119,6 @@ std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries&
       return one_of(retries.failures, tries.failed, delay_after(tries.failed, retries.delay));
     case Setback::Lost:
       return one_of(kFaultlessTriesMax, tries.lost);
-    case Setback::CardLost:
-      return one_of(kCardLostTriesMax, tries.cards_lost);
     case Setback::Preempted:
       return one_of(kFaultlessTriesMax, tries.preempted);
     case Setback::Crowded:

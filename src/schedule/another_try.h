@@ -20,8 +20,7 @@ enum class Setback : std::uint8_t {
   Crowded,      ///< Of a GPU on which others took more than was reserved: not the task's fault.
   Failed,       ///< What the task did itself: an exit code, a signal, an exception, no start.
   TimeLimit,    ///< It took longer than its time limit.
-  Lost,         ///< Nobody knows how it ended: not the task's fault.
-  CardLost,     ///< One of its GPUs did not answer while it ran: not its fault, if not twice.
+  Lost,         ///< Nobody knows how it ended, or its GPU dropped out: not the task's fault.
   Preempted,    ///< Interrupted because the machine's memory ran short: not its fault either.
   /// Somebody wants its GPU back, or its machine is taken away and it goes on where it was: as
   /// often as that happens, it costs no try.
@@ -38,7 +37,6 @@ struct Tries {
   std::uint8_t train_out_of_memory = 0;
   std::uint8_t failed = 0;  ///< With those at the time limit, where these are tried again.
   std::uint8_t lost = 0;
-  std::uint8_t cards_lost = 0;
   std::uint8_t preempted = 0;
   std::uint8_t crowded = 0;
   std::uint8_t cleared = 0;
@@ -61,9 +59,6 @@ constexpr int kRetriesMax = 254;
 
 /// So often a task is tried again after what was not its fault, whatever its terms say.
 constexpr int kFaultlessTriesMax = 5;
-
-/// And so often after one of its GPUs was gone: it may be the task that breaks them.
-constexpr int kCardLostTriesMax = 1;
 
 /// No task waits longer for another try.
 constexpr Duration kRetryDelayMax{3'600'000};

@@ -121,11 +121,6 @@ TEST(AnotherTry, ComesAsOftenAsSomebodyWantsAGpuBack) {
   }
 }
 
-TEST(AnotherTry, AfterTheLossOfACardComesOnce) {
-  EXPECT_EQ(after(Setback::CardLost, {.lost = 5, .cards_lost = 1}, {}), of(2, 2));
-  EXPECT_EQ(after(Setback::CardLost, {.cards_lost = 2}, {}), std::nullopt);
-}
-
 TEST(AnotherTry, NeverComesAfterAnEndThatSomebodyWanted) {
   EXPECT_EQ(after(Setback::Final, {}, with({.failures = 9, .out_of_memory = 9})), std::nullopt);
 }
@@ -161,14 +156,12 @@ TEST(Tries, CountEachCauseForItselfAndStayAtTheMost) {
   tries.count(Setback::Failed, Stage::Train);
   tries.count(Setback::TimeLimit, Stage::Load);
   tries.count(Setback::Preempted, Stage::Train);
-  tries.count(Setback::CardLost, Stage::Train);
   tries.count(Setback::Final, Stage::Train);
   EXPECT_EQ(tries.load_out_of_memory, 1);
   EXPECT_EQ(tries.train_out_of_memory, 1);
   EXPECT_EQ(tries.failed, 2);
   EXPECT_EQ(tries.preempted, 1);
   EXPECT_EQ(tries.lost, 0);
-  EXPECT_EQ(tries.cards_lost, 1);
   for (int i = 0; i < 300; ++i) tries.count(Setback::Lost, Stage::Train);
   EXPECT_EQ(tries.lost, 255);
 }

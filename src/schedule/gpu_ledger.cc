@@ -179,7 +179,8 @@ std::vector<GpuRoom> GpuLedger::room_alone() const {
     // What others have in use, or neighbours hold, whichever is more: of that a part is theirs.
     const Bytes not_ours = std::max(card.others + card.neighbours.unused, card.neighbours.memory);
     alone[index] = {.present = room_[index].present,
-                    .free = card.total - not_ours - card.kept_free};
+                    .free = card.total - not_ours - card.kept_free,
+                    .avoided = room_[index].avoided};
   }
   return alone;
 }

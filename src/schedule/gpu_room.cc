@@ -39,8 +39,10 @@ Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu) {
 
 bool is_unknown(const model::Gpu& gpu) { return gpu.late && gpu.memory == Bytes{}; }
 
-GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capacity)
-    : utilization_max_(static_cast<int>(std::lround(1000 * policy.gpu_utilization_max))),
+GpuChooser::GpuChooser(const model::Policy& policy, const model::Capacity& capacity,
+                       model::MachineIndex machine)
+    : machine_(machine),
+      utilization_max_(static_cast<int>(std::lround(1000 * policy.gpu_utilization_max))),
       strategy_(policy.gpu_strategy),
       reverse_(policy.gpu_reverse) {
   for (const model::Gpu& gpu : capacity.gpus) {
@@ -81,9 +83,14 @@ std::size_t GpuChooser::count_for(const model::Request& request) const {
   return count;
 }
 
-bool GpuChooser::fits(const GpuRoom& room, const Card& card, const model::Request& request) const {
+bool GpuChooser::fits(std::span<const GpuRoom> rooms, model::GpuIndex gpu,
+                      const model::Request& request) const {
+  const GpuRoom& room = rooms[gpu.value];
+  const Card& card = cards_[gpu.value];
   if (!room.present || room.avoided || room.whole) return false;
   if (request.gpus > 1 && card.slice) return false;
+  const model::GpuPlace place{.machine = machine_, .gpu = gpu};
+  if (std::ranges::find(request.avoids, place) != request.avoids.end()) return false;
   // A GPU that is not empty is used, too: a display server on it is no reason to leave it idle.
   if (model::wants_whole_gpus(request)) return room.holders == 0 && room.free >= card.least;
   return request.gpu_memory <= room.free && room.sharers.admit(request.sharing, utilization_max_);
@@ -132,7 +139,7 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
   const Bytes least_total = this->least_total(room, request);
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     if (!suits(index, request) || cards_[index].total < least_total) continue;
-    if (fits(room[index], cards_[index], request)) fitting.push_back({index});
+    if (fits(room, {index}, request)) fitting.push_back({index});
   }
   const auto wanted = static_cast<std::size_t>(request.gpus);
   if (fitting.size() < wanted) return std::nullopt;
@@ -160,8 +167,7 @@ std::optional<GpuSet> GpuChooser::choose(std::span<const GpuRoom> room,
 
 bool GpuChooser::fits_on(std::span<const GpuRoom> room, const model::Request& request,
                          const GpuSet& gpus) const {
-  return std::ranges::all_of(
-      gpus, [&](model::GpuIndex it) { return fits(room[it.value], cards_[it.value], request); });
+  return std::ranges::all_of(gpus, [&](model::GpuIndex gpu) { return fits(room, gpu, request); });
 }
 
 std::vector<GpuRoom> GpuChooser::empty(std::span<const GpuRoom> now) const {

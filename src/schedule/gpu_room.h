@@ -48,7 +48,8 @@ constexpr Bytes kUnknownGpuMemory = gb(1'000'000);
 /// Which GPUs there are, and in which order they are taken. Immutable.
 class GpuChooser {
  public:
-  GpuChooser(const model::Policy& policy, const model::Capacity& capacity);
+  GpuChooser(const model::Policy& policy, const model::Capacity& capacity,
+             model::MachineIndex machine = {});
 
   /// The GPUs that a request gets from this room, in their order; nothing when too few fit. Empty
   /// for a request that wants none. Up to `idle_max` of them are idle GPUs, where there are such
@@ -98,11 +99,12 @@ class GpuChooser {
   /// Whether it could be one of its GPUs, whatever is on them.
   [[nodiscard]] bool suits(std::size_t index, const model::Request& request) const;
 
-  [[nodiscard]] bool fits(const GpuRoom& room, const Card& card,
+  [[nodiscard]] bool fits(std::span<const GpuRoom> rooms, model::GpuIndex gpu,
                           const model::Request& request) const;
   [[nodiscard]] bool before(std::span<const GpuRoom> room, model::GpuIndex a, model::GpuIndex b,
                             bool whole) const;
 
+  model::MachineIndex machine_;
   std::vector<Card> cards_;
   int utilization_max_;  ///< Of each, in thousandths.
   model::GpuStrategy strategy_;

@@ -66,6 +66,17 @@ TEST(GpuRoom, IsGivenOnIdleGpusFirstUpToTheirNumber) {
   EXPECT_EQ(chooser.choose(room, {.gpus = 1, .gpu_memory = gb(10)}, 1), std::nullopt);
 }
 
+TEST(GpuRoom, IsNotGivenOnTheGpusThatARequestAvoids) {
+  const model::Policy policy = all_of_it(model::GpuStrategy::Pci);
+  model::Request request = kShared;
+  request.avoids = {{.machine = {1}, .gpu = {0}}, {.machine = {1}, .gpu = {2}}};
+  EXPECT_EQ(chosen(GpuChooser(policy, three(), {1}), kRoom, request), Numbers{1});
+  EXPECT_EQ(chosen(GpuChooser(policy, three(), {2}), kRoom, request), Numbers{0})
+      << "those of another machine have the same numbers";
+  request.avoids.push_back({.machine = {1}, .gpu = {1}});
+  EXPECT_EQ(chosen(GpuChooser(policy, three(), {1}), kRoom, request), Numbers{});
+}
+
 TEST(GpuRoom, IsGivenInTheOrderOfTheStrategy) {
   const model::Capacity capacity = three();
   const auto by = [&](model::GpuStrategy strategy, bool reverse) {

@@ -34,7 +34,7 @@ MachineBook::MachineBook(const model::MachineJoined& machine, const model::Polic
       capacity(machine.capacity),
       ledger(policy, capacity),
       gpus(policy, capacity),
-      chooser(policy, capacity),
+      chooser(policy, capacity, machine.machine),
       neighbours(capacity),
       time(at, machine.until, policy.stop_grace),
       overfull(capacity.gpus.size()),
@@ -73,7 +73,7 @@ bool MachineBook::see(Instant at, const model::GpusSampled& reading, const model
     gpus.learn(it.gpu, it.what.memory, memory_kept_free(policy, it.what));
     neighbours.learn(it.gpu, it.what);
   }
-  if (!reading.found.empty()) chooser = GpuChooser(policy, capacity);
+  if (!reading.found.empty()) chooser = GpuChooser(policy, capacity, index);
   gpus.see(at, reading);
   neighbours.gpus_were_read();
   gpus.set_neighbours(neighbours.on_cards());

@@ -312,6 +312,21 @@ TEST_F(Machines, GiveUpOnWhatFitsOnNoneAsItsGpuIsGone) {
       << "the other has a GPU, and no memory for it";
 }
 
+TEST_F(Machines, LetATaskGoBackToItsGpuWhereTheOthersLackMemoryForIt) {
+  const model::Capacity own = machine_with({gb(10)});
+  Yard yard(PlanBuilder().tasks(1, gb(8)).on_gpus(1), kAnythingGoes, own);
+  static_cast<void>(look(yard, kLab0, at(0), own));
+  model::Capacity little_memory = machine_with({gb(10)});
+  little_memory.memory = gb(2);
+  static_cast<void>(join(yard, kLab1, at(1), little_memory));
+  static_cast<void>(yard.started(0, at(1)));
+  static_cast<void>(yard.on(at(2), model::GpusSampled{.gpus = {{.present = false}}, .uses = {}}));
+  static_cast<void>(yard.ended(0, at(3), model::ExitedWith{1}));
+  static_cast<void>(look(yard, kLab0, at(4), own));
+  EXPECT_THAT(commands(look(yard, kLab0, at(14), own)),
+              ElementsAre("start 0#2 with 8 GB, 0 whole"));
+}
+
 TEST_F(Machines, InterruptATaskOfTheOneThatRunsShortAlone) {
   model::Policy watches{.memory_remain = gb(1), .watches_memory = true};
   Yard yard(PlanBuilder().tasks(2, gb(6)), watches);

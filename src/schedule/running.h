@@ -67,9 +67,8 @@ struct Running {
   /// Who had too much of its GPU when it ran out of that.
   std::optional<GpuLedger::Crowding> crowding;
   Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
-  /// The one of its GPUs that did not answer shortly before it ended; it ended for that.
+  /// The one of its GPUs that did not answer shortly before it ended, if it ended for that.
   std::optional<model::GpuIndex> lost_gpu;
-  bool ended_for_gpu = false;
 };
 
 /// What an attempt is started with.

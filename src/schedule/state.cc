@@ -215,10 +215,8 @@ Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& 
                             .gpu_memory_limit = running.promise.gpu_memory});
   Ending& ending = judged.ending;
   if (judged.ran_out_by_its_errors) running.lack = lack_of(running, event.of_gpu);
-  if (!running.lost_gpu || !failed_by_itself(ending, running.cause, running.word)) {
-    return std::move(ending);
-  }
-  running.ended_for_gpu = true;
+  if (!failed_by_itself(ending, running.cause, running.word)) running.lost_gpu.reset();
+  if (!running.lost_gpu) return std::move(ending);
   return {.verdict = model::Verdict::Failed,
           .failure = model::Failure::Lost,
           .message = fmt::format("{} did not answer while it ran: {}",
@@ -310,8 +308,6 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
              has_hard_gpu_limit(task)) {
     ending.message += fmt::format("; its limit is {} of its GPU (gpu-memory-limit: hard)",
                                   to_text(running.promise.gpu_memory));
-  } else if (setback == Setback::CardLost && tasks[task].tries.cards_lost > kCardLostTriesMax) {
-    ending.message = "its GPUs failed twice: " + ending.message;
   }
   ending.message += again;
   if (ending.verdict == model::Verdict::Finished) {
@@ -507,6 +503,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .exit_code = ending.exit_code,
                                               .message = std::move(ending.message)});
   grown_gpu_.erase(task);
+  lost_on_.erase(task);
   reached_memory_.erase(task);
   refusals_.erase(task);
   count_for_those_who_need(task, ending.verdict);

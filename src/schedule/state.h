@@ -11,7 +11,7 @@
 //   or is on hold                in aside_
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
 //   has its verdict              in none of them any more, nor in passed_, grown_gpu_,
-//                                reached_memory_ or refusals_
+//                                lost_on_, reached_memory_ or refusals_
 //
 // What holds whenever an event has been taken in:
 //
@@ -327,6 +327,7 @@ struct Scheduler::State {
   Duration delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay, Instant at);
   void retry(const Running& running, Setback setback, Ending ending, AnotherTry next, Instant at,
              model::Decision& out);
+  void avoid_gpu(model::TaskIndex task, model::GpuPlace gpu);
   void wait_for_room(model::TaskIndex task, Bytes memory);
   /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
   std::vector<model::TaskIndex> take_waiting(model::GroupIndex group);
@@ -390,6 +391,8 @@ struct Scheduler::State {
   void hold(const model::Request& request, const model::Site& site);
 
   // What tasks request of a machine.
+  void avoid_if_others_fit(model::Request& request, model::ShapeIndex shape,
+                           std::span<const MachineBook> machines) const;
   [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
   [[nodiscard]] model::Request request_on(const WaitingRoom::Lane& lane,
                                           const MachineBook& book) const;
@@ -504,6 +507,8 @@ struct Scheduler::State {
   std::set<model::GroupIndex> failing_fast_;
   /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
   std::map<model::TaskIndex, GrownGpu> grown_gpu_;
+  /// The GPUs on which tasks were lost. No list is empty.
+  std::map<model::TaskIndex, std::vector<model::GpuPlace>> lost_on_;
   /// What tasks of a resumed run had come to ask of the host's memory, until they wait for room.
   std::map<model::TaskIndex, Bytes> reached_memory_;
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.

@@ -44,6 +44,8 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
     request.gpu_memory = grown->second.each;
     request.largest = grown->second.largest;
   }
+  const auto lost_on = lost_on_.find(task);
+  if (lost_on != lost_on_.end()) request.avoids = lost_on->second;
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/time.h"
 #include "model/command.h"
@@ -132,6 +133,10 @@ void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason
                   .largest = request.largest,
                   .sharing = request.sharing,
                   .where = request.where};
+  const bool has_loaded = running_.contains(lane.tasks.front());
+  reason.needs.avoids = (has_loaded ? device_of(lane) : request_of(lane)).avoids;
+  std::erase_if(reason.needs.avoids,
+                [&reason](const model::GpuPlace& gpu) { return gpu.machine != reason.machine; });
   reason.per_gpu_measured = request.sharing.max_per_gpu != lane.request.sharing.max_per_gpu;
   if (!model::wants_whole_gpus(request) || request.largest) return;
   reason.own_until_known = shapes_[lane.shape.value].terms.learns_gpu_memory;

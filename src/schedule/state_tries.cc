@@ -48,8 +48,7 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
         running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
     return interrupted ? Setback::Preempted : setback_of_memory(running);
   }
-  if (ending.failure != model::Failure::Lost) return Setback::Failed;
-  return running.ended_for_gpu ? Setback::CardLost : Setback::Lost;
+  return ending.failure == model::Failure::Lost ? Setback::Lost : Setback::Failed;
 }
 
 /// One that others crowded did not fail, unless it had all that it was told to take. That is
@@ -208,6 +207,12 @@ void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
                                           .tries = tasks[task].tries.of_memory()});
 }
 
+/// The retries of the task avoid this GPU.
+void Scheduler::State::avoid_gpu(model::TaskIndex task, model::GpuPlace gpu) {
+  std::vector<model::GpuPlace>& gpus = lost_on_[task];
+  if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
+}
+
 /// Tasks that failed together, as by a database that was locked, are not retried together.
 Duration Scheduler::State::delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay,
                                           Instant at) {
@@ -224,6 +229,9 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
   next.delay = delay_of_retry(running.key, setback, next.delay, at);
   const model::TaskIndex task = running.key.task;
   const bool out_of_memory = ending.failure == model::Failure::OutOfMemory;
+  if (const std::optional<model::GpuIndex>& gpu = running.lost_gpu) {
+    avoid_gpu(task, {.machine = running.site.machine, .gpu = *gpu});
+  }
   // One that was interrupted for want of memory is given what it took, however it ended then.
   const bool grows =
       out_of_memory || running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;

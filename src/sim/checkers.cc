@@ -164,7 +164,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   about_ = news.key.task;
   const bool on_gpus = !outside_.gpus.shares_of(news.key.task).empty();
   const bool crowded = outside_.gpus.is_crowded(news.key.task);
-  const bool lost_gpu = outside_.gpus.has_lost_one(news.key.task, at);
+  const auto lost_gpu = outside_.gpus.lost_one(news.key.task, at);
   model::Usage usage = news.usage;
   usage.gpu_memory_peak = std::max(usage.gpu_memory_peak, outside_.gpus.peak_of(news.key.task));
   SeenAttempt attempt = outside_.release(news.key.task, at);
@@ -201,7 +201,7 @@ void Checkers::attempt_ended(Instant at, const model::AttemptEnded& news) {
   }
   if (lost_gpu && may_have_died_with_gpu(attempt)) {
     counts_.count(Fault::DiesWithGpu);
-    attempt.gpu_died = true;
+    attempt.gpu_died = lost_gpu;
     expected_ = failed(model::Failure::Lost);
   }
   const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
@@ -293,6 +293,11 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
     ask_for_more_gpu(attempt, task.gpu_request, usage.gpu_memory_peak,
                      outside_.tries_for_memory(task, attempt.stage) - failures - 1);
     task.asked_of_gpus(attempt.promise.gpu_memory, task.gpu_request.gpu_memory);
+  }
+  if (attempt.gpu_died) {
+    std::vector<model::GpuPlace>& avoids = task.gpu_request.avoids;
+    const model::GpuPlace place{.machine = {}, .gpu = *attempt.gpu_died};
+    if (std::ranges::find(avoids, place) == avoids.end()) avoids.push_back(place);
   }
   if (!outside_.two_phase(attempt.key.task)) {
     const model::Request before = task.request;

@@ -424,8 +424,8 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant
   const model::Retries& retries = outside_.plan.shapes[task.shape.value].terms.retries;
   const bool late = attempt.stop == StopReason::TimeLimit;
   const bool lost = !late && expected_.failure == model::Failure::Lost;
-  int& gone = attempt.gpu_died ? task.cards_lost : lost ? task.lost : task.failures;
-  const int most = attempt.gpu_died ? 1 : lost ? 5 : retries.failures;
+  int& gone = lost ? task.lost : task.failures;
+  const int most = lost ? 5 : retries.failures;
   ++gone;
   // Nobody saw that the interrupt ended it: it counts as lost.
   if (lost && interrupted) --task.preempted;

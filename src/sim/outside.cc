@@ -248,15 +248,20 @@ model::Request Outside::due(model::TaskIndex index) const {
     model::Request device =
         gpus.shares_of(index).empty() ? task(index).gpu_request : model::Request{};
     device.cpus = shape_of(index).terms.request.cpus;
-    return within_gpus(device, index);
+    return kept_off(within_gpus(device, index));
   }
-  model::Request request = within_gpus(task(index).request, index);
+  model::Request request = kept_off(within_gpus(task(index).request, index));
   request.memory = learned_memory(request.memory, index);
   Bytes alone = available;
   for (const auto& [other, attempt] : running) alone += attempt.measured;
   alone = std::min(alone, capacity.memory) - kept_free;
   const Bytes asked = learned_memory(shape_of(index).terms.request.memory, index);
   if (request.memory > alone) request.memory = std::max(alone, std::min(asked, request.memory));
+  return request;
+}
+
+model::Request Outside::kept_off(model::Request request) const {
+  if (!request.avoids.empty() && !gpus.would_fit_alone(request)) request.avoids.clear();
   return request;
 }
 
@@ -305,7 +310,7 @@ model::Request Outside::whole(model::TaskIndex index) const {
   model::Request request = due(index);
   if (!waits_for_device && two_phase(index)) {
     const Bytes memory = request.memory;
-    request = within_gpus(task(index).gpu_request, index);
+    request = kept_off(within_gpus(task(index).gpu_request, index));
     request.memory = memory;
   }
   request.cpus = shape_of(index).terms.request.cpus;

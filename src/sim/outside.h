@@ -52,8 +52,7 @@ struct SeenTask {
   int train_failures = 0;            ///< For lack of memory.
   int load_failures = 0;             ///< For lack of memory.
   int failures = 0;                  ///< What it did itself.
-  int lost = 0;                      ///< How often.
-  int cards_lost = 0;                ///< How often it died while a GPU of its own did not answer.
+  int lost = 0;                      ///< How often, also with a GPU that did not answer.
   int preempted = 0;                 ///< How often.
   int crowded = 0;                   ///< How often others were to blame for a lack of memory.
   bool again = false;                ///< It may be started once more.
@@ -100,16 +99,16 @@ struct SeenAttempt {
   std::optional<Instant> stopped;  ///< TERM.
   std::optional<Instant> found;    ///< When `stop` was first found.
   bool killed = false;
-  bool out_of_gpu = false;              ///< What it said to lack was memory of a GPU of its own.
-  bool out_of_other_gpu = false;        ///< The same of one that it was not given.
-  bool crowded = false;                 ///< Others had too much of it then.
-  bool taken_off = false;               ///< It has to end, as it has too much of a GPU.
-  Bytes cap;                            ///< What it was told to take of a GPU at most.
-  bool keeps_to_cap = false;            ///< It said so.
-  bool at_limit = false;                ///< It ran out of all that its hard limit lets it have.
-  bool gpu_died = false;                ///< One of its GPUs did not answer when it failed.
-  bool for_good = false;                ///< Somebody wanted it ended, whatever it did itself.
-  std::vector<std::uint64_t> requests;  ///< Who asked for it to be killed, and waits to hear.
+  bool out_of_gpu = false;        ///< What it said to lack was memory of a GPU of its own.
+  bool out_of_other_gpu = false;  ///< The same of one that it was not given.
+  bool crowded = false;           ///< Others had too much of it then.
+  bool taken_off = false;         ///< It has to end, as it has too much of a GPU.
+  Bytes cap;                      ///< What it was told to take of a GPU at most.
+  bool keeps_to_cap = false;      ///< It said so.
+  bool at_limit = false;          ///< It ran out of all that its hard limit lets it have.
+  std::optional<model::GpuIndex> gpu_died;  ///< That of its GPUs for which it failed.
+  bool for_good = false;                    ///< Somebody wanted it ended, whatever it did itself.
+  std::vector<std::uint64_t> requests;      ///< Who asked for it to be killed, and waits to hear.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }
 };
@@ -348,6 +347,8 @@ struct Outside {
   /// The GPUs that it has beside; nothing when it does not fit there.
   [[nodiscard]] std::optional<std::vector<model::GpuIndex>> place_beside(
       const Opening& opening, model::TaskIndex other, const std::vector<model::GpuIndex>& on) const;
+  /// A task may have the GPUs on which it was lost where there are no others for it.
+  [[nodiscard]] model::Request kept_off(model::Request request) const;
   /// Of what a retry was given beyond its shape no more than there is.
   [[nodiscard]] model::Request within_gpus(model::Request request, model::TaskIndex index) const;
   /// What it takes of the memory of the host and of all GPUs, in millionths.

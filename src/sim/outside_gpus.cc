@@ -191,6 +191,8 @@ bool OutsideGpus::may_be_shared(const SeenGpu& gpu, const model::GpuSharing& wit
 bool OutsideGpus::fits(const SeenGpu& gpu, model::GpuIndex which,
                        const model::Request& request) const {
   if (!gpu.there || gpu.left || gpu.owned || (request.gpu && *request.gpu != which)) return false;
+  const model::GpuPlace place{.machine = {}, .gpu = which};
+  if (std::ranges::find(request.avoids, place) != request.avoids.end()) return false;
   const model::Gpu& card = capacity_.gpus[which.value];
   if ((card.slice && request.gpus > 1) || (card.late && request.listed_only)) return false;
   if (request.gpu_memory > Bytes{}) {
@@ -295,10 +297,16 @@ Bytes OutsideGpus::peak_of(model::TaskIndex task) const {
   return found == peaks_.end() ? Bytes{} : found->second;
 }
 
-bool OutsideGpus::has_lost_one(model::TaskIndex task, Instant at) const {
-  return std::ranges::any_of(shares_of(task), [at](const SeenShare& share) {
-    return share.unanswered && *share.unanswered + Duration{60'000} >= at;
-  });
+std::optional<model::GpuIndex> OutsideGpus::lost_one(model::TaskIndex task, Instant at) const {
+  std::optional<model::GpuIndex> lost;
+  Instant last;
+  for (const SeenShare& share : shares_of(task)) {
+    if (!share.unanswered || *share.unanswered + Duration{60'000} < at) continue;
+    if (*share.unanswered < last) continue;
+    lost = share.gpu;
+    last = *share.unanswered;
+  }
+  return lost;
 }
 
 Bytes OutsideGpus::beyond(model::TaskIndex task, model::GpuIndex gpu) const {
@@ -363,13 +371,22 @@ Bytes OutsideGpus::most_on(const model::Request& request) const {
   return most_of(gpus, request);
 }
 
-Bytes OutsideGpus::most_alone(const model::Request& request) const {
+std::vector<SeenGpu> OutsideGpus::without_tasks() const {
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
     gpus[index].there = !gone_[index];
+    gpus[index].left = policy_.gpu_avoids_others && last_[index].other_user.has_value();
     gpus[index].free = capacity_.gpus[index].memory - others_[index] - kept({index});
   }
-  return most_of(gpus, request);
+  return gpus;
+}
+
+Bytes OutsideGpus::most_alone(const model::Request& request) const {
+  return most_of(without_tasks(), request);
+}
+
+bool OutsideGpus::would_fit_alone(const model::Request& request) const {
+  return right_ones(without_tasks(), request).has_value();
 }
 
 bool OutsideGpus::may_ever_fit(const model::Request& request, Instant at) const {

@@ -74,8 +74,8 @@ class OutsideGpus {
   }
   [[nodiscard]] const std::vector<SeenShare>& shares_of(model::TaskIndex task) const;
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
-  /// Whether one of its GPUs did not answer in the last minute.
-  [[nodiscard]] bool has_lost_one(model::TaskIndex task, Instant at) const;
+  /// The one of its GPUs that did not answer in the last minute; of several the last.
+  [[nodiscard]] std::optional<model::GpuIndex> lost_one(model::TaskIndex task, Instant at) const;
   /// Whether others have more of one of its GPUs than they were promised, or than strangers had
   /// when it got its own part.
   [[nodiscard]] bool is_crowded(model::TaskIndex task) const;
@@ -90,6 +90,8 @@ class OutsideGpus {
   /// The most that a request can have on each of its GPUs, ever and by the last reading.
   [[nodiscard]] Bytes most_on(const model::Request& request) const;
   [[nodiscard]] Bytes most_alone(const model::Request& request) const;
+  /// Whether it would fit now if no task were there.
+  [[nodiscard]] bool would_fit_alone(const model::Request& request) const;
   /// Whether it fits on those that are there, or have not been gone for too long, when all is over.
   [[nodiscard]] bool may_ever_fit(const model::Request& request, Instant at) const;
 
@@ -107,6 +109,7 @@ class OutsideGpus {
   [[nodiscard]] Duration quiet_time(std::size_t index) const;
   [[nodiscard]] Bytes kept(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes explained(model::GpuIndex gpu) const;
+  [[nodiscard]] std::vector<SeenGpu> without_tasks() const;
   [[nodiscard]] Bytes most_of(const std::vector<SeenGpu>& gpus,
                               const model::Request& request) const;
 

@@ -33,6 +33,10 @@ template <>
 inline constexpr auto kOnlyMember<model::GpuIndex> = &model::GpuIndex::value;
 
 template <>
+inline constexpr auto kFields<model::GpuPlace> =
+    std::tuple(field("machine", &model::GpuPlace::machine), field("gpu", &model::GpuPlace::gpu));
+
+template <>
 inline constexpr auto kFields<model::AttemptKey> = std::tuple(
     field("task", &model::AttemptKey::task), field("attempt", &model::AttemptKey::attempt));
 
@@ -51,7 +55,8 @@ inline constexpr auto kFields<model::Request> = std::tuple(
     field("gpus", &model::Request::gpus), field("gpu_memory", &model::Request::gpu_memory),
     field("gpu", &model::Request::gpu), field("largest", &model::Request::largest),
     field("listed_only", &model::Request::listed_only), field("sharing", &model::Request::sharing),
-    field("disk", &model::Request::disk), field("where", &model::Request::where));
+    field("disk", &model::Request::disk), field("where", &model::Request::where),
+    field("avoids", &model::Request::avoids));
 
 template <>
 constexpr std::string_view word_of(model::GpuMaker value) {

@@ -120,6 +120,10 @@ inline void make_up(model::GpuIndex& it) {
   auto& [value] = it;
   make_up_all(value);
 }
+inline void make_up(model::GpuPlace& it) {
+  auto& [machine, gpu] = it;
+  make_up_all(machine, gpu);
+}
 inline void make_up(model::AttemptKey& it) {
   auto& [task, attempt] = it;
   make_up_all(task, attempt);
@@ -137,8 +141,10 @@ inline void make_up(model::SiteWish& it) {
   make_up_all(machine, gpu);
 }
 inline void make_up(model::Request& it) {
-  auto& [memory, cpus, gpus, gpu_memory, gpu, largest, listed_only, sharing, disk, where] = it;
-  make_up_all(memory, cpus, gpus, gpu_memory, gpu, largest, listed_only, sharing, disk, where);
+  auto& [memory, cpus, gpus, gpu_memory, gpu, largest, listed_only, sharing, disk, where, avoids] =
+      it;
+  make_up_all(memory, cpus, gpus, gpu_memory, gpu, largest, listed_only, sharing, disk, where,
+              avoids);
 }
 inline void make_up(model::Gpu& it) {
   auto& [number, uuid, name, pci, memory, speed, maker, slice, late, cuda_number] = it;
