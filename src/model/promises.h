@@ -43,6 +43,17 @@ struct HeldPromise {
   friend bool operator==(const HeldPromise&, const HeldPromise&) = default;
 };
 
+/// The drop-outs of a GPU that a yard has seen (model/gpu_presence.h).
+struct DropOuts {
+  std::string uuid;
+  int times = 0;
+  /// Until then the yard starts no tasks on the GPU. 0: the GPU does not answer now, so that the
+  /// end is not known.
+  std::int64_t avoided_until_unix_s = 0;
+
+  friend bool operator==(const DropOuts&, const DropOuts&) = default;
+};
+
 /// What the oldest task waits for that lacks room.
 struct Want {
   Bytes memory;
@@ -68,6 +79,7 @@ struct Promises {
   /// What it is about to hold as well, unless somebody else does.
   HeldPromise claimed;
   std::optional<Want> want;
+  std::vector<DropOuts> drop_outs = {};  ///< Only for people. Each GPU once.
 
   friend bool operator==(const Promises&, const Promises&) = default;
 };

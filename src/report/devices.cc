@@ -84,6 +84,29 @@ std::string other_promise_text(const OtherPromise& promise) {
                      model::time_of_day(card.since_unix_s, *promise.run));
 }
 
+/// " until 18:00", " until 07:00 tomorrow", " until 07:12 in 7 days".
+std::string until_text(std::int64_t unix_s, std::int64_t midnight_unix_s) {
+  constexpr std::int64_t kMinute = 60;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  constexpr std::int64_t kDay = 24 * kHour;
+  const std::int64_t later = std::max<std::int64_t>(unix_s - midnight_unix_s, 0);
+  std::string text =
+      fmt::format(" until {:02}:{:02}", later % kDay / kHour, later % kHour / kMinute);
+  const std::int64_t days = later / kDay;
+  if (days == 1) text += " tomorrow";
+  if (days > 1) text += fmt::format(" in {} days", days);
+  return text;
+}
+
+/// "  GPU 0 dropped out 3 times, avoided until 23:40"
+std::string drop_outs_text(const DeviceView& device, std::int64_t midnight_unix_s) {
+  if (!device.drop_outs) return {};
+  const auto& [uuid, times, until] = *device.drop_outs;
+  return fmt::format("  GPU {} dropped out {}{}\n", device.gpu.label(),
+                     times == 1 ? "once" : fmt::format("{} times", times),
+                     until == 0 ? "" : ", avoided" + until_text(until, midnight_unix_s));
+}
+
 std::string device_text(const DevicesView& view, const DeviceView& device) {
   const model::Gpu& gpu = device.gpu;
   if (gpu.uuid.empty()) {
@@ -91,12 +114,14 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
   }
   std::string text = fmt::format("GPU {}: {}, {}, {}\n", gpu.label(), plain(gpu.name),
                                  plain(gpu.pci), plain(gpu.uuid));
-  if (!device.present) return text + "  does not answer\n";
+  const std::string drop_outs = drop_outs_text(device, view.midnight_unix_s);
+  if (!device.present) return text + "  does not answer\n" + drop_outs;
   const std::string at_work =
       device.utilization ? fmt::format("; busy {:.0f} % of the time", 100 * *device.utilization)
                          : std::string();
   text += fmt::format("  {} of {} used, {} free{}\n", to_text(device.used), to_text(gpu.memory),
                       to_text(gpu.memory - device.used), at_work);
+  text += drop_outs;
   if (device.drained) {
     text += fmt::format("  {} ('trainyard drain')\n",
                         drained_text(*device.drained, view.midnight_unix_s));
@@ -119,17 +144,8 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
 }  // namespace
 
 std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s) {
-  constexpr std::int64_t kMinute = 60;
-  constexpr std::int64_t kHour = 60 * kMinute;
-  constexpr std::int64_t kDay = 24 * kHour;
   std::string text = "no new tasks start on it";
-  if (drain.until_unix_s == 0) return text;
-  const std::int64_t later = std::max<std::int64_t>(drain.until_unix_s - midnight_unix_s, 0);
-  text += fmt::format(" until {:02}:{:02}", later % kDay / kHour, later % kHour / kMinute);
-  const std::int64_t days = later / kDay;
-  if (days == 1) text += " tomorrow";
-  if (days > 1) text += fmt::format(" in {} days", days);
-  return text;
+  return drain.until_unix_s == 0 ? text : text + until_text(drain.until_unix_s, midnight_unix_s);
 }
 
 std::string devices_text(const DevicesView& view) {
@@ -197,6 +213,10 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
           {"drained", device.drained.has_value()},
           {"drained_until_unix_s", device.drained && device.drained->until_unix_s != 0
                                        ? Json(device.drained->until_unix_s)
+                                       : Json(nullptr)},
+          {"drop_outs", device.drop_outs ? device.drop_outs->times : 0},
+          {"avoided_until_unix_s", device.drop_outs && device.drop_outs->avoided_until_unix_s != 0
+                                       ? Json(device.drop_outs->avoided_until_unix_s)
                                        : Json(nullptr)},
           {"processes", device.processes_known ? processes : Json(nullptr)},
           {"promises", promises},

@@ -35,6 +35,8 @@ struct DeviceView {
   std::optional<double> utilization = std::nullopt;  ///< 0 to 1, where it is known.
   Bytes used;
   std::optional<model::Drain> drained = std::nullopt;  ///< Nothing new is given of it.
+  /// The drop-outs that runs of this user have seen.
+  std::optional<model::DropOuts> drop_outs = std::nullopt;
   std::vector<DeviceProcess> processes;
 };
 

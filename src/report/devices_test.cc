@@ -73,6 +73,22 @@ TEST(Devices, ShowWhatOtherRunsHaveReserved) {
   EXPECT_THAT(json, HasSubstr(R"("other_runs": [])")) << "of the other one";
 }
 
+TEST(Devices, ShowHowOftenTheyDroppedOutAndUntilWhenTheyAreAvoided) {
+  DevicesView view = two_devices();
+  view.devices[0].drop_outs = {
+      .uuid = "GPU-aaaa", .times = 3, .avoided_until_unix_s = ((23 * 60) + 40) * 60};
+  view.devices[1].drop_outs = {.uuid = "GPU-bbbb", .times = 1};
+  const std::string text = devices_text(view);
+  EXPECT_THAT(text, HasSubstr("  4 GB of 8 GB used, 4 GB free; busy 40 % of the time\n"
+                              "  GPU 0 dropped out 3 times, avoided until 23:40\n"));
+  EXPECT_THAT(text, HasSubstr("  does not answer\n"
+                              "  GPU 1 dropped out once\n"));
+  const std::string json = devices_json(view);
+  EXPECT_THAT(json, HasSubstr("\"drop_outs\": 3"));
+  EXPECT_THAT(json, HasSubstr("\"avoided_until_unix_s\": 85200"));
+  EXPECT_THAT(json, HasSubstr("\"avoided_until_unix_s\": null"));
+}
+
 TEST(Devices, TellNothingOfWhatTheDriverHides) {
   DevicesView view = two_devices();
   view.devices[0].utilization = std::nullopt;

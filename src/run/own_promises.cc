@@ -1,6 +1,7 @@
 #include "run/own_promises.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,8 +56,10 @@ bool lacks_room(model::Cause cause) {
 
 }  // namespace
 
-OwnPromises::OwnPromises(const model::Capacity& capacity)
-    : gpus_(capacity.gpus), processes_known_(capacity.gpus.size(), true) {}
+OwnPromises::OwnPromises(const model::Capacity& capacity, Duration gpu_steady_after)
+    : gpus_(capacity.gpus),
+      processes_known_(capacity.gpus.size(), true),
+      presences_(capacity.gpus.size(), {.presence = model::GpuPresence(gpu_steady_after)}) {}
 
 std::vector<model::AttemptKey> OwnPromises::attempts_of(const model::Decision& decided) {
   std::vector<model::AttemptKey> keys;
@@ -137,10 +140,17 @@ void OwnPromises::hold(const model::Decision& decided, Instant at, std::int64_t 
   }
 }
 
-void OwnPromises::see_gpus(const model::GpusSampled& reading) {
+void OwnPromises::see_gpus(Instant at, const model::GpusSampled& reading, std::int64_t unix_s) {
   for (const model::GpuFound& found : reading.found) gpus_.at(found.gpu.value) = found.what;
   for (std::size_t i = 0; i < processes_known_.size() && i < reading.gpus.size(); ++i) {
     processes_known_[i] = reading.gpus[i].processes_known;
+    auto& [presence, avoided_until_unix_s] = presences_[i];
+    presence.see(reading.gpus[i].present, at);
+    if (!reading.gpus[i].present) avoided_until_unix_s = 0;
+    // Computed once: the clocks do not tick together, and each change is written to a file.
+    const std::optional<Instant> until = presence.avoided_until();
+    if (!until || avoided_until_unix_s != 0) continue;
+    avoided_until_unix_s = unix_s + std::chrono::ceil<std::chrono::seconds>(*until - at).count();
   }
   for (auto& [task, attempt] : attempts_) {
     std::ranges::fill(attempt.measured_on, Bytes{});
@@ -192,7 +202,7 @@ void OwnPromises::see(const model::Event& event, const model::Decision& decided,
     }
   } else if (const auto* const gpus = std::get_if<model::GpusSampled>(&event.what);
              gpus != nullptr && gpus->machine == kHere) {
-    see_gpus(*gpus);
+    see_gpus(event.at, *gpus, unix_s);
   }
   for (const model::Change& change : decided.changes) {
     if (const auto* const reason = std::get_if<model::ReasonChanged>(&change)) {
@@ -219,6 +229,18 @@ model::HeldPromise OwnPromises::held(Instant at) const {
     if (!is_idle(attempt, at)) add_cards(held, attempt);
   }
   return held;
+}
+
+std::vector<model::DropOuts> OwnPromises::drop_outs() const {
+  std::vector<model::DropOuts> all;
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    const int times = presences_[i].presence.drop_outs();
+    if (times == 0 || gpus_[i].uuid.empty()) continue;
+    all.push_back({.uuid = gpus_[i].uuid,
+                   .times = times,
+                   .avoided_until_unix_s = presences_[i].avoided_until_unix_s});
+  }
+  return all;
 }
 
 const model::Reason* OwnPromises::oldest_want(Kind kind) const {

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/gpu_presence.h"
 #include "model/ids.h"
 #include "model/promises.h"
 #include "model/resources.h"
@@ -25,7 +26,8 @@ class OwnPromises {
   /// A promise of a GPU of which nothing was taken for so long is no promise to neighbours.
   static constexpr Duration kIdleMax{900'000};
 
-  explicit OwnPromises(const model::Capacity& capacity);
+  /// `gpu_steady_after` is that of the policy.
+  OwnPromises(const model::Capacity& capacity, Duration gpu_steady_after);
 
   /// What a decision would add.
   [[nodiscard]] model::HeldPromise claim_of(const model::Decision& decided) const;
@@ -38,6 +40,8 @@ class OwnPromises {
   void see(const model::Event& event, const model::Decision& decided, std::int64_t unix_s);
 
   [[nodiscard]] model::HeldPromise held(Instant at) const;
+  /// Of the GPUs that have dropped out.
+  [[nodiscard]] std::vector<model::DropOuts> drop_outs() const;
   /// The claim of the waiting tasks that need GPUs or, if no such task waits, of the other tasks.
   [[nodiscard]] std::optional<model::Want> want() const;
 
@@ -60,13 +64,20 @@ class OwnPromises {
 
   [[nodiscard]] bool is_idle(const Attempt& attempt, Instant at) const;
   void add_cards(model::HeldPromise& to, const Attempt& attempt) const;
-  void see_gpus(const model::GpusSampled& reading);
+  void see_gpus(Instant at, const model::GpusSampled& reading, std::int64_t unix_s);
   void see_reason(const model::ReasonChanged& change, std::int64_t unix_s);
   [[nodiscard]] const model::Reason* oldest_want(Kind kind) const;
   std::int64_t& since(Kind kind) { return since_.at(static_cast<std::size_t>(kind)); }
 
+  /// Whether a GPU answers, and until when the scheduler avoids it.
+  struct Presence {
+    model::GpuPresence presence;
+    std::int64_t avoided_until_unix_s = 0;  ///< As model::DropOuts says.
+  };
+
   std::vector<model::Gpu> gpus_;
   std::vector<bool> processes_known_;  ///< By GPU: the driver says who has what.
+  std::vector<Presence> presences_;    ///< By GPU.
   std::map<model::TaskIndex, Attempt> attempts_;
   std::map<model::ShapeIndex, model::Reason> wants_;  ///< Of those that lack room.
   /// Since when something of a kind was wanted, and nothing of it was started or has ended.

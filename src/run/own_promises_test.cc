@@ -21,6 +21,7 @@ namespace trainyard::run {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 const model::Capacity kOwnMachine{
     .memory = gb(64),
@@ -50,7 +51,7 @@ class Own : public ::testing::Test {
   void hear(int moment, model::What what, const model::Decision& decided = {}) {
     promises_.see({.at = second(moment), .what = std::move(what)}, decided, moment);
   }
-  OwnPromises promises_{kOwnMachine};
+  OwnPromises promises_{kOwnMachine, Duration{10'000}};
 };
 
 TEST_F(Own, AStartClaimsAllOfItAndHoldsItOnceThatIsKept) {
@@ -148,6 +149,26 @@ TEST_F(Own, WhoWaitsForRoomWantsItSinceThenAndAGpuBeforeAnythingElse) {
   EXPECT_EQ(promises_.want(), (model::Want{.cpus = model::cpus(2), .since_unix_s = 3}));
   hear(9, model::TimePassed{}, waits(1, {.cause = model::Cause::Parallel}));
   EXPECT_EQ(promises_.want(), std::nullopt) << "max-parallel is no lack of room";
+}
+
+TEST_F(Own, SaysWhichGpusHaveDroppedOutAndUntilWhenTheyAreAvoided) {
+  const auto second_answers = [](bool answers) {
+    return model::GpusSampled{.gpus = {{}, {.present = answers}}, .uses = {}};
+  };
+  hear(1, second_answers(true));
+  EXPECT_THAT(promises_.drop_outs(), IsEmpty());
+  hear(2, second_answers(false));
+  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{.uuid = "GPU-1", .times = 1}));
+  hear(5, second_answers(true));
+  hear(9, second_answers(true));
+  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{
+                                         .uuid = "GPU-1", .times = 1, .avoided_until_unix_s = 15}));
+  hear(12, second_answers(false));
+  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{.uuid = "GPU-1", .times = 2}));
+  hear(13, second_answers(true));
+  hear(40, second_answers(true));
+  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{
+                                         .uuid = "GPU-1", .times = 2, .avoided_until_unix_s = 33}));
 }
 
 TEST_F(Own, WhoHasGotSomethingHasWaitedSinceThen) {

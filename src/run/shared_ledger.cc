@@ -73,7 +73,7 @@ std::string reduce(model::HeldPromise& held, const model::Promises& its,
 SharedLedger::SharedLedger(Board board, const model::Capacity& capacity, const Options& options)
     : board_(std::move(board)),
       capacity_(capacity),
-      own_(capacity),
+      own_(capacity, options.gpu_steady_after),
       base_{.ticket = options.ticket,
             .run = options.run,
             .name = options.name,
@@ -92,6 +92,7 @@ model::Promises SharedLedger::promises(Instant at) const {
   // yet taken its own counts with its reservation: together that may be more than there is.
   static_cast<void>(reduce(now.held, now, capacity_));
   now.want = own_.want();
+  now.drop_outs = own_.drop_outs();
   return now;
 }
 
@@ -123,6 +124,8 @@ std::vector<model::Neighbour> SharedLedger::read() {
   std::vector<model::Neighbour> neighbours = board_.read();
   for (model::Neighbour& it : neighbours) {
     keep_within_machine(it);
+    // Each run counts the drop-outs itself.
+    it.its.drop_outs.clear();
     if (!it.its.want) continue;
     const std::int64_t since = it.its.want->since_unix_s;
     it.waits = Duration(kMilliseconds * std::max<std::int64_t>(now - since, 0));

@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "model/event.h"
+#include "model/plan.h"
 #include "model/promises.h"
 #include "model/resources.h"
 #include "model/turn.h"
@@ -43,6 +45,7 @@ class SharedLedger {
     std::string ticket;
     std::uint32_t run = 0;  ///< Its number; 0: it has none.
     std::string name;       ///< Of its directory.
+    Duration gpu_steady_after = model::Policy().gpu_steady_after;
   };
 
   SharedLedger(Board board, const model::Capacity& capacity, const Options& options);

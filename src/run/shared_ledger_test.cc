@@ -208,6 +208,23 @@ TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {
   EXPECT_FALSE(ledger.look({.thorough = true})->neighbours.front().goes_first);
 }
 
+TEST_F(Ledgers, AFileNamesTheGpusThatHaveDroppedOut) {
+  SharedLedger ledger = make("1");
+  model::Turn turn;
+  turn.events.push_back({.at = {}, .what = model::GpusSampled{.gpus = {{.present = false}}}});
+  turn.decisions.emplace_back();
+  ledger.see(turn);
+  EXPECT_THAT(files_.at("1").drop_outs, ElementsAre(model::DropOuts{.uuid = "GPU-0", .times = 1}));
+}
+
+TEST_F(Ledgers, DropOutsThatOthersHaveSeenAreNoNews) {
+  SharedLedger ledger = make("1");
+  files_["2"] = {.ticket = "2"};
+  EXPECT_TRUE(ledger.look({.thorough = true}).has_value());
+  files_["2"].drop_outs = {{.uuid = "GPU-0", .times = 1}};
+  EXPECT_FALSE(ledger.look({.thorough = true}).has_value());
+}
+
 TEST_F(Ledgers, WhatHasEndedIsFreeToOthersOnceThatIsWrittenDown) {
   SharedLedger ledger = make("1");
   EXPECT_EQ(claim(ledger), std::nullopt);

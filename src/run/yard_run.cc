@@ -291,7 +291,8 @@ void YardRun::make_ledger() {
       capacity_.capacity,
       SharedLedger::Options{.ticket = promises_->ticket(),
                             .run = number_.value_or(0),
-                            .name = options_.directory.substr(options_.directory.rfind('/') + 1)});
+                            .name = options_.directory.substr(options_.directory.rfind('/') + 1),
+                            .gpu_steady_after = options_.policy.gpu_steady_after});
 }
 
 model::Launch YardRun::launch(model::AttemptKey key, const model::Grant& grant) {

@@ -32,11 +32,17 @@ inline constexpr auto kFields<model::Want> =
                field("since_unix_s", &model::Want::since_unix_s));
 
 template <>
+inline constexpr auto kFields<model::DropOuts> =
+    std::tuple(field("uuid", &model::DropOuts::uuid), field("times", &model::DropOuts::times),
+               field("avoided_until_unix_s", &model::DropOuts::avoided_until_unix_s));
+
+template <>
 inline constexpr auto kFields<model::Promises> = std::tuple(
     field("ticket", &model::Promises::ticket), field("run", &model::Promises::run),
     field("name", &model::Promises::name), field("memory_total", &model::Promises::memory_total),
     field("cpus_total", &model::Promises::cpus_total), field("held", &model::Promises::held),
-    field("claimed", &model::Promises::claimed), field("want", &model::Promises::want));
+    field("claimed", &model::Promises::claimed), field("want", &model::Promises::want),
+    field("drop_outs", &model::Promises::drop_outs));
 
 template <>
 inline constexpr auto kFields<model::Neighbour> = std::tuple(

@@ -148,6 +148,16 @@ bool read_card(std::string_view line, model::HeldPromise& held) {
   return true;
 }
 
+bool read_drop_outs(std::string_view line, std::vector<model::DropOuts>& drop_outs) {
+  const std::string_view uuid = take_until(line, ' ');
+  const std::optional<Numbers> numbers = Numbers::in(line);
+  if (!is_plain_word(uuid) || !numbers || drop_outs.size() >= kPromiseCardsMax) return false;
+  drop_outs.push_back({.uuid = std::string(uuid),
+                       .times = numbers->count("times"),
+                       .avoided_until_unix_s = numbers->of("until")});
+  return true;
+}
+
 /// False where the line is not as it should be.
 bool read_line(std::string_view line, model::Promises& promises) {
   const std::string_view word = take_until(line, ' ');
@@ -163,6 +173,7 @@ bool read_line(std::string_view line, model::Promises& promises) {
   }
   if (word == "held-card") return read_card(line, promises.held);
   if (word == "claimed-card") return read_card(line, promises.claimed);
+  if (word == "drop-outs") return read_drop_outs(line, promises.drop_outs);
   if (word != "machine" && word != "held" && word != "claimed" && word != "want") return true;
   const std::optional<Numbers> numbers = Numbers::in(line);
   if (!numbers) return false;
@@ -193,6 +204,10 @@ std::string to_text(const model::Promises& promises) {
     fmt::format_to(std::back_inserter(text),
                    "want memory={} cpus={} gpus={} gpu-memory={} since={}\n", want->memory.count,
                    want->cpus.milli, want->gpus, want->gpu_memory.count, want->since_unix_s);
+  }
+  for (const model::DropOuts& it : promises.drop_outs) {
+    fmt::format_to(std::back_inserter(text), "drop-outs {} times={} until={}\n", it.uuid, it.times,
+                   it.avoided_until_unix_s);
   }
   return text;
 }

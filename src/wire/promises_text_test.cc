@@ -38,7 +38,9 @@ model::Promises sample() {
                               .since_unix_s = 1764122400},
                              {.uuid = "MIG-41b3", .tasks = 1, .whole = true}}},
           .claimed = {.memory = gb(1), .unused = gb(1), .cpus = model::cpus(1), .tasks = 1},
-          .want = model::Want{.gpus = 1, .gpu_memory = gb(8), .since_unix_s = 1764122460}};
+          .want = model::Want{.gpus = 1, .gpu_memory = gb(8), .since_unix_s = 1764122460},
+          .drop_outs = {{.uuid = "GPU-8a56", .times = 3, .avoided_until_unix_s = 1764125000},
+                        {.uuid = "MIG-41b3", .times = 1}}};
 }
 
 std::string error_of(std::string_view text) {
@@ -66,14 +68,19 @@ TEST(PromisesText, NamesTheLineThatIsNoPromise) {
   EXPECT_EQ(error_of("ticket 1-a\nheld-card GPU-1 memory=1\nheld-card GPU-1 memory=1\n"),
             "line 3 is no promise");
   EXPECT_EQ(error_of("ticket 1-a\nheld-card \x1b[2J memory=1\n"), "line 2 is no promise");
+  EXPECT_EQ(error_of("ticket 1-a\ndrop-outs \x1b[2J times=1\n"), "line 2 is no promise");
 }
 
 TEST(PromisesText, BoundsWhatItReads) {
   std::string cards = "ticket 1-a\n";
+  std::string drop_outs = cards;
   for (std::size_t i = 0; i <= kPromiseCardsMax; ++i) {
     cards += fmt::format("held-card GPU-{} memory=1\n", i);
+    drop_outs += fmt::format("drop-outs GPU-{} times=1\n", i);
   }
-  EXPECT_EQ(error_of(cards), fmt::format("line {} is no promise", kPromiseCardsMax + 2));
+  for (const std::string& text : {cards, drop_outs}) {
+    EXPECT_EQ(error_of(text), fmt::format("line {} is no promise", kPromiseCardsMax + 2));
+  }
   EXPECT_EQ(error_of(std::string(kPromiseBytesMax + 1, 'x')), "has more than 65536 bytes");
 }
 

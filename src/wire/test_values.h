@@ -241,9 +241,13 @@ inline void make_up(model::Want& it) {
   auto& [memory, cpus, gpus, gpu_memory, since_unix_s] = it;
   make_up_all(memory, cpus, gpus, gpu_memory, since_unix_s);
 }
+inline void make_up(model::DropOuts& it) {
+  auto& [uuid, times, avoided_until_unix_s] = it;
+  make_up_all(uuid, times, avoided_until_unix_s);
+}
 inline void make_up(model::Promises& it) {
-  auto& [ticket, run, name, memory_total, cpus_total, held, claimed, want] = it;
-  make_up_all(ticket, run, name, memory_total, cpus_total, held, claimed, want);
+  auto& [ticket, run, name, memory_total, cpus_total, held, claimed, want, drop_outs] = it;
+  make_up_all(ticket, run, name, memory_total, cpus_total, held, claimed, want, drop_outs);
 }
 inline void make_up(model::Neighbour& it) {
   auto& [user, is_ours, user_name, midnight_unix_s, waits, goes_first, its] = it;

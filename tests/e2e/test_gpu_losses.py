@@ -55,6 +55,7 @@ class Losses(GpuTest):
                 shown["devices"][0]["lost"] = card == 0  # It is back when the second one drops out.
                 shown["devices"][card]["lost"] = True
         self.until("both on the third card", lambda: all(self.has_file(f"t{n}", "has.3") for n in range(2)))
+        self.until("the drop-out", lambda: "  GPU 0 dropped out once" in self.trainyard("devices", expect=0).stdout)
         self.go()
         _, errors = self.end_of(yard, expect=0)
         for number, card in enumerate((0, 1), 1):
