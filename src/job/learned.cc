@@ -19,23 +19,22 @@
 
 #include "base/bytes.h"
 #include "base/percentile.h"
+#include "base/rounding.h"
 #include "base/time.h"
 #include "run/run_directory.h"
 
 namespace trainyard::job {
 namespace {
 
-/// Up to two digits that count: 1,234 is 1,300. Coarsely to the next of 1, 1.3, 1.69, ...: of a
-/// large group there shall not be a kind of its own for each task.
+/// Up to two digits that count, or coarsely to the next of 1, 1.3, 1.69, ...: of a large group there
+/// shall not be a kind of its own for each task.
 std::int64_t rounded_up(std::int64_t value, bool coarsely) {
   if (coarsely) {
     double step = 1;
     while (step < static_cast<double>(value)) step *= 1.3;
     return static_cast<std::int64_t>(step);
   }
-  std::int64_t step = 1;
-  while (value / step >= 100) step *= 10;
-  return (value + step - 1) / step * step;
+  return up_to_two_digits(value);
 }
 
 bool differs(std::int64_t own, std::int64_t usual, double by) {

@@ -25,6 +25,7 @@
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "model/turn.h"
 #include "model/waiting.h"
 
@@ -98,6 +99,23 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
   EXPECT_EQ(tasks[1].memory_requested, gb(2));
   EXPECT_EQ(tasks[1].cpus_requested, model::cpus(1));
   EXPECT_THAT(tasks[1].matrix, ElementsAre(Pair("id", "lr=1e-3,\"é\"/\n"), Pair("lr", "1e-3")));
+}
+
+TEST(Journal, KnowsWhatTheJobHasForATaskThatARetryGaveMore) {
+  const JournalDirectory directory;
+  TestJob job{numbered(1)};
+  model::Terms& terms = job.plan.shapes.front().terms;
+  terms.request.gpus = 1;
+  terms.request.gpu_memory = gb(3);
+  terms.time_limit = Duration{5'000};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(granted(at(10), {key(0)})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const TaskRow row = all_tasks(reader).at(0);
+  EXPECT_EQ(row.memory_requested, mb(600));
+  EXPECT_EQ(row.memory_planned, mb(500));
+  EXPECT_EQ(row.gpu_memory_planned, gb(3));
+  EXPECT_EQ(row.time_limit, Duration{5'000});
 }
 
 TEST(Journal, FollowsATaskThroughItsLife) {

@@ -173,6 +173,9 @@ struct TaskRow {
   std::string newer_code;
   /// Sum of the durations of all attempts before the last one, without the time between them.
   Duration earlier_attempts{0};
+  Bytes memory_planned;      ///< Before retries that reserved more.
+  Bytes gpu_memory_planned;  ///< The same, on each GPU.
+  Duration time_limit{0};    ///< Of one attempt, as the job has it; 0: none.
 };
 
 /// How far an attempt said that it was.

@@ -85,7 +85,7 @@ const std::string_view kTaskColumns =
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
     "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0), "
     "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number), "
-    "s.cpus_milli, s.number, t.position ";
+    "s.cpus_milli, s.number, t.position, s.memory, s.gpu_memory, s.time_limit_ms ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -219,7 +219,10 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .capped_by = std::string(row.text(39)),
           .code = std::move(code.name),
           .newer_code = std::move(code.newer),
-          .earlier_attempts = optional_duration(row, 44).value_or(Duration{0})};
+          .earlier_attempts = optional_duration(row, 44).value_or(Duration{0}),
+          .memory_planned = {row.integer(48)},
+          .gpu_memory_planned = {row.integer(49)},
+          .time_limit = Duration(row.integer(50))};
 }
 
 std::string all_attempts(std::string_view chosen) {

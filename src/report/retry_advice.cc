@@ -1,13 +1,50 @@
 #include "report/retry_advice.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
+#include "base/rounding.h"
+#include "model/memory_growth.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
+namespace {
+
+/// "370MB", as one word of a command line.
+std::string without_spaces(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+/// " --memory 370MB --gpu-memory 3GB"; an amount of 0 is left out.
+std::string memory_options(Bytes memory, Bytes gpu_memory) {
+  std::string options;
+  for (const auto& [option, amount] :
+       {std::pair{"--memory", memory}, std::pair{"--gpu-memory", gpu_memory}}) {
+    if (amount == Bytes{}) continue;
+    const Bytes rounded{up_to_two_digits(amount.count)};
+    options += fmt::format(" {} {}", option, without_spaces(to_text(rounded)));
+  }
+  return options;
+}
+
+/// Twice the time limit of the job, or twice that again and so on: an earlier retry may have allowed
+/// more time than the job does.
+Duration longer_time_limit(const journal::TaskRow& row) {
+  constexpr Duration kShortest{1'000};
+  const Duration ran = row.started && row.ended ? *row.ended - *row.started : Duration{0};
+  Duration limit = 2 * (row.time_limit > Duration{0} ? row.time_limit : kShortest);
+  while (limit <= ran) limit *= 2;
+  return limit;
+}
+
+}  // namespace
 
 void RetryAdvice::look_at(const journal::TaskRow& row) {
   if (row.standing.verdict != model::Verdict::Failed) return;
@@ -17,9 +54,26 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
   const bool out_of_memory =
       row.standing.failure == model::Failure::OutOfMemory && !reserves_no_gpu;
   out_of_memory_ = out_of_memory_ || out_of_memory;
-  with_gpus_ = with_gpus_ || (out_of_memory && !row.gpus.empty());
+  if (out_of_memory) {
+    memory_ =
+        std::max(memory_, model::more_memory(std::max(row.memory_requested, row.memory_peak)));
+    // A whole GPU has no more memory to give.
+    if (row.gpu_memory_requested > Bytes{}) {
+      const Bytes had = std::max(row.gpu_memory_requested, row.gpu_memory_peak);
+      gpu_memory_ = std::max(gpu_memory_, model::more_gpu_memory(had));
+    }
+  }
   const bool timed_out = row.standing.failure == model::Failure::Timeout;
   timed_out_ = timed_out_ || timed_out;
+  if (timed_out) {
+    time_limit_ = std::max(time_limit_, longer_time_limit(row));
+    if (row.memory_requested > row.memory_planned) {
+      timed_out_memory_ = std::max(timed_out_memory_, row.memory_requested);
+    }
+    if (row.gpu_memory_requested > row.gpu_memory_planned) {
+      timed_out_gpu_memory_ = std::max(timed_out_gpu_memory_, row.gpu_memory_requested);
+    }
+  }
   has_other_cause_ = has_other_cause_ || !(out_of_memory || reserves_no_gpu || timed_out);
 }
 
@@ -27,8 +81,8 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
   const std::string run = plain(text::shell_word(run_directory));
   std::string lines;
   if (out_of_memory_) {
-    lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom {}' reserves more\n", run,
-                         with_gpus_ ? "--memory SIZE --gpu-memory SIZE" : "--memory SIZE");
+    lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom{}' reserves more\n", run,
+                         memory_options(memory_, gpu_memory_));
   }
   if (reserves_no_gpu_) {
     lines += fmt::format(
@@ -38,9 +92,10 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
   }
   if (timed_out_) {
     lines += fmt::format(
-        "tasks over their time limit: 'trainyard retry {} :timeout --time-limit TIME' allows more "
+        "tasks over their time limit: 'trainyard retry {} :timeout{} --time-limit {}' allows more "
         "time\n",
-        run);
+        run, memory_options(timed_out_memory_, timed_out_gpu_memory_),
+        without_spaces(exact_text(time_limit_)));
   }
   return lines;
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
+#include "base/time.h"
 #include "journal/reader.h"
 
 namespace trainyard::report {
@@ -20,7 +22,10 @@ class RetryAdvice {
   void look_at(const journal::TaskRow& row);
 
   /// A line for each cause: "tasks over their time limit: 'trainyard retry runs/x :timeout
-  /// --time-limit TIME' allows more time". Empty when no task failed by one of them.
+  /// --time-limit 4h' allows more time". It names amounts that are enough for all of its tasks: at
+  /// least what a retry within the run would reserve, and twice the time limit. A retry starts over
+  /// with the memory of the job, so the line for the time limit also names memory that a task had
+  /// beyond it. Empty when no task failed by one of them.
   [[nodiscard]] std::string text(std::string_view run_directory) const;
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
@@ -29,9 +34,13 @@ class RetryAdvice {
 
  private:
   bool out_of_memory_ = false;
-  bool with_gpus_ = false;        ///< One that ran out of memory had a GPU.
+  Bytes memory_;                  ///< To reserve for the tasks that ran out of memory.
+  Bytes gpu_memory_;              ///< The same, on each GPU; 0: none shares a GPU.
   bool reserves_no_gpu_ = false;  ///< One ran out of GPU memory on a GPU that it did not reserve.
   bool timed_out_ = false;
+  Duration time_limit_{0};      ///< To allow the tasks that timed out.
+  Bytes timed_out_memory_;      ///< Of a task that timed out, if more than the job has; else 0.
+  Bytes timed_out_gpu_memory_;  ///< The same, on each GPU.
   bool has_other_cause_ = false;
 };
 

@@ -3,10 +3,13 @@
 
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/bytes.h"
+#include "base/time.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "model/waiting.h"
@@ -29,21 +32,64 @@ std::string resume_advice_on(std::initializer_list<journal::TaskRow> rows) {
   return looked_at(rows).resume_text({.directory = "my runs/x"});
 }
 
+/// One that reached the time limit of its job, 2 s.
+journal::TaskRow timed_out_row(std::string_view id) {
+  journal::TaskRow row = failed_row(id, model::Failure::Timeout, "");
+  row.time_limit = Duration{2000};
+  return row;
+}
+
 TEST(RetryAdvice, HasALineForEachCause) {
   EXPECT_EQ(advice_on({failed_row("a", model::Failure::OutOfMemory, ""),
-                       failed_row("b", model::Failure::OutOfMemory, ""),
-                       failed_row("c", model::Failure::Timeout, "")}),
-            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory SIZE' reserves more\n"
-            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --time-limit TIME' "
+                       failed_row("b", model::Failure::OutOfMemory, ""), timed_out_row("c")}),
+            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB' reserves more\n"
+            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --time-limit 4s' "
             "allows more time\n");
 }
 
-TEST(RetryAdvice, NamesBothMemoriesOfATaskWithAGpu) {
+TEST(RetryAdvice, ReservesAFifthMoreThanTheLargestOfItsTasksUsed) {
+  journal::TaskRow small = failed_row("a", model::Failure::OutOfMemory, "");
+  small.memory_requested = mb(100);
+  small.memory_peak = mb(307);
+  EXPECT_EQ(
+      advice_on({small}),
+      "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 370MB' reserves more\n");
+  EXPECT_EQ(
+      advice_on({failed_row("b", model::Failure::OutOfMemory, ""), small}),
+      "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB' reserves more\n");
+}
+
+TEST(RetryAdvice, NamesBothMemoriesOfATaskThatSharesAGpu) {
   journal::TaskRow row = failed_row("a", model::Failure::OutOfMemory, "");
   row.gpus = "0";
+  EXPECT_EQ(
+      advice_on({row}),
+      "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB' reserves more\n")
+      << "a whole GPU has no more";
+  row.gpu_memory_requested = gb(4);
+  row.gpu_memory_peak = gb(3);
   EXPECT_EQ(advice_on({row}),
-            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory SIZE --gpu-memory "
-            "SIZE' reserves more\n");
+            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB --gpu-memory "
+            "6GB' reserves more\n");
+}
+
+TEST(RetryAdvice, DoublesTheTimeLimitThatAnEarlierRetryAllowed) {
+  journal::TaskRow row = timed_out_row("a");
+  row.ended = Instant{Duration{4010}};
+  EXPECT_EQ(advice_on({row}),
+            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --time-limit 8s' "
+            "allows more time\n");
+}
+
+TEST(RetryAdvice, KeepsTheMemoryThatAnEarlierRetryReserved) {
+  journal::TaskRow row = timed_out_row("a");
+  row.memory_planned = mb(100);
+  row.memory_requested = mb(400);
+  row.gpu_memory_planned = gb(2);
+  row.gpu_memory_requested = gb(3);
+  EXPECT_EQ(advice_on({row}),
+            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --memory 400MB "
+            "--gpu-memory 3GB --time-limit 4s' allows more time\n");
 }
 
 TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {

@@ -76,24 +76,25 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
 }
 
 TEST(Status, ShowsALiveRun) {
-  EXPECT_EQ(status_text(view_of_a_live_run()),
-            "mnist: running for 3m5s, process 42 on node7\n"
-            "run-dir: runs/mnist\n"
-            "memory: 120 MB used by tasks, 3.1 GB free now\n"
-            "\n"
-            "GROUP       STATE   TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
-            "prepare  FINISHED       1         1        0        0       0\n"
-            "train     RUNNING  12,000         5        1   11,993       1\n"
-            "\n"
-            "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED\n"
-            "train/lr=0.1  RUNNING        1  2m5s  120 MB      1 GB\n"
-            "\n"
-            "waiting:\n"
-            "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB\n"
-            "\n"
-            "failed:\n"
-            "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"
-            "tasks out of memory: 'trainyard retry runs/mnist :oom --memory SIZE' reserves more\n");
+  EXPECT_EQ(
+      status_text(view_of_a_live_run()),
+      "mnist: running for 3m5s, process 42 on node7\n"
+      "run-dir: runs/mnist\n"
+      "memory: 120 MB used by tasks, 3.1 GB free now\n"
+      "\n"
+      "GROUP       STATE   TASKS  FINISHED  RUNNING  WAITING  FAILED\n"
+      "prepare  FINISHED       1         1        0        0       0\n"
+      "train     RUNNING  12,000         5        1   11,993       1\n"
+      "\n"
+      "TASK           STATUS  ATTEMPT  TIME  MEMORY  RESERVED\n"
+      "train/lr=0.1  RUNNING        1  2m5s  120 MB      1 GB\n"
+      "\n"
+      "waiting:\n"
+      "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB\n"
+      "\n"
+      "failed:\n"
+      "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"
+      "tasks out of memory: 'trainyard retry runs/mnist :oom --memory 1.2GB' reserves more\n");
 }
 
 TEST(Status, ShowsNoMemoryThatIsNotMeasuredYet) {

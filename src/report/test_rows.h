@@ -20,6 +20,7 @@ inline journal::TaskRow started_row(std::string_view id) {
   row.started = Instant{};
   row.first_started = row.started;
   row.memory_requested = gb(1);
+  row.memory_planned = gb(1);
   row.memory_peak = mb(300);
   return row;
 }

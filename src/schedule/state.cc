@@ -16,6 +16,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/memory_growth.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
@@ -32,7 +33,7 @@
 namespace trainyard::schedule {
 
 Bytes grown(Bytes had, Bytes peak, Bytes most) {
-  return std::max(had, std::min(most, std::max(had + Bytes{had.count / 5}, peak)));
+  return std::max(had, std::min(most, std::max(model::more_memory(had), peak)));
 }
 
 Scheduler::State::State(const model::Policy& policy) : policy_(policy) {}

@@ -17,6 +17,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/memory_growth.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
@@ -83,7 +84,7 @@ Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, S
   if (next.number >= next.most || had == Bytes{} || had >= most) {
     return {.each = {}, .largest = true, .most = most_so_far};
   }
-  const Bytes each = std::max(had, std::min(most, std::max(had + Bytes{had.count / 2}, needed)));
+  const Bytes each = std::max(had, std::min(most, std::max(model::more_gpu_memory(had), needed)));
   return {.each = each, .largest = false, .most = std::max(most_so_far, each)};
 }
 

@@ -184,6 +184,8 @@ groups:
         self.assertIn("1 task of 'runs/job':\n", less.stdout)
         done = self.retry(":timeout", "--memory", "50MB", "--time-limit", "0.2s", expect=1)
         self.assertIn("1 task of 'runs/job' with at least 50 MB of memory, a time limit of 0.2 s:\n", done.stderr)
+        again = re.search(r"'trainyard retry runs/job (:timeout --memory 50MB --time-limit [0-9.]+s)' allows more time\n", done.stdout)
+        self.assertIn("with at least 50 MB of memory, a time limit of", self.retry(*again[1].split(), "--dry-run").stdout)
         (task,) = self.status()["tasks"]
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])
