@@ -31,6 +31,7 @@ constexpr const char* kTaskCommand = "task/Commands";
 constexpr const char* kTaskResources = "task/Resources";
 constexpr const char* kTaskRetries = "task/Retries";
 constexpr const char* kTaskScheduling = "task/Scheduling";
+constexpr const char* kTaskNeeds = "task/With submit --needs";
 constexpr const char* kTaskProcesses = "task/Processes";
 constexpr const char* kTaskOutput = "task/Environment and output";
 }  // namespace option_groups

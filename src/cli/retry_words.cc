@@ -15,7 +15,7 @@ namespace trainyard::cli {
 
 RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   options_.command_line = command_line;
-  retry_ = app.add_subcommand("retry", "Run failed or named tasks again");
+  retry_ = app.add_subcommand("retry", "Retry failed tasks, or named tasks that have not finished");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
                 "Tasks or run (default: failed tasks of the latest run)");
@@ -62,9 +62,11 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "\n") +
       kSelectionHelp +
       "\n"
-      "Skipped and stopped tasks are retried if they are named or by a state (46 :skipped);\n"
-      "'trainyard run --resume' runs all that have not finished.\n"
-      "The tasks have all their retries again, and the memory of the job file. They continue\n"
+      "Skipped and stopped tasks are retried only if you name them or their state (46 :skipped);\n"
+      "'trainyard run --resume' runs all that have not finished. Finished tasks are retried only\n"
+      "with --changed, --other-code or --cascade; 'trainyard run --new' runs them in another run.\n"
+      "The tasks have all their retries again. They start with the requests of the job\n"
+      "file: give --memory and --time-limit again if an earlier retry had them. They continue\n"
       "from their checkpoints unless --fresh is given. An active run takes them in; a run that\n"
       "has ended is resumed in this terminal with these tasks alone. --fresh renames\n"
       "'checkpoints' in their directories to 'checkpoints.1', '.2' and so on, and deletes\n"

@@ -21,7 +21,7 @@ const char* const kSelectionHelp =
     "selected tasks in that state.\n"
     "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1. A name is the\n"
     "latest run of that name: the active one, else the one that was started or resumed last.\n"
-    "Commands that change a run ask which if several are active.";
+    "If several runs are active, commands that change a run require its name.";
 const char* const kTasksOrRunHelp = "Tasks or run (default: active, else latest run in ./runs)";
 const char* const kTasksNeededHelp = "Tasks, '*' for all (default run: active, else latest)";
 

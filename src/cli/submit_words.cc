@@ -82,7 +82,9 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
       ->type_name(value_kinds::kRun)
       ->check(empty_run_error);
   add_command_words(*submit_, options_.words);
-  submit_->add_option("--needs", options_.needs, "Start after this run has succeeded; repeatable")
+  submit_
+      ->add_option("--needs", options_.needs,
+                   "Start after this run has succeeded (or see --if); repeatable")
       ->group(kQueueGroup)
       ->type_name(value_kinds::kRun)
       ->expected(1)
