@@ -250,8 +250,11 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   for (const RunInWord& word : read.runs) {
     Result<FoundRun> run = choose_run(word.run, words.when_several);
     if (!run) return std::unexpected(std::move(run.error()));
-    // Beside another one a run is meant.
-    Result<void> sure = read.runs.size() == 1 ? check_not_a_task(word) : Result<void>();
+    // Beside another run, or with all tasks, the word is a run.
+    const bool has_all =
+        std::ranges::find(read.patterns, "*", &text::TaskPattern::text) != read.patterns.end();
+    const bool may_be_task = read.runs.size() == 1 && !has_all;
+    Result<void> sure = may_be_task ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
     directories.push_back(run->directory);
     if (Result<void> added = add_selected(std::move(*run), word, read, selections); !added) {

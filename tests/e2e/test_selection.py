@@ -266,6 +266,8 @@ class Selection(SelectionTest):
             self.assertEqual(self.trainyard(command, "train", expect=2).stderr,
                              "trainyard: 'train' is ambiguous: run 1 ('other/runs/train'), and a task of run 2 ('runs/sweep'); write "
                              "'--run-dir other/runs/train' for the run, or '--run-dir runs/sweep train' for the task\n")
+        # All tasks can only be those of a run.
+        self.assertIn("run 1 ('other/runs/train') has ended", self.trainyard("hold", "train", "*", expect=2).stderr)
         self.assertEqual(len(self.rows("--run-dir", "runs/sweep", "train")), 4)
         # A run here has the name of the group, and no such task.
         self.trainyard(*small, "--matrix", "lr=0.1,1", "--", "true", expect=0)
