@@ -471,10 +471,12 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
           "{} is not running: 'trainyard status {}' shows how to resume it", name, word)});
     }
     const journal::ExecutionRow& last = executions->back();
-    const bool resumes = run::is_interrupted(last.how) && !last.is_of_program();
-    const std::string cure =
-        resumes ? fmt::format(": interrupted; 'trainyard run --resume {}' resumes it", word) : "";
-    return std::unexpected(Error{fmt::format("{} has ended{}", name, cure)});
+    if (!run::is_interrupted(last.how) || last.is_of_program()) {
+      return std::unexpected(Error{fmt::format("{} has ended", name)});
+    }
+    std::string cure = how_queue_resumes(run);
+    if (cure.empty()) cure = fmt::format("'trainyard run --resume {}' resumes it", word);
+    return std::unexpected(Error{fmt::format("{} has ended: interrupted; {}", name, cure)});
   }
   if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});
   if (sys::is_suspended(*holder)) {

@@ -283,6 +283,13 @@ std::string why_suspended(const run::QueueFiles& files) {
   return fmt::format("your queue is suspended: 'kill -CONT {}' resumes it", *server);
 }
 
+std::string how_queue_resumes(const std::string& run_directory) {
+  const std::optional<std::uint32_t> number = number_of_run(run_directory);
+  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  if (!number || !files || files->place_of(*number) != Where::Begun) return {};
+  return files->server() ? "your queue resumes it" : "'trainyard up' resumes it";
+}
+
 std::string why_nothing_begins(const run::QueueFiles& files) {
   if (!files.server()) return "your queue is down: 'trainyard up' starts it";
   if (std::string why = why_suspended(files); !why.empty()) return why;

@@ -33,6 +33,10 @@ std::string ranges_of(const std::vector<std::uint32_t>& numbers);
 /// its results are out of date. Reads the journal of each that was resumed since.
 std::vector<std::uint32_t> needs_run_again(const std::string& run_directory);
 
+/// "'trainyard up' resumes it", or "your queue resumes it" where it is up, of a run of the queue that
+/// has started and is not active now; empty for runs that the queue does not resume.
+std::string how_queue_resumes(const std::string& run_directory);
+
 /// For people: the process that serves the queue is suspended; empty where none is.
 std::string why_suspended(const run::QueueFiles& files);
 

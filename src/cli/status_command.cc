@@ -189,6 +189,7 @@ ExitCode status_command(const StatusOptions& options) {
                                          {.run_directory = named,
                                           .number = number,
                                           .needs_run_again = needs_run_again(run),
+                                          .queue_resumes = holder ? "" : how_queue_resumes(run),
                                           .yard_lives = holder.has_value(),
                                           .yard_suspended = holder && sys::is_suspended(*holder),
                                           .now_unix_ms = sys::unix_milliseconds(),

@@ -173,7 +173,8 @@ Result<void> write_other_code(journal::JournalReader& reader, const StatusView& 
 Result<StatusView> read_status(journal::JournalReader& reader, const StatusRequest& request) {
   StatusView view{.run_directory = request.run_directory,
                   .number = request.number,
-                  .needs_run_again = request.needs_run_again};
+                  .needs_run_again = request.needs_run_again,
+                  .queue_resumes = request.queue_resumes};
   auto job = reader.job_name();
   if (!job) return std::unexpected(std::move(job.error()));
   view.job = std::move(*job);

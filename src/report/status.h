@@ -22,8 +22,9 @@ struct StatusRequest {
   std::optional<std::uint32_t> number;  ///< Of the run, on this host.
   /// The runs that it needs and that ran again after it had started.
   std::vector<std::uint32_t> needs_run_again = {};
-  bool yard_lives = false;      ///< Somebody holds the run directory's lock,
-  bool yard_suspended = false;  ///< and was sent a SIGSTOP or the like.
+  std::string queue_resumes = {};  ///< As StatusView has it.
+  bool yard_lives = false;         ///< Somebody holds the run directory's lock,
+  bool yard_suspended = false;     ///< and was sent a SIGSTOP or the like.
   std::int64_t now_unix_ms = 0;
   /// The tasks that are asked for; nothing: the run as a whole.
   std::optional<std::set<model::TaskIndex>> only = std::nullopt;

@@ -387,10 +387,13 @@ std::string status_header(const StatusView& view) {
   const std::string running_for = to_text(took(view)) + resumed;
   // Over all executions, as the table of the run: instants leave out the time in which nothing ran.
   const std::string after = to_text(view.now - Instant{});
-  const std::string resume = view.execution.is_of_program()
-                                 ? "run the same program to resume it"
-                                 : fmt::format("resume it with 'trainyard run --resume {}'",
-                                               plain(text::shell_word(view.run_directory)));
+  std::string resume = view.queue_resumes;
+  if (view.execution.is_of_program()) {
+    resume = "run the same program to resume it";
+  } else if (resume.empty()) {
+    resume = fmt::format("resume it with 'trainyard run --resume {}'",
+                         plain(text::shell_word(view.run_directory)));
+  }
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
     case RunState::Running:

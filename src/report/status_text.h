@@ -35,6 +35,9 @@ struct StatusView {
   std::optional<std::uint32_t> number;  ///< Of the run, on this host.
   /// The runs that it needs and that ran again after it had started: it is out of date.
   std::vector<std::uint32_t> needs_run_again = {};
+  /// "'trainyard up' resumes it", where the queue resumes the run once it has been interrupted or has
+  /// died; else empty.
+  std::string queue_resumes = {};
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
   journal::ExecutionRow execution;  ///< The last one.

@@ -275,6 +275,17 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
                                            "'trainyard run --resume runs/mnist'\n"));
 }
 
+TEST(Status, SaysThatTheQueueResumesItsRun) {
+  StatusView view{.job = "mnist",
+                  .run_directory = "runs/mnist",
+                  .queue_resumes = "'trainyard up' resumes it",
+                  .state = RunState::Ended,
+                  .now = Instant{Duration{5000}}};
+  view.execution = {.number = 1, .job_file = "/mnist.yaml", .how = "interrupted by TERM"};
+  EXPECT_THAT(status_text(view),
+              HasSubstr("mnist: interrupted by TERM after 5.0 s; 'trainyard up' resumes it\n"));
+}
+
 TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
   StatusView view{.job = "folds", .run_directory = "runs/folds", .state = RunState::Died};
   view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};

@@ -858,6 +858,8 @@ class Ending(QueueTest):
         self.assertIn("its 1 submission continues with the next 'trainyard up' or 'submit'", self.trainyard("down", "--now", expect=0).stdout)
         self.assertIsNone(self.server())
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
+        self.assertRegex(self.trainyard("status", held, expect=0).stdout, "^holds: interrupted.* after .*; 'trainyard up' resumes it\n")
+        self.assertIn("'trainyard up' resumes it", self.trainyard("hold", held, "*", expect=2).stderr)
         # Nobody deletes what it goes on with.
         self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' removes it",
                       self.trainyard("clean", held, expect=2).stderr)
