@@ -1,7 +1,10 @@
 #include "cli/directory_claim.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +16,17 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
+#include "cli/selected_tasks.h"
+#include "journal/reader.h"
+#include "model/status.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
+#include "sys/process_scan.h"
 #include "text/shell_quote.h"
+#include "text/task_pattern.h"
 
 namespace trainyard::cli {
 namespace {
@@ -27,12 +35,40 @@ namespace {
 Result<sys::RunLock> lock_directory(const std::string& run_directory,
                                     const std::string& command_line = {}) {
   Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
-  if (lock || !sys::RunLock::holder(run_directory)) return lock;
+  const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
+  if (lock || !holder) return lock;
   const std::string another =
       command_line.empty() ? ""
                            : fmt::format("; to start another run, type '{} --new'", command_line);
+  if (sys::is_suspended(*holder)) {
+    return std::unexpected(
+        Error{fmt::format("{}, which is suspended, as by Ctrl-Z: 'kill -CONT {}' resumes it{}",
+                          lock.error().message, *holder, another)});
+  }
   return std::unexpected(Error{fmt::format("{}: to watch it, type 'trainyard status {} --watch'{}",
                                            lock.error().message, run_directory, another)});
+}
+
+/// The command that runs the selected tasks of the run in this directory, as far as they have not
+/// finished. Nothing where the run has no such tasks.
+std::string retry_text(const NewDirectory& directory) {
+  TasksOfRun only{.run = directory.run_directory, .patterns = {}, .states = {}};
+  for (const std::string& typed : directory.only) {
+    Result<text::TaskPattern> pattern = text::TaskPattern::read(typed);
+    if (pattern) only.patterns.push_back(std::move(*pattern));
+  }
+  Result<journal::JournalReader> reader = open_run(directory.run_directory);
+  if (!reader) return {};
+  const auto tasks = selected_tasks(*reader, only, SameName::MeansAll);
+  if (!tasks) return {};
+  const auto has_finished = [](const journal::TaskRow& task) {
+    return task.standing.verdict == model::Verdict::Finished;
+  };
+  if (std::ranges::all_of(*tasks, has_finished)) return " The selected tasks have finished there.";
+  std::string text = " To run the selected tasks that have not finished, type\n  trainyard retry ";
+  text += text::shell_word(seen_from_here(directory.run_directory));
+  for (const std::string& pattern : directory.only) text += " " + text::shell_word(pattern);
+  return text;
 }
 
 /// The command that continues the run in this directory, which is the job's own or another's: the
@@ -40,17 +76,13 @@ Result<sys::RunLock> lock_directory(const std::string& run_directory,
 std::string continue_text(const NewDirectory& directory, bool own) {
   const std::string run = text::shell_word(seen_from_here(directory.run_directory));
   if (!directory.typed && !own) {
-    return fmt::format("To resume it, type\n  trainyard run --resume {} {}", run,
+    return fmt::format(" To resume it, type\n  trainyard run --resume {} {}", run,
                        text::shell_word(seen_from_here(directory.job.job_file)));
   }
-  if (!directory.only.empty()) {
-    std::string line = "To retry these of its tasks, type\n  trainyard retry " + run;
-    for (const std::string& pattern : directory.only) line += " " + text::shell_word(pattern);
-    return line;
-  }
+  if (!directory.only.empty()) return retry_text(directory);
   const bool one_of_several =
       !directory.typed && run::run_directories_like(directory.run_directory).size() > 1;
-  return fmt::format("To resume it, type\n  {} --resume{}", directory.command_line,
+  return fmt::format(" To resume it, type\n  {} --resume{}", directory.command_line,
                      one_of_several ? " " + run : "");
 }
 
@@ -68,7 +100,7 @@ Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   if (!*begun) return lock;
   const bool own = is_run_of(run_directory, directory.job);
   return std::unexpected(Error{fmt::format(
-      "'{}' already contains a run{}. {}\nTo start another run, in '{}', type\n  {} --new",
+      "'{}' already contains a run{}.{}\nTo start another run, in '{}', type\n  {} --new",
       run_directory, own ? "" : ", of another job file", continue_text(directory, own),
       run::free_run_directory(run_directory), directory.command_line)});
 }

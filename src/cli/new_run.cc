@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@
 namespace trainyard::cli {
 
 std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
-                                 const std::string& only) {
+                                 const std::vector<std::string>& only) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions || executions->empty() || executions->back().is_of_program()) return {};
   const std::string& job_file = executions->back().job_file;
@@ -31,9 +31,10 @@ std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::stri
     if (std::filesystem::exists(run::submission_path(run), ignored)) return {};
     return NewRun{.command = executions->front().command_line, .is_of_command = true};
   }
-  return NewRun{.command = fmt::format("trainyard run {} --new{}",
-                                       text::shell_word(seen_from_here(job_file)),
-                                       only.empty() ? "" : " --only " + text::shell_word(only))};
+  std::string command =
+      fmt::format("trainyard run {} --new", text::shell_word(seen_from_here(job_file)));
+  for (const std::string& pattern : only) command += " --only " + text::shell_word(pattern);
+  return NewRun{.command = std::move(command)};
 }
 
 std::string changed_code_note(const std::string& run, std::size_t tasks) {

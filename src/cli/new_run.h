@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "journal/reader.h"
 
@@ -15,10 +16,10 @@ struct NewRun {
   bool is_of_command = false;  ///< The run is one of a command, which is typed again.
 };
 
-/// The command that runs all tasks of a run, or `only` one, in another run. Nothing for runs that
+/// The command that runs all tasks of a run, or `only` those of these patterns, in another run. Nothing for runs that
 /// no command line starts again, as that of a program.
 std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
-                                 const std::string& only = {});
+                                 const std::vector<std::string>& only = {});
 
 /// "the code has changed since 3 of them ran (files that git tracks); 'trainyard run sweep.yaml
 /// --new' runs all tasks ...", for a run of which all `tasks` have finished. Empty if the code is

@@ -47,6 +47,7 @@
 #include "sys/terminal.h"
 #include "text/mistake.h"
 #include "text/shell_quote.h"
+#include "text/task_pattern.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -202,10 +203,10 @@ bool is_finished(const journal::TaskRow& task) {
 
 /// Names the command that runs finished tasks again, which a plain retry does not: `--changed` if
 /// one was edited in the job file, `--other-code` if one ran other code, else another run, of all
-/// tasks or `only` one. Empty if no task has finished, and for runs that no command line starts
-/// again.
+/// tasks or `only` those of these patterns. Empty if no task has finished, and for runs that no
+/// command line starts again.
 std::string cure_for_finished(journal::JournalReader& reader, const Wanted& wanted,
-                              const std::string& only = {}) {
+                              const std::vector<std::string>& only = {}) {
   if (std::ranges::none_of(wanted.tasks, is_finished)) return {};
   const std::string run = text::shell_word(seen_from_here(wanted.run));
   const Result<std::set<std::uint32_t>> changed =
@@ -231,8 +232,10 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
   if (again->is_of_command) {
     return fmt::format("; to run its command again, in another run, type\n  {}", again->command);
   }
-  return fmt::format("; '{}' {}, in another run", again->command,
-                     only.empty() ? "runs all tasks with the code as it is now" : "runs it again");
+  std::string_view which = "runs these tasks again";
+  if (only.empty()) which = "runs all tasks with the code as it is now";
+  if (wanted.tasks.size() == 1 && !only.empty()) which = "runs it again";
+  return fmt::format("; '{}' {}, in another run", again->command, which);
 }
 
 /// Leaves those that have ended and ran other code than what started last.
@@ -277,17 +280,21 @@ Error cannot_be_tried(journal::JournalReader& reader, const Wanted& wanted) {
                              model::word_for(task.standing))};
   }
   return Error{fmt::format("{} has finished: only tasks that have not finished are retried{}", name,
-                           cure_for_finished(reader, wanted, name))};
+                           cure_for_finished(reader, wanted, {name}))};
 }
 
-Result<void> keep_unfinished(journal::JournalReader& reader, Wanted& wanted) {
+Result<void> keep_unfinished(journal::JournalReader& reader, Wanted& wanted,
+                             const TasksOfRun& selection) {
   if (wanted.tasks.size() == 1 && !may_be_tried(wanted.tasks.front())) {
     return std::unexpected(cannot_be_tried(reader, wanted));
   }
   if (std::ranges::none_of(wanted.tasks, may_be_tried)) {
-    return std::unexpected(Error{
-        fmt::format("no selected task of '{}' can be retried: each has finished or not ended yet{}",
-                    seen_from_here(wanted.run), cure_for_finished(reader, wanted))});
+    std::vector<std::string> only;
+    for (const text::TaskPattern& pattern : selection.patterns) only.push_back(pattern.text());
+    return std::unexpected(Error{fmt::format(
+        "no selected task of '{}' can be retried: each has finished, or is still running or "
+        "waiting{}",
+        seen_from_here(wanted.run), cure_for_finished(reader, wanted, only))});
   }
   std::erase_if(wanted.tasks, [](const journal::TaskRow& task) { return !may_be_tried(task); });
   return {};
@@ -356,7 +363,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   if (!wanted.tasks.empty()) {
     const Result<void> kept = options.changed      ? keep_changed(wanted)
                               : options.other_code ? keep_other_code(*reader, wanted)
-                                                   : keep_unfinished(*reader, wanted);
+                                                   : keep_unfinished(*reader, wanted, selection);
     if (!kept) return std::unexpected(kept.error());
   }
   wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());

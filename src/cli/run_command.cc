@@ -58,6 +58,7 @@
 #include "report/dry_run_json.h"
 #include "report/sharing_note.h"
 #include "report/status_text.h"
+#include "report/terminal_text.h"
 #include "run/begun.h"
 #include "run/code_copy.h"
 #include "run/neighbours.h"
@@ -125,13 +126,15 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
 std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
   std::vector<std::string> why;
   if (const int again = not_kept.run_again; again > 0) {
-    why.push_back(fmt::format("{} {} again", again, again == 1 ? "runs" : "run"));
+    why.push_back(fmt::format("{} {} again", report::counted(again, "finished task"),
+                              again == 1 ? "runs" : "run"));
   }
   if (const int gone = not_kept.gone; gone > 0) {
-    why.push_back(fmt::format("{} {} no longer in the job file", gone, gone == 1 ? "is" : "are"));
+    why.push_back(fmt::format("{} {} no longer in the job file",
+                              report::counted(gone, "finished task"), gone == 1 ? "is" : "are"));
   }
   if (why.empty()) return "resumed: no task had finished";
-  return fmt::format("resumed: all tasks run; of the finished tasks, {}", list_text(why));
+  return fmt::format("resumed: all tasks run; {}", list_text(why));
 }
 
 /// The lines that a resumed run prints first. `job` is the one that it was started with.

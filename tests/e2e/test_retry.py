@@ -121,8 +121,8 @@ class Retry(YardTest):
                       "--new --only train/lr=3' runs it again, in another run\n", self.retry("lr=3", expect=2).stderr)
         self.assertIn("to run tasks of a run that has started, use 'trainyard retry job.yaml lr=3 eval'\n",
                       self.trainyard("run", "job.yaml", "--resume", "--only", "lr=3", "--only", "eval", expect=2).stderr)
-        self.assertIn("no selected task of 'runs/job' can be retried: each has finished or not ended yet; 'trainyard run "
-                      "job.yaml --new' runs all tasks with the code as it is now, in another run\n",
+        self.assertIn("no selected task of 'runs/job' can be retried: each has finished, or is still running or "
+                      "waiting; 'trainyard run job.yaml --new --only other --only lr=3' runs these tasks again, in another run\n",
                       self.retry("other", "lr=3", expect=2).stderr)
         shown = self.retry("--cascade", "--dry-run").stdout
         self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"

@@ -316,9 +316,12 @@ class Selection(SelectionTest):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("run", "sweep.yaml", *words, "--dry-run", expect=2).stderr)
         refused = self.trainyard("run", "sweep.yaml", "--only", "lr=0.1", "--only", "all", expect=2).stderr
-        self.assertIn("already contains a run. To retry these of its tasks, type\n"
+        self.assertIn("already contains a run. To run the selected tasks that have not finished, type\n"
                       "  trainyard retry runs/sweep lr=0.1 all\nTo start another run, in ", refused)
         self.assertNotIn("--resume", refused)
+        refused = self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3", expect=2).stderr
+        self.assertIn("already contains a run. The selected tasks have finished there.\nTo start another run, in ", refused)
+        self.assertRegex(refused, r" run sweep.yaml --only lr=1e-3 .* --new\n\Z")
         self.assertIn("2 tasks of 'runs/sweep':\n", self.trainyard("retry", "runs/sweep", "lr=0.1", "all", expect=1).stderr)
         killed = self.trainyard("kill", "1", expect=2).stderr
         self.assertIn("run 1 ('runs/sweep') has ended", killed)
