@@ -26,6 +26,7 @@
 #include "cli/selection.h"
 #include "journal/reader.h"
 #include "model/status.h"
+#include "model/waiting.h"
 #include "report/log_text.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
@@ -163,6 +164,8 @@ class Follower {
                         : directory() + run::log_name(only_stderr ? "stderr" : "stdout", attempt_));
   }
 
+  [[nodiscard]] bool has_started() const { return task_.attempt > 0; }
+
   /// False when no attempt that was shown has printed anything.
   [[nodiscard]] bool has_shown_any() const { return has_shown_any_ || streams_.has_shown_any(); }
 
@@ -238,13 +241,27 @@ class Follower {
   Streams streams_;
 };
 
-/// Why these logs of this task cannot be shown; empty when they can.
+/// Why these logs of this task cannot be shown; empty when they can. A task that waits can be
+/// followed.
 std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
-  if (attempt <= task.attempt && (task.attempt > 0 || options.follow)) return {};
+  const bool may_start = options.follow && task.standing.verdict == model::Verdict::None;
+  if (attempt <= task.attempt && (task.attempt > 0 || may_start)) return {};
   return task.attempt == 0 ? fmt::format("{} has not started", shown_name(task))
                            : fmt::format("{} has had {}", shown_name(task),
                                          report::counted(task.attempt, "attempt"));
+}
+
+/// ": max-parallel allows 1 task of its group at once", of a task that waits; empty if its kind of
+/// task has not been considered yet.
+std::string why_it_waits(journal::JournalReader& reader, const journal::TaskRow& task) {
+  const Result<std::vector<journal::WaitingReason>> reasons = reader.waiting();
+  if (!reasons) return {};
+  const auto is_its = [&task](const journal::WaitingReason& it) {
+    return it.shape == task.shape && (it.cause == model::Cause::Held) == task.standing.on_hold;
+  };
+  const auto found = std::ranges::find_if(*reasons, is_its);
+  return found == reasons->end() ? std::string() : ": " + report::plain(found->reason);
 }
 
 /// The task, until it ends where it is followed.
@@ -259,6 +276,10 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
       following = false;
       ended = true;
     });
+  }
+  if (task.attempt == 0 && sys::RunLock::holder(run)) {
+    note(fmt::format("{} has not started{}; its output follows when it starts", shown_name(task),
+                     why_it_waits(reader, task)));
   }
   Printer printer;
   Follower follower(reader, options, run, task, printer, [&] {
@@ -282,9 +303,10 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   } else if (!follower.has_shown_any() && printer.works()) {
     const bool runs = is_last && !options.follow && task.standing.verdict == model::Verdict::None;
     fail(fmt::format("{}: {}", shown_name(task),
-                     runs                  ? "no output yet"
-                     : follower.has_file() ? "no output"
-                                           : "its log is not here"));
+                     runs                      ? "no output yet"
+                     : !follower.has_started() ? "has not started"
+                     : follower.has_file()     ? "no output"
+                                               : "its log is not here"));
   }
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }

@@ -108,6 +108,30 @@ class Silence(YardTest):
         self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log is not here\n")
 
 
+    def test_logs_that_are_followed_say_why_a_task_waits(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("name: job\ngroups: [{name: g, max-parallel: 1, cpus: 0, memory: 10MB, tasks: "
+                 "[{id: a, command: [cat, gate]}, {id: b, command: echo started}, {id: c, command: echo started}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the task", lambda: self.words().get("g/a") == "RUNNING")
+        self.trainyard("hold", "c", expect=0)
+        self.until("the reason", lambda: "max-parallel" in self.trainyard("status", expect=0).stdout)
+        follower = self.start("logs", "b", "-f")
+        self.assertRegex(self.next_line(follower.stderr), "^trainyard: g/b has not started: .*max-parallel allows 1 task of its "
+                                                          "group at once.*; its output follows when it starts\n")
+        held = self.start("logs", "c", "-f")
+        self.assertEqual(self.next_line(held.stderr), "trainyard: g/c has not started: on hold until 'trainyard release'; its "
+                                                      "output follows when it starts\n")
+        held.send_signal(signal.SIGINT)
+        self.assertEqual(self.end_of(held, expect=0), ("", "trainyard: g/c: has not started\n"))
+        self.open_gate()
+        self.assertIn("started\n", self.end_of(follower, expect=0)[0])
+        self.trainyard("kill", "c", expect=0)
+        self.end_of(yard, expect=1)
+        self.assertEqual(self.trainyard("logs", "c", "-f", expect=2).stderr, "trainyard: g/c has not started\n")
+
+
 class Reports(YardTest):
     def test_reports_that_could_not_be_written_are_not_announced(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
