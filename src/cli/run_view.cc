@@ -170,10 +170,9 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
     const Result<report::RetryAdvice> advice = retry_advice(*reader);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     const std::string seen = seen_from_here(run_directory);
-    sink(advice->text(seen));
-    if (with_resume) {
-      sink(advice->resume_text({.directory = seen, .is_of_command = view.is_of_command}));
-    }
+    const report::ResumableRun resumable{.directory = seen, .is_of_command = view.is_of_command};
+    sink(advice->text(resumable));
+    if (with_resume) sink(advice->resume_text(resumable));
   }
   if (!view.json && written)
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));

@@ -96,6 +96,8 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
       text += values;
     } else if (std::filesystem::is_directory(pattern, ignored)) {
       text += fmt::format(", and no run has started in the directory '{}'", pattern);
+    } else if (const auto run = find_run(pattern); !run && job::is_named_as_job(pattern)) {
+      return run.error();
     } else {
       text += ", and no run has this name";
     }

@@ -77,8 +77,8 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
   has_other_cause_ = has_other_cause_ || !(out_of_memory || reserves_no_gpu || timed_out);
 }
 
-std::string RetryAdvice::text(std::string_view run_directory) const {
-  const std::string run = plain(text::shell_word(run_directory));
+std::string RetryAdvice::text(const ResumableRun& resumable) const {
+  const std::string run = plain(text::shell_word(resumable.directory));
   std::string lines;
   if (out_of_memory_) {
     lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom{}' reserves more\n", run,
@@ -86,9 +86,11 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
   }
   if (reserves_no_gpu_) {
     lines += fmt::format(
-        "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: SIZE' to the job file, "
-        "then 'trainyard run --resume {}'\n",
-        run);
+        "tasks ran out of GPU memory but reserve no GPU: {}\n",
+        resumable.is_of_command
+            ? "run the command again with '--gpu-memory auto'"
+            : fmt::format(
+                  "add 'gpu-memory: auto' to the job file, then 'trainyard run --resume {}'", run));
   }
   if (timed_out_) {
     lines += fmt::format(
@@ -101,7 +103,7 @@ std::string RetryAdvice::text(std::string_view run_directory) const {
 }
 
 std::string RetryAdvice::resume_text(const ResumableRun& run) const {
-  if (!has_other_cause_ || reserves_no_gpu_) return {};
+  if (!has_other_cause_ || (reserves_no_gpu_ && !run.is_of_command)) return {};
   return fmt::format("after a fix{}: 'trainyard run --resume {}' runs the failed tasks again{}\n",
                      run.is_of_command ? " of the program" : "",
                      plain(text::shell_word(run.directory)),

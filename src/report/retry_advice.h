@@ -26,7 +26,7 @@ class RetryAdvice {
   /// least what a retry within the run would reserve, and twice the time limit. A retry starts over
   /// with the memory of the job, so the line for the time limit also names memory that a task had
   /// beyond it. Empty when no task failed by one of them.
-  [[nodiscard]] std::string text(std::string_view run_directory) const;
+  [[nodiscard]] std::string text(const ResumableRun& resumable) const;
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
   /// failed for another cause, unless text() names this command already; else empty.

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
@@ -25,7 +26,7 @@ RetryAdvice looked_at(std::initializer_list<journal::TaskRow> rows) {
 }
 
 std::string advice_on(std::initializer_list<journal::TaskRow> rows) {
-  return looked_at(rows).text("my runs/x");
+  return looked_at(rows).text({.directory = "my runs/x"});
 }
 
 std::string resume_advice_on(std::initializer_list<journal::TaskRow> rows) {
@@ -98,8 +99,19 @@ TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
                             fmt::format("out of memory 2 times (oom-retries: 1); {}: CUDA out of "
                                         "memory",
                                         model::kReservesNoGpu))}),
-      "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: SIZE' to the job file, "
+      "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: auto' to the job file, "
       "then 'trainyard run --resume 'my runs/x''\n");
+}
+
+TEST(RetryAdvice, NamesNoJobFileToARunOfACommand) {
+  const RetryAdvice advice = looked_at(
+      {failed_row("a", model::Failure::OutOfMemory, fmt::format("{}: CUDA", model::kReservesNoGpu)),
+       failed_row("b", model::Failure::Exit, "")});
+  const ResumableRun run{.directory = "runs/x", .is_of_command = true};
+  EXPECT_EQ(advice.text(run),
+            "tasks ran out of GPU memory but reserve no GPU: run the command again with "
+            "'--gpu-memory auto'\n");
+  EXPECT_THAT(advice.resume_text(run), ::testing::StartsWith("after a fix of the program: "));
 }
 
 TEST(RetryAdvice, IsEmptyForOtherCausesAndWhileATaskIsRetried) {

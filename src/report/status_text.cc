@@ -347,7 +347,9 @@ std::string failed_text(const StatusView& view) {
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
   }
-  return view.execution.is_of_program() ? text : text + advice.text(view.run_directory);
+  if (view.execution.is_of_program()) return text;
+  return text + advice.text({.directory = view.run_directory,
+                             .is_of_command = run::is_kept_job_path(view.execution.job_file)});
 }
 
 std::string warned_text(const StatusView& view) {

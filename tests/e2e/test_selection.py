@@ -113,6 +113,7 @@ class OneRun(SharedRuns):
                             (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
                             (["fold=7"], "task 'fold=7' not found in 'runs/sweep'; the matrix keys are lr, seed\n"),
                             (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
+                            (["nope.yaml"], "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, "),
                             (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
