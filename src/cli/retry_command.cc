@@ -111,7 +111,8 @@ Error no_task_in_state(journal::JournalReader& reader, const TasksOfRun& selecti
 }
 
 /// Says why nothing is retried, and how the tasks that were stopped or skipped run: by a retry that
-/// names their states where the run is active or an amount was typed, else by a resume.
+/// names their states where the run is active or an amount was typed, else by a resume, which a run of
+/// the queue gets from 'up'.
 Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection,
                      const RetryOptions& options, const Wanted& wanted) {
   std::string text = no_task_in_state(reader, selection).message;
@@ -127,11 +128,11 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
   if (left == 0) return Error{std::move(text)};
   const std::string run = text::shell_word(seen_from_here(selection.run));
   const std::string amounts = typed_amounts(options);
-  const std::string command =
-      wanted.lives || !amounts.empty()
-          ? fmt::format("retry {}{}{}{}", run, stopped > 0 ? " :stopped" : "",
-                        skipped > 0 ? " :skipped" : "", amounts)
-          : "run --resume " + run;
+  std::string command = how_queue_resumes(selection.run).empty() ? "run --resume " + run : "up";
+  if (wanted.lives || !amounts.empty()) {
+    command = fmt::format("retry {}{}{}{}", run, stopped > 0 ? " :stopped" : "",
+                          skipped > 0 ? " :skipped" : "", amounts);
+  }
   return Error{fmt::format("{}; {} {} STOPPED or SKIPPED: 'trainyard {}' runs {}", text,
                            report::counted(left, "task"), left == 1 ? "is" : "are", command,
                            left == 1 ? "it" : "them")};

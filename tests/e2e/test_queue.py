@@ -860,6 +860,7 @@ class Ending(QueueTest):
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
         self.assertRegex(self.trainyard("status", held, expect=0).stdout, "^holds: interrupted.* after .*; 'trainyard up' resumes it\n")
         self.assertIn("'trainyard up' resumes it", self.trainyard("hold", held, "*", expect=2).stderr)
+        self.assertIn("1 task is STOPPED or SKIPPED: 'trainyard up' runs it", self.trainyard("retry", held, expect=2).stderr)
         # Nobody deletes what it goes on with.
         self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' removes it",
                       self.trainyard("clean", held, expect=2).stderr)
