@@ -285,7 +285,7 @@ constexpr const char* kHelpEnd =
     "  trainyard parallel -n 4 --retries 3 -- python3 collect.py\n"
     "  trainyard parallel --status\n"
     "\n"
-    "A single word after '--' is a shell command.\n"
+    "A single word after '--' runs in bash.\n"
     "A worker joins with trainyard::Worker::from_environment() in C++ or trainyard.Worker in\n"
     "Python; other programs run without events. Output goes to the logs (worker-0.log) and, "
     "with\n"

@@ -63,7 +63,7 @@ RanksWords::RanksWords(CLI::App& app) {
       "  trainyard ranks -n 4 --launcher '[\"mpirun\", \"-n\", \"{ranks}\", \"{command}\"]' -- "
       "./train\n"
       "\n"
-      "A single word after '--' is a shell command.\n"
+      "A single word after '--' runs in bash.\n"
       "Sets RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does, and\n"
       "TRAINYARD_DEVICE for ranks with GPUs. Rank 0 prints to the terminal, the other ranks to "
       "their\n"

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "cli/did_you_mean.h"
 #include "sys/environment.h"
+#include "text/bash_command.h"
 #include "text/python_command.h"
 
 namespace trainyard::cli {
@@ -63,7 +64,7 @@ Result<std::vector<std::string>> typed_command(const CLI::App& app) {
     return std::unexpected(Error{unknown_option(app, command.front())});
   }
   if (command.size() == 1 && text::needs_shell(command.front())) {
-    command.insert(command.begin(), {"/bin/sh", "-c"});
+    return text::bash_command(std::move(command.front()));
   }
   return command;
 }

@@ -15,7 +15,6 @@
 #include "sys/stoppable_command.h"
 #include "tell/notice.h"
 #include "text/bash_command.h"
-#include "text/shell_reader.h"
 
 namespace trainyard::tell {
 
@@ -41,13 +40,9 @@ std::vector<std::string> with_a_bound_of_its_own(const FinishCommand& command) {
   const auto seconds = [](Duration time) {
     return fmt::format("{:.3f}", static_cast<double>(time.count()) / 1000);
   };
-  text::ShellReader reader;
-  reader.read(command.command);
-  static_cast<void>(reader.at_end());  // It has no values that could stand in a wrong place.
   std::vector<std::string> words{"timeout", "-k", seconds(command.grace),
                                  seconds(command.most + kLater)};
-  std::ranges::move(text::bash_command(command.command, reader.traits()),
-                    std::back_inserter(words));
+  std::ranges::move(text::bash_command(command.command), std::back_inserter(words));
   return words;
 }
 

@@ -21,4 +21,12 @@ std::vector<std::string> bash_command(std::string text, const ShellTraits& trait
   return {kBash, "-o", "pipefail", "-c", kForgiveSigpipe + text};
 }
 
+std::vector<std::string> bash_command(std::string text) {
+  ShellReader reader;
+  reader.read(text);
+  // Only a value can be refused, and the text has none.
+  static_cast<void>(reader.at_end());
+  return bash_command(std::move(text), reader.traits());
+}
+
 }  // namespace trainyard::text

@@ -19,4 +19,7 @@ inline constexpr const char* kBash = "/bin/bash";
 /// `set -e` it is one, since bash has stopped there.
 std::vector<std::string> bash_command(std::string text, const ShellTraits& traits);
 
+/// The same for a text that has no placeholders.
+std::vector<std::string> bash_command(std::string text);
+
 }  // namespace trainyard::text

@@ -29,8 +29,8 @@ class Parallel(YardTest):
         for n in (0, 1):
             self.assertEqual((self.directory / f"logs/worker-{n}.log").read_text(), "hello\nlast\nunended")
 
-    def test_a_single_word_is_for_a_shell(self):
-        done = self.parallel("-n", "1", "--", "echo hello | tr a-z A-Z; exit 3", expect=1)
+    def test_a_single_word_runs_in_bash(self):
+        done = self.parallel("-n", "1", "--", "echo hello |& tr a-z A-Z; exit 3", expect=1)
         self.assertIn("[0] HELLO\n", done.stderr)
         self.assertIn("worker 0 failed: exited with code 3", done.stderr)
 

@@ -292,8 +292,8 @@ groups:
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "got data\n", "oops\n"))
         self.assertEqual(self.text("rank-1.log"), "")
 
-    def test_by_hand_a_single_word_is_for_a_shell(self):
-        done = self.trainyard("ranks", "-n", "2", "--", "echo rank $RANK | tr a-z A-Z", expect=0)
+    def test_by_hand_a_single_word_runs_in_bash(self):
+        done = self.trainyard("ranks", "-n", "2", "--", "echo rank $RANK |& tr a-z A-Z", expect=0)
         self.assertEqual((done.stdout, self.text("rank-1.log")), ("RANK 0\n", "RANK 1\n"))
 
     def test_by_hand_what_cannot_be_run_says_so_once(self):
