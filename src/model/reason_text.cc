@@ -70,6 +70,21 @@ std::string hold_text(int count, std::string_view what) {
 
 Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
 
+/// "needs 1 CPU: both CPUs are reserved by 2 tasks".
+std::string cpu_words(const Reason& reason, const Headroom& room) {
+  const std::string needs = "needs " + cpus_text(reason.needs.cpus);
+  const std::string others = cpu_words_of_neighbours(room);
+  if (room.cpu_holders == 0 || room.cpus_free > Cpus{} || !others.empty()) {
+    return fmt::format("{}: {} of {} are free{}{}", needs, count_text(room.cpus_free),
+                       count_text(room.cpus), hold_text(room.cpu_holders, "the rest"), others);
+  }
+  const std::string all = room.cpus == cpus(1) ? "the only CPU is"
+                          : room.cpus == cpus(2)
+                              ? "both CPUs are"
+                              : fmt::format("all {} CPUs are", count_text(room.cpus));
+  return fmt::format("{}: {} reserved by {}", needs, all, tasks_text(room.cpu_holders));
+}
+
 std::string memory_words(const Reason& reason, const Headroom& room) {
   std::string words = fmt::format("needs {} of memory, {} available", to_text(reason.needs.memory),
                                   to_text(not_below_zero(room.memory_free)));
@@ -356,10 +371,7 @@ std::string reason_text(const Reason& reason, const Headroom& room, std::string_
       return fmt::format("max-parallel allows {} of its group at once",
                          tasks_text(reason.parallel_max));
     case Cause::Cpus:
-      return fmt::format("needs {}: {} of {} are free{}", cpus_text(reason.needs.cpus),
-                         count_text(room.cpus_free), count_text(room.cpus),
-                         hold_text(room.cpu_holders, "the rest")) +
-             cpu_words_of_neighbours(room);
+      return cpu_words(reason, room);
     case Cause::Memory:
       return memory_words(reason, room);
     case Cause::Gpus:

@@ -53,6 +53,16 @@ TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
             "needs 1 CPU: 0.5 of 4 are free, 2 tasks hold the rest");
 }
 
+TEST(ReasonText, SaysWhichTasksHaveReservedAllCpus) {
+  const auto text = [](int of_machine, int holders) {
+    return reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
+                       {.cpus = cpus(of_machine), .cpus_free = cpus(0), .cpu_holders = holders});
+  };
+  EXPECT_EQ(text(1, 1), "needs 1 CPU: the only CPU is reserved by 1 task");
+  EXPECT_EQ(text(2, 2), "needs 1 CPU: both CPUs are reserved by 2 tasks");
+  EXPECT_EQ(text(8, 1), "needs 1 CPU: all 8 CPUs are reserved by 1 task");
+}
+
 TEST(ReasonText, NamesTheMemoryThatIsKeptFreeAndTheSettingThatKeepsIt) {
   const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(20)}};
   EXPECT_EQ(reason_text(memory, {.memory_free = gb(18),
@@ -80,7 +90,7 @@ TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
                          .cpu_holders = 2,
                          .cpu_used_by_others = 0.93,
                          .cpu_utilization_max = 0.8}),
-            "needs 1 CPU: 0 of 2 are free, 2 tasks hold the rest; other processes use 93 % of the "
+            "needs 1 CPU: both CPUs are reserved by 2 tasks; other processes use 93 % of the "
             "CPUs: at 80 % or more, tasks without a GPU run one at a time");
 }
 

@@ -55,7 +55,7 @@ TEST(Scheduler, HoldsATaskBackUntilThereAreCpus) {
   const Yard yard(PlanBuilder().tasks(3, gb(1), model::cpus(2)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
   EXPECT_EQ(changes(yard.first).back(),
-            "shape 0: needs 2 CPUs: 0 of 4 are free, 2 tasks hold the rest");
+            "shape 0: needs 2 CPUs: all 4 CPUs are reserved by 2 tasks");
 }
 
 TEST(Scheduler, NeverPromisesAByteTwiceThoughItIsNotTakenYet) {
@@ -117,7 +117,7 @@ TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
   };
   EXPECT_THAT(
       changes(yard.on(at(1), busy(0.9))),
-      ElementsAre("shape 0: needs 1 CPU: 0 of 4 are free, 4 tasks hold the rest; other "
+      ElementsAre("shape 0: needs 1 CPU: all 4 CPUs are reserved by 4 tasks; other "
                   "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
                   "one at a time"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());

@@ -208,7 +208,7 @@ TEST_F(Machines, KeepRoomForTheOldestOnOneAndLetOthersUseTheRest) {
 TEST_F(Machines, SayOfTheOneWhereATaskCameFurthestWhyItWaits) {
   Yard yard(PlanBuilder().tasks(1, gb(1), model::cpus(4)).tasks(1, gb(6), model::cpus(2)));
   EXPECT_THAT(changes(yard.first),
-              Contains("shape 1: needs 2 CPUs: 0 of 4 are free, 1 task holds the rest"));
+              Contains("shape 1: needs 2 CPUs: all 4 CPUs are reserved by 1 task"));
   const model::Decision joined =
       join(yard, kLab1, at(1), {.memory = gb(4), .cpus = model::cpus(4)});
   EXPECT_THAT(changes(joined), ElementsAre("shape 1: needs 6 GB of memory, 4 GB available"));

@@ -48,7 +48,7 @@ TEST(Stages, LoadWhileOthersTrainAndTrainWhenThereAreCpus) {
   const model::Decision second = yard.loaded(1, at(2));
   EXPECT_THAT(
       changes(second),
-      ElementsAre("1#1 WAITING", "shape 0: needs 4 CPUs: 0 of 4 are free, 1 task holds the rest"));
+      ElementsAre("1#1 WAITING", "shape 0: needs 4 CPUs: all 4 CPUs are reserved by 1 task"));
   EXPECT_THAT(commands(second), IsEmpty());
   static_cast<void>(yard.says(0, at(3), model::Said::Trained));
   EXPECT_THAT(commands(yard.ended(0, at(4))),

@@ -90,7 +90,7 @@ groups:
             # Tasks that started before the CPUs were seen to be busy may hold all of them: then the limit is no help.
             held, _, limit = said["reason"].rpartition("; ")
             self.assertRegex(limit, r"^other processes use \d+ % of the CPUs: at 80 % or more, tasks without a GPU run one at a time$")
-            self.assertRegex(held, r"^(needs 1 CPU: 0 of \d+ are free, \d+ tasks? holds? the rest)?$")
+            self.assertRegex(held, r"^(needs 1 CPU: (the only CPU is|(both|all \d+) CPUs are) reserved by \d+ tasks?)?$")
             self.assertEqual(said["help"], None if held else
                              f"trainyard run --resume {self.directory}/runs/job --set utilization-limit.cpu=100%")
             self.keep_opening_gate(yard)

@@ -79,7 +79,7 @@ class TwoPhase(YardTest):
         self.until("one to train and one to wait",
                    lambda: (self.life("first")[-1:], self.life("second")[-1:]) == (["TRAINING"], ["WAITING"]))
         self.assertEqual(self.rows()["second"]["word"], "WAITING")
-        self.assertIn("1 task holds the rest", self.trainyard("status", "runs/job").stdout)
+        self.assertIn("reserved by 1 task", self.trainyard("status", "runs/job").stdout)
         self.open_gate()
         self.end_of(yard, expect=0)
         self.assertEqual(self.words(), {"g/first": "FINISHED", "g/second": "FINISHED"})
