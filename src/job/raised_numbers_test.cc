@@ -57,7 +57,7 @@ TEST(RaisedNumbers, AreWhatTasksThatSayTheSameTookTheLastTime) {
   EXPECT_EQ(reserved_for(job, 1).memory, gb(3));
   EXPECT_EQ(reserved_for(job, 2).gpu_memory, gb(5)) << "of its kind, though it has never run";
   EXPECT_EQ(job.learned_numbers({1}).gpu_memory.value_or(Expected<Bytes>{}).value, gb(5));
-  EXPECT_THAT(job.notes(), Contains("group 'g': gpu-memory is 1 GB in the job file; tasks used at "
+  EXPECT_THAT(job.notes(), Contains("group 'g': gpu-memory is set to 1 GB; tasks used at "
                                     "most 3 GB last time; reserving that much"));
 }
 

@@ -192,8 +192,8 @@ Copies count_copies(const Matrix& matrix, std::size_t key, const std::vector<std
 /// `combinations` are those of the matrix, or 0 where several tasks of the group have them.
 std::string copies_text(const Copies& copies, std::size_t combinations) {
   if (copies.most == combinations) return fmt::format("its {} tasks are identical", copies.most);
-  return copies.is_same_for_all ? fmt::format("each task runs {} times", copies.most)
-                                : fmt::format("a task runs up to {} times", copies.most);
+  return fmt::format("it makes {}{} identical tasks of each",
+                     copies.is_same_for_all ? "" : "up to ", copies.most);
 }
 
 /// The keys of a group, and which of its tasks do not use them.

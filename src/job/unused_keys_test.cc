@@ -33,12 +33,14 @@ TEST(UnusedKeys, AreWarnedOfWithTheNumberOfIdenticalTasks) {
   const Job job = job_of(fmt::format(
       "groups: [{{name: g, {}, tasks: [{{command: 'python3 train.py --lr {{lr}}'}}]}}]", kSeeds));
   EXPECT_THAT(job.warnings(), ElementsAre("group 'g': matrix key 'seed' is not used in command, id "
-                                          "or env: each task runs 5 times"));
+                                          "or env: it makes 5 identical tasks of each"));
   EXPECT_THAT(job.notes(), Contains(job.warnings().front()));
   EXPECT_THAT(
       warnings_of(kSeeds, "{command: x}"),
-      ElementsAre(HasSubstr("'lr' is not used in command, id or env: each task runs 2 times"),
-                  HasSubstr("'seed' is not used in command, id or env: each task runs 5 times")));
+      ElementsAre(
+          HasSubstr("'lr' is not used in command, id or env: it makes 2 identical tasks of each"),
+          HasSubstr(
+              "'seed' is not used in command, id or env: it makes 5 identical tasks of each")));
   EXPECT_THAT(
       warnings_of("matrix: {seed: 0..4}", "{command: x}"),
       ElementsAre(EndsWith("'seed' is not used in command, id or env: its 5 tasks are identical")));
@@ -92,7 +94,8 @@ TEST(UnusedKeys, AreThoseInWhichTasksDifferThatAreAlikeInAllElse) {
       warnings_of("matrix: {lr: [1, 2], seed: 0..4, exclude: [{lr: 1, seed: 0}, {lr: 2, seed: 0},"
                   " {lr: 2, seed: 1}]}",
                   "{command: './t {lr}'}"),
-      ElementsAre(EndsWith("'seed' is not used in command, id or env: a task runs up to 4 times")));
+      ElementsAre(EndsWith(
+          "'seed' is not used in command, id or env: it makes up to 4 identical tasks of each")));
 }
 
 TEST(UnusedKeys, NameTheTaskWhereOthersOfTheGroupUseThem) {
@@ -100,8 +103,8 @@ TEST(UnusedKeys, NameTheTaskWhereOthersOfTheGroupUseThem) {
               ElementsAre("group 'g': task 2: matrix key 'seed' is not used in command, id or env: "
                           "its 2 tasks are identical"));
   EXPECT_THAT(warnings_of("matrix: {seed: [1, 2]}", "{command: './a'}, {command: './b'}"),
-              ElementsAre("group 'g': matrix key 'seed' is not used in command, id or env: each "
-                          "task runs 2 times"));
+              ElementsAre("group 'g': matrix key 'seed' is not used in command, id or env: it "
+                          "makes 2 identical tasks of each"));
 }
 
 TEST(UnusedKeys, ThatMatchAGroupWithAnotherBelongToThatGroup) {

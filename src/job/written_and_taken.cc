@@ -42,9 +42,9 @@ std::vector<std::string> WrittenAndTaken::notes() const {
     const bool less = most.count < written.count / 4 * 3;
     if (!less && most <= written) continue;
     if (++told[{group, key}] > kNotesMax) continue;
-    notes.push_back(fmt::format(
-        "group '{}': {} is {} in the job file; tasks used at most {} last time{}", group, key,
-        to_text(written), to_text(most), seen.raised ? "; reserving that much" : ""));
+    notes.push_back(fmt::format("group '{}': {} is set to {}; tasks used at most {} last time{}",
+                                group, key, to_text(written), to_text(most),
+                                seen.raised ? "; reserving that much" : ""));
   }
   for (const auto& [what, measured] : durations_) {
     const auto& [group, written] = what;
@@ -52,8 +52,8 @@ std::vector<std::string> WrittenAndTaken::notes() const {
     const std::string least = trainyard::to_text(measured.least);
     const std::string most = trainyard::to_text(measured.most);
     notes.push_back(fmt::format(
-        "group '{}': duration is {} in the job file; tasks took {} last time; expecting that",
-        group, trainyard::to_text(written), least == most ? most : least + " to " + most));
+        "group '{}': duration is set to {}; tasks took {} last time; expecting that", group,
+        trainyard::to_text(written), least == most ? most : least + " to " + most));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;

@@ -22,18 +22,16 @@ TEST(WrittenAndTaken, ComparesEachNumberWithThoseThatSayIt) {
   seen.see("g", "gpu-memory", gb(8), gb(3));
   seen.see("g", "gpu-memory", gb(8), gb(2));
   seen.see("g", "gpu-memory", gb(9), Bytes{});
-  EXPECT_THAT(
-      seen.notes(),
-      ElementsAre(
-          "group 'g': gpu-memory is 8 GB in the job file; tasks used at most 3 GB last time",
-          "group 'g': memory is 5 GB in the job file; tasks used at most 6 GB last time"));
+  EXPECT_THAT(seen.notes(),
+              ElementsAre("group 'g': gpu-memory is set to 8 GB; tasks used at most 3 GB last time",
+                          "group 'g': memory is set to 5 GB; tasks used at most 6 GB last time"));
 }
 
 TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedThatItWas) {
   WrittenAndTaken seen;
   seen.see("g", "memory", gb(5), gb(6));
   seen.raised("g", "memory", gb(5));
-  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is 5 GB in the job file; tasks used at "
+  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is set to 5 GB; tasks used at "
                                         "most 6 GB last time; reserving that much"));
 }
 
@@ -42,11 +40,10 @@ TEST(WrittenAndTaken, ReportsDurationsWithWhatIsExpectedInstead) {
   seen.see("g", Duration{3'600'000}, Duration{60'000});
   seen.see("h", Duration{3'600'000}, Duration{90'000});
   seen.see("h", Duration{3'600'000}, Duration{60'000});
-  EXPECT_THAT(seen.notes(),
-              ElementsAre("group 'g': duration is 1h in the job file; tasks took 1m last "
-                          "time; expecting that",
-                          "group 'h': duration is 1h in the job file; tasks took 1m to 1m30s "
-                          "last time; expecting that"));
+  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': duration is set to 1h; tasks took 1m last "
+                                        "time; expecting that",
+                                        "group 'h': duration is set to 1h; tasks took 1m to 1m30s "
+                                        "last time; expecting that"));
 }
 
 TEST(WrittenAndTaken, TellsOnlyAFewOfAGroup) {

@@ -93,7 +93,7 @@ std::string tiles(const GroupReport& report) {
   }
   if (const std::optional<Best> before = report.digest.better_before_edit()) {
     text += fmt::format(
-        "<div class=\"tile wide\"><dt>{} before its command was edited</dt><dd>{}<small>{}</small>"
+        "<div class=\"tile wide\"><dt>Best {} with an earlier command</dt><dd>{}<small>{}</small>"
         "</dd></div>\n",
         html(before->key), html(before->text), html(before->id));
   }

@@ -263,7 +263,7 @@ TEST(HtmlReport, TakesNoResultOfAnEditedCommandForTheBestWithoutSayingSo) {
   group.add(finished_row("new", Duration{1000}, R"({"test_acc":0.5})"));
   const std::string page = group.page();
   EXPECT_THAT(page, HasSubstr("<dt>Best test_acc</dt><dd>50.0 %<small>new</small></dd>"));
-  EXPECT_THAT(page, HasSubstr("<dt>test_acc before its command was edited</dt><dd>90.0 %"
+  EXPECT_THAT(page, HasSubstr("<dt>Best test_acc with an earlier command</dt><dd>90.0 %"
                               "<small>old</small></dd>"));
   EXPECT_THAT(page, HasSubstr("title=\"at least 300 MB of 1 GB requested\""));
   EXPECT_EQ(count(page, "class=\"star\">best"), 1);

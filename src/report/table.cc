@@ -345,7 +345,7 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
                         more ? "-" : "", rivals.front());
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {
-    text += fmt::format("before its command was edited: {} {} {}\n", plain(before->id), before->key,
+    text += fmt::format("best with an earlier command: {} {} {}\n", plain(before->id), before->key,
                         before->text);
   }
   return text;

@@ -105,14 +105,14 @@ TEST(Table, TakesNoResultOfAnEditedCommandForTheBestWithoutSayingSo) {
   const journal::GroupRow group{.name = "train", .tasks = 3, .finished = 3};
   const std::string better = table_of(group, with_an_edited_one(R"({"acc":0.9})"));
   EXPECT_THAT(better, HasSubstr("best: c acc 80.0 %\n"
-                                "before its command was edited: a acc 90.0 %\n"));
+                                "best with an earlier command: a acc 90.0 %\n"));
   const std::string worse = table_of(group, with_an_edited_one(R"({"acc":0.75})"));
   EXPECT_THAT(worse, HasSubstr("best: c acc 80.0 %\n"));
-  EXPECT_THAT(worse, Not(HasSubstr("before its command")));
+  EXPECT_THAT(worse, Not(HasSubstr("best with an earlier command")));
   const journal::GroupRow alone{.name = "train", .tasks = 1, .finished = 1};
   const std::string only = table_of(alone, {with_an_edited_one(R"({"acc":0.9})").front()});
   EXPECT_THAT(only, Not(HasSubstr("best:")));
-  EXPECT_THAT(only, HasSubstr("before its command was edited: a acc 90.0 %\n"));
+  EXPECT_THAT(only, HasSubstr("best with an earlier command: a acc 90.0 %\n"));
   EXPECT_THAT(table_of(alone, {with_an_edited_one("").front()}, {.run_directory = "runs/x"}),
               HasSubstr("1 of 1 task ran an earlier command: 'trainyard run --resume runs/x "
                         "--rerun-changed' runs it again\n"));
