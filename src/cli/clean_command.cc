@@ -27,7 +27,6 @@
 #include "journal/reader.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
-#include "run/machine_keys.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
@@ -63,9 +62,8 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   const Instant ended = execution.ended.value_or(*last);
   OldRun run{.directory = directory,
              .ended_unix_ms = execution.started_unix_ms + (ended - execution.started).count()};
-  const Duration left{run.ended_unix_ms + time_after(execution).count() - sys::unix_milliseconds()};
-  const bool has_agents = !execution.ended && !run::read_machine_keys(directory).empty();
-  if (has_agents && left > Duration{0}) {
+  const Duration left = time_left_for_tasks(directory, execution, *last);
+  if (left > Duration{0}) {
     run.in_use = fmt::format(
         "tasks of the run in '{}' may run for another {}: nothing was deleted; 'trainyard run "
         "--resume {}' continues them",

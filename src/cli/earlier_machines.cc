@@ -1,6 +1,7 @@
 #include "cli/earlier_machines.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <utility>
@@ -16,10 +17,12 @@
 #include "cli/run_machines.h"
 #include "journal/reader.h"
 #include "run/begun.h"
+#include "run/machine_keys.h"
 #include "run/remote_machine.h"
 #include "run/remote_machines.h"
 #include "settings/configuration.h"
 #include "settings/periods.h"
+#include "sys/clock.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
@@ -32,6 +35,13 @@ Duration time_after(const journal::ExecutionRow& execution) {
   const settings::Configuration configuration = loaded ? *loaded : settings::Configuration();
   return configuration.duration(settings::Setting::AgentLease) +
          configuration.period(settings::kMachineEnd, run::RemoteMachine::kEndMax);
+}
+
+Duration time_left_for_tasks(const std::string& run_directory,
+                             const journal::ExecutionRow& execution, Instant last) {
+  if (execution.ended || run::read_machine_keys(run_directory).empty()) return Duration{0};
+  const std::int64_t died_unix_ms = execution.started_unix_ms + (last - execution.started).count();
+  return Duration{died_unix_ms - sys::unix_milliseconds()} + time_after(execution);
 }
 
 Result<void> wait_for_earlier_machines(const std::string& run_directory, const RunMachines& here) {

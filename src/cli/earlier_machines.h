@@ -14,6 +14,11 @@ namespace trainyard::cli {
 /// it was said for that execution. What nobody can read any more is the usual one.
 Duration time_after(const journal::ExecutionRow& execution);
 
+/// How long tasks of an execution may still run on their agents if it died at `last`; zero or less
+/// if it has ended or has no agents.
+Duration time_left_for_tasks(const std::string& run_directory,
+                             const journal::ExecutionRow& execution, Instant last);
+
 /// What an execution that has died left on machines that are not among `here` may run on until its
 /// lease is over: waits for that, and says so. On the others their agents see to it. An error where
 /// the journal cannot be read.

@@ -1,6 +1,7 @@
 #include "cli/resume_options.h"
 
 #include <algorithm>
+#include <array>
 #include <expected>
 #include <filesystem>
 #include <optional>
@@ -148,13 +149,25 @@ void take_over_directory(RunOptions& options, const std::vector<journal::Executi
                   was, options.moved_directory->is));
 }
 
+/// A setting as the user gives it: as the option of 'run' that sets it, if there is one.
+std::string typed_setting(const std::string& setting) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOptions{
+      {{"machines", "--on"}, {"slurm.options", "--slurm"}, {"slurm.allocations", "--allocations"}}};
+  if (setting == "agent.local=true") return "--survive";
+  const std::string_view key = key_of(setting);
+  for (const auto& [name, option] : kOptions) {
+    if (key == name) return fmt::format("{} {}", option, setting.substr(key.size() + 1));
+  }
+  return "--set " + setting;
+}
+
 /// Puts the old settings first, so that a new one for the same key replaces its old one.
 void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   std::erase_if(old, [&options](std::string_view setting) {
     return std::ranges::find(options.settings, key_of(setting), key_of) != options.settings.end();
   });
   for (const std::string& setting : old) {
-    options.taken_over += (options.taken_over.empty() ? "--set " : " --set ") + setting;
+    options.taken_over += (options.taken_over.empty() ? "" : " ") + typed_setting(setting);
   }
   options.settings.insert(options.settings.begin(), old.begin(), old.end());
 }

@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
@@ -84,6 +85,17 @@ ExitCode show_living(const StatusOptions& options) {
     if (!watching || !some_live) return ExitCode::Success;
     pass_time(loop, watching);
   }
+}
+
+/// How long tasks may still run; zero or less while the process of their run lives.
+Result<Duration> tasks_may_run_for(journal::JournalReader& reader, const std::string& run,
+                                   bool lives) {
+  if (lives) return Duration{0};
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (!executions) return std::unexpected(executions.error());
+  const Result<Instant> last = reader.last_instant();
+  if (!last) return std::unexpected(last.error());
+  return executions->empty() ? Duration{0} : time_left_for_tasks(run, executions->back(), *last);
 }
 
 /// Beside the run that is shown where nobody named one.
@@ -182,6 +194,8 @@ ExitCode status_command(const StatusOptions& options) {
     if (!only) return fail(only.error());
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
+    const Result<Duration> left = tasks_may_run_for(*reader, run, holder.has_value());
+    if (!left) return fail(left.error());
     // With colours, where names are safe to show already. All that is added must be made so.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
@@ -192,6 +206,7 @@ ExitCode status_command(const StatusOptions& options) {
                                           .queue_resumes = holder ? "" : how_queue_resumes(run),
                                           .yard_lives = holder.has_value(),
                                           .yard_suspended = holder && sys::is_suspended(*holder),
+                                          .tasks_run_for = *left,
                                           .now_unix_ms = sys::unix_milliseconds(),
                                           .only = std::move(*only)},
                                          sink);

@@ -213,6 +213,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   view.warned_count = *warned_count;
 
   view.state = state_of(view.execution, request);
+  view.tasks_run_for = request.tasks_run_for;
   if (view.state == RunState::Died) {
     for (journal::GroupRow& group : view.groups) mark_lost(group);
     for (journal::TaskRow& task : view.running) mark_lost(task);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/sink.h"
@@ -25,6 +26,8 @@ struct StatusRequest {
   std::string queue_resumes = {};  ///< As StatusView has it.
   bool yard_lives = false;         ///< Somebody holds the run directory's lock,
   bool yard_suspended = false;     ///< and was sent a SIGSTOP or the like.
+  /// How long tasks of a run that died may still run; zero or less: none does.
+  Duration tasks_run_for{0};
   std::int64_t now_unix_ms = 0;
   /// The tasks that are asked for; nothing: the run as a whole.
   std::optional<std::set<model::TaskIndex>> only = std::nullopt;

@@ -419,7 +419,11 @@ std::string status_header(const StatusView& view) {
       }
       break;
     case RunState::Died:
-      text += fmt::format("died, last active after {}; {}", after, resume);
+      text += fmt::format("died, last active after {}; ", after);
+      if (view.tasks_run_for > Duration{0} && !view.running.empty()) {
+        text += fmt::format("its tasks may run for another {}; ", to_text(view.tasks_run_for));
+      }
+      text += resume;
       break;
   }
   text += "\n" + run_line(view.number, view.run_directory) + "\n";

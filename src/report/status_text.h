@@ -40,6 +40,7 @@ struct StatusView {
   std::string queue_resumes = {};
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
+  Duration tasks_run_for{0};        ///< As in StatusRequest.
   journal::ExecutionRow execution;  ///< The last one.
   std::vector<journal::GroupRow> groups;
   std::vector<journal::TaskRow> running;  ///< Those that retry too.

@@ -240,6 +240,18 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   EXPECT_THAT(text, Not(HasSubstr("RUNNING")));
 }
 
+TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
+  StatusView view = view_of_a_live_run();
+  view.state = RunState::Died;
+  view.tasks_run_for = Duration{58'000};
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("mnist: died, last active after 3m5s; its tasks may run for another 58.0 s; "
+                "resume it with 'trainyard run --resume runs/mnist'\n"));
+  view.running.clear();
+  EXPECT_THAT(status_text(view), Not(HasSubstr("may run"))) << "no task ran";
+}
+
 TEST(Status, TellsOnceWhatKindsOfTasksWaitForTogether) {
   StatusView view = view_of_a_live_run();
   view.waiting[0].tasks = 2;
