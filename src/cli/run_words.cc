@@ -72,7 +72,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->allow_extra_args(false)
       ->take_all();
   add_here(run->add_flag("--detach,-d", options.detach,
-                         "Run in the background; output: <run-dir>/trainyard.run.log"));
+                         "Run in background, print run number; log: trainyard.run.log"));
   add_here(run->add_flag("--survive", options.survives,
                          "Keep tasks running if trainyard is killed, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));

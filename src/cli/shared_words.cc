@@ -41,22 +41,22 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kNumber,
      .about = "Priority, -1000 to 1000, larger starts first (default: 0)"},
-    {.group = option_groups::kTaskRetries,
+    {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kSignal,
-     .about = "Signal to send, and seconds before SIGTERM: USR1@120"},
+     .about = "Send SIGUSR1 120 s before SIGTERM: USR1@120 (default: none)"},
     {.group = option_groups::kTaskRetries,
      .kind = "true|false",
-     .about = "Declare that retries continue from the task's checkpoints"},
+     .about = "Retries continue from its checkpoints (default: false)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kNumber,
      .about = "Number of CPUs: 2, 0.5 (default: 1, or a share per GPU task)",
      .short_about = "Number of CPUs: 2, 0.5 (default: 1, or a share per GPU task)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kSize,
-     .about = "Disk space to reserve: 20GB"},
+     .about = "Disk space to reserve: 20GB (default: 0)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kNumber,
-     .about = "Number of GPUs: whole, or shared with --gpu-memory",
+     .about = "Number of GPUs, whole or with --gpu-memory (default: 0)",
      .short_about = "Number of whole GPUs (default: 0)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kSize,
@@ -70,20 +70,20 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Share of a GPU that the task uses when alone there: 40%"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kNumber,
-     .about = "Maximum number of tasks on its GPU: 1 to 32, or 0 (no limit)"},
+     .about = "Maximum tasks on its GPU: 1 to 32 (default: 0, no limit)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kDevice,
-     .about = "Device: cpu, cuda, or cuda:1"},
+     .about = "Device: cpu, cuda, or cuda:1 (default: by --gpus)"},
     {.group = option_groups::kTaskResources,
      .kind = "machine=NAME,gpu=NAME",
-     .about = "Allowed machines and GPUs: machine=lab*, gpu=H100"},
+     .about = "Machines and GPUs: machine=lab*, gpu=H100 (default: any)"},
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kTime,
-     .about = "Expected run time, for plans: 30m"},
+     .about = "Expected run time, for plans: 30m (default: learned)"},
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kTime,
-     .about = "Stop an attempt after this time: 8h",
-     .short_about = "Stop an attempt after this time: 8h"},
+     .about = "Stop an attempt after this time: 8h (default: none)",
+     .short_about = "Stop an attempt after this time: 8h (default: none)"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kNumber,
      .about = "Retries after a failure, but not a time limit (default: 0)",
@@ -96,10 +96,10 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Also use --retries when the time limit is exceeded"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kTime,
-     .about = "Minimum delay before a retry, doubled each time: 30s"},
+     .about = "Delay before a retry, doubled each time: 30s (default: 0)"},
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kTime,
-     .about = "Earliest start, counted from the start of the run: 1h"},
+     .about = "Earliest start, after the start of the run: 1h (default: 0)"},
     {.group = option_groups::kTaskNeeds,
      .kind = "success|failure|always",
      .about = "Required outcome of the needed runs (default: success)"},
@@ -114,7 +114,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Number of workers: 4, or learner=1,collector=2"},
     {.group = option_groups::kTaskProcesses,
      .kind = "true|false",
-     .about = "Load data first, then wait for a device to train on"},
+     .about = "Load data, then wait for a device (default: false)"},
     {.group = option_groups::kTaskOutput,
      .kind = value_kinds::kPattern,
      .about = "Read numbers from the output: 'loss=(?P<loss>[0-9.e-]+)'"},
@@ -214,16 +214,19 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
   topic->footer(
       "Examples:\n"
       "  trainyard run --gpu-memory 10GB --time-limit 8h -- python train.py --lr 3e-4\n"
-      "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py --lr {lr}\n"
+      "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- ./train.sh {lr} {seed}\n"
       "  trainyard submit --each-line commands.txt\n"
       "\n"
       "In a job file these are keys of a task: see docs/job-file.md.\n"
       "Without --memory a task reserves what finished tasks of its group used, in this run or in\n"
-      "earlier runs of the job file ('trainyard learned'), else up to 2 GB a CPU.\n"
+      "earlier runs of the job file ('trainyard learned'), else up to 2 GB a CPU. Runs without a\n"
+      "task of a second or longer do not count.\n"
       "Sizes: 1 GB is 1000 MB; 1 GiB or 1G is 1024 MiB. Output is in GB: 4G is shown as 4.3 GB.\n"
-      "The command is one task and runs in the current directory. A single word after '--' is a\n"
-      "shell command. Braces are replaced only with --matrix. Each command is a new run:\n"
-      "runs/<name>, then runs/<name>-2 and so on. With '--run-dir x' it is x, then x-2.");
+      "The command is one task and runs in the current directory. A single word after '--' runs\n"
+      "in bash. Braces are replaced only with --matrix. Each command is a new run:\n"
+      "runs/<name>, then runs/<name>-2 and so on. With '--run-dir x' it is x, then x-2.\n"
+      "A script with --two-phase must report that it has loaded and trained ('import trainyard'),\n"
+      "or the task fails. Numbers of --metrics are the result only if the task writes none.");
 }
 
 bool takes_command(const std::string& command) { return command == "run" || command == "submit"; }
