@@ -281,8 +281,11 @@ std::span<const std::string> words_before_trainyard(const std::vector<std::strin
 /// "'--matrix' and '--dry-run' after '--' belong to the command; write them before '--'", for
 /// options of `run` that are not before '--' as well; empty: there are none.
 std::string misplaced_options(const CommandWords& words) {
-  constexpr std::array<std::string_view, 6> kSeldomOfPrograms{
-      "--matrix", "--dry-run", "--gpus", "--gpu-memory", "--retries", "--time-limit"};
+  constexpr std::array<std::string_view, 13> kSeldomOfPrograms{
+      "--matrix",          "--dry-run",     "--gpus",         "--gpu-memory",
+      "--retries",         "--time-limit",  "--memory-limit", "--gpu-memory-limit",
+      "--gpu-utilization", "--max-per-gpu", "--oom-retries",  "--start-after",
+      "--preemptible"};
   const auto is_before = [&words](std::string_view option) {
     if (option == "--matrix") return !words.matrix.empty();
     return std::ranges::any_of(job::task_keys(), [&](const job::TaskKeyInfo& info) {

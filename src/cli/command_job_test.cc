@@ -188,6 +188,9 @@ TEST(CommandJob, WarnsOfItsOptionsAfterTheSeparator) {
   EXPECT_THAT(warnings({"./fit", "--retries", "2", "--time-limit=1h"}),
               ElementsAre("'--retries' and '--time-limit' after '--' belong to the command; write "
                           "them before '--'"));
+  EXPECT_THAT(warnings({"./fit", "--memory-limit", "hard", "--oom-retries=0"}),
+              ElementsAre("'--memory-limit' and '--oom-retries' after '--' belong to the command; "
+                          "write them before '--'"));
   EXPECT_THAT(warnings({"docker", "run", "--gpus", "all", "x"}, /*gpus=*/true), IsEmpty());
   const CommandWords with_matrix{.command = {"./fit", "--matrix", "a.npy"}, .matrix = {"lr=0.1"}};
   EXPECT_THAT(with_matrix.warnings(), IsEmpty()) << "it is before '--' as well";
