@@ -57,15 +57,21 @@ std::optional<std::string_view> completed(std::string_view begin,
   return found;
 }
 
-/// What does the work of an option that other tools have.
+/// What does the work of an option, or a command, that other tools have.
 struct OtherWay {
   std::string_view command;
   std::string_view option;
   std::string_view cure;
 };
 constexpr std::string_view kLastLines = "'trainyard logs ... | tail -n 20' shows the last lines";
-constexpr std::array<OtherWay, 8> kOtherWays{
-    {{.command = "trainyard logs", .option = "--tail", .cure = kLastLines},
+constexpr std::string_view kRuns =
+    "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
+constexpr std::array<OtherWay, 12> kOtherWays{
+    {{.command = "trainyard", .option = "ls", .cure = kRuns},
+     {.command = "trainyard", .option = "list", .cure = kRuns},
+     {.command = "trainyard", .option = "runs", .cure = kRuns},
+     {.command = "trainyard", .option = "history", .cure = kRuns},
+     {.command = "trainyard logs", .option = "--tail", .cure = kLastLines},
      {.command = "trainyard logs", .option = "--lines", .cure = kLastLines},
      {.command = "trainyard logs", .option = "-n", .cure = kLastLines},
      {.command = "trainyard wait",

@@ -166,6 +166,7 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
   add_json(*clean, words.json);
   clean->footer(
       "Examples:\n"
+      "  trainyard clean --older 0s --dry-run\n"
       "  trainyard clean --older 30d --dry-run\n"
       "  trainyard clean --older 30d --keep results\n"
       "  trainyard clean 46 runs/first\n"
@@ -432,8 +433,10 @@ ExitCode main(int argc, const char* const* argv) {
   app.name("trainyard");
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
-  app.footer("Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n" +
-             std::string(kExitCodes));
+  app.footer(
+      "Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n"
+      "Ended runs of this directory: trainyard clean --older 0s --dry-run.\n" +
+      std::string(kExitCodes));
   const std::span<const char* const> all{argv, static_cast<std::size_t>(argc)};
   Commands commands(app, shown_command_line(all));
   if (const std::optional<ExitCode> asked = answer_shell(app, all)) return *asked;

@@ -43,6 +43,8 @@ namespace trainyard::cli {
 namespace {
 
 constexpr Duration kWatchEvery{1000};
+constexpr std::string_view kEndedRuns =
+    "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were started\n";
 /// Home, and erase what is below.
 constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 
@@ -79,6 +81,7 @@ ExitCode show_living(const StatusOptions& options) {
     std::ranges::move(runs_without_start(), std::back_inserter(runs));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
     std::string text = options.json ? living_json(runs) : living_text(runs);
+    if (runs.empty() && !options.json) text += kEndedRuns;
     const std::string less = queue && !options.json ? lesser_limits(*queue) : "";
     if (!less.empty()) text += fmt::format("\n{}\n", less);
     if (!draw(visible_lines(text), redraw)) return ExitCode::TaskFailed;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "cli/did_you_mean.h"
@@ -136,6 +137,15 @@ TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
             "unknown option '-time-limit' (did you mean '--time-limit'?)");
   EXPECT_EQ(mistake_in({"config", "init", "-x"}),
             "unknown option '-x'; 'trainyard config init --help' lists them");
+}
+
+TEST_F(TypedMistakes, LeadFromAListOfRunsToTheCommandsThatListThem) {
+  for (const char* const word : {"ls", "list", "runs", "history"}) {
+    EXPECT_EQ(mistake_in({word}),
+              fmt::format("unknown command '{}'; 'trainyard status' shows active runs, 'trainyard "
+                          "clean --older 0s --dry-run' lists ended ones",
+                          word));
+  }
 }
 
 TEST_F(TypedMistakes, CompleteAWordThatBeginsOneName) {

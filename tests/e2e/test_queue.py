@@ -9,6 +9,8 @@ import unittest
 from yard import PATIENCE_S, SETTINGS, TRAINYARD, YardTest, alive, json, os, own_mounts, pathlib, signal, subprocess, suspend
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
+NO_ACTIVE_RUNS = ("you have no active runs on this host\n"
+                  "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were started\n")
 # Beside other tests.
 LIGHT = ("--cpus", "0", "--memory", "1MB", *SETTINGS)
 WITH_A_RUN = ("--cpus", "0", "--memory", "300MB", *SETTINGS)  # A task that starts trainyard.
@@ -129,7 +131,7 @@ class Submitting(QueueTest):
                 "run 'trainyard down' and then 'trainyard up' here to restart it with them\n")
         again = self.trainyard("up", expect=0, prefix=user)
         self.assertEqual((again.stdout, again.stderr), ("your queue is already up\n", f"trainyard: {said}"))
-        self.assertEqual(self.trainyard("status", expect=0, prefix=user).stdout, f"you have no active runs on this host\n\n{said}")
+        self.assertEqual(self.trainyard("status", expect=0, prefix=user).stdout, f"{NO_ACTIVE_RUNS}\n{said}")
         number = self.command_of("true", prefix=user)
         self.assertIn(f"trainyard: {said}", self.told)
         self.wait(number)
@@ -421,7 +423,7 @@ class Following(QueueTest):
     def test_status_lists_what_is_mine_and_alive_from_any_directory(self):
         self.assertEqual(self.living(), {})
         done = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, "you have no active runs on this host\n"))
+        self.assertEqual((done.returncode, done.stdout), (0, NO_ACTIVE_RUNS))
         held = self.holds()
         next = self.command_of("true", "--needs", held)
         text = subprocess.run([TRAINYARD, "status"], cwd="/", env=self.environment, capture_output=True, text=True).stdout
