@@ -1,4 +1,4 @@
-// A job file made of a command on the command line: `run -- python train.py`, and what stands
+// A job file made of a command on the command line: `run -- python3 train.py`, and what stands
 // before the two dashes: keys of its task, a matrix, or a file with a command a line.
 #pragma once
 

@@ -43,7 +43,7 @@ constexpr const char* kRunExamples =
     "  trainyard run sweep.yaml --dry-run\n"
     "  trainyard run sweep.yaml --resume\n"
     "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
-    "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python train.py --lr {lr}\n"
+    "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python3 train.py --lr {lr}\n"
     "\n"
     "Ctrl-C stops the run: tasks get SIGTERM, and SIGKILL 10 s later. Ctrl-C again kills at "
     "once.\n";
@@ -169,7 +169,7 @@ std::string wrong_with_run(const RunOptions& options) {
   return options.resumes ? "no run given: use 'trainyard run sweep.yaml --resume' or 'trainyard "
                            "run --resume <run-dir>'"
                          : "no job file given: use 'trainyard run sweep.yaml', 'trainyard run -- "
-                           "python train.py' or 'trainyard run sweep.yaml --resume'";
+                           "python3 train.py' or 'trainyard run sweep.yaml --resume'";
 }
 
 /// Sets the text of the job file, and of the files that it names, to what was submitted, if the
@@ -200,7 +200,7 @@ std::string wrong_with_command(const CommandWords& words, const std::string& job
   const std::string option = words.first_option();
   if (words.is_command() || option.empty()) return {};
   return fmt::format(
-      "{0} needs a command after '--', as in 'trainyard {1} {0} ... -- python train.py'; in a job "
+      "{0} needs a command after '--', as in 'trainyard {1} {0} ... -- python3 train.py'; in a job "
       "file it is a key",
       option, command);
 }

@@ -27,8 +27,8 @@ constexpr const char* kQueueGroup = "Queue";
 constexpr const char* kSubmitExamples =
     "Examples:\n"
     "  trainyard submit sweep.yaml\n"
-    "  trainyard submit --name vit --gpu-memory 10GB -- python train.py --lr 3e-4\n"
-    "  trainyard submit --needs 45 -- 'python evaluate.py > scores.txt'\n"
+    "  trainyard submit --name vit --gpu-memory 10GB -- python3 train.py --lr 3e-4\n"
+    "  trainyard submit --needs 45 -- 'python3 evaluate.py > scores.txt'\n"
     "  trainyard submit --snapshot sweep.yaml\n"
     "  trainyard submit more.yaml 46\n"
     "\n"
@@ -51,7 +51,7 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   }
   if (options.job_file.empty() && !options.words.is_command()) {
     return "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
-           "-- python train.py'";
+           "-- python3 train.py'";
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(options.job_file, ignored)) {

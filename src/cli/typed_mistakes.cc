@@ -261,7 +261,7 @@ std::string split_matrix(const CLI::App& command, const TypedWords& typed, std::
   if (keys.empty() || may_have_program) {
     return fmt::format(
         "{}: write --matrix before each key, and commas between its values{}, as in 'trainyard {} "
-        "--matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py'",
+        "--matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python3 train.py'",
         typed_values, behind, command.get_name());
   }
   std::string line;

@@ -326,7 +326,7 @@ TEST_F(TypedMistakes, WriteTheOptionOfAMatrixBeforeEachOfItsKeys) {
   EXPECT_EQ(
       split_in({"opt", "adam", "lr", "1"}),
       "--matrix opt adam lr 1" + cure +
-          ", as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python train.py'")
+          ", as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python3 train.py'")
       << "adam may be a key, and lr a value";
 }
 
@@ -342,12 +342,12 @@ TEST_F(TypedMistakes, ShowTheWholeLineWhereACommandFollowsAMatrix) {
   EXPECT_EQ(missing_in({"run", "--matrix", "opt", "adam", "./fit.py"}),
             "--matrix opt: write --matrix before each key, and commas between its values, and the "
             "command after '--', as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- "
-            "python train.py'");
+            "python3 train.py'");
   EXPECT_EQ(
       missing_in({"run", "--matrix", "lr", "1", "sleep", "5"}),
       "--matrix lr 1 sleep 5: write --matrix before each key, and commas between its values, and "
       "the command after '--', as in 'trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- "
-      "python train.py'")
+      "python3 train.py'")
       << "sleep may be a key or the command";
   EXPECT_EQ(missing_in({"run", "--matrix", "lr=1,2", "./fit.py", "7"}), "")
       << "CLI11 refuses the command";

@@ -274,7 +274,8 @@ class GroupReader {
       return;
     }
     if (node.kind != text::YamlKind::List) {
-      to.complain(node, "'command' must be text for the shell, or a list as in [python, train.py]");
+      to.complain(node,
+                  "'command' must be text for the shell, or a list as in [python3, train.py]");
       return;
     }
     text::SecondReader reader;

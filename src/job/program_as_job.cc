@@ -33,7 +33,7 @@ std::string command_of_program(const LoadOptions& options) {
   const std::string& file = options.job_file;
   if (is_named_as_job(file)) return {};
   const std::string word = text::shell_word(file);
-  if (extension_of(file) == ".py") return "python " + word;
+  if (extension_of(file) == ".py") return "python3 " + word;
   if (extension_of(file) == ".sh") return "bash " + word;
   if (!is_executable(text::absolute_path(options.current_directory, file))) return {};
   return file.contains('/') ? word : "./" + word;

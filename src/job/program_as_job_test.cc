@@ -31,14 +31,14 @@ TEST(ProgramAsJob, SaysHowToRunAScript) {
     for (std::string& each : all) each.erase(0, name.size());
     return all;
   };
-  EXPECT_THAT(mistakes("fit.py", "print(f\"a: {1}\")\n"), how("python fit.py"));
-  EXPECT_THAT(mistakes("a b/fit.py", "x = 1\ny: int = 2\n"), how("python 'a b/fit.py'"));
+  EXPECT_THAT(mistakes("fit.py", "print(f\"a: {1}\")\n"), how("python3 fit.py"));
+  EXPECT_THAT(mistakes("a b/fit.py", "x = 1\ny: int = 2\n"), how("python3 'a b/fit.py'"));
   EXPECT_THAT(mistakes("fit.sh", "echo hi\n"), how("bash fit.sh"));
   const auto configuration = Job::configuration_of("a: b: c\n", file_named("fit.py"));
   ASSERT_FALSE(configuration);
   EXPECT_THAT(text::to_text(configuration.error().front()),
-              "fit.py: is a program, not a job file; write it after '--': trainyard run -- python "
-              "fit.py");
+              "fit.py: is a program, not a job file; write it after '--': trainyard run -- "
+              "python3 fit.py");
 }
 
 TEST(ProgramAsJob, SaysOnlyWhatItIsToACommandThatStartsNothing) {
@@ -52,7 +52,7 @@ TEST(ProgramAsJob, SaysHowToSubmitAScript) {
   options.starts_with = "submit";
   EXPECT_THAT(mistakes_of("x = 1\n", options),
               ElementsAre("fit.py: is a program, not a job file; write it after '--': trainyard "
-                          "submit -- python fit.py"));
+                          "submit -- python3 fit.py"));
 }
 
 TEST(ProgramAsJob, HasNoRuns) {
@@ -61,8 +61,8 @@ TEST(ProgramAsJob, HasNoRuns) {
   const auto runs = Job::runs_of(file_named("fit.py", directory.path()));
   ASSERT_FALSE(runs);
   EXPECT_EQ(runs.error().message,
-            "fit.py: is a program, not a job file; write it after '--': trainyard run -- python "
-            "fit.py");
+            "fit.py: is a program, not a job file; write it after '--': trainyard run -- "
+            "python3 fit.py");
 }
 
 TEST(ProgramAsJob, SaysHowToRunAnExecutableFile) {

@@ -291,7 +291,7 @@ class ComingFrom(GuideTest):
         given = {name: values.split(",") for name, values in re.findall(r"--param (\w+)=(\S+)", line)}
         self.write("sweep.yaml", blocks(GFLOW, "yaml")[0])
         tasks = json.loads(self.trainyard("run", "sweep.yaml", "--dry-run", "--json", expect=0).stdout)["tasks"]
-        template = line[line.index("python train.py"):].split()
+        template = line[line.index("python3 train.py"):].split()
         self.assertEqual({task["id"]: task["command"] for task in tasks},
                          {f"lr{lr}_bs{bs}": [word.format(lr=lr, bs=bs) for word in template]
                           for lr in given["lr"] for bs in given["bs"]})
@@ -303,7 +303,7 @@ class ComingFrom(GuideTest):
         self.assertEqual(self.shell(blocks(GFLOW, "sh")[0]), "1\n")
         shown = self.trainyard("run", "runs/sweep/trainyard.job.yaml", "--dry-run", "--json", expect=0).stdout
         self.assertEqual({" ".join(task["command"]) for task in json.loads(shown)["tasks"]},
-                         {f"python train.py --lr {lr} --batch-size {bs}" for lr in ("0.001", "0.01") for bs in (32, 64)})
+                         {f"python3 train.py --lr {lr} --batch-size {bs}" for lr in ("0.001", "0.01") for bs in (32, 64)})
         self.shell("trainyard down --now")
 
     @tries(RAY, "yaml", 0)
