@@ -229,12 +229,19 @@ TEST(KeeperStart, SaysHowToMakeAScriptRun) {
   TestYard yard;
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "train.py", "print(1)\n"));
   EXPECT_EQ(yard.refusal(yard.launch({"./train.py"})),
-            "cannot run './train.py': permission denied; is it executable? try 'chmod +x "
-            "./train.py' or 'python3 ./train.py'");
+            "cannot run './train.py': permission denied; try 'python3 ./train.py'");
   ASSERT_EQ(::chmod((yard.directory / "train.py").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"./train.py"})),
-            "cannot run './train.py': exec format error; does it start with a line like "
-            "'#!/bin/sh'?");
+            "cannot run './train.py': its first line is not '#!/usr/bin/env python3'; try 'python3 "
+            "./train.py'");
+  ASSERT_TRUE(sys::write_file_atomically(yard.directory / "own.py", "#!/usr/bin/python3\n"));
+  EXPECT_EQ(yard.refusal(yard.launch({"./own.py"})),
+            "cannot run './own.py': permission denied; is it executable? try 'chmod +x ./own.py' "
+            "or 'python3 ./own.py'");
+  ASSERT_TRUE(sys::write_file_atomically(yard.directory / "text", "print(1)\n"));
+  ASSERT_EQ(::chmod((yard.directory / "text").c_str(), 0755), 0);
+  EXPECT_EQ(yard.refusal(yard.launch({"./text"})),
+            "cannot run './text': exec format error; does it start with a line like '#!/bin/sh'?");
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "bad", "#!/no/such/python\n"));
   ASSERT_EQ(::chmod((yard.directory / "bad").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"./bad"})),

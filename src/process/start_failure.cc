@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "base/bytes.h"
 #include "base/nearest.h"
 #include "base/result.h"
 #include "model/event.h"
@@ -60,6 +61,8 @@ bool is_for_shell(std::string_view name, const std::string& directory) {
 std::string hint_for(const std::string& name, const std::string& file) {
   if (::access(file.c_str(), X_OK) == 0) return "";
   const std::string extension = std::filesystem::path(name).extension().string();
+  // Made executable, such a script would run in bash.
+  if (is_python_for_shell(file)) return fmt::format("; try 'python3 {}'", name);
   std::string hint = fmt::format("; is it executable? try 'chmod +x {}'", name);
   if (extension == ".py") hint += fmt::format(" or 'python3 {}'", name);
   if (extension == ".sh") hint += fmt::format(" or 'sh {}'", name);
@@ -108,6 +111,11 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
       if (!is_there(here)) break;
       return {cannot + ": the interpreter in its first line was not found"};
     case ENOEXEC:
+      if (is_python_for_shell(here)) {
+        return {
+            fmt::format("{0}: its first line is not '#!/usr/bin/env python3'; try 'python3 {1}'",
+                        cannot, name)};
+      }
       return {cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
     case E2BIG:
       return {cannot + ": its arguments and environment are too long for the system"};
@@ -195,6 +203,13 @@ std::vector<std::string> places_of_program(const std::string& name,
     if (colon == std::string_view::npos) return places;
     path.remove_prefix(colon + 1);
   }
+}
+
+bool is_python_for_shell(const std::string& path) {
+  constexpr Bytes kScriptMax = mib(1);
+  if (std::filesystem::path(path).extension() != ".py") return false;
+  const auto text = sys::read_plain_file(path, kScriptMax);
+  return text && *text && !(*text)->starts_with("#!");
 }
 
 Error explain(const model::Launch& launch, std::span<const std::string> places,

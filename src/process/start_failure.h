@@ -19,6 +19,10 @@ namespace trainyard::process {
 std::vector<std::string> places_of_program(const std::string& name,
                                            std::span<const char* const> environment);
 
+/// Whether a file is a Python script without '#!' at its start: bash would run it as a script of its
+/// own.
+bool is_python_for_shell(const std::string& path);
+
 /// One sentence for people that says which step failed, and why. `places`: where the program was
 /// looked for.
 Error explain(const model::Launch& launch, std::span<const std::string> places,

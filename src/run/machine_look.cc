@@ -107,17 +107,22 @@ bool is_program(const std::string& path) {
 /// The file that it is, or in the words of its start why there is none.
 Result<std::string> file_of(const wire::SoughtProgram& sought) {
   const std::vector<std::string> places = places_of(sought);
+  int wrong_with_it = ENOENT;
   for (const std::string& place : places) {
     std::string seen = sys::absolute_path(place, sought.directory);
-    if (is_program(seen)) return seen;
+    if (!is_program(seen)) continue;
+    if (!process::is_python_for_shell(seen)) return seen;
+    wrong_with_it = ENOEXEC;
+    break;
   }
   std::error_code wrong;
   const bool is_there = dirs::exists(sys::absolute_path(sought.name, sought.directory), wrong);
+  if (is_there && wrong_with_it == ENOENT) wrong_with_it = EACCES;
   model::Launch launch;
   launch.arguments = {sought.name};
   launch.working_directory = sought.directory;
   return std::unexpected(process::explain(
-      launch, places, {.step = process::StartStep::Program, .error = is_there ? EACCES : ENOENT}));
+      launch, places, {.step = process::StartStep::Program, .error = wrong_with_it}));
 }
 
 /// Finds the modules that a Python would not find.

@@ -60,6 +60,11 @@ TEST_F(MachineLook, FindsAProgramWhereItsTaskWould) {
 TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {
   make_program("train.sh", std::filesystem::perms::owner_read);
   EXPECT_THAT(look_for({.name = "./train.sh"}).why_not, HasSubstr("chmod +x ./train.sh"));
+  directory_.write("fit.py", "print(1)\n");
+  std::filesystem::permissions(directory_ / "fit.py", std::filesystem::perms::owner_all);
+  EXPECT_EQ(look_for({.name = "./fit.py", .by_shell = true}).why_not,
+            "cannot run './fit.py': its first line is not '#!/usr/bin/env python3'; try 'python3 "
+            "./fit.py'");
   EXPECT_THAT(look_for({.name = "./other.sh"}).why_not, HasSubstr("no such file"));
   EXPECT_EQ(look_for({.name = "sh", .directory = "/nowhere"}).why_not,
             "directory '/nowhere' not found");

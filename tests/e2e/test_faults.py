@@ -96,7 +96,7 @@ class Fault(YardTest):
         row = self.faulty("[./train.py]")
         self.assertEqual(row["word"], "CANNOT_START")
         self.assertIn("ermission denied", row["message"])
-        self.assertIn("chmod +x", row["message"])
+        self.assertTrue(row["message"].endswith("; try 'python3 ./train.py'"), row["message"])
         self.assertIn(f"trainyard: g/bad did not start: {row['message']}\n", self.trainyard("logs", "bad", expect=0).stderr)
 
     def test_a_result_that_is_no_json(self):
