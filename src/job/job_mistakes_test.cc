@@ -45,7 +45,8 @@ TEST(JobMistakes, NameTheNearestKey) {
           "sweep.yaml:6:9: group 'train': task 1: unknown key 'comand' (did you mean 'command'?)",
           "sweep.yaml:7:35: group 'train': task 'x': unknown key 'memry' (did you mean 'memory'?)",
           "sweep.yaml:8:1: unknown key 'run_dir' (did you mean 'run-dir'?)",
-          "sweep.yaml:9:1: unknown key 'colour'"));
+          "sweep.yaml:9:1: unknown key 'colour'; to use it as a parameter, write it under 'matrix' "
+          "of the group"));
 }
 
 TEST(JobMistakes, HaveNoMistakeInThePlaceholdersOfAMisspeltMatrix) {
@@ -229,7 +230,7 @@ TEST(JobMistakes, SayWhatAValueShouldBe) {
           "sweep.yaml:11:24: group 'train': 'working-directory' must be a single value, not a list",
           "sweep.yaml:12:12: group 'train': 'needs' must be names of groups, as in [prepare, "
           "train], or tasks with the same matrix values, as in [{group: train, match: matrix}]",
-          "sweep.yaml:12:13: group 'train': unknown key 'a'"));
+          "sweep.yaml:12:13: group 'train': unknown key 'a'; the known keys are group, match"));
   EXPECT_THAT(in_group("memory: 500"),
               ElementsAre("sweep.yaml:4:13: group 'train': memory: '500' has no unit and would be "
                           "500 bytes (did you mean '500GB' or '500MB'?)"));
@@ -488,11 +489,13 @@ TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
 }
 
 TEST(JobMistakes, ReachIntoTheConfiguration) {
-  EXPECT_THAT(mistakes_of("config: {scheduler: {max-proces: 1}}\n"
-                          "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
-              ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces' (did you mean "
-                          "'scheduler.max-process'?)",
-                          "sweep.yaml:2:20: group 'a': unknown key 'colour'"));
+  EXPECT_THAT(
+      mistakes_of("config: {scheduler: {max-proces: 1}}\n"
+                  "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
+      ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces' (did you mean "
+                  "'scheduler.max-process'?)",
+                  "sweep.yaml:2:20: group 'a': unknown key 'colour'; to use it as a parameter, "
+                  "write it under 'matrix' of the group"));
 }
 
 TEST(JobMistakes, AreAllToldAtOnce) {

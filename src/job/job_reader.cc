@@ -87,7 +87,7 @@ class GroupReader {
     group.place = node.place;
     group.name = std::move(name);
     if (!repeated_.empty()) group.round = 0;
-    text::check_keys(to_, node, keys_of_group(), kNotOfGroup);
+    text::check_keys(to_, node, keys_of_group(), kNotOfGroup, kAsParameter);
     if (const text::YamlNode* needs = node.find("needs")) {
       group.needs = read_needs(to_, *needs, before_);
     }
@@ -218,7 +218,7 @@ class GroupReader {
     const bool has_id = id != nullptr && id->kind == text::YamlKind::Text;
     const text::Complainer to =
         to_.within(has_id ? fmt::format("task '{}'", id->text) : fmt::format("task {}", number));
-    text::check_keys(to, node, keys_of_task(), kNotOfTask);
+    text::check_keys(to, node, keys_of_task(), kNotOfTask, kAsParameter);
     TaskSpec task;
     task.place = node.place;
     if (id != nullptr) task.id = read_id(to, *id);
@@ -482,7 +482,7 @@ class JobReader {
     for (std::size_t i = 0; i < of_groups.size(); ++i) {
       elsewhere.push_back({.key = of_groups[i], .message = messages[i]});
     }
-    text::check_keys(to_, root, keys_of_job(), elsewhere);
+    text::check_keys(to_, root, keys_of_job(), elsewhere, kAsParameter);
   }
 
   std::string read_job_name(const text::YamlNode& node) {

@@ -8,6 +8,10 @@
 
 namespace trainyard::job {
 
+/// What an unknown key of a job, a group or a task may have been meant as.
+constexpr std::string_view kAsParameter =
+    "to use it as a parameter, write it under 'matrix' of the group";
+
 /// Without the keys of groups.
 constexpr std::array<text::Elsewhere, 1> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},

@@ -118,24 +118,27 @@ TEST(ComponentConfig, LeavesOutWhatIsDisabledAndChecksItAllTheSame) {
 }
 
 TEST(ComponentConfig, TellsAllMistakesWithTheNearestWord) {
-  EXPECT_EQ(mistakes("- {id: it, typ: trainer}\n"
-                     "- {id: it, type: trainr}\n"
-                     "- {type: listener, args: {x: 1}}\n"
-                     "- {id: a, path: listener}\n"
-                     "- {id: '', type: [1]}\n"
-                     "- 7\n"
-                     "- {id: b, type: listener, args: [], oops: 1}\n"),
-            "parts.yaml:1:3: components/0: 'type' is missing\n"
-            "parts.yaml:2:8: components/1: the id 'it' is taken by the component in line 1\n"
-            "parts.yaml:2:18: components/1: there is no type 'trainr' (did you mean 'trainer'?)\n"
-            "parts.yaml:3:3: components/2: 'id' is missing\n"
-            "parts.yaml:3:27: components/2: type 'listener': unknown key 'x'\n"
-            "parts.yaml:4:17: components/3: invalid path 'listener': missing module name\n"
-            "parts.yaml:5:8: components/4: 'id' must be text, and not empty\n"
-            "parts.yaml:5:18: components/4: 'type' must be text, and not empty\n"
-            "parts.yaml:6:3: components/5: a component must be a mapping\n"
-            "parts.yaml:7:33: components/6: 'args' must be a mapping\n"
-            "parts.yaml:7:37: components/6: unknown key 'oops'");
+  EXPECT_EQ(
+      mistakes("- {id: it, typ: trainer}\n"
+               "- {id: it, type: trainr}\n"
+               "- {type: listener, args: {x: 1}}\n"
+               "- {id: a, path: listener}\n"
+               "- {id: '', type: [1]}\n"
+               "- 7\n"
+               "- {id: b, type: listener, args: [], oops: 1}\n"),
+      "parts.yaml:1:3: components/0: 'type' is missing\n"
+      "parts.yaml:2:8: components/1: the id 'it' is taken by the component in line 1\n"
+      "parts.yaml:2:18: components/1: there is no type 'trainr' (did you mean 'trainer'?)\n"
+      "parts.yaml:3:3: components/2: 'id' is missing\n"
+      "parts.yaml:3:27: components/2: type 'listener': unknown key 'x'; no keys are allowed here\n"
+      "parts.yaml:4:17: components/3: invalid path 'listener': missing module name\n"
+      "parts.yaml:5:8: components/4: 'id' must be text, and not empty\n"
+      "parts.yaml:5:18: components/4: 'type' must be text, and not empty\n"
+      "parts.yaml:6:3: components/5: a component must be a mapping\n"
+      "parts.yaml:7:33: components/6: 'args' must be a mapping\n"
+      "parts.yaml:7:37: components/6: unknown key 'oops'; the known keys are id, type, path, name, "
+      "args, "
+      "disabled");
 }
 
 TEST(ComponentConfig, KnowsWhatReferencesLeadTo) {

@@ -110,7 +110,8 @@ TEST(MachineEntries, AreMistakenAtTheirPlaces) {
   EXPECT_THAT(mistakes_of_entries("- {ssh: lab1, cpu: 8}\n- {cpus: 8}\n- 7: 8\n"),
               ElementsAre("trainyard.yaml:1:15: machines: unknown key 'cpu' (did you mean 'cpus'?)",
                           "trainyard.yaml:2:3: machines: has no 'ssh', the name of the host",
-                          "trainyard.yaml:3:3: machines: unknown key '7'",
+                          "trainyard.yaml:3:3: machines: unknown key '7'; the known keys are ssh, "
+                          "cpus, memory, gpus, setup, directory, sync",
                           "trainyard.yaml:3:3: machines: has no 'ssh', the name of the host"));
   EXPECT_THAT(
       mistakes_of_entries("- {ssh: lab1, cpus: 0}\n"),

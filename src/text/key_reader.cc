@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/nearest.h"
 #include "text/mistake.h"
@@ -25,8 +26,18 @@ Complainer Complainer::within(std::string_view part) const {
   return {document_, mistakes_, fmt::format("{}{}: ", where_, part)};
 }
 
+namespace {
+
+std::string known_keys(std::span<const std::string_view> known) {
+  return known.empty() ? "no keys are allowed here"
+                       : fmt::format("the known keys are {}", fmt::join(known, ", "));
+}
+
+}  // namespace
+
 void check_keys(const Complainer& to, const YamlNode& mapping,
-                std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere) {
+                std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere,
+                std::string_view cure) {
   std::vector<std::string_view> keys_elsewhere;
   for (const Elsewhere& other : elsewhere) keys_elsewhere.push_back(other.key);
   for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
@@ -41,7 +52,9 @@ void check_keys(const Complainer& to, const YamlNode& mapping,
     } else if (const auto meant = nearest(key.text, known)) {
       to.complain(key, fmt::format("unknown key '{}' (did you mean '{}'?)", key.text, *meant));
     } else {
-      to.complain(key, fmt::format("unknown key '{}'", key.text));
+      const bool may_be_cured = !cure.empty() && is_identifier(key.text);
+      to.complain(key, fmt::format("unknown key '{}'; {}", key.text,
+                                   may_be_cured ? std::string(cure) : known_keys(known)));
     }
   }
 }

@@ -40,9 +40,11 @@ struct Elsewhere {
   std::string_view message;
 };
 
-/// Complains about every key of the mapping that is not in `known`.
+/// Complains about every key of the mapping that is not in `known`. `cure` is what to do about a
+/// name that is like none of them; without one, the known keys are listed.
 void check_keys(const Complainer& to, const YamlNode& mapping,
-                std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere);
+                std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere,
+                std::string_view cure = {});
 
 /// A single text or number as it is typed; complains when it is none. `key` names it.
 std::optional<std::string> read_single(const Complainer& to, const YamlNode& node,
