@@ -19,7 +19,7 @@ struct OtherName {
   std::string_view word;
   std::string_view ours;
 };
-constexpr std::array<OtherName, 75> kOtherNames{
+constexpr std::array<OtherName, 109> kOtherNames{
     {{.word = "timeout", .ours = "time-limit"},
      {.word = "time", .ours = "time-limit"},
      {.word = "walltime", .ours = "time-limit"},
@@ -94,13 +94,52 @@ constexpr std::array<OtherName, 75> kOtherNames{
      {.word = "num-threads", .ours = "cpus"},
      {.word = "jobs", .ours = "tasks"},
      {.word = "steps", .ours = "tasks"},
-     {.word = "when", .ours = "if"}}};
+     {.word = "when", .ours = "if"},
+     {.word = "top", .ours = "status"},
+     {.word = "watch", .ours = "status"},
+     {.word = "squeue", .ours = "status"},
+     {.word = "qstat", .ours = "status"},
+     {.word = "sacct", .ours = "status"},
+     {.word = "pause", .ours = "hold"},
+     {.word = "suspend", .ours = "hold"},
+     {.word = "unpause", .ours = "release"},
+     {.word = "restart", .ours = "retry"},
+     {.word = "requeue", .ours = "retry"},
+     {.word = "restart", .ours = "resume"},
+     {.word = "sbatch", .ours = "submit"},
+     {.word = "qsub", .ours = "submit"},
+     {.word = "srun", .ours = "run"},
+     {.word = "scancel", .ours = "kill"},
+     {.word = "qdel", .ours = "kill"},
+     {.word = "set", .ours = "update"},
+     {.word = "scontrol", .ours = "update"},
+     {.word = "sinfo", .ours = "machines"},
+     {.word = "nodes", .ours = "machines"},
+     {.word = "nvidia-smi", .ours = "devices"},
+     {.word = "export", .ours = "results"},
+     {.word = "best", .ours = "results"},
+     {.word = "init", .ours = "config"},
+     {.word = "force", .ours = "new"},
+     {.word = "overwrite", .ours = "new"},
+     {.word = "array", .ours = "matrix"},
+     {.word = "seed", .ours = "matrix"},
+     {.word = "partition", .ours = "where"},
+     {.word = "output-dir", .ours = "run-dir"},
+     {.word = "results", .ours = "run-dir"},
+     {.word = "-J", .ours = "name"},
+     {.word = "job-name", .ours = "name"},
+     {.word = "follow", .ours = "watch"}}};
 
 std::string_view without_dashes(std::string_view word) {
   return word.starts_with("--") ? word.substr(2) : word;
 }
 
-/// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit.
+char small(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+/// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit. Small
+/// and capital letters are the same.
 std::size_t edits(std::string_view a, std::string_view b) {
   Row two_above{};
   Row above{};
@@ -109,9 +148,10 @@ std::size_t edits(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const std::size_t replace = above[j - 1] + (small(a[i - 1]) == small(b[j - 1]) ? 0 : 1);
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      const bool swapped = i > 1 && j > 1 && small(a[i - 1]) == small(b[j - 2]) &&
+                           small(a[i - 2]) == small(b[j - 1]);
       if (swapped) row[j] = std::min(row[j], two_above[j - 2] + 1);
     }
     two_above = above;

@@ -13,7 +13,7 @@ std::optional<std::string_view> called_otherwise(std::string_view word,
                                                  std::span<const std::string_view> candidates);
 
 /// The candidate that other tools call `word`, else the one that takes the fewest edits (insert,
-/// delete, replace, swap of neighbours) to make of `word`, the first of several; nothing when even
+/// delete, replace, swap of neighbours) to make of `word` whatever its case, the first of several; nothing when even
 /// that one takes more than a third of the word's letters (at least one edit is always allowed).
 /// Costs |word| x |candidate| for each candidate; words over 64 letters match nothing.
 std::optional<std::string_view> nearest(std::string_view word,

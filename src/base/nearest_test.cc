@@ -2,9 +2,11 @@
 #include "base/nearest.h"
 
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -21,6 +23,12 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
 }
 
 TEST(Nearest, CountsASwapOfNeighboursOnce) { EXPECT_EQ(nearest("di", kKeys), "id"); }
+
+TEST(Nearest, TakesACapitalForItsSmallLetter) {
+  constexpr std::array<std::string_view, 2> kNames{"seed", "lr"};
+  EXPECT_EQ(nearest("LR", kNames), "lr");
+  EXPECT_EQ(nearest("Sede", kNames), "seed");
+}
 
 TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   constexpr std::array<std::string_view, 6> kOptions{"--name", "--time-limit", "--memory",
@@ -94,6 +102,44 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   constexpr std::array<std::string_view, 2> kOfRun{"--detach", "--resume"};
   EXPECT_EQ(nearest("--background", kOfRun), "--detach");
   EXPECT_EQ(nearest("--continue", kOfRun), "--resume");
+  constexpr std::array<std::string_view, 11> kAll{"run",     "submit", "retry",   "status",
+                                                  "results", "kill",   "hold",    "release",
+                                                  "update",  "config", "machines"};
+  for (const auto& [word, ours] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"top", "status"},
+                                                                  {"watch", "status"},
+                                                                  {"squeue", "status"},
+                                                                  {"sacct", "status"},
+                                                                  {"pause", "hold"},
+                                                                  {"suspend", "hold"},
+                                                                  {"unpause", "release"},
+                                                                  {"restart", "retry"},
+                                                                  {"requeue", "retry"},
+                                                                  {"sbatch", "submit"},
+                                                                  {"srun", "run"},
+                                                                  {"scancel", "kill"},
+                                                                  {"scontrol", "update"},
+                                                                  {"set", "update"},
+                                                                  {"sinfo", "machines"},
+                                                                  {"export", "results"},
+                                                                  {"best", "results"},
+                                                                  {"init", "config"}}) {
+    EXPECT_EQ(nearest(word, kAll), ours) << word;
+  }
+  constexpr std::array<std::string_view, 8> kRunOptions{
+      "--new", "--matrix", "--where", "--run-dir", "--name", "--resume", "--set", "--retry-on"};
+  for (const auto& [word, ours] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"--force", "--new"},
+                                                                  {"--overwrite", "--new"},
+                                                                  {"--array", "--matrix"},
+                                                                  {"--seed", "--matrix"},
+                                                                  {"--partition", "--where"},
+                                                                  {"--output-dir", "--run-dir"},
+                                                                  {"--results", "--run-dir"},
+                                                                  {"-J", "--name"},
+                                                                  {"--restart", "--resume"}}) {
+    EXPECT_EQ(nearest(word, kRunOptions), ours) << word;
+  }
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
   EXPECT_EQ(called_otherwise("depends_on", kKeys), "needs");
   EXPECT_EQ(called_otherwise("need", kKeys), std::nullopt) << "a spelling mistake";

@@ -37,11 +37,6 @@ bool is_version_of(std::string_view program, std::string_view name) {
          program.substr(name.size()).find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-bool is_runner(std::string_view program) {
-  return std::ranges::any_of(
-      kRunners, [program](std::string_view each) { return is_version_of(program, each); });
-}
-
 /// Whether a word has a flag of one letter as its last one, before its value: -c, -lc.
 bool ends_with_flag(std::string_view word, char flag) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.back() == flag;
@@ -91,6 +86,11 @@ std::string name_of_words(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+bool is_runner(std::string_view program) {
+  return std::ranges::any_of(
+      kRunners, [program](std::string_view each) { return is_version_of(program, each); });
+}
 
 std::string command_name(const std::vector<std::string>& command) {
   return name_of_words(command.size() == 1 ? words_of(command.front()) : command);

@@ -13,8 +13,10 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "cli/command_name.h"
 #include "cli/shared_words.h"
 #include "job/program_as_job.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -45,6 +47,20 @@ bool is_option_of_run(const CLI::App& app, std::string_view word) {
   });
 }
 
+/// Whether a word is surely a program or a script: "python3", "./train", "fit.py".
+bool is_program(std::string_view word) {
+  return is_runner(word) || word.contains('/') ||
+         !job::command_of_script(std::string(word)).empty();
+}
+
+/// " python3 fit.py --lr 0.1", for the words of a command.
+std::string as_command(std::span<const char* const> words) {
+  const std::string script = job::command_of_script(words.front());
+  std::string text = " " + (script.empty() ? text::shell_word(words.front()) : script);
+  for (const char* const word : words.subspan(1)) text += " " + text::shell_word(word);
+  return text;
+}
+
 /// The only one of them that `begin` begins.
 std::optional<std::string_view> completed(std::string_view begin,
                                           const std::vector<std::string_view>& candidates) {
@@ -63,10 +79,12 @@ struct OtherWay {
   std::string_view option;
   std::string_view cure;
 };
+constexpr std::string_view kOutputOfTasks =
+    "the output of tasks is in the run directory, and 'trainyard logs' shows it";
 constexpr std::string_view kLastLines = "'trainyard logs ... | tail -n 20' shows the last lines";
 constexpr std::string_view kRuns =
     "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
-constexpr std::array<OtherWay, 12> kOtherWays{
+constexpr std::array<OtherWay, 14> kOtherWays{
     {{.command = "trainyard", .option = "ls", .cure = kRuns},
      {.command = "trainyard", .option = "list", .cure = kRuns},
      {.command = "trainyard", .option = "runs", .cure = kRuns},
@@ -74,6 +92,8 @@ constexpr std::array<OtherWay, 12> kOtherWays{
      {.command = "trainyard logs", .option = "--tail", .cure = kLastLines},
      {.command = "trainyard logs", .option = "--lines", .cure = kLastLines},
      {.command = "trainyard logs", .option = "-n", .cure = kLastLines},
+     {.command = "trainyard run", .option = "--output", .cure = kOutputOfTasks},
+     {.command = "trainyard submit", .option = "--output", .cure = kOutputOfTasks},
      {.command = "trainyard wait",
       .option = "--timeout",
       .cure = "'timeout 1h trainyard wait ...' waits for at most an hour"},
@@ -175,18 +195,16 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
           std::ranges::find(options, option) != options.end()) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
-      // Without a priority, `set` is more likely a setting, which is --set of `run`.
-      const bool has_priority = std::ranges::any_of(words.subspan(at), [](const char* it) {
-        return std::string_view(it).starts_with("--priority");
-      });
-      if (here == &app && word == "set" && has_priority) {
-        return "unknown command 'set' (did you mean 'update'?)";
-      }
       if (here == &app && !nearest(word, near) && is_option_of_run(app, word)) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run --{0}'?)", word, command);
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);
+      }
+      if (here == &app && !nearest(word, near) && is_program(word)) {
+        return fmt::format(
+            "unknown command '{}'; to run a program, write it after 'run --': {} run --{}", word,
+            command, as_command(words.subspan(at)));
       }
       return unknown("command", word, names, command);
     }

@@ -161,6 +161,25 @@ TEST_F(TypedMistakes, ProposeTheOptionAndTheCommandForAJobFile) {
             "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)");
 }
 
+TEST_F(TypedMistakes, ProposeRunForAProgramThatWasTypedAsACommand) {
+  const std::string cure = "to run a program, write it after 'run --': trainyard run -- ";
+  EXPECT_EQ(mistake_in({"python3", "fit.py", "--lr", "0.1"}),
+            "unknown command 'python3'; " + cure + "python3 fit.py --lr 0.1");
+  EXPECT_EQ(mistake_in({"fit.py", "a b"}),
+            "unknown command 'fit.py'; " + cure + "python3 fit.py 'a b'");
+  EXPECT_EQ(mistake_in({"./train"}), "unknown command './train'; " + cure + "./train");
+  EXPECT_EQ(mistake_in({"config", "python3"}),
+            "unknown command 'python3'; 'trainyard config --help' lists them");
+}
+
+TEST_F(TypedMistakes, SayWhereTheOutputOfTasksIsInsteadOfAnOptionForIt) {
+  for (const char* const command : {"run", "submit"}) {
+    EXPECT_EQ(mistake_in({command, "a.yaml", "--output", "log.txt"}),
+              "unknown option '--output'; the output of tasks is in the run directory, and "
+              "'trainyard logs' shows it");
+  }
+}
+
 TEST_F(TypedMistakes, ProposeTheOptionOfRunThatWasTypedAsACommand) {
   EXPECT_EQ(mistake_in({"resume"}),
             "unknown command 'resume' (did you mean 'trainyard run --resume'?)");

@@ -32,14 +32,18 @@ bool is_executable(const std::string& path) {
 std::string command_of_program(const LoadOptions& options) {
   const std::string& file = options.job_file;
   if (is_named_as_job(file)) return {};
+  if (std::string script = command_of_script(file); !script.empty()) return script;
   const std::string word = text::shell_word(file);
-  if (extension_of(file) == ".py") return "python3 " + word;
-  if (extension_of(file) == ".sh") return "bash " + word;
   if (!is_executable(text::absolute_path(options.current_directory, file))) return {};
   return file.contains('/') ? word : "./" + word;
 }
 
 }  // namespace
+
+std::string command_of_script(const std::string& path) {
+  if (extension_of(path) == ".py") return "python3 " + text::shell_word(path);
+  return extension_of(path) == ".sh" ? "bash " + text::shell_word(path) : std::string();
+}
 
 bool is_named_as_job(const std::string& path) {
   const std::string extension = extension_of(path);
