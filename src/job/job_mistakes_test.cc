@@ -406,12 +406,16 @@ TEST(JobMistakes, AllowTheSameIdInTwoGroupsUnlessToldOtherwise) {
 }
 
 TEST(JobMistakes, NameAnUnknownGroupAndACircle) {
-  EXPECT_THAT(mistakes_of("groups:\n"
-                          "- {name: prepare, tasks: [{command: x}]}\n"
-                          "- {name: train, needs: [prepair, zz], tasks: [{command: x}]}\n"),
-              ElementsAre("sweep.yaml:3:25: group 'train': needs: group 'prepair' not found (did "
-                          "you mean 'prepare'?)",
-                          "sweep.yaml:3:34: group 'train': needs: group 'zz' not found"));
+  EXPECT_THAT(
+      mistakes_of("groups:\n"
+                  "- {name: prepare, tasks: [{command: x}]}\n"
+                  "- {name: train, needs: [prepair, zz], tasks: [{command: x}]}\n"),
+      ElementsAre("sweep.yaml:3:25: group 'train': needs: group 'prepair' not found (did "
+                  "you mean 'prepare'?)",
+                  "sweep.yaml:3:34: group 'train': needs: group 'zz' not found; other groups: "
+                  "prepare"));
+  EXPECT_THAT(mistakes_of("groups: [{name: a, needs: zz, tasks: [{command: x}]}]"),
+              ElementsAre(HasSubstr("needs: group 'zz' not found; 'a' is the only group")));
   EXPECT_THAT(mistakes_of("groups:\n"
                           "- {name: a, needs: c, tasks: [{command: x}]}\n"
                           "- {name: b, tasks: [{command: x}]}\n"

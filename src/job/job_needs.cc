@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/nearest.h"
 #include "job/group_names.h"
@@ -76,14 +77,24 @@ std::optional<std::size_t> find_before(const GroupSpec& needing, GroupsBefore gr
   return static_cast<std::size_t>(found - groups.begin());
 }
 
-std::string unknown_group(const JobSpec& spec, GroupsBefore groups_before, std::string_view name) {
+std::string unknown_group(const JobSpec& spec, const GroupSpec& needing, GroupsBefore groups_before,
+                          std::string_view name) {
+  constexpr std::size_t kShown = 10;
   std::vector<std::string_view> names;
   for (const model::PlannedGroup* const group : groups_before) names.push_back(group->shown());
-  for (const GroupSpec& group : spec.groups) names.push_back(group.name);
+  for (const GroupSpec& group : spec.groups) {
+    if (&group != &needing) names.push_back(group.name);
+  }
   if (const auto meant = nearest(name, names)) {
     return fmt::format("needs: group '{}' not found (did you mean '{}'?)", name, *meant);
   }
-  return fmt::format("needs: group '{}' not found", name);
+  if (names.empty()) {
+    return fmt::format("needs: group '{}' not found; '{}' is the only group", name, needing.name);
+  }
+  const std::size_t more = names.size() - std::min(names.size(), kShown);
+  return fmt::format("needs: group '{}' not found; other groups: {}{}", name,
+                     fmt::join(names | std::views::take(kShown), ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 using Circle = std::vector<std::size_t>;
@@ -174,9 +185,9 @@ std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before
       } else if (const auto earlier = find_before(group, groups_before, name)) {
         add(needs[i].earlier, *earlier);
       } else {
-        mistakes.add(document.mistake(
-            place,
-            fmt::format("group '{}': {}", group.name, unknown_group(spec, groups_before, name))));
+        mistakes.add(
+            document.mistake(place, fmt::format("group '{}': {}", group.name,
+                                                unknown_group(spec, group, groups_before, name))));
       }
     }
   }
