@@ -181,9 +181,9 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   std::expected<job::Job, text::Mistakes> job = job::Job::parse(checked.text, *load, capacity);
   // The GPUs take a while to answer. What a mistaken job needs is not known: where one is of the
   // machine, a task may request too many GPUs as well.
-  const bool may_lack_gpus =
-      job ? needs_gpus(*job) : std::ranges::any_of(job.error(), &text::Mistake::of_machine);
-  if (words.checks_gpus && is_here && may_lack_gpus) {
+  const bool may_lack_gpus = job ? words.checks_gpus && needs_gpus(*job)
+                                 : std::ranges::any_of(job.error(), &text::Mistake::of_machine);
+  if (is_here && may_lack_gpus) {
     load->gpus_unknown = false;
     job = job::Job::parse(checked.text, *load, with_gpus(capacity));
   }

@@ -23,8 +23,8 @@ struct JobWords {
   std::string config_file;
   std::vector<std::string> settings;
   bool only_shown = false;  ///< As job::LoadOptions has it.
-  /// Compares tasks with the GPUs of this machine, too. The driver is asked only where a task needs
-  /// a GPU, from a process that is forked for it.
+  /// Compares tasks with the GPUs of this machine also where nothing else of it is too small. The
+  /// driver is asked only where a task may need a GPU, from a process that is forked for it.
   bool checks_gpus = false;
   /// Warns of programs that this machine lacks. Costs a look at the disk for each.
   bool checks_programs = false;

@@ -141,6 +141,10 @@ class Devices(GpuTest):
         self.assertNotIn("to run on the CPUs", more)
         self.assertIn("can never run here: needs ", refused("--gpu-memory", "9GB"))
         self.assertIn("--where: task 'true' can never run here: needs a GPU named 'H100', this machine has none", refused("--gpus", "1", "--where", "gpu=H100"))
+        for command in ("run", "submit"):
+            both = self.trainyard(command, "--cpus", "9999", "--gpus", "3", "--", "true", expect=2).stderr
+            self.assertIn("--cpus: task 'true' can never run here: needs 9999 CPUs", both)
+            self.assertIn("--gpus: task 'true' can never run here: needs 3 GPUs", both)
         self.assertFalse((self.directory / "runs").exists())
         self.trainyard("submit", "--cpus", "0", "--memory", "20MB", "--set", "utilization-limit.cpu=100%", "--gpus", "2",
                        "--", "true", expect=0)
