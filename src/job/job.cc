@@ -262,6 +262,9 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   std::ranges::move(planned.notes, std::back_inserter(state->notes));
   state->lacks_gpu = planned.lacks_gpu;
   state->warnings = unused_key_warnings(state->spec);
+  for (const GroupSpec& group : state->spec.groups) {
+    std::ranges::copy(group.matrix_warnings, std::back_inserter(state->warnings));
+  }
   std::ranges::move(gpu_variable_warnings(state->spec, *state->plan, planned.group_starts),
                     std::back_inserter(state->warnings));
   std::ranges::copy(state->warnings, std::back_inserter(state->notes));

@@ -59,6 +59,24 @@ TEST(JobMistakes, HaveNoMistakeInThePlaceholdersOfAMisspeltMatrix) {
                           HasSubstr("unknown placeholder '{other}'")));
 }
 
+TEST(JobMistakes, HaveNoMistakeInThePlaceholdersOfAMistakenMatrix) {
+  const auto of_matrix = [](const std::string& matrix) {
+    return mistakes_of("groups:\n- name: a\n  matrix: " + matrix +
+                       "\n  tasks: [{command: './t {lr} {seed}'}]\n");
+  };
+  for (const std::string matrix :
+       {"[lr, seed]", "lr=0.1 seed=1", "[{lr: [1]}, {seed: [1]}]", "[lr=0.1, seed=1]"}) {
+    EXPECT_THAT(of_matrix(matrix),
+                ElementsAre("sweep.yaml:3:11: group 'a': 'matrix' must be keys with their values, "
+                            "as in {lr: [1e-3, 1e-4], seed: 0..4}"))
+        << matrix;
+  }
+  EXPECT_THAT(
+      of_matrix("{lr=0.1, seed=0..3}"),
+      ElementsAre("sweep.yaml:3:12: group 'a': 'lr=0.1': write 'lr: ' instead of 'lr='",
+                  "sweep.yaml:3:20: group 'a': 'seed=0..3': write 'seed: ' instead of 'seed='"));
+}
+
 TEST(JobMistakes, SayWhereAKeyBelongs) {
   EXPECT_THAT(mistakes_of("tasks: []\nmatrix: {}\ncommand: x\ngroups:\n- tasks: [{command: a}]\n"),
               ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'",

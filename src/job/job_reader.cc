@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -119,8 +120,10 @@ class GroupReader {
  private:
   void read_group_matrix(const text::YamlNode& node, GroupSpec& group) {
     group.has_matrix = true;
-    const MatrixOrigin origin{
-        .directory = origin_.directory, .where = to_.where(), .files = origin_.files};
+    const MatrixOrigin origin{.directory = origin_.directory,
+                              .where = to_.where(),
+                              .files = origin_.files,
+                              .warnings = group.matrix_warnings};
     auto matrix = read_matrix(to_.document(), node, origin, to_.mistakes());
     group.matrix_broken = !matrix.has_value();
     if (matrix) group.matrix = std::move(*matrix);
@@ -128,14 +131,27 @@ class GroupReader {
 
   /// So that its placeholders are not complained about on top of it.
   void add_names_of_broken(const text::YamlNode& matrix) {
-    if (matrix.kind != text::YamlKind::Mapping) return;
+    if (matrix.kind != text::YamlKind::Mapping) {
+      add_names_in(matrix.text);
+      for (const text::YamlNode* const item : matrix.items) add_names_of_broken(*item);
+      return;
+    }
     for (std::size_t i = 0; i + 1 < matrix.items.size(); i += 2) {
-      names_.emplace_back(matrix.items[i]->text);
+      add_names_in(matrix.items[i]->text);
       for (const text::YamlNode* entry : matrix.items[i + 1]->items) {
         for (std::size_t k = 0; k + 1 < entry->items.size(); k += 2) {
-          names_.emplace_back(entry->items[k]->text);
+          add_names_in(entry->items[k]->text);
         }
       }
+    }
+  }
+
+  /// The keys that a text may have been meant to have: "lr" and "seed" of "lr=0.1 seed=1".
+  void add_names_in(std::string_view text) {
+    for (const auto part : std::views::split(text, ' ')) {
+      const std::string_view word(part);
+      const std::string_view name = word.substr(0, word.find('='));
+      if (text::is_identifier(name)) names_.push_back(name);
     }
   }
 

@@ -91,7 +91,8 @@ struct GroupSpec {
   Matrix matrix;
   bool has_matrix = false;
   std::optional<std::uint32_t> round;  ///< Of a repeat: which one; nothing: it is in none.
-  bool matrix_broken = false;          ///< It had a mistake: the group cannot be multiplied.
+  std::vector<std::string> matrix_warnings;
+  bool matrix_broken = false;  ///< It had a mistake: the group cannot be multiplied.
   Wants wants;
   std::vector<TaskSpec> tasks;
   std::optional<std::vector<Need>> needs;  ///< Nothing: the one before.

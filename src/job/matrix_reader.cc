@@ -6,6 +6,7 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "base/result.h"
 #include "job/matrix.h"
 #include "job/task_environment.h"
+#include "text/condition.h"
 #include "text/key_reader.h"
 #include "text/mistake.h"
 #include "text/placeholder.h"
@@ -85,6 +87,11 @@ class MatrixReader {
   }
 
   bool check_key(const text::YamlNode& key) {
+    const std::string name = key.text.substr(0, key.text.find('='));
+    if (name.size() < key.text.size() && text::is_identifier(name)) {
+      complain(key, fmt::format("'{}': write '{}: ' instead of '{}='", key.text, name, name));
+      return false;
+    }
     if (!text::is_identifier(key.text)) {
       complain(key, fmt::format("the matrix key '{}' is not a valid name; use letters, digits, '_' "
                                 "and '-', and start with a letter",
@@ -164,12 +171,28 @@ class MatrixReader {
         for (std::size_t i = 0; i < count; ++i) add(*item, AxisValues(**range).at(i));
       } else if (const auto text = single_value(key, *item)) {
         add(*item, *text);
+        warn_of_blanks(key, *item);
       }
     }
     if (node.items.empty()) complain(node, fmt::format("'{}' has no values", key.text));
     if (mistakes_.count() != mistakes_before) return std::nullopt;
     values.shrink_to_fit();
     return AxisValues(std::move(values));
+  }
+
+  /// Numbers with blanks between them are one text to YAML. In quotes they are meant to be.
+  void warn_of_blanks(const text::YamlNode& key, const text::YamlNode& node) {
+    if (node.quoted || !node.text.contains(' ')) return;
+    const auto is_number = [](const auto part) {
+      return std::ranges::empty(part) || text::number_of(std::string_view(part)).has_value();
+    };
+    if (!std::ranges::all_of(std::views::split(std::string_view(node.text), ' '), is_number)) {
+      return;
+    }
+    place_.warnings.push_back(
+        fmt::format("{}matrix key '{}': '{}' is one value; write commas between values, or quotes "
+                    "around this one",
+                    place_.where, key.text, node.text));
   }
 
   static std::string too_many(const text::YamlNode& key) {

@@ -15,6 +15,7 @@ struct MatrixOrigin {
   std::string directory;  ///< What the names of files are relative to.
   std::string where;      ///< What starts each mistake: "group 'train': ".
   JobFiles& files;        ///< What is there says what a file says; what is read is added.
+  std::vector<std::string>& warnings;  ///< What may not be as it was meant is added.
 };
 
 /// Reads and expands. Nothing when there was a mistake: it has been added to `mistakes`.

@@ -46,6 +46,18 @@ TEST(UnusedKeys, AreWarnedOfWithTheNumberOfIdenticalTasks) {
       ElementsAre(EndsWith("'seed' is not used in command, id or env: its 5 tasks are identical")));
 }
 
+TEST(UnusedKeys, AreNotTheOnlyWarningOfAMatrix) {
+  EXPECT_THAT(
+      warnings_of("matrix: {lr: [0.1 0.01, 1]}", "{command: './t {lr}'}"),
+      ElementsAre("group 'g': matrix key 'lr': '0.1 0.01' is one value; write commas between "
+                  "values, or quotes around this one"));
+  for (const std::string_view values : {"['64 64', 1]", "[a 1, 1]", "[0.1, 0.01]"}) {
+    EXPECT_THAT(warnings_of(fmt::format("matrix: {{lr: {}}}", values), "{command: './t {lr}'}"),
+                IsEmpty())
+        << values;
+  }
+}
+
 TEST(UnusedKeys, AreInNoTextOfATask) {
   for (const std::string_view task :
        {"{command: './t {lr} {seed}'}", "{command: [t, '{lr}', '--seed={seed}']}",

@@ -90,6 +90,34 @@ std::size_t closing_quote(std::string_view text, std::size_t start) {
   return std::string_view::npos;
 }
 
+/// The place of the bracket that closes the one at `start`; 0 where none does.
+std::size_t closing_bracket(std::string_view text, std::size_t start) {
+  std::string open;
+  for (std::size_t at = start; at < text.size(); ++at) {
+    const char byte = text[at];
+    // Within a word it is an apostrophe.
+    const bool begins = at > 0 && std::string_view(" \t\n[{,:").contains(text[at - 1]);
+    if ((byte == '"' || byte == '\'') && begins) {
+      at = closing_quote(text, at);
+      if (at == std::string_view::npos) return 0;
+    } else if (byte == '[' || byte == '{') {
+      open += byte;
+    } else if (byte == ']' || byte == '}') {
+      if (open.back() != (byte == ']' ? '[' : '{')) return 0;
+      open.pop_back();
+      if (open.empty()) return at;
+    }
+  }
+  return 0;
+}
+
+/// What is missing in a list or mapping in brackets that goes on at `at` as it must not.
+std::string_view missing_before(std::string_view text, std::size_t at) {
+  const char before = at > 0 ? text[at - 1] : ' ';
+  if (before == '=') return "write ': ' instead of '='";
+  return before == ':' ? "a space is missing after ':'" : "',' is missing before this,";
+}
+
 constexpr std::array<std::string_view, 2> kAfterColon{"illegal map value", kMappingNotClosed};
 
 std::string_view in_plain_words(std::string_view message) {
@@ -253,6 +281,11 @@ class YamlBuilder final : public YAML::EventHandler {
       const std::size_t next = document_.text_.find_first_of("[{", at + 1);
       if (wrong.msg == kNoFlowEnd && std::cmp_less(next, wrong.mark.pos)) return "";
       const Mistake mistake = document_.mistake(place, "");
+      const auto found = static_cast<std::size_t>(wrong.mark.pos);
+      if (closing_bracket(document_.text_, at) > found) {
+        return fmt::format("{} in the '{}' at {}:{}", missing_before(document_.text_, found),
+                           bracket, mistake.line, mistake.column);
+      }
       return fmt::format("the '{}' at {}:{} is not closed", bracket, mistake.line, mistake.column);
     }
     return "";
@@ -547,8 +580,10 @@ void YamlDocument::parse() {
     const std::string_view value =
         may_be_colon ? value_with_colon(text_, line_starts_, wrong.mark.line) : std::string_view();
     if (!value.empty()) {
-      refuse(wrong.mark, fmt::format("not valid YAML: text with ': ' needs quotes{}",
-                                     value.contains('\'') ? "" : ", as in " + quoted_name(value)));
+      const bool is_in_braces = wrong.msg == kMappingNotClosed;
+      refuse(wrong.mark, fmt::format("not valid YAML: text with ': ' needs quotes{}{}",
+                                     value.contains('\'') ? "" : ", as in " + quoted_name(value),
+                                     is_in_braces ? ", or ',' is missing before a key" : ""));
       return;
     }
     if (wrong.msg.starts_with(kHalfCharacter) && starts_as_json(text_)) {

@@ -127,6 +127,14 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   EXPECT_THAT(mistakes_in("a: [{b: 1, c: 2]\n"),
               wrong("1:16: not valid YAML: ']' or '}' does not close anything here"))
       << "the '[' is not to blame";
+  EXPECT_THAT(mistakes_in("a: {b: [1, 2] c: 'x]'}\n"),
+              wrong("1:15: not valid YAML: ',' is missing before this, in the '{' at 1:4"));
+  EXPECT_THAT(mistakes_in("a: [{b: 1} {b: 2}]\n"),
+              wrong("1:12: not valid YAML: ',' is missing before this, in the '[' at 1:4"));
+  EXPECT_THAT(mistakes_in("a: {b=[1, 2], c=3}\n"),
+              wrong("1:7: not valid YAML: write ': ' instead of '=' in the '{' at 1:4"));
+  EXPECT_THAT(mistakes_in("a: {b:[1, 2], c:3}\n"),
+              wrong("1:7: not valid YAML: a space is missing after ':' in the '{' at 1:4"));
   EXPECT_THAT(mistakes_in("a: {b: 1\n"),
               wrong("2:1: not valid YAML: the '{' at 1:4 is not closed"));
   EXPECT_THAT(mistakes_in("a: ]\n"),
@@ -137,7 +145,8 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   EXPECT_THAT(mistakes_in("- a: echo b: c\n"),
               wrong("1:12: not valid YAML: text with ': ' needs quotes, as in 'echo b: c'"));
   EXPECT_THAT(mistakes_in("- {a: 1, b: echo c: d}  # so: it is\n"),
-              wrong("1:19: not valid YAML: text with ': ' needs quotes, as in 'echo c: d'"));
+              wrong("1:19: not valid YAML: text with ': ' needs quotes, as in 'echo c: d', or ',' "
+                    "is missing before a key"));
   EXPECT_THAT(mistakes_in("a: it's: b\n"),
               wrong("1:8: not valid YAML: text with ': ' needs quotes"));
   EXPECT_THAT(mistakes_in("a:\n  - b: c\n   d: 2\n"),
