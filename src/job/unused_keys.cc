@@ -150,6 +150,16 @@ std::optional<std::string> unset_variable(const GroupSpec& group, const TaskSpec
   return std::nullopt;
 }
 
+/// What stands for a value in the commands of `xargs` and GNU parallel; empty: nothing does.
+std::string_view placeholder_of_others(const Texts& texts) {
+  // These commands fill it themselves.
+  if (any_contains(texts, "find ") || any_contains(texts, "xargs")) return {};
+  for (const std::string_view each : {"{}", ":::"}) {
+    if (any_contains(texts, each)) return each;
+  }
+  return {};
+}
+
 /// How often a task runs because of a key that it does not use.
 struct Copies {
   std::size_t most = 0;
@@ -239,7 +249,10 @@ class GroupLook {
         std::string text =
             fmt::format("{}: matrix key '{}' is not used in command, id or env: {}", whose, name,
                         copies_text(copies, is_of_several ? 0 : group_.matrix.size()));
-        if (variable) text += fmt::format("; write '{{{}}}' instead of '{}'", name, *variable);
+        const std::string_view instead =
+            variable ? std::string_view(*variable) : placeholder_of_others(task.texts);
+        if (!instead.empty())
+          text += fmt::format("; write '{{{}}}' instead of '{}'", name, instead);
         return text;
       }
       if (variable && has_unset_variable(task, key)) {

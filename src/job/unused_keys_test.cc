@@ -46,6 +46,15 @@ TEST(UnusedKeys, AreWarnedOfWithTheNumberOfIdenticalTasks) {
       ElementsAre(EndsWith("'seed' is not used in command, id or env: its 5 tasks are identical")));
 }
 
+TEST(UnusedKeys, NameThePlaceholderOfAnotherToolThatStandsForThem) {
+  const auto of_command = [](std::string_view command) {
+    return warnings_of("matrix: {lr: [1, 2]}", fmt::format("{{command: '{}'}}", command));
+  };
+  EXPECT_THAT(of_command("./t --lr {}"), ElementsAre(EndsWith("; write '{lr}' instead of '{}'")));
+  EXPECT_THAT(of_command("./t ::: 1"), ElementsAre(EndsWith("; write '{lr}' instead of ':::'")));
+  EXPECT_THAT(of_command("find . -exec ./t {} +"), ElementsAre(EndsWith("are identical")));
+}
+
 TEST(UnusedKeys, AreNotTheOnlyWarningOfAMatrix) {
   EXPECT_THAT(
       warnings_of("matrix: {lr: [0.1 0.01, 1]}", "{command: './t {lr}'}"),
