@@ -81,10 +81,12 @@ struct OtherWay {
 };
 constexpr std::string_view kOutputOfTasks =
     "the output of tasks is in the run directory, and 'trainyard logs' shows it";
+constexpr std::string_view kNoSignal =
+    "tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'";
 constexpr std::string_view kLastLines = "'trainyard logs ... | tail -n 20' shows the last lines";
 constexpr std::string_view kRuns =
     "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
-constexpr std::array<OtherWay, 14> kOtherWays{
+constexpr std::array<OtherWay, 20> kOtherWays{
     {{.command = "trainyard", .option = "ls", .cure = kRuns},
      {.command = "trainyard", .option = "list", .cure = kRuns},
      {.command = "trainyard", .option = "runs", .cure = kRuns},
@@ -97,6 +99,12 @@ constexpr std::array<OtherWay, 14> kOtherWays{
      {.command = "trainyard wait",
       .option = "--timeout",
       .cure = "'timeout 1h trainyard wait ...' waits for at most an hour"},
+     {.command = "trainyard kill", .option = "-9", .cure = kNoSignal},
+     {.command = "trainyard kill", .option = "-15", .cure = kNoSignal},
+     {.command = "trainyard kill", .option = "-KILL", .cure = kNoSignal},
+     {.command = "trainyard kill", .option = "-TERM", .cure = kNoSignal},
+     {.command = "trainyard kill", .option = "-s", .cure = kNoSignal},
+     {.command = "trainyard kill", .option = "--signal", .cure = kNoSignal},
      {.command = "trainyard kill",
       .option = "--all",
       .cure = "to kill all tasks of a run, type: trainyard kill RUN '*'"},

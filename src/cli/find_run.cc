@@ -192,15 +192,15 @@ std::vector<std::string> paths_of_job(const job::JobRuns& job) {
   return places;
 }
 
+constexpr std::string_view kRunNames = "a run is named by its number, name, directory or job file";
+
 Error no_such_run(const std::string& named, const std::string& path) {
   std::error_code ignored;
   if (is_run_name(named)) return Error{fmt::format("run '{}' not found", named)};
   if (const auto number = unknown_number_in(named)) return no_run_of_number(*number);
-  const bool is_job = job::is_named_as_job(named);
-  if ((is_job || is_bare_name(named)) && !fs::exists(path, ignored)) {
-    return Error{
-        fmt::format("{} '{}' not found; a run is named by its number, name, directory or job file",
-                    is_job ? "job file" : "run", named)};
+  if (!fs::exists(path, ignored)) {
+    if (job::is_named_as_job(named)) return no_such_job_file(named);
+    if (is_bare_name(named)) return Error{fmt::format("run '{}' not found; {}", named, kRunNames)};
   }
   return Error{
       fmt::format("no run found in '{}': {}", named,
@@ -292,6 +292,10 @@ Error no_run_here(const std::string& named) {
 }
 
 }  // namespace
+
+Error no_such_job_file(const std::string& named) {
+  return Error{fmt::format("job file '{}' not found; {}", named, kRunNames)};
+}
 
 std::string cure_of_list(const std::string& named, std::string_view before) {
   std::string cure;

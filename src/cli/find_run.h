@@ -53,6 +53,9 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several);
 /// `before` before each; empty where it is no list.
 std::string cure_of_list(const std::string& named, std::string_view before);
 
+/// The error of a word that names a job file which does not exist.
+Error no_such_job_file(const std::string& named);
+
 /// The newest run of this directory, and behind it the others that have not ended: at work, or in
 /// the queue. An error where there is none.
 Result<std::vector<std::string>> newest_and_unended_runs();

@@ -61,6 +61,15 @@ std::optional<std::string> run_here_with(const std::string& task) {
   return std::nullopt;
 }
 
+/// "; some that exist: runs/a, runs/b"; empty where there is no run.
+std::string some_runs_here() {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::string> runs;
+  std::ranges::transform(runs_here() | std::views::take(kShown), std::back_inserter(runs),
+                         seen_from_here);
+  return runs.empty() ? std::string() : fmt::format("; some that exist: {}", fmt::join(runs, ", "));
+}
+
 /// What somebody typed that means no task of a run, which has these tasks.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern, const std::vector<journal::TaskRow>& rows) {
@@ -69,12 +78,10 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   }
   std::error_code ignored;
   if (pattern.starts_with("runs/") && !std::filesystem::exists(pattern, ignored)) {
-    constexpr std::size_t kShown = 5;
-    std::vector<std::string> runs;
-    std::ranges::transform(runs_here() | std::views::take(kShown), std::back_inserter(runs),
-                           seen_from_here);
-    return Error{fmt::format("no run directory '{}'{}{}", pattern,
-                             runs.empty() ? "" : "; some that exist: ", fmt::join(runs, ", "))};
+    return Error{fmt::format("no run directory '{}'{}", pattern, some_runs_here())};
+  }
+  if (job::is_named_as_job(pattern) && !std::filesystem::exists(pattern, ignored)) {
+    return no_such_job_file(pattern);
   }
   std::string text = fmt::format("task '{}' not found", pattern);
   if (!known_runs(pattern).empty()) {
@@ -99,7 +106,7 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     } else if (const auto run = find_run(pattern); !run && job::is_named_as_job(pattern)) {
       return run.error();
     } else {
-      text += ", and no run has this name";
+      text += ", and no run has this name" + some_runs_here();
     }
   }
   return Error{std::move(text)};

@@ -287,6 +287,12 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
                                 .candidates = run->candidates}};
 }
 
+/// Whether the shell may have put this word in the place of '*'.
+bool is_name_here(const std::string& word) {
+  std::error_code ignored;
+  return !word.contains('/') && std::filesystem::exists(word, ignored);
+}
+
 /// Where one run is meant and several words may be one: that which can be nothing else, or the
 /// first. The others are tasks, unless they can be nothing but runs.
 Result<void> keep_one_run(ReadWords& read) {
@@ -297,8 +303,11 @@ Result<void> keep_one_run(ReadWords& read) {
   for (std::size_t i = 0; i < read.runs.size(); ++i) {
     if (i == kept) continue;
     if (read.runs[i].is_path) {
-      return std::unexpected(Error{fmt::format("only one run is allowed here, not '{}' and '{}'",
-                                               read.runs[kept].word, read.runs[i].word)});
+      const std::string &first = read.runs[kept].word, &second = read.runs[i].word;
+      const bool may_be_star = is_name_here(first) && is_name_here(second);
+      return std::unexpected(
+          Error{fmt::format("only one run is allowed here, not '{}' and '{}'{}", first, second,
+                            may_be_star ? "; for all tasks, write '*' in quotes" : "")});
     }
     if (Result<void> added = add_pattern(read.runs[i].word, read.patterns); !added) return added;
   }

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/did_you_mean.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
@@ -34,7 +35,12 @@ constexpr const char* kWords = "what";
 
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
                    const std::string& help) {
-  command.add_option(kWords, words, help)->type_name(value_kinds::kTasks);
+  // CLI11 takes -9 for a number, and so for a word.
+  command.add_option(kWords, words, help)
+      ->type_name(value_kinds::kTasks)
+      ->check([&command](const std::string& word) {
+        return word.starts_with('-') ? unknown_option(command, word) : std::string();
+      });
   command.add_option("--run-dir", run_directory, "Run, if its name could also be a task")
       ->group(option_groups::kSelection)
       ->type_name(value_kinds::kRun)

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/did_you_mean.h"
+#include "cli/selection_words.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 
@@ -51,6 +52,7 @@ class TypedMistakes : public testing::Test {
     results->add_option("run", texts_)->type_name(value_kinds::kRun);
     results->add_option("--pivot", text_);
     app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
+    add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
     ranks->prefix_command();
@@ -170,6 +172,14 @@ TEST_F(TypedMistakes, ProposeRunForAProgramThatWasTypedAsACommand) {
   EXPECT_EQ(mistake_in({"./train"}), "unknown command './train'; " + cure + "./train");
   EXPECT_EQ(mistake_in({"config", "python3"}),
             "unknown command 'python3'; 'trainyard config --help' lists them");
+}
+
+TEST_F(TypedMistakes, SayThatKillTakesNoSignal) {
+  const std::string cure = "; tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'";
+  EXPECT_EQ(mistake_in({"kill", "-9", "slow"}),
+            "unknown option '-9'" + cure + "\n'trainyard kill --help' shows the usage");
+  EXPECT_EQ(mistake_in({"kill", "slow", "-KILL"}), "unknown option '-KILL'" + cure);
+  EXPECT_EQ(mistake_in({"kill", "--signal", "9", "slow"}), "unknown option '--signal'" + cure);
 }
 
 TEST_F(TypedMistakes, SayWhereTheOutputOfTasksIsInsteadOfAnOptionForIt) {

@@ -112,8 +112,8 @@ class OneRun(SharedRuns):
                             (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
                             (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
                             (["fold=7"], "task 'fold=7' not found in 'runs/sweep'; the matrix keys are lr, seed\n"),
-                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name\n"),
-                            (["nope.yaml"], "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, "),
+                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name; some that exist: runs/sweep\n"),
+                            (["nope.yaml"], "job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n"),
                             (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
@@ -125,7 +125,7 @@ class OneRun(SharedRuns):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
         self.assertEqual(self.trainyard("status", "nope", expect=2).stderr,
-                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name\n")
+                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name; some that exist: runs/sweep\n")
         self.assertEqual(self.trainyard("status", "nope.yaml", expect=2).stderr,
                          "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n")
         self.assertIn("unknown state ':nosuch'; use :waiting, :on-hold, ", self.trainyard("status", ":nosuch", expect=2).stderr)
@@ -286,6 +286,9 @@ class Selection(SelectionTest):
         self.assertEqual(self.trainyard("logs", "3", "runs/sweep", "--stdout", expect=0).stdout, "third\n")
         self.assertEqual(self.rows("--run-dir", "3"), self.rows("1"))
         self.assertIn("only one run is allowed here", self.trainyard("logs", "runs/sweep", "sweep.yaml", expect=2).stderr)
+        self.write("notes.txt", "")
+        self.assertEqual(self.trainyard("logs", "notes.txt", "sweep.yaml", expect=2).stderr,
+                         "trainyard: only one run is allowed here, not 'notes.txt' and 'sweep.yaml'; for all tasks, write '*' in quotes\n")
         # A directory that is called as a run is numbered.
         self.trainyard("run", "sweep.yaml", "--run-dir", "2", expect=1)
         self.assertIn("/runs/sweep-2', and the directory of the run in './2'; name the directory", self.trainyard("status", "2", expect=2).stderr)
