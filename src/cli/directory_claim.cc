@@ -71,6 +71,13 @@ std::string retry_text(const NewDirectory& directory) {
   return text;
 }
 
+/// Makes the directory of a new run. The error says how runs are put elsewhere.
+Result<void> make_run_directory(const std::string& run_directory) {
+  Result<void> made = sys::make_directories(run_directory);
+  if (!made) made.error().message += "; '--set workdir=DIR' puts runs in DIR/runs";
+  return made;
+}
+
 /// The command that continues the run in this directory, which is the job's own or another's: the
 /// job file alone would mean the last of several. `retry` takes tasks, --resume takes no --only.
 std::string continue_text(const NewDirectory& directory, bool own) {
@@ -90,7 +97,7 @@ std::string continue_text(const NewDirectory& directory, bool own) {
 
 Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   const std::string& run_directory = directory.run_directory;
-  if (Result<void> made = sys::make_directories(run_directory); !made) {
+  if (Result<void> made = make_run_directory(run_directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
   Result<sys::RunLock> lock = lock_directory(run_directory, directory.command_line);
@@ -123,7 +130,7 @@ Result<std::string> reserve_new_directory(const std::string& first,
                                           const std::string& text) {
   while (true) {
     std::string directory = run::free_run_directory(first);
-    if (Result<void> made = sys::make_directories(directory); !made) {
+    if (Result<void> made = make_run_directory(directory); !made) {
       return std::unexpected(std::move(made.error()));
     }
     const std::string path = marker(directory);

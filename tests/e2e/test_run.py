@@ -395,6 +395,12 @@ groups:
             self.assertEqual("trainyard: 'mine' already contains a run: this run is in 'mine-2'\n" in done.stderr, told)
         self.assertTrue((self.directory / "mine-2/journal.db").exists())
 
+    def test_says_how_runs_are_put_elsewhere_where_no_directory_can_be_made(self):
+        for command in ("run", "submit"):
+            self.assertEqual(self.trainyard(command, "--", "true", cwd="/proc", expect=2).stderr,
+                             "trainyard: cannot make the directory '/proc/runs': no such file or directory; "
+                             "'--set workdir=DIR' puts runs in DIR/runs\n")
+
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
         for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
