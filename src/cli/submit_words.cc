@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "cli/command_job.h"
 #include "cli/commands.h"
@@ -17,7 +18,9 @@
 #include "cli/run_words.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
+#include "job/program_as_job.h"
 #include "job/task_keys.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -54,6 +57,13 @@ std::string wrong_with_submit(const SubmitOptions& options) {
            "-- python3 train.py'";
   }
   std::error_code ignored;
+  const bool is_swapped = !options.job_file.empty() && !job::is_named_as_job(options.job_file) &&
+                          job::is_named_as_job(options.run_directory) &&
+                          !std::filesystem::is_regular_file(options.job_file, ignored);
+  if (is_swapped) {
+    return fmt::format("the job file comes first: trainyard submit {} {}",
+                       text::shell_word(options.run_directory), text::shell_word(options.job_file));
+  }
   if (std::filesystem::is_directory(options.job_file, ignored)) {
     return directory_as_job_file(options.job_file);
   }
