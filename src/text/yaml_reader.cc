@@ -609,19 +609,19 @@ void YamlDocument::parse() {
 
 namespace {
 
-/// The message of a mistake in an option, without the group, which the user did not write, and
-/// without the key, which the option names already: "'6' has no unit" for "group 'a': memory: '6'
-/// has no unit".
+/// The message of a mistake in an option or in "the command", without the group and the task, which
+/// the user did not write, and without the key, which the option names already: "'6' has no unit"
+/// for "group 'a': memory: '6' has no unit".
 std::string without_place(std::string_view option, std::string message) {
-  constexpr std::string_view kOption = "--";
   constexpr std::string_view kGroup = "group '";
   constexpr std::string_view kEnd = "': ";
-  if (!option.starts_with(kOption)) return message;
   const std::size_t end = message.find(kEnd);
   if (message.starts_with(kGroup) && end != std::string::npos) message.erase(0, end + kEnd.size());
-  option.remove_prefix(kOption.size());
-  if (message.starts_with(option) && message.substr(option.size()).starts_with(": ")) {
-    message.erase(0, option.size() + 2);
+  for (const std::string_view before : {"--", "the "}) {
+    if (option.starts_with(before)) option.remove_prefix(before.size());
+  }
+  for (const std::string& place : {std::string("task 1: "), fmt::format("{}: ", option)}) {
+    if (message.starts_with(place)) message.erase(0, place.size());
   }
   return message;
 }

@@ -110,6 +110,17 @@ TEST(YamlDocument, NamesInMistakesWhatStandsForALine) {
   EXPECT_EQ(to_text(document.mistake(Place{.line = 9, .column = 1}, "x")), "--again: x");
 }
 
+TEST(YamlDocument, LeavesOutOfMistakesTheGroupAndTheTaskThatNobodyWrote) {
+  const YamlDocument document("a: 1\nb: 2\n", "f.yaml", {"the command", "--memory"});
+  const auto mistake = [&document](int line, const std::string& message) {
+    return to_text(document.mistake(Place{.line = line, .column = 1}, message));
+  };
+  EXPECT_EQ(mistake(1, "group 'fit': task 1: command: unknown"), "the command: unknown");
+  EXPECT_EQ(mistake(2, "group 'fit': memory: '6' has no unit"), "--memory: '6' has no unit");
+  EXPECT_EQ(mistake(2, "group 'fit': memory-limit: x"), "--memory: memory-limit: x");
+  EXPECT_EQ(mistake(2, "task 'fit' can never run"), "--memory: task 'fit' can never run");
+}
+
 TEST(YamlDocument, RefusesKeysThatAreNoWords) {
   EXPECT_THAT(mistakes_in("{[1]: 2, x: {~: 1}}"),
               ElementsAre("f.yaml:1:14: a key must be a word", "f.yaml:1:2: a key must be a word"));
