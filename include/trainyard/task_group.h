@@ -1,7 +1,8 @@
 // Tasks that may run in any order, and what those ask for that do not say it themselves (fedflow
-// `TaskGroup`). Owns its tasks. One thread.
+// `TaskGroup`). Owns its tasks; is neither copied nor moved. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <ranges>
@@ -27,6 +28,10 @@ class TaskGroup {
   /// The name is that of a directory, too. Empty: group-1, group-2, ... in order of adding.
   /// `defaults` are for its tasks: what these do not say themselves. They have no id.
   explicit TaskGroup(std::string name = {}, TaskOptions defaults = {}, GroupOptions options = {});
+  // Yard::add() keeps the address.
+  TaskGroup(TaskGroup&&) = delete;
+  TaskGroup& operator=(TaskGroup&&) = delete;
+  ~TaskGroup() = default;
 
   /// Makes a task and keeps it. The reference stays valid as long as the group.
   template <class T, class... Arguments>
@@ -38,6 +43,7 @@ class TaskGroup {
   }
   /// The same for a task that is there already, which must not be null: that ends the program.
   void add(std::unique_ptr<Task> task);
+  void add(std::nullptr_t) = delete;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const TaskOptions& defaults() const { return defaults_; }

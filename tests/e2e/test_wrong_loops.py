@@ -1,4 +1,4 @@
-"""Training loops that are wrong do not compile, and the compiler says why in few words; right ones compile without a warning."""
+"""Training loops and yards that are wrong do not compile, and the compiler says why in few words; right ones compile without a warning."""
 import pathlib
 import shutil
 import tempfile
@@ -13,6 +13,7 @@ HEADERS = "".join(f'#include "trainyard/{each.name}"\n' for each in sorted((INCL
 BEGIN = """\
 #include "trainyard/pipeline.h"
 #include "trainyard/event_bus.h"
+#include "trainyard/task_group.h"
 using namespace trainyard;
 struct Train : Context {
   int env_step = 0;
@@ -67,6 +68,15 @@ WRONG = (
      "struct Twice : Context { int a = 0; static constexpr auto kept = keep<&Twice::a> + keep<&Twice::a>; };\n"
      "void make() { Pipeline<Twice> loop; }",
      "a member is kept twice"),
+    ("a group whose address a yard keeps is moved",
+     "TaskGroup move_it(TaskGroup& group) { return std::move(group); }",
+     "deleted"),
+    ("a group is copied",
+     "void copy_it(TaskGroup& group) { auto copy = group; }",
+     "deleted"),
+    ("no task is added to a group",
+     "void add(TaskGroup& group) { group.add(nullptr); }",
+     "deleted"),
 )
 
 WARNED = (
