@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
 folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system and
-who may open a file without the function for it, that a comment names no file that is not there, that no test sleeps, that each test file has tests
+who may open a file without the function for it, that a comment names no file that is not there, that no result of the library is dropped unseen, that no test sleeps, that each test file has tests
 and is built, and that no work is left marked as urgent.
 
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
@@ -70,6 +70,8 @@ NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 TYPE = re.compile(r"^(?:template <[^>]*> )?(?:class|struct|enum class|enum) (\w+)(?: final)?(?: :.*)? ?\{")
 # A function or a constant at the beginning of a line; what has a class before it is in that class.
 UNNAMED = re.compile(r"^(?!using |template|static_assert|TEST|RC_|INSTANTIATE)[\w\[][\w:<>,&*\[\] ]* [&*]?(\w+)(?:\(|(?: =|\{|\[\]| \{)[^;]*)")
+# A function of include/ that returns a Result without [[nodiscard]].
+DROPPED = re.compile(r"^\s*(?:static |virtual |inline )*Result<.*> \w+\(")
 # A file of ours in a comment: one of our folders, a name, an ending.
 MENTION = re.compile(r"(?<![\w/.*-])((?:src/|include/|tools/|tests/|docs/)?(?:[\w-]+/)+[\w.-]+\.(?:h|cc|py|md|yaml|json))\b")
 # Tests that sleep or read the machine's clock, and why. The others wait for what happens, with a bound.
@@ -162,6 +164,8 @@ def faults(path):
             yield f"{path}:{number}: may not call the system: {CALL.search(line)[0]}"
         if folder in LAYERS and folder != "sys" and str(path) not in OPENS and not is_test(path) and OPEN.search(line.partition("//")[0]):
             yield f"{path}:{number}: may not open a file but by sys::open_file(): {OPEN.search(line)[0]}"
+        if path.parts[0] == "include" and DROPPED.match(line):
+            yield f"{path}:{number}: a function that returns a Result is [[nodiscard]]"
         yield from comment_faults(path, number, line)
 
 

@@ -98,6 +98,32 @@ class Opens(Layers):
                 self.assertEqual(self.faults("src/process/a.cc", line), [])
 
 
+class Dropped(Layers):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.place)
+        for folder in ("include", "src/process"):
+            pathlib.Path(folder).mkdir(parents=True)
+
+    def faults(self, name, line):
+        path = pathlib.Path(name)
+        path.write_text(f"// A header.\n{line}\n")
+        return [fault.partition(":2: ")[2] for fault in layers.faults(path)]
+
+    def test_finds_a_result_of_the_library_that_may_be_dropped(self):
+        for line in ("  Result<void> check();", "static Result<Config> load(std::string file);", "  virtual Result<std::vector<T>> all(",
+                     "Result<Json> to_json(const C& context) {"):
+            with self.subTest(line):
+                self.assertEqual(self.faults("include/a.h", line), ["a function that returns a Result is [[nodiscard]]"])
+                self.assertEqual(self.faults("src/process/a.h", line), [])
+
+    def test_takes_one_that_may_not_and_a_variable(self):
+        for line in ("  [[nodiscard]] Result<void> check();", "  Result<void> well;", "  Result<Json> saved = to_json(context);"):
+            with self.subTest(line):
+                self.assertEqual(self.faults("include/a.h", line), [])
+
+
 class Sleeps(Layers):
     def faults(self, name, line):
         return [fault.rpartition(":1: ")[2] for fault in layers.sleeps(self.write(name, line + "\n"))]

@@ -50,8 +50,8 @@ class Executor : public Component {
   /// Called in every rank for each task, one at a time, on the thread on which it was made. What it
   /// throws ends the task in all ranks; the process stays. `stop` says that the result is not
   /// wanted any more: who has not returned some seconds later is ended.
-  virtual Shareable execute(std::string_view task, const Shareable& input, RankContext& context,
-                            std::stop_token stop) = 0;
+  [[nodiscard]] virtual Shareable execute(std::string_view task, const Shareable& input,
+                                          RankContext& context, std::stop_token stop) = 0;
 };
 
 }  // namespace trainyard

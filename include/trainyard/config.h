@@ -16,10 +16,10 @@ class Config {
   Config() = default;
 
   /// The defaults, and over them that file. All mistakes in it at once, with their places.
-  static Result<Config> load(std::string file);
+  [[nodiscard]] static Result<Config> load(std::string file);
 
   /// Over everything else: set("scheduler.max-process", "4"). An error names the nearest right key.
-  Result<void> set(std::string_view key, std::string_view value);
+  [[nodiscard]] Result<void> set(std::string_view key, std::string_view value);
 
   /// The value that is in force, as it was written; an error when there is no such key.
   [[nodiscard]] Result<std::string> get(std::string_view key) const;

@@ -41,15 +41,16 @@ Json number_to_json(double value);
 /// Nothing, when it is no number either way.
 std::optional<double> number_from_json(const Json& value);
 /// An error where a number in it is none that JSON has.
-Result<void> check_numbers(const Json& value, std::string_view member);
+[[nodiscard]] Result<void> check_numbers(const Json& value, std::string_view member);
 /// The object with the members, when it has these and no others.
-Result<const Json*> kept_object(const Json& saved, std::span<const std::string_view> names);
-Result<std::uint64_t> total_step_of(const Json& saved);
+[[nodiscard]] Result<const Json*> kept_object(const Json& saved,
+                                              std::span<const std::string_view> names);
+[[nodiscard]] Result<std::uint64_t> total_step_of(const Json& saved);
 std::string misfit_text(const Json& value, std::string_view why);
 std::string unlike_text(std::string_view member, const Json& value, std::string_view why);
 
 template <class Member>
-Result<Json> member_to_json(std::string_view name, const Member& member) {
+[[nodiscard]] Result<Json> member_to_json(std::string_view name, const Member& member) {
   if constexpr (std::floating_point<Member>) {
     return number_to_json(static_cast<double>(member));
   } else {
@@ -61,7 +62,7 @@ Result<Json> member_to_json(std::string_view name, const Member& member) {
 
 /// The error says why alone.
 template <class Number>
-Result<Number> number_that_fits(const Json& value) {
+[[nodiscard]] Result<Number> number_that_fits(const Json& value) {
   if constexpr (kIsInteger<Number>) {
     // The conversion would cut off what does not fit.
     const auto number = integer_from_json<Number>(value);
@@ -79,7 +80,8 @@ Result<Number> number_that_fits(const Json& value) {
 }
 
 template <class Member>
-Result<void> member_from_json(std::string_view name, const Json& value, Member& member) {
+[[nodiscard]] Result<void> member_from_json(std::string_view name, const Json& value,
+                                            Member& member) {
   try {
     if constexpr (std::floating_point<Member> || kIsInteger<Member>) {
       const auto number = number_that_fits<Member>(value);
@@ -109,7 +111,7 @@ consteval bool names_differ() {
 }
 
 template <ContextType C>
-Result<Json> kept_to_json(const C& context) {
+[[nodiscard]] Result<Json> kept_to_json(const C& context) {
   static_assert(names_differ<C>(), "two kept members have one name");
   Json kept = Json::object();
   Result<void> well;
@@ -129,7 +131,7 @@ Result<Json> kept_to_json(const C& context) {
 /// Puts what was saved into the context. Every member must be there, and nothing else; after an
 /// error, which names the member, the context is as it was.
 template <ContextType C>
-Result<void> kept_from_json(const Json& saved, C& context) {
+[[nodiscard]] Result<void> kept_from_json(const Json& saved, C& context) {
   const Result<const Json*> kept = detail::kept_object(saved, C::kept.kNames);
   if (!kept) return std::unexpected(kept.error());
   const Result<std::uint64_t> total_step = detail::total_step_of(saved);
@@ -147,7 +149,7 @@ Result<void> kept_from_json(const Json& saved, C& context) {
 
 /// Has the pipeline go on after the iteration at whose end this was saved.
 template <ContextType C>
-Result<void> resume(Pipeline<C>& loop, const Json& saved) {
+[[nodiscard]] Result<void> resume(Pipeline<C>& loop, const Json& saved) {
   Result<void> read = kept_from_json(saved, loop.context());
   if (read) loop.set_done();
   return read;

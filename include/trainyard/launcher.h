@@ -29,7 +29,7 @@ struct Launcher {
   static Launcher command(std::vector<std::string> arguments) { return {std::move(arguments)}; }
 
   /// "built-in", "mpirun", "torchrun" or "srun". An error names the nearest.
-  static Result<Launcher> named(std::string_view name);
+  [[nodiscard]] static Result<Launcher> named(std::string_view name);
 
   /// "built-in", or the name of the program.
   [[nodiscard]] std::string name() const;

@@ -196,7 +196,7 @@ class Pool {
   /// thread that may: other threads of this program are not there in the children, nor what they
   /// hold locked. `make` returns the object with that index, from 0; with threads it is called by
   /// all of them at once. What it throws is the error of the calls to that child.
-  static Result<Pool> start(const PoolOptions& options, std::function<T(int)> make) {
+  [[nodiscard]] static Result<Pool> start(const PoolOptions& options, std::function<T(int)> make) {
     auto core = detail::PoolCore::start(
         options, [make = std::move(make)](int index) -> std::unique_ptr<detail::PoolObject> {
           return std::make_unique<detail::PoolObjectOf<T, Methods...>>(make, index);
@@ -236,7 +236,7 @@ class Pool {
 
   /// A buffer in memory that the children can map: filled in place and sent it is not copied. Its
   /// memory is used again when no copy of it is left, here or there.
-  Result<Buffer> alloc(DType type, Dimensions shape) {
+  [[nodiscard]] Result<Buffer> alloc(DType type, Dimensions shape) {
     return core_->alloc(type, std::move(shape));
   }
 

@@ -52,7 +52,7 @@ struct ContextKey {
 enum class Audience : std::uint8_t { Parent, Group };
 
 /// How an event was heard: Ok, and what those who heard it threw; or why it did not get there.
-struct EventOutcome {
+struct [[nodiscard]] EventOutcome {
   ReturnCode code = ReturnCode::Ok;
   std::string message = {};
   std::vector<std::string> errors = {};
@@ -77,7 +77,7 @@ class RankLink {
   RankLink(RankLink&&) = delete;
   RankLink& operator=(RankLink&&) = delete;
   virtual ~RankLink() = default;
-  virtual Result<Buffer> alloc(DType type, Dimensions shape) = 0;
+  [[nodiscard]] virtual Result<Buffer> alloc(DType type, Dimensions shape) = 0;
   virtual EventOutcome fire(RankContext& context, std::string_view event, const Json& data,
                             Audience audience) = 0;
 };
@@ -108,7 +108,7 @@ class RankContext {
 
   /// An error: the name is reserved, or is that of a key with other flags or another type.
   template <class T>
-  Result<void> set(const ContextKey<T>& key, const std::type_identity_t<T>& value) {
+  [[nodiscard]] Result<void> set(const ContextKey<T>& key, const std::type_identity_t<T>& value) {
     if constexpr (Travels<T>) {
       return set_value(key.name, traits_of(key), value);
     } else {
@@ -148,7 +148,7 @@ class RankContext {
   [[nodiscard]] std::optional<int> from_rank() const;
 
   /// Memory that goes to the other side without a copy; it is filled, then sent once.
-  Result<Buffer> alloc(DType type, Dimensions shape);
+  [[nodiscard]] Result<Buffer> alloc(DType type, Dimensions shape);
 
   /// In a rank: the components there that listen hear it, on the thread that calls this, then the
   /// parent, and perhaps the other ranks. Beside a RankExecutor: the ranks do. A context of neither
@@ -167,12 +167,17 @@ class RankContext {
             .sticky = key.sticky,
             .transferable = key.transferable && Travels<T>};
   }
-  Result<void> set_value(std::string_view name, detail::KeyTraits traits, const Json& value);
-  Result<void> set_value(std::string_view name, detail::KeyTraits traits, bool value);
-  Result<void> set_value(std::string_view name, detail::KeyTraits traits, std::int64_t value);
-  Result<void> set_value(std::string_view name, detail::KeyTraits traits, double value);
-  Result<void> set_value(std::string_view name, detail::KeyTraits traits, const std::string& value);
-  Result<void> set_live(std::string_view name, detail::KeyTraits traits, std::any value);
+  [[nodiscard]] Result<void> set_value(std::string_view name, detail::KeyTraits traits,
+                                       const Json& value);
+  [[nodiscard]] Result<void> set_value(std::string_view name, detail::KeyTraits traits, bool value);
+  [[nodiscard]] Result<void> set_value(std::string_view name, detail::KeyTraits traits,
+                                       std::int64_t value);
+  [[nodiscard]] Result<void> set_value(std::string_view name, detail::KeyTraits traits,
+                                       double value);
+  [[nodiscard]] Result<void> set_value(std::string_view name, detail::KeyTraits traits,
+                                       const std::string& value);
+  [[nodiscard]] Result<void> set_live(std::string_view name, detail::KeyTraits traits,
+                                      std::any value);
   [[nodiscard]] bool get_value(std::string_view name, Json& value) const;
   [[nodiscard]] bool get_value(std::string_view name, bool& value) const;
   [[nodiscard]] bool get_value(std::string_view name, std::int64_t& value) const;

@@ -82,18 +82,19 @@ class RankExecutor final : public Executor {
 
   /// Launches the ranks, waits until all have made their components, and fires kStartRun. The reply
   /// is Ok or says why not. Does nothing when they are there.
-  Shareable start(RankContext& context, const std::stop_token& stop = {});
+  [[nodiscard]] Shareable start(RankContext& context, const std::stop_token& stop = {});
 
   /// Has every rank execute the task. The reply has the code of the first rank that did not say Ok;
   /// its traceback(), or the end of its log, is that of the reply. `stop` ends it with TaskAborted.
   /// Small tasks cost what the messages cost; each buffer is copied once, however many ranks, or
   /// not at all if it comes from alloc(), as a sum or a mean does.
-  Shareable execute(std::string_view task, const Shareable& input, RankContext& context,
-                    std::stop_token stop = {}) override;
+  [[nodiscard]] Shareable execute(std::string_view task, const Shareable& input,
+                                  RankContext& context, std::stop_token stop = {}) override;
 
   /// The same, with the reply of each rank. (Their buffers: RankResult::All.)
-  std::vector<Shareable> execute_all(std::string_view task, const Shareable& input,
-                                     RankContext& context, const std::stop_token& stop = {});
+  [[nodiscard]] std::vector<Shareable> execute_all(std::string_view task, const Shareable& input,
+                                                   RankContext& context,
+                                                   const std::stop_token& stop = {});
 
   /// Tells the ranks that listen, and waits until they have heard it. Ok when there are none.
   EventOutcome fire(std::string_view event, const Json& data, RankContext& context);
@@ -109,7 +110,7 @@ class RankExecutor final : public Executor {
   void on_event(Handler handler);
 
   /// A buffer to be filled in place and sent without a copy.
-  Result<Buffer> alloc(DType type, Dimensions shape);
+  [[nodiscard]] Result<Buffer> alloc(DType type, Dimensions shape);
 
   /// Ends the task that runs, or the launch, as its stop token does. Any thread.
   void abort(const std::string& reason);

@@ -174,8 +174,8 @@ class Task {
   /// 100 KiB. A buffer of more than a MiB is copied once, however large it is: it goes by memory
   /// that both processes map. Waits while the program has two of these that it has not handled. An
   /// error says why it was not sent: too long, no memory for the buffer, nobody to send it to.
-  Result<void> send(const std::string& command, const Json& data,
-                    std::span<const std::byte> buffer = {});
+  [[nodiscard]] Result<void> send(const std::string& command, const Json& data,
+                                  std::span<const std::byte> buffer = {});
 
  private:
   friend class TaskAccess;

@@ -93,7 +93,7 @@ class Worker {
   /// itself, so that a program runs without them, too. Takes its variables out of the environment;
   /// once a process, while it has one thread. An error: it is not let in, or this process is a
   /// worker already, as in what parallel() calls.
-  static Result<Worker> from_environment();
+  [[nodiscard]] static Result<Worker> from_environment();
   /// One by itself, for what works with and without others.
   static Worker alone();
 

@@ -97,7 +97,7 @@ class Yard {
   /// What is wrong with what was added: names and ids that occur twice or are no names of
   /// directories, options that are no right values or contradict each other, tasks that can never
   /// fit. run() checks this first, before anything runs.
-  Result<void> check();
+  [[nodiscard]] Result<void> check();
 
   /// Runs what was added, group after group, whatever becomes of the tasks: a group starts when the
   /// one before it has ended. An error says that it could not be run: what check() finds, threads,
@@ -105,13 +105,13 @@ class Yard {
   /// it stay added, and may be run when the cause is gone: the summary then has those before it,
   /// too. No error is the death of the keeper of the task processes, which is noted: what ran is
   /// failed and Lost, what waited is stopped, and the next group gets a new keeper.
-  Result<RunSummary> run();
+  [[nodiscard]] Result<RunSummary> run();
   /// The same for one group: for those of its tasks that this yard has not run yet, so that a group
   /// may grow and be run again. Its ids must differ from those of all groups that have run, if
   /// `task.allow-duplicate-id` is false or groups have no directories.
-  Result<RunSummary> run(TaskGroup& group);
+  [[nodiscard]] Result<RunSummary> run(TaskGroup& group);
   /// The same for one task, in a group "default", "default-2" and so on (fedflow `execute_task`).
-  Result<RunSummary> run(Task& task);
+  [[nodiscard]] Result<RunSummary> run(Task& task);
 
   /// Ends a task that runs or waits, as `trainyard kill` does; it becomes KILLED or SKIPPED. For
   /// callbacks. False when it is not being run, or has ended.
@@ -130,7 +130,7 @@ class Yard {
  private:
   struct State;
   static std::vector<Task*> tasks_of(const TaskGroup& group);
-  Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks);
+  [[nodiscard]] Result<RunSummary> run(TaskGroup& group, const std::vector<Task*>& tasks);
   std::unique_ptr<State> state_;
 };
 

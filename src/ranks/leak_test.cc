@@ -146,7 +146,7 @@ TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {
       static_cast<void>(::send(ends.second.get(), &pid, sizeof pid, 0));
     });
     RankContext context;
-    executor.execute("pid_and_hang", {}, context);
+    static_cast<void>(executor.execute("pid_and_hang", {}, context));
     ::_exit(1);
   }
   std::vector<sys::Descriptor> ranks;

@@ -106,7 +106,7 @@ TEST(PythonRank, SharesItsContext) {
   ASSERT_TRUE(context.set(kGreeting, "hello").has_value());
   ASSERT_TRUE(context.set(kRound, 3).has_value());
   EXPECT_EQ(executor.execute("get", {}, context).get("greeting"), "hello");
-  executor.execute("set", {}, context);
+  static_cast<void>(executor.execute("set", {}, context));
   EXPECT_EQ(context.get(kGreeting), "from rank 0");
   EXPECT_EQ(context.get(kRound), 40);
   RankContext other;
@@ -129,7 +129,7 @@ TEST(PythonRank, HearsEventsAndFiresThem) {
   Shareable task;
   task.set("rank", 1);
   task.set("group", true);
-  executor.execute("fire", task, context);
+  static_cast<void>(executor.execute("fire", task, context));
   EXPECT_THAT(from, testing::ElementsAre(1));
   EXPECT_EQ(executor.execute("heard", {}, context).get("heard"),
             (Json{{"start-run", nullptr, nullptr},
@@ -242,7 +242,7 @@ TEST(PythonRank, LetsAnEventLeadToOthersInAnyRank) {
   RankExecutor executor(python(3, "{}", kRecorder));
   executor.on_event([&](const RankEvent& event, RankContext& context) {
     ++heard;
-    if (event.name == "reacted") context.fire("round", {});
+    if (event.name == "reacted") static_cast<void>(context.fire("round", {}));
   });
   RankContext context;
   ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);

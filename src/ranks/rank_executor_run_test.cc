@@ -203,7 +203,7 @@ TEST(RankRun, LetsARankEndWhoseEventEndsTheRun) {
   RankContext context;
   ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
   // The recorder fires "pong" in answer, from the thread that hears events.
-  executor.fire("ping", {}, context);
+  static_cast<void>(executor.fire("ping", {}, context));
   executor.finalize();
   EXPECT_EQ(text_of(logs.path() + "/rank-0.log"), "the recorder ends\n");
 }

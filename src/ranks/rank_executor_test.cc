@@ -117,7 +117,7 @@ TEST(RankExecutor, SendsWhatChangedInItsContextAndTakesWhatRankZeroChanged) {
   reply = executor.execute("get", {}, context);
   EXPECT_EQ(reply.get("greeting"), "hello");
   EXPECT_EQ(reply.get("round"), 3);
-  executor.execute("set", {}, context);
+  static_cast<void>(executor.execute("set", {}, context));
   EXPECT_EQ(context.get(kGreeting), "from rank 0");
   EXPECT_EQ(context.get(kRound), 40);
   EXPECT_EQ(context.sibling().get(kRound), 40);
@@ -194,10 +194,10 @@ TEST(RankExecutor, HearsTheEventsOfRanksAndAnswersThem) {
   EXPECT_EQ(reply.get("greeting"), "of the parent");
   EXPECT_EQ(reply.get("errors"), Json::array());
   EXPECT_THAT(from, testing::ElementsAre(0));
-  executor.execute("fire", {}, context);
+  static_cast<void>(executor.execute("fire", {}, context));
   EXPECT_THAT(from, testing::UnorderedElementsAre(0, 0, 1));
   // What a rank fires is not told to itself again, and to others only when it says so.
-  executor.execute("fire", with({{"rank", 0}, {"group", true}}), context);
+  static_cast<void>(executor.execute("fire", with({{"rank", 0}, {"group", true}}), context));
   const Json heard = executor.execute("heard", {}, context).get("heard");
   EXPECT_EQ(heard.size(), 4U) << heard.dump();
 }
@@ -424,7 +424,7 @@ TEST(RankExecutor, KeepsALogOfEachRank) {
   logged.log_directory = logs.path();
   RankExecutor executor(logged, test_registry());
   RankContext context;
-  executor.execute("print", {}, context);
+  static_cast<void>(executor.execute("print", {}, context));
   for (const char* const rank : {"0", "1"}) {
     std::ifstream log(logged.log_directory + "/rank-" + rank + ".log");
     const std::string text(std::istreambuf_iterator<char>(log), {});

@@ -13,7 +13,8 @@ HEADERS = "".join(f'#include "trainyard/{each.name}"\n' for each in sorted((INCL
 BEGIN = """\
 #include "trainyard/pipeline.h"
 #include "trainyard/event_bus.h"
-#include "trainyard/task_group.h"
+#include "trainyard/rank_executor.h"
+#include "trainyard/yard.h"
 using namespace trainyard;
 struct Train : Context {
   int env_step = 0;
@@ -86,6 +87,21 @@ WARNED = (
     ("a subscription to JSON is dropped",
      'void hear(EventBus& bus) { bus.on("any.name", [](const Json&) {}); }',
      "dropped, it takes its listener off at once"),
+    ("a yard is run and nobody asks whether it could be",
+     "void run(Yard& yard, TaskGroup& group) { yard.run(group); }",
+     "nodiscard"),
+    ("a setting is set that there may not be",
+     'void set(Config& config) { config.set("a", "b"); }',
+     "nodiscard"),
+    ("what a task sends may not arrive",
+     'struct Fold : Task { void tell(const Json& data) { send("a", data); } };',
+     "nodiscard"),
+    ("nobody reads the reply of the ranks",
+     'void train(RankExecutor& ranks, RankContext& context) { ranks.execute("train", {}, context); }',
+     "nodiscard"),
+    ("nobody asks whether an event was heard",
+     'void fire(RankContext& context) { context.fire("done"); }',
+     "nodiscard"),
 )
 
 RIGHT = "#include <nlohmann/json.hpp>\n" + HEADERS + """

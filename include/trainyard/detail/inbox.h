@@ -56,8 +56,9 @@ class Inbox {
   /// Waits until something is there. False: it was told to stop, or take_new_sender() is true. An
   /// error: nothing came in time, which counts from `since`, or nobody is left who could send it;
   /// it names the workers.
-  Result<bool> wait(Timeout within, const std::stop_token& stop,
-                    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
+  [[nodiscard]] Result<bool> wait(
+      Timeout within, const std::stop_token& stop,
+      std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now());
 
  private:
   struct State;

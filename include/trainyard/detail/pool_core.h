@@ -59,7 +59,8 @@ bool are_answered(const PoolCalls& calls);
 
 class PoolCore {
  public:
-  static Result<std::unique_ptr<PoolCore>> start(const PoolOptions& options, PoolMake make);
+  [[nodiscard]] static Result<std::unique_ptr<PoolCore>> start(const PoolOptions& options,
+                                                               PoolMake make);
   PoolCore(PoolCore&&) = delete;
   PoolCore& operator=(PoolCore&&) = delete;
   ~PoolCore();
@@ -69,7 +70,7 @@ class PoolCore {
   PoolCalls call_all(std::size_t method, PoolAnswer arguments);
   std::expected<void, CallError> restart(int child);
   void shutdown(Timeout grace);
-  Result<Buffer> alloc(DType type, Dimensions shape);
+  [[nodiscard]] Result<Buffer> alloc(DType type, Dimensions shape);
 
  private:
   PoolCore(int count, Timeout grace, std::unique_ptr<workers::PoolBackend> backend);
