@@ -13,8 +13,9 @@
 // run() forks: the program must have one thread then, or say that it knows better. It changes
 // nothing of the process that calls it: no signals, no current directory, no subreaper. Where the
 // program is a task of another run, the variables that trainyard set for that task are out of the
-// environment while run() works. When the program ends, however it does, its tasks end within a
-// second.
+// environment while run() works. When the program dies, however it does, its tasks get SIGKILL at
+// once, without SIGTERM. Those that the stop token or cancel() ends get SIGTERM first, and SIGKILL
+// after a grace.
 //
 // Belongs to one thread; run() works there until all has ended. Only the stop token may be stopped
 // from another.

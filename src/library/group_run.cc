@@ -162,6 +162,7 @@ Result<process::Keeper> GroupRun::fork_keeper() const {
       {.body = [this](model::AttemptKey key,
                       const model::Launch& its) { return TaskProcess::run(task(key.task), its); },
        .beside_threads = options_.beside_threads,
+       .kills_when_yard_dies = true,
        .held = promises_ ? promises_->descriptor() : -1});
   if (keeper) return keeper;
   return std::unexpected(

@@ -386,6 +386,7 @@ struct Shared {
   std::atomic<int> ready = 0;
   std::atomic<int> done = 0;
   std::array<std::atomic<std::int64_t>, 11> kib{};
+  std::atomic<int> terms = 0;
 };
 
 Shared& shared_by_forks() {
@@ -460,15 +461,19 @@ TEST_F(YardTest, SharesWhatWasLoadedBeforeAmongAllTasks) {
   for (const Task& task : group.tasks()) EXPECT_EQ(task.result(), (Json{{"sum", 'x' * 131'072}}));
 }
 
-TEST_F(YardTest, EndsItsTasksWhenTheProgramDies) {
+TEST_F(YardTest, KillsItsTasksWithoutTermWhenTheProgramDies) {
   Shared& shared = shared_by_forks();
   const pid_t program = ::fork();
   ASSERT_GE(program, 0);
   if (program == 0) {
     TaskGroup group("g");
     group.add<Made>("a", [&shared](Made&, const Device&) -> Json {
+      sigset_t term{};
+      ::sigemptyset(&term);
+      ::sigaddset(&term, SIGTERM);
+      ::pthread_sigmask(SIG_BLOCK, &term, nullptr);
       shared.kib[0] = ::getpid();
-      for (;;) ::pause();
+      for (int signal = 0; ::sigwait(&term, &signal) == 0;) ++shared.terms;
       return {};
     });
     run(group);
@@ -479,6 +484,7 @@ TEST_F(YardTest, EndsItsTasksWhenTheProgramDies) {
   ::kill(program, SIGKILL);
   ASSERT_EQ(::waitpid(program, nullptr, 0), program);
   EXPECT_TRUE(sys::eventually([task] { return ::kill(task, 0) != 0 && errno == ESRCH; }));
+  EXPECT_EQ(shared.terms, 0);
 }
 
 TEST(TaskIds, AreUuidsWhereNoneIsGiven) {

@@ -2,9 +2,9 @@
 //
 // It is forked off before SQLite, sockets and threads exist, so that no task inherits anything of
 // the yard. It is the subreaper of everything the tasks start; when the yard's end of its socket
-// closes, however the yard died, it ends them all (TERM, then KILL after a grace) and goes. Behind
-// it stands the guard (process/guard.h): when a keeper dies its tasks end with it, and another one
-// takes its place, which is as the first one was.
+// closes, however the yard died, it ends them all (TERM, then KILL after a grace; or KILL at once)
+// and goes. Behind it stands the guard (process/guard.h): when a keeper dies its tasks end with it,
+// and another one takes its place, which is as the first one was.
 //
 // Belongs to one thread.
 #pragma once
@@ -120,6 +120,9 @@ struct KeeperOptions {
   Duration stop_grace{10'000};
   /// The most of that when nobody stands behind the keeper any more: it could be killed, too.
   Duration unguarded_grace{500};
+  /// When the yard or the guard has died, tasks get KILL at once, without TERM and grace. A yard
+  /// that destroys its Keeper has not died.
+  bool kills_when_yard_dies = false;
   /// The keeper keeps this program's standard input and output, for launches that print nowhere
   /// else.
   bool keeps_streams = false;

@@ -27,11 +27,15 @@ void KeeperProcess::yard_has_gone() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
   outgoing_.clear();
   flush_at_.reset();
-  kill_at_ = Clock::now() + options_.stop_grace;
+  const bool at_once = options_.kills_when_yard_dies && !yard_has_left_;
+  kill_at_ = Clock::now() + (at_once ? Duration{0} : options_.stop_grace);
   waiting_.clear();
   preloads_.end_all();
   attempts_.end_those_on_their_way();
-  attempts_.signal_everything(SIGTERM, options_.stop_grace, reader_of_ends_.pid());
+  // end_everything() sends the KILL, in this turn where it is due.
+  if (!at_once) {
+    attempts_.signal_everything(SIGTERM, options_.stop_grace, reader_of_ends_.pid());
+  }
   look_ = true;
   note_again();
 }

@@ -255,6 +255,41 @@ TEST(Keeper, EndsEverythingWhenTheYardIsKilled) {
       sys::eventually([&] { return !is_alive(task) && !is_alive(runaway) && !is_alive(keeper); }));
 }
 
+TEST(Keeper, SendsTermFirstUnlessItKillsWhenTheYardDiesAndTheYardHasDied) {
+  struct Case {
+    bool kills;
+    bool dies;
+    bool gets_term;
+  };
+  for (const auto& [kills, dies, gets_term] :
+       {Case{false, true, true}, Case{true, true, false}, Case{true, false, true}}) {
+    const sys::TemporaryDirectory place;
+    const pid_t yard_process = ::fork();
+    if (yard_process == 0) {
+      ::setenv("TMPDIR", place.path().c_str(), 1);  // So that what it leaves goes with ours.
+      {
+        // A KILL after the grace would outlive the time limit of the test.
+        TestYard yard({.stop_grace = Duration(1'000'000), .kills_when_yard_dies = kills});
+        model::Launch launch = yard.shell(
+            "trap 'echo TERM > term; exit' TERM; echo $$ > task; while :; do sleep 0.01; done");
+        launch.working_directory = place.path();
+        yard.keeper.start(TestYard::key(0), launch);
+        // Until the keeper has seen the start, it kills the task at once.
+        std::ofstream(place / "started") << yard.wait_for_start() << '\n';
+        yard.wait([&] { return std::filesystem::exists(place / "leave"); });
+      }
+      std::_Exit(0);
+    }
+    const std::int64_t task = pid_in(place / "task");
+    EXPECT_EQ(pid_in(place / "started"), task);
+    if (dies) ::kill(yard_process, SIGKILL);
+    if (!dies) std::ofstream(place / "leave") << "leave\n";
+    EXPECT_EQ(::waitpid(yard_process, nullptr, 0), yard_process);
+    EXPECT_TRUE(sys::eventually([&] { return !is_alive(task); }));
+    EXPECT_EQ(std::filesystem::exists(place / "term"), gets_term) << kills << dies;
+  }
+}
+
 TEST(Keeper, SaysOnceThatItIsGoneAfterAllElseItSaid) {
   TestYard yard({.stop_grace = Duration(5000), .replacements_max = 0});
   EXPECT_EQ(yard.run(yard.shell("exit 1")), model::End(model::ExitedWith{1}));
