@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "trainyard/json.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/shareable.h"
 

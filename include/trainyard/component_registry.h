@@ -24,13 +24,10 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/component.h"
+#include "trainyard/json.h"  // IWYU pragma: export
 
 namespace trainyard {
-
-using Json = nlohmann::json;
 
 enum class ArgumentKind : std::uint8_t {
   Any,

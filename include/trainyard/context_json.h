@@ -27,13 +27,12 @@
 #include <nlohmann/json.hpp>
 
 #include "trainyard/context.h"
+#include "trainyard/json.h"  // IWYU pragma: export
 #include "trainyard/pipeline.h"
 #include "trainyard/remote_event.h"
 #include "trainyard/result.h"
 
 namespace trainyard {
-
-using Json = nlohmann::json;
 
 namespace detail {
 

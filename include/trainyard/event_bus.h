@@ -41,14 +41,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/event.h"
+#include "trainyard/json.h"  // IWYU pragma: export
 #include "trainyard/timeout.h"
 
 namespace trainyard {
-
-using Json = nlohmann::json;
 
 namespace detail {
 class BusState;

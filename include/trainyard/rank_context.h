@@ -25,15 +25,12 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/buffer.h"
+#include "trainyard/json.h"  // IWYU pragma: export
 #include "trainyard/result.h"
 #include "trainyard/return_code.h"
 
 namespace trainyard {
-
-using Json = nlohmann::json;
 
 template <class T>
 concept Travels = std::same_as<T, bool> || std::same_as<T, std::int64_t> ||

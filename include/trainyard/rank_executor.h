@@ -22,11 +22,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/buffer.h"              // IWYU pragma: export
 #include "trainyard/component.h"           // IWYU pragma: export
 #include "trainyard/component_registry.h"  // IWYU pragma: export
+#include "trainyard/json.h"                // IWYU pragma: export
 #include "trainyard/launcher.h"            // IWYU pragma: export
 #include "trainyard/rank_context.h"        // IWYU pragma: export
 #include "trainyard/rank_limits.h"         // IWYU pragma: export

@@ -15,14 +15,11 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/buffer.h"
+#include "trainyard/json.h"  // IWYU pragma: export
 #include "trainyard/return_code.h"
 
 namespace trainyard {
-
-using Json = nlohmann::json;
 
 class Shareable {
  public:

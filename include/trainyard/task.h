@@ -23,16 +23,13 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/bytes.h"
+#include "trainyard/json.h"  // IWYU pragma: export
 #include "trainyard/result.h"
 #include "trainyard/status.h"
 #include "trainyard/task_outcome.h"
 
 namespace trainyard {
-
-using Json = nlohmann::json;
 
 /// What a task trains on.
 struct Device {

@@ -8,11 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "trainyard/buffer.h"
+#include "trainyard/json.h"
 #include "wire/fields.h"
 #include "wire/json_text.h"
 #include "wire/rank.h"
 
 namespace trainyard::detail {
+
+void nlohmann_json_is_that_of_the_archives(const Json* /*json*/) {}
 
 std::string json_text_of(const nlohmann::json& value) {
   if (!wire::nests_within(value, wire::kValueLevelsMax)) {

@@ -63,6 +63,20 @@ int main() {
   }
 }
 """
+# Only returns JSON: return types are no part of a function's name for the linker.
+TASK = """
+#include <nlohmann/json.hpp>
+#include "trainyard/trainyard.h"
+struct Fold : trainyard::Task {
+  trainyard::Json train(const trainyard::Device&) override { return {{"accuracy", 0.5}}; }
+};
+int main() {
+  trainyard::TaskGroup folds("folds");
+  folds.add<Fold>();
+  trainyard::Yard yard;
+  return yard.run(folds) ? 0 : 1;
+}
+"""
 # Takes away what is named first, then does the rest.
 WITHOUT = """set -e
 mount -t tmpfs none "$1"
@@ -136,6 +150,16 @@ class Package(unittest.TestCase):
         self.assertEqual(output, ' {"sum":40.0}\n {"sum":41.0}\n')
         self.assertLessEqual(self.libraries_of_the_program(),
                              {"libyaml-cpp", "libstdc++", "libm", "libgcc_s", "libc"})
+
+    def test_a_program_whose_json_is_of_another_type_is_not_linked(self):
+        for target, program in (("trainyard::pipeline", PIPELINE), ("trainyard::trainyard", TASK)):
+            for macro in ("", "#define JSON_DIAGNOSTICS 1"):
+                with self.subTest(target, macro=macro):
+                    done = self.configure([], "find_package(trainyard REQUIRED)", target, macro + program)
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                    built = self.without([], "cmake", "--build", self.directory / "build")
+                    self.assertEqual(built.returncode != 0, macro != "", built.stdout + built.stderr)
+                    self.assertEqual("nlohmann_json_is_that_of_the_archives(nlohmann::json_abi_diag" in built.stdout, macro != "")
 
     def test_the_library_which_is_the_default_is_not_found_where_sqlite_or_re2_is_not(self):
         for find, missing, named in (("find_package(trainyard REQUIRED)", "sqlite3", "SQLite3"),

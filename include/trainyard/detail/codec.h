@@ -5,10 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/buffer.h"
 #include "trainyard/event.h"
+#include "trainyard/json.h"
 
 namespace trainyard::detail {
 

@@ -11,11 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "trainyard/buffer.h"
 #include "trainyard/event.h"
 #include "trainyard/event_bus.h"
+#include "trainyard/json.h"
 #include "trainyard/result.h"
 #include "trainyard/step_options.h"
 #include "trainyard/timeout.h"
