@@ -3,6 +3,9 @@
 # wants a training loop needs neither SQLite nor yaml-cpp nor RE2: cmake/trainyard-config.cmake.
 include(CMakePackageConfigHelpers)
 
+# The archives of all components.
+add_custom_target(trainyard_package)
+
 # trainyard_component(NAME FILE ... TARGET ... FOLDERS ... OBJECTS_OF ... ON ... USES ...)
 #
 # The folders are modules; OBJECTS_OF are libraries of others that go into the archive; ON are the
@@ -25,6 +28,7 @@ function(trainyard_component name)
   list(TRANSFORM arg_ON REPLACE "^(.+)$" "trainyard_\\1_archive")
   list(TRANSFORM arg_USES REPLACE "^(.+)$" "$<INSTALL_INTERFACE:\\1>")
   target_link_libraries(${archive} INTERFACE ${arg_ON} ${arg_USES})
+  add_dependencies(trainyard_package ${archive})
   install(TARGETS ${archive} EXPORT trainyard-${name})
   install(EXPORT trainyard-${name} NAMESPACE trainyard:: FILE trainyard-${name}.cmake
     DESTINATION lib/cmake/trainyard)

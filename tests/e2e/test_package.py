@@ -2,6 +2,7 @@
 
 What is hidden lies in an overlay of /usr, in a mount namespace that ends with the command.
 """
+import json
 import pathlib
 import re
 import shutil
@@ -12,6 +13,7 @@ from block_programs import QUICK_LINKER, install, with_cache_in
 from yard import PATIENCE_S, os, own_mounts, subprocess
 
 BUILD = os.environ.get("TRAINYARD_BUILD", "")
+PRESETS = pathlib.Path(__file__).resolve().parents[2] / "CMakePresets.json"
 CMAKE = """cmake_minimum_required(VERSION 3.25)
 project(program LANGUAGES CXX)
 {find}
@@ -124,6 +126,19 @@ class Package(unittest.TestCase):
         shown = subprocess.run(["readelf", "-d", self.directory / "build/program"], capture_output=True, text=True,
                                check=True).stdout
         return {name.split(".so")[0] for name in re.findall(r"\(NEEDED\).*\[(.*)\]", shown)}
+
+    def test_make_build_makes_every_file_that_is_installed(self):
+        presets = json.loads(PRESETS.read_text())["buildPresets"]
+        targets = next(preset["targets"] for preset in presets if preset["name"] == "release")
+        commands = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", *targets], capture_output=True, text=True, check=True).stdout
+        scripts = "".join(each.read_text() for each in pathlib.Path(BUILD).rglob("cmake_install.cmake"))
+        made = re.findall(rf'"{re.escape(BUILD)}/([^"$]+)"', scripts)
+        installed = {pathlib.Path(path) for path in made if not path.endswith(".cmake")}
+        self.assertIn(pathlib.Path("libtrainyard.a"), installed)
+        # A command names what it makes as seen from the build, or from its own directory.
+        missing = {path for path in installed
+                   if not re.search(rf"(?<![\w/])({re.escape(str(path))}|{re.escape(path.name)})(?![\w.])", commands)}
+        self.assertEqual(missing, set())
 
     def test_the_manual_page_and_completions_are_where_man_and_shells_look_for_them(self):
         share = self.prefix / "share"
