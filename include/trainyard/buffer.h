@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -85,6 +86,13 @@ constexpr std::optional<DType> dtype_of() {
 
 }  // namespace detail
 
+/// Thrown by Buffer::as() and Buffer::fill() for another type than the buffer has. what() names
+/// both types and how to convert.
+class BufferTypeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Buffer {
  public:
   /// Of no numbers.
@@ -117,8 +125,8 @@ class Buffer {
   [[nodiscard]] std::size_t count() const { return bytes().size() / bytes_of(type_); }
   [[nodiscard]] std::span<const std::byte> bytes() const;
 
-  /// The numbers. Throws std::runtime_error where T is another type than dtype(): what comes from
-  /// another process has the type that was sent.
+  /// The numbers. Throws BufferTypeError if T is another type than dtype(): what comes from another
+  /// process has the type that was sent.
   template <class T>
   [[nodiscard]] std::span<const T> as() const {
     check_type(typed<T>());

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -134,7 +133,7 @@ void Buffer::copy_in(std::span<const std::byte> bytes) {
 
 void Buffer::check_type(DType asked) const {
   if (asked == type_) return;
-  throw std::runtime_error(
+  throw BufferTypeError(
       fmt::format("the buffer contains {0}, not {1}: send it as {1} (NumPy: array.astype('{1}')), "
                   "or read it as {0}",
                   to_text(type_), to_text(asked)));
