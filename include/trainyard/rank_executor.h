@@ -37,8 +37,8 @@ namespace trainyard {
 
 /// What execute() returns when all ranks have done their part.
 enum class RankResult : std::uint8_t {
-  First,  ///< The reply of rank 0; the others only say how it went.
-  All,    ///< The same; execute_all() has all of them.
+  First,  ///< The reply of rank 0.
+  All,    ///< The same; replies that execute_all() returns have their buffers for every rank.
   Sum,    ///< That of rank 0, with each buffer the sum of those of all ranks.
   Mean,   ///< The same with the mean; of floating-point numbers only.
 };
@@ -90,7 +90,8 @@ class RankExecutor final : public Executor {
   [[nodiscard]] Shareable execute(std::string_view task, const Shareable& input,
                                   RankContext& context, std::stop_token stop = {}) override;
 
-  /// The same, with the reply of each rank. (Their buffers: RankResult::All.)
+  /// The same, but returns the reply of each rank, by rank, with its values, whatever
+  /// RankExecutorOptions::result is. With RankResult::First only rank 0 sends its buffers.
   [[nodiscard]] std::vector<Shareable> execute_all(std::string_view task, const Shareable& input,
                                                    RankContext& context,
                                                    const std::stop_token& stop = {});

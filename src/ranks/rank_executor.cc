@@ -198,7 +198,7 @@ Result<void> RankExecutor::State::make_group() {
       .components = std::move(checked->json),
       .executor = options.executor,
       .arenas = arenas,
-      .all_results = options.result != RankResult::First,
+      .all_buffers = options.result != RankResult::First,
       .on_event = [this](int rank, const wire::EventWord& word) { return heard(rank, word); },
       .note = [this](const std::string& what) { note(what); },
       .alive = one_more_group()});

@@ -43,7 +43,7 @@ class RankGroup {
     std::string executor;
     /// The arenas of this process: buffers in them are sent without a copy.
     std::shared_ptr<SharedArenas> arenas;
-    bool all_results = false;  ///< Each rank's result is wanted, not that of rank 0 alone.
+    bool all_buffers = false;  ///< Each rank sends the buffers of its replies, not rank 0 alone.
     /// Called by the thread for events. What it throws is told to the rank.
     std::function<wire::EventDone(int rank, const wire::EventWord&)> on_event;
     /// What is worth knowing and no answer to anything. Any thread.
@@ -74,7 +74,7 @@ class RankGroup {
     Verdict verdict;
     bool again = false;      ///< A rank died, and it is to be tried once more.
     bool not_begun = false;  ///< The group went down before it was sent.
-    /// By rank, as far as they have replied; of those whose result is not wanted empty ones.
+    /// By rank, as far as they have replied; without all_buffers only that of rank 0 has buffers.
     std::vector<std::optional<Shareable>> replies;
     std::string traceback;
     std::string changes;  ///< Of the context, by rank 0.

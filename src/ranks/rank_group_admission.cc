@@ -131,7 +131,7 @@ void RankGroup::State::send_initialise(int rank) {
                                       .executor = options.executor,
                                       .rank = rank,
                                       .ranks = options.group.ranks,
-                                      .result_wanted = rank == 0 || options.all_results,
+                                      .buffers_wanted = rank == 0 || options.all_buffers,
                                       .event_ms = static_cast<int>(std::min<Duration::rep>(
                                           options.group.limits.event.count(), kEventMsMax)),
                                       .context = first_changes};

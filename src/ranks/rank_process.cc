@@ -60,6 +60,13 @@ wire::RankOutcome outcome_of(const pipeline::Trouble& trouble) {
           .traceback = trouble.traceback};
 }
 
+Shareable without_buffers(const Shareable& result) {
+  Shareable rest;
+  rest.set_values(result.values());
+  for (const auto& [name, value] : result.headers().items()) rest.set_header(name, value);
+  return rest;
+}
+
 }  // namespace
 
 /// What contexts in this process are connected by.
@@ -204,21 +211,20 @@ Result<void> RankProcess::execute(wire::Frame frame, wire::ExecuteRequest reques
                       .message = result.message(),
                       .traceback = result.traceback()};
     if (first_.rank == 0) answer.context = ContextAccess::own_changes(context);
-    if (first_.result_wanted) {
-      auto packed = pack(result, *arenas_);
-      if (packed) {
-        parcel = *std::move(packed);
-        answer.payload = std::move(parcel.payload);
-      } else {
-        answer.outcome = {.code = std::string(to_text(ReturnCode::ExecutionResultError)),
-                          .message = packed.error().message,
-                          .traceback = {}};
-      }
+    auto packed =
+        first_.buffers_wanted ? pack(result, *arenas_) : pack(without_buffers(result), *arenas_);
+    if (packed) {
+      parcel = *std::move(packed);
+      answer.payload = std::move(parcel.payload);
+    } else {
+      answer.outcome = {.code = std::string(to_text(ReturnCode::ExecutionResultError)),
+                        .message = packed.error().message,
+                        .traceback = {}};
     }
   } catch (...) {
     answer.outcome = outcome_of(pipeline::trouble_of(std::current_exception()));
   }
-  if (first_.result_wanted && !input->cookies().empty()) {
+  if (!input->cookies().empty()) {
     answer.payload.cookies = wire::fields_text(input->cookies());
   }
   if (answer.outcome.code != "ok" && !answer.outcome.message.empty()) {

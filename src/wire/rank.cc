@@ -146,7 +146,7 @@ std::string fields_of(const InitialiseRequest& request) {
   to.text("executor", request.executor);
   to.number("rank", request.rank);
   to.number("ranks", request.ranks);
-  to.flag("result", request.result_wanted);
+  to.flag("buffers", request.buffers_wanted);
   to.number("event_ms", request.event_ms);
   to.optional_raw("context", request.context);
   return std::move(to).take();
@@ -226,7 +226,7 @@ Result<RankRequest> read_rank_request(std::string_view fields) {
         .executor = from.needed_text("executor"),
         .rank = small_number(from, "rank").value_or(0),
         .ranks = small_number(from, "ranks").value_or(1),
-        .result_wanted = from.flag("result"),
+        .buffers_wanted = from.flag("buffers"),
         .event_ms = small_number(from, "event_ms").value_or(InitialiseRequest().event_ms),
         .context = object_of(from, "context")};
   } else if (what == "execute") {

@@ -72,8 +72,8 @@ struct InitialiseRequest {
   std::string executor;    ///< The id of one of them.
   int rank = 0;
   int ranks = 1;
-  bool result_wanted = true;  ///< Result of this rank; of the others only how it went.
-  int event_ms = 30'000;      ///< How long it waits for the answer to an event.
+  bool buffers_wanted = true;  ///< In the replies of this rank; without them it sends values alone.
+  int event_ms = 30'000;       ///< How long it waits for the answer to an event.
   std::string context;
 
   friend bool operator==(const InitialiseRequest&, const InitialiseRequest&) = default;

@@ -20,7 +20,7 @@ TEST(RankRequest, IsReadAsItWasWritten) {
                                                    .executor = "a",
                                                    .rank = 2,
                                                    .ranks = 4,
-                                                   .result_wanted = false,
+                                                   .buffers_wanted = false,
                                                    .event_ms = 7,
                                                    .context = R"({"set":{"a":[1,3]}})"};
   EXPECT_EQ(read_rank_request(to_fields(initialise)).value(), initialise);

@@ -84,7 +84,7 @@ class Rank:
         fields = frame.fields
         self.words = Channel(socket.socket(fileno=self.requests.descriptors.pop(0)))
         self.rank, self.ranks = fields.get("rank", 0), fields.get("ranks", 1)
-        self._wanted = fields.get("result", False)
+        self._buffers_wanted = fields.get("buffers", False)
         self._event_s = fields.get("event_ms", 30000) / 1000
         self.merge(self._request_base, fields.get("context", {}))
         self._begin(0)
@@ -119,15 +119,14 @@ class Rank:
             result = as_shareable(returned)
             if result.code != "ok":
                 reply = {"code": result.code, "message": result.message}
-            if self._wanted:
-                if result.buffers:
-                    reply["buffers"], raw, places, kept = self._pack(result.buffers)
-                if result.values:
-                    reply["values"] = _plain(result.values)
-                if result.headers:
-                    reply["headers"] = result.headers
-                if "cookies" in fields:
-                    reply["cookies"] = fields["cookies"]
+            if result.buffers and self._buffers_wanted:
+                reply["buffers"], raw, places, kept = self._pack(result.buffers)
+            if result.values:
+                reply["values"] = _plain(result.values)
+            if result.headers:
+                reply["headers"] = result.headers
+            if "cookies" in fields:
+                reply["cookies"] = fields["cookies"]
         except Exception as error:
             code = "out-of-memory" if is_out_of_memory(error) else "execution-exception"
             reply = {"code": code, "message": _line(error), "traceback": traceback.format_exc()[-64000:]}
