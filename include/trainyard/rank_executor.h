@@ -116,8 +116,8 @@ class RankExecutor final : public Executor {
   void abort(const std::string& reason);
 
   /// Fires kEndRun, which may take limits.event, unless a task is going on; lets the ranks end, and
-  /// ends those that do not within limits.close (within limits.stop those that execute). Again: no
-  /// effect.
+  /// ends those that do not within limits.close (within limits.stop those that execute). After it
+  /// start(), execute() and execute_all() reply LaunchFailed. Again: no effect.
   void finalize();
 
   /// Where the ranks write; empty before start().

@@ -224,6 +224,12 @@ RankExecutor::State::Up RankExecutor::State::bring_up(RankContext& context,
   std::shared_ptr<ranks::RankGroup> to;
   {
     const std::scoped_lock lock(mutex);
+    if (finalized) {
+      return {.reply = Shareable::reply(
+                  ReturnCode::LaunchFailed,
+                  "this RankExecutor has been finalized: make another one for more tasks"),
+              .group = {}};
+    }
     if (group == nullptr) {
       if (Result<void> made = make_group(); !made) {
         return {.reply = Shareable::reply(ReturnCode::BadConfig, made.error().message),
@@ -350,6 +356,7 @@ void RankExecutor::State::finalize() {
   std::shared_ptr<ranks::RankGroup> ending;
   {
     const std::scoped_lock lock(mutex);
+    finalized = true;
     ending = group;
   }
   if (ending == nullptr) return;

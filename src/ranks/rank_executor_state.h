@@ -78,7 +78,8 @@ class RankExecutor::State {
   RankContext run_context;  ///< Whose siblings the handlers get.
   std::string directory;
   bool own_directory = false;
-  bool failed = false;  ///< Something went wrong: the logs stay.
+  bool failed = false;     ///< Something went wrong: the logs stay.
+  bool finalized = false;  ///< No group is launched any more.
   std::uint64_t last_task = 0;
   int handling = 0;                    ///< Calls of handlers.
   int groups = 0;                      ///< Those of which something is left.

@@ -420,10 +420,27 @@ TEST(RankExecutor, LeavesNothingBehind) {
     executor.finalize();
     executor.finalize();
     EXPECT_NE(::kill(detached.get<int>(), 0), 0);
-    EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
   }
   EXPECT_EQ(names_of_descriptors(), before);
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(RankExecutor, LaunchesNothingOnceItIsFinalized) {
+  for (const bool started : {true, false}) {
+    RankExecutor executor(test_options(1), test_registry());
+    RankContext context;
+    if (started) {
+      ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
+    }
+    executor.finalize();
+    const Shareable reply = executor.execute("get", {}, context);
+    EXPECT_EQ(reply.code(), ReturnCode::LaunchFailed);
+    EXPECT_EQ(reply.message(),
+              "this RankExecutor has been finalized: make another one for more tasks");
+    EXPECT_EQ(executor.start(context).code(), ReturnCode::LaunchFailed);
+    EXPECT_EQ(executor.execute_all("get", {}, context).front().code(), ReturnCode::LaunchFailed);
+    EXPECT_EQ(executor.log_directory(), "");
+  }
 }
 
 TEST(RankExecutor, CanBeFinalizedByAHandler) {
