@@ -11,7 +11,9 @@
 // all of them map. Whatever goes wrong in a rank is answered with a return code and its cause, and
 // the group is launched anew for the next task when it must be. No process outlives this object.
 //
-// Any thread; one task at a time. The handlers are called on a thread of their own.
+// Any thread; one task at a time. The handlers are called on a thread of their own. After the first
+// start(), execute() or alloc() it belongs to that process: in a fork of it start(), execute(),
+// fire() and alloc() say so, and nothing has an effect on the ranks.
 #pragma once
 
 #include <cstdint>

@@ -35,6 +35,7 @@
 #include "ranks/rank_group.h"
 #include "ranks/reduce.h"
 #include "sys/files.h"
+#include "sys/this_process.h"
 #include "text/text_file.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
@@ -117,6 +118,22 @@ class RankExecutor::State::Abortable {
   std::string reason_;
   std::stop_callback<Stop> link_;
 };
+
+std::optional<std::string> RankExecutor::State::why_not_here() {
+  std::int64_t first = 0;
+  const std::int64_t here = sys::own_pid();
+  if (owner.compare_exchange_strong(first, here) || first == here) return std::nullopt;
+  return fmt::format(
+      "the ranks of this RankExecutor are those of process {}, from which this one was forked: "
+      "here "
+      "it needs another RankExecutor",
+      first);
+}
+
+bool RankExecutor::State::is_copy() const {
+  const std::int64_t first = owner;
+  return first != 0 && first != sys::own_pid();
+}
 
 // --- checking ---
 
@@ -293,6 +310,7 @@ std::vector<Shareable> RankExecutor::State::execute(std::string_view task, const
   const auto all = [this](const Shareable& reply) {
     return std::vector<Shareable>(static_cast<std::size_t>(options.ranks), reply);
   };
+  if (const auto why = why_not_here()) return all(Shareable::reply(ReturnCode::LaunchFailed, *why));
   if (stop.stop_requested()) {
     return all(Shareable::reply(ReturnCode::TaskAborted, "it was told to stop before it began"));
   }
@@ -353,6 +371,7 @@ std::vector<Shareable> RankExecutor::State::replies_of(ranks::RankGroup::Executi
 // --- down ---
 
 void RankExecutor::State::finalize() {
+  if (is_copy()) return;
   std::shared_ptr<ranks::RankGroup> ending;
   {
     const std::scoped_lock lock(mutex);
@@ -395,6 +414,11 @@ RankExecutor::RankExecutor(RankExecutorOptions options, ComponentRegistry regist
     : state_(std::make_unique<State>(std::move(options), std::move(registry))) {}
 
 RankExecutor::~RankExecutor() {
+  if (state_->is_copy()) {
+    // Its members would wait for threads that this process does not have.
+    static_cast<void>(state_.release());
+    return;
+  }
   state_->finalize();
   state_->wait_for_the_rest();
 }
@@ -406,6 +430,9 @@ Result<void> RankExecutor::validate() const {
 }
 
 Shareable RankExecutor::start(RankContext& context, const std::stop_token& stop) {
+  if (const auto why = state_->why_not_here()) {
+    return Shareable::reply(ReturnCode::LaunchFailed, *why);
+  }
   const State::Abortable abortable(*state_, stop);
   Shareable reply = state_->bring_up(context, abortable.token()).reply;
   abortable.explain(reply);
@@ -461,10 +488,12 @@ void RankExecutor::handle_event(const RankEvent& event, RankContext& context) {
 void RankExecutor::on_event(Handler handler) { state_->handlers.push_back(std::move(handler)); }
 
 Result<Buffer> RankExecutor::alloc(DType type, Dimensions shape) {
+  if (auto why = state_->why_not_here()) return std::unexpected(Error{*std::move(why)});
   return state_->arenas->alloc(type, std::move(shape));
 }
 
 void RankExecutor::abort(const std::string& reason) {
+  if (state_->is_copy()) return;
   std::vector<std::stop_source> sources;
   {
     const std::scoped_lock lock(state_->mutex);
@@ -476,6 +505,7 @@ void RankExecutor::abort(const std::string& reason) {
 void RankExecutor::finalize() { state_->finalize(); }
 
 std::string RankExecutor::log_directory() const {
+  if (state_->is_copy()) return {};
   const std::scoped_lock lock(state_->mutex);
   return state_->directory;
 }

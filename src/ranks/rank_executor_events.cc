@@ -71,6 +71,9 @@ std::shared_ptr<ranks::RankGroup> RankExecutor::State::current() {
 EventOutcome RankExecutor::State::fire(std::string_view event, const Json& data,
                                        RankContext& context) {
   if (auto why_not = refused(event, data)) return *std::move(why_not);
+  if (auto why = why_not_here()) {
+    return {.code = ReturnCode::LaunchFailed, .message = *std::move(why), .errors = {}};
+  }
   // What a handler fires, by its context or by us, is in reaction to what it handles.
   const detail::RankPosition& position = ContextAccess::position(context);
   const int depth = position.link == nullptr ? 0 : position.depth + 1;

@@ -1,13 +1,21 @@
 // What threads that meet, words that are too long and events that lead to others do to an executor.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -16,7 +24,9 @@
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
 #include "sys/descriptor.h"
+#include "sys/passing.h"
 #include "sys/pidfd.h"
+#include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
@@ -137,6 +147,51 @@ TEST(RankExecutor, LeavesNoRankToAKeeperThatWasKilledNotEvenOneThatIsStopped) {
   for (const sys::Descriptor& process : processes) {
     EXPECT_TRUE(sys::wait_until_ended(process, Duration(5'000)));
   }
+}
+
+TEST(RankExecutor, HasNoEffectInAForkOfItsProcessAndSaysSo) {
+  auto executor = std::make_unique<RankExecutor>(test_options(2), test_registry());
+  RankContext context;
+  const Json pid = executor->execute("pid", {}, context).get("pid");
+  const auto echo_of = [&](float value) {
+    Shareable task;
+    // Too large for a frame: the reply is in memory that the rank uses again once it is released.
+    task.set_buffer("w", Buffer::copy_of<float>({20'000}, std::vector<float>(20'000, value)));
+    return executor->execute("echo", task, context);
+  };
+  Shareable kept = echo_of(1);
+  auto ends = sys::socket_pair().value();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    kept = Shareable();
+    std::string said = executor->start(context).message();
+    said += "\n" + executor->execute("get", {}, context).message();
+    said += "\n" + executor->execute_all("get", {}, context).back().message();
+    said += "\n" + executor->fire("round", {}, context).message;
+    said += "\n" + executor->alloc(DType::Float32, {1}).error().message;
+    executor->abort("the child");
+    executor->finalize();
+    executor.reset();
+    static_cast<void>(::send(ends.second.get(), said.data(), said.size(), 0));
+    ::_exit(0);
+  }
+  ends.second.close();
+  std::string said(4'096, '\0');
+  const ssize_t size = ::recv(ends.first.get(), said.data(), said.size(), MSG_WAITALL);
+  said.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const std::string why = fmt::format(
+      "the ranks of this RankExecutor are those of process {}, from which this one was forked: "
+      "here "
+      "it needs another RankExecutor",
+      ::getpid());
+  EXPECT_EQ(said, fmt::format("{0}\n{0}\n{0}\n{0}\n{0}", why));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(echo_of(2).code(), ReturnCode::Ok);
+  }
+  EXPECT_THAT(kept.buffer("w")->as<float>(), testing::Each(1.0F));
+  EXPECT_EQ(executor->execute("pid", {}, context).get("pid"), pid);
 }
 
 TEST(RankExecutor, CarriesAConfigurationLargerThanASocketHolds) {

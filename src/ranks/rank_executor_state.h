@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -56,6 +57,11 @@ class RankExecutor::State {
   EventOutcome fire_from_outside(std::string_view event, const Json& data, RankContext& context);
   wire::EventDone heard(int rank, const wire::EventWord& word);
   void finalize();
+  /// Why this process must not use this object: it is a fork of the process that used it first,
+  /// whose threads and ranks it does not have. Makes this process the first one if there is none.
+  [[nodiscard]] std::optional<std::string> why_not_here();
+  /// The same without the sentence, and without making this process the first one.
+  [[nodiscard]] bool is_copy() const;
   void note(const std::string& what) const;
   [[nodiscard]] std::shared_ptr<const void> one_more_group();
   /// Until no handler is called any more, and nothing is left of a group that one has ended.
@@ -66,6 +72,9 @@ class RankExecutor::State {
 
   RankExecutorOptions options;
   ComponentRegistry registry;
+  /// The process that first started ranks or allocated buffers; 0: none has. Not guarded by
+  /// `mutex`, which a fork of a process with several threads may find locked for ever.
+  std::atomic<std::int64_t> owner{0};
   std::vector<Handler> handlers;
   std::atomic<bool> busy{false};
   std::atomic<bool> has_started{false};  ///< All ranks of this launch have heard kStartRun.

@@ -29,6 +29,7 @@
 #include "ranks/rank_channel.h"
 #include "ranks/rank_group_state.h"
 #include "ranks/shared_arenas.h"
+#include "sys/this_process.h"
 #include "trainyard/buffer.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
@@ -183,6 +184,8 @@ std::shared_ptr<detail::BufferMemory> leased(const std::weak_ptr<RankGroup::Stat
         const auto alive = state.lock();
         const auto to = channel.lock();
         if (alive == nullptr || to == nullptr) return;
+        // A fork of the process has a copy of the buffer, and the rank's connection with it.
+        if (alive->owner != sys::own_pid()) return;
         const std::scoped_lock lock(alive->mutex);
         RankGroup::State::release(*to, arena);
       });

@@ -28,6 +28,7 @@
 #include "ranks/shared_arenas.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
+#include "sys/this_process.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
@@ -88,6 +89,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
   std::shared_ptr<const void> alive;  ///< The first member, which goes last.
   RankGroup::Options options;
+  const std::int64_t owner = sys::own_pid();  ///< Whose threads and connections these are.
 
   std::mutex mutex;
   /// Notified when a member below has changed; a thread that waits checks its condition again.
