@@ -11,7 +11,8 @@
 // result comes back (fedflow `Task`). Many wait with what they loaded while a few train.
 //
 // A task belongs to the thread that runs the yard; load() and train() run in the other process, on
-// its only thread, and may start threads there.
+// its only thread, and may start threads there. Those may call progress(), report() and send(), at
+// the same time and until train() returns. While the task waits for its device such a call waits.
 #pragma once
 
 #include <chrono>
@@ -170,7 +171,8 @@ class Task {
   /// To a handler in the program that runs the yard (Yard::on_message). The data has at most
   /// 100 KiB. A buffer of more than a MiB is copied once, however large it is: it goes by memory
   /// that both processes map. Waits while the program has two of these that it has not handled. An
-  /// error says why it was not sent: too long, no memory for the buffer, nobody to send it to.
+  /// error says why it was not sent: too long, no memory for the buffer, or why the yard has closed
+  /// the connection. Without an error it is on its way, and messages of one thread come in order.
   [[nodiscard]] Result<void> send(const std::string& command, const Json& data,
                                   std::span<const std::byte> buffer = {});
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <expected>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -107,20 +108,49 @@ std::optional<pipeline::Trouble> trouble_in(Call call) {
 
 struct TaskProcess::State {
   State(link::Conversation its_yard, std::string its_result_path)
-      : yard(std::move(its_yard)), result_path(std::move(its_result_path)) {
+      : result_path(std::move(its_result_path)), yard(std::move(its_yard)) {
     yard.use(arenas);
   }
 
+  using Lock = std::scoped_lock<std::mutex>;
+
+  // --- with the lock ---
+
+  /// An error: what is too long, or why the yard has closed the connection.
+  Result<void> send(const wire::Frame& frame) {
+    if (closed) return std::unexpected(*closed);
+    Result<void> sent = yard.tell(frame);
+    if (!sent || !yard.has_ended()) return sent;
+    const Result<wire::Frame> last = yard.hear(wire::FrameKind::Failure);
+    closed = last ? Error{"the yard has closed the connection"} : last.error();
+    return std::unexpected(*closed);
+  }
   /// When the yard is gone it ends this process in a moment, and there is nobody else to tell.
   void tell(const wire::TaskReport& report) {
-    const Result<void> told =
-        yard.tell({.kind = wire::FrameKind::Report, .fields = wire::to_fields(report)});
-    if (!told) complain(told.error());
+    const bool was_closed = closed.has_value();
+    const Result<void> sent =
+        send({.kind = wire::FrameKind::Report, .fields = wire::to_fields(report)});
+    if (!sent && !was_closed) complain(sent.error());
   }
-  void say(model::Said said, const pipeline::Trouble& trouble = {}) {
+  void tell(model::Said said, const pipeline::Trouble& trouble) {
     tell(wire::StageWord{.said = said, .message = trouble.message, .traceback = trouble.traceback});
   }
-  Result<Device> wait_for_device() {
+  Result<void> leave(const Json& result) const {
+    return sys::replace_file(result_path, result_text(result));
+  }
+  Result<void> send_shared(wire::Frame frame, std::span<const std::byte> buffer);
+
+  // --- without it, the first thread ---
+
+  void say(model::Said said, const pipeline::Trouble& trouble = {}) {
+    const Lock lock(mutex);
+    tell(said, trouble);
+  }
+  /// Says that it waits, and why, and waits. No other thread of the task speaks meanwhile: one that
+  /// waits until a buffer has been read would take the order for an answer.
+  Result<Device> wait_for_device(model::Said said, const pipeline::Trouble& trouble = {}) {
+    const Lock lock(mutex);
+    tell(said, trouble);
     const Result<wire::Frame> frame = yard.hear(wire::FrameKind::Order);
     if (!frame) return std::unexpected(frame.error());
     const Result<wire::TaskOrder> order = wire::read_order(frame->fields);
@@ -128,21 +158,31 @@ struct TaskProcess::State {
     const auto& train = std::get<wire::TrainOrder>(*order);
     return Device{.name = train.device, .memory_max = train.gpu_memory_max};
   }
-  Result<void> leave(const Json& result) const {
-    return sys::replace_file(result_path, result_text(result));
+  /// Leaves what train() returned, and what was reported.
+  Result<void> leave_all(const Json& result) {
+    const Lock lock(mutex);
+    if (result.is_object()) reported.update(result);
+    // What is neither an object nor nothing is left as it is, and the yard says what is wrong.
+    const bool odd = !result.is_object() && !result.is_null();
+    if (!speaks_for_all() || (!odd && reported.empty())) return {};
+    return leave(odd ? result : reported);
   }
+  int load_and_train(Task& task);
+
   static void complain(const Error& error) {
     sys::write_standard_error(fmt::format("trainyard: {}\n", error.message));
   }
-  Result<void> send_shared(wire::Frame frame, std::span<const std::byte> buffer);
-  int load_and_train(Task& task);
   [[nodiscard]] bool speaks_for_all() const { return rank.value_or(0) == 0; }
 
-  link::ArenaPool arenas{{.arenas_max = kArenas}};
-  link::Conversation yard;
   std::string result_path;
   std::optional<int> rank;  ///< Of a task of several.
   int ranks = 1;
+
+  std::mutex
+      mutex;  ///< Of what follows: load() and train() may start threads, which speak as well.
+  link::ArenaPool arenas{{.arenas_max = kArenas}};
+  link::Conversation yard;
+  std::optional<Error> closed;  ///< Why the yard has closed the connection.
   Json reported = Json::object();
 };
 
@@ -152,23 +192,13 @@ int TaskProcess::State::load_and_train(Task& task) {
     say(trouble->out_of_memory ? model::Said::OutOfMemory : model::Said::Failed, *trouble);
     return EXIT_FAILURE;
   }
-  say(model::Said::Loaded);
-  for (;;) {
-    const Result<Device> device = wait_for_device();
-    if (!device) {
-      complain(device.error());
-      return EXIT_FAILURE;
-    }
+  Result<Device> device = wait_for_device(model::Said::Loaded);
+  while (device) {
     Json result;
     const std::optional<pipeline::Trouble> trouble =
         trouble_in([&] { result = task.train(*device); });
     if (!trouble) {
-      if (result.is_object()) reported.update(result);
-      // What is neither an object nor nothing is left as it is, and the yard says what is wrong.
-      const bool odd = !result.is_object() && !result.is_null();
-      Result<void> left;
-      if (speaks_for_all() && (odd || !reported.empty())) left = leave(odd ? result : reported);
-      if (!left) {
+      if (const Result<void> left = leave_all(result); !left) {
         // What has no result has not finished, however well it went.
         complain(left.error());
         say(model::Said::Failed, {.out_of_memory = false,
@@ -179,10 +209,15 @@ int TaskProcess::State::load_and_train(Task& task) {
       say(model::Said::Trained);
       return EXIT_SUCCESS;
     }
-    say(trouble->out_of_memory ? model::Said::OutOfMemory : model::Said::Failed, *trouble);
     // The others of several ranks cannot go on without it: all of them are tried again, anew.
-    if (!trouble->out_of_memory || rank) return EXIT_FAILURE;
+    if (!trouble->out_of_memory || rank) {
+      say(trouble->out_of_memory ? model::Said::OutOfMemory : model::Said::Failed, *trouble);
+      return EXIT_FAILURE;
+    }
+    device = wait_for_device(model::Said::OutOfMemory, *trouble);
   }
+  complain(device.error());
+  return EXIT_FAILURE;
 }
 
 TaskProcess::TaskProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -225,12 +260,14 @@ void TaskProcess::progress(double fraction, const Json& values) {
   const bool deep = depth_of(values) > wire::kJsonDepthMax;
   if (deep) State::complain(Error{"progress: its values are " + std::string(kTooDeep)});
   const bool some = values.is_object() && !values.empty() && !deep;
+  const State::Lock lock(state_->mutex);
   state_->tell(wire::Progress{.fraction = fraction,
                               .values = some ? wire::fields_text(values) : std::string()});
 }
 
 void TaskProcess::report(const std::string& key, const Json& value) {
   if (!state_->speaks_for_all()) return;
+  const State::Lock lock(state_->mutex);
   state_->reported[key] = value;
   // It is left once more with what train() returns.
   if (const Result<void> left = state_->leave(state_->reported); !left) {
@@ -246,11 +283,12 @@ Result<void> TaskProcess::send(const std::string& command, const Json& data,
   }
   const wire::Message message{.command = command, .data = wire::fields_text(data), .buffer = {}};
   wire::Frame frame{.kind = wire::FrameKind::Report, .fields = wire::to_fields(message)};
+  const State::Lock lock(state_->mutex);
   if (buffer.size() > kInFrameMax) return state_->send_shared(std::move(frame), buffer);
   if (!buffer.empty()) {
     frame.buffers.emplace_back(reinterpret_cast<const char*>(buffer.data()), buffer.size());
   }
-  return state_->yard.tell(frame);
+  return state_->send(frame);
 }
 
 int TaskProcess::rank() const { return state_->rank.value_or(0); }
@@ -267,7 +305,7 @@ Result<void> TaskProcess::State::send_shared(wire::Frame frame, std::span<const 
   if (!loan) return std::unexpected(loan.error());
   std::ranges::copy(buffer, loan->bytes().begin());
   frame.shared = {loan->buffer()};
-  return yard.tell(frame);
+  return send(frame);
 }
 
 }  // namespace trainyard::library

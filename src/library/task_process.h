@@ -1,7 +1,7 @@
 // The life of a task in its own process: says how far it is, waits for its device, trains, leaves
 // its result.
 //
-// Lives in a fork of the keeper, on its only thread. The other end is link/task_server.h.
+// Lives in a fork of the keeper, which begins with one thread. The other end is link/task_server.h.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class TaskProcess {
   TaskProcess& operator=(TaskProcess&&) = delete;
   ~TaskProcess();
 
-  // What the task itself says meanwhile (Task::progress, report, send).
+  // What the task itself says meanwhile (Task::progress, report, send). Any of its threads.
   void progress(double fraction, const Json& values);
   void report(const std::string& key, const Json& value);
   Result<void> send(const std::string& command, const Json& data,

@@ -1,9 +1,12 @@
 // What a program hears of its tasks while they run, and what it can do to them.
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <new>
 #include <optional>
@@ -14,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -28,6 +32,7 @@ namespace trainyard::library {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -203,6 +208,72 @@ TEST_F(YardTest, TellsATaskWhyWhatItSendsCannotBeSent) {
   EXPECT_THAT(task.result().at("why").get<std::string>(), HasSubstr("bytes"));
   EXPECT_THAT(heard, ElementsAre("short", "after"));
   EXPECT_FALSE(task.send("from here", Json::object()));
+}
+
+TEST_F(YardTest, ReceivesWhatEightThreadsOfATaskSendAtOnce) {
+  constexpr int kThreads = 8;
+  constexpr int kEach = 40;
+  Yard yard(config(), options());
+  std::vector<int> next(kThreads, 0);
+  yard.on_any_message([&next](const Message& message) {
+    const int thread = message.data.at("thread");
+    EXPECT_EQ(message.data.at("number"), next.at(static_cast<std::size_t>(thread))++);
+    const auto letter = static_cast<char>('a' + thread);
+    EXPECT_EQ(message.data.at("text"), std::string(90'000, letter));
+    EXPECT_THAT(message.buffer, Each(static_cast<std::byte>(letter)));
+  });
+  TaskGroup group("g");
+  auto& task = group.add<Made>("a", [](Made& it, const Device&) {
+    std::atomic<int> sent = 0;
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&it, &sent, thread] {
+        const auto letter = static_cast<char>('a' + thread);
+        const std::vector<std::byte> small(10, static_cast<std::byte>(letter));
+        const std::vector<std::byte> shared((std::size_t{1} << 20) + 1, small.front());
+        for (int number = 0; number < kEach; ++number) {
+          it.progress(static_cast<double>(number) / kEach, {{"text", std::string(3'000, letter)}});
+          it.report(fmt::format("{} {}", thread, number), number);
+          const bool is_large = number % 10 == 0;
+          const Json data = {
+              {"thread", thread}, {"number", number}, {"text", std::string(90'000, letter)}};
+          if (it.send("c", data, is_large ? shared : small)) ++sent;
+        }
+      });
+    }
+    threads.clear();
+    return Json{{"sent", sent.load()}};
+  });
+  ASSERT_EQ(yard.run(group).value().finished, 1) << task.message();
+  EXPECT_THAT(next, Each(kEach));
+  EXPECT_EQ(task.result().at("sent"), kThreads * kEach);
+  EXPECT_EQ(task.result().size(), 1U + kThreads * kEach);
+}
+
+TEST_F(YardTest, TellsATaskThatTheYardHasClosedItsConnection) {
+  const std::string said = directory / "said";
+  Yard yard(config(), options());
+  TaskGroup group("g");
+  group.add<Made>("a", [&said](Made& it, const Device&) {
+    for (int number = 3; number < 1'024; ++number) {
+      static_cast<void>(::send(number, "no frame of the protocol", 24, MSG_NOSIGNAL));
+    }
+    Result<void> sent;
+    // What is sent before the yard has closed the connection is on its way, and lost.
+    for (int i = 0; i < 1'000'000 && sent; ++i) sent = it.send("c", Json::object());
+    const Result<void> again = it.send("c", Json::object());
+    std::ofstream(said) << (sent ? "sent" : sent.error().message) << '\n'
+                        << (again ? "sent" : again.error().message) << '\n';
+    return Json::object();
+  });
+  ASSERT_EQ(yard.run(group).value().failed, 1);
+  std::ifstream file(said);
+  std::string first;
+  std::string second;
+  std::getline(file, first);
+  std::getline(file, second);
+  EXPECT_THAT(first, StartsWith("the yard "));
+  EXPECT_EQ(second, first);
 }
 
 TEST_F(YardTest, DropsWhatIsNestedTooDeepAndGoesOn) {

@@ -138,6 +138,7 @@ Result<void> Conversation::send(std::string_view bytes, std::vector<int> descrip
       return too_late();
     } else if (errno == EPIPE || errno == ECONNRESET) {
       // It has closed the connection, and said why before: that is there to be read.
+      has_ended_ = true;
       return {};
     } else if (errno != EINTR) {
       return failed("cannot send", errno);

@@ -40,6 +40,8 @@ class Conversation {
   /// The arenas of what we send with shared buffers. Must outlive this.
   void use(ArenaPool& pool) { pool_ = &pool; }
 
+  /// Also Ok where the other end has closed the connection: has_ended() is true then, and hear()
+  /// returns why.
   Result<void> tell(const wire::Frame& frame);
   /// Waits for a frame of that kind; any other is an error, and so is the end of the connection.
   Result<wire::Frame> hear(wire::FrameKind expected);
