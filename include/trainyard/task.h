@@ -7,8 +7,9 @@
 //     ...
 //
 // Each task runs in a process of its own, a fork of the program at the moment of Yard::run(): what
-// was loaded before is shared, and what the task changes in itself stays in that process. Only its
-// result comes back (fedflow `Task`). Many wait with what they loaded while a few train.
+// was loaded before is shared, and what the task changes in itself stays in that process. Files
+// that the program has open stay open there, with one position for all. Only its result comes back
+// (fedflow `Task`). Many wait with what they loaded while a few train.
 //
 // A task belongs to the thread that runs the yard; load() and train() run in the other process, on
 // its only thread, and may start threads there. Those may call progress(), report() and send(), at

@@ -121,6 +121,24 @@ TEST_F(YardTest, TriesOneTaskBeforeTheOthersStart) {
             "the task that 'try-first' ran first failed: std::runtime_error: a typo");
 }
 
+TEST_F(YardTest, TasksReadAndWriteTheFilesThatTheProgramHasOpen) {
+  directory.write("data", "a line\n");
+  std::ifstream data(directory / "data");
+  std::ofstream log(directory / "log");
+  log << "program\n" << std::flush;
+  TaskGroup group("g", {.memory = 20_MB, .cpus = 0});
+  auto& task = group.add<OnTerms>(TaskOptions{.id = "t"}, [&data, &log] {
+    std::string line;
+    std::getline(data, line);
+    log << "task\n" << std::flush;
+    return Json{{"line", line}, {"log is good", log.good()}};
+  });
+  Yard yard(config(), options());
+  ASSERT_EQ(yard.run(group).value().finished, 1);
+  EXPECT_EQ(task.result(), (Json{{"line", "a line"}, {"log is good", true}}));
+  EXPECT_EQ(sys::content_of(directory / "log"), "program\ntask\n");
+}
+
 TEST_F(YardTest, GivesATaskWhatItsOptionsSayInItsEnvironment) {
   TaskGroup group("g", {.memory = 20_MB, .cpus = 0, .environment = {{"A", "group"}, {"B", "b"}}});
   auto& task = group.add<OnTerms>(TaskOptions{.id = "t", .environment = {{"A", "task"}}},

@@ -323,6 +323,9 @@ void Guard::run() {
   // says is heard still.
   ::shutdown(words_.get(), SHUT_WR);
   let_go_of_streams();
+  if (options_.inherited) {
+    for (const int number : *options_.inherited) ::close(number);
+  }
   end_what_is_left(kForEver);
   wait_for_the_end_of_the_yard();
   yard_.remove();
@@ -336,7 +339,10 @@ void Guard::run() {
   static_cast<void>(::chdir("/"));
   take_signals_of_a_guard();
   Guard(options, body,
-        keep_only(std::move(words), {.streams = options.keeps_streams, .held = options.held}), yard)
+        keep_only(std::move(words), {.streams = options.keeps_streams,
+                                     .held = options.held,
+                                     .inherited = options.inherited}),
+        yard)
       .run();
   ::_exit(EXIT_SUCCESS);
 }

@@ -20,7 +20,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -41,6 +43,8 @@ struct GuardOptions {
   bool keeps_streams = false;
   /// A descriptor that it holds as long as it lives, and every keeper with it; -1: none.
   int held = -1;
+  /// As Kept::inherited, also for every keeper.
+  std::optional<std::vector<int>> inherited = std::nullopt;
   /// Number of keepers in a row that are replaced although they ended within ten looks of their
   /// start.
   int replacements_max = 5;

@@ -80,7 +80,8 @@ Result<void> check_that_there_is_one_thread() {
                         fmt::join(others, ", "))});
 }
 
-void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
+void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options,
+                   const std::optional<std::vector<int>>& inherited) {
   sys::make_signals_default();
   for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
   ::setsid();
@@ -89,12 +90,15 @@ void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options) {
   // Stays out of directories that somebody may want to unmount.
   static_cast<void>(::chdir("/"));
   // The guard has what is held at that place.
-  const int held = options.held < 0 ? -1 : kHeldPlace;
-  socket = keep_only(std::move(socket), {.streams = options.keeps_streams, .held = held});
+  const int held = options.held < 0 || inherited ? options.held : kHeldPlace;
+  socket = keep_only(std::move(socket),
+                     {.streams = options.keeps_streams, .held = held, .inherited = inherited});
   sys::Descriptor behind = sys::open_pidfd(guard);
   // The guard may have died before it was watched.
   if (::getppid() != guard) behind.close();
-  KeeperProcess(std::move(socket), std::move(behind), std::move(options)).run();
+  KeeperProcess(std::move(socket), std::move(behind), std::move(options),
+                inherited.value_or(std::vector<int>()))
+      .run();
 }
 
 }  // namespace
@@ -232,15 +236,18 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   if (Result<void> allowed = sys::allow_open_files(kOpenFilesMin); !allowed) {
     return std::unexpected(std::move(allowed.error()));
   }
+  std::optional<std::vector<int>> inherited;
+  if (options.body) inherited = sys::descriptors_of_program();
   Result<GuardLine::Made> made =
       GuardLine::make({.patience = options.stop_grace + 2 * kKeeperLast,
                        .keeps_streams = options.keeps_streams,
                        .held = options.held,
+                       .inherited = inherited,
                        .replacements_max = options.replacements_max,
                        .look_every = options.guard_looks_every},
                       // The guard has the options as they are now, for each keeper that it forks.
-                      [&options](sys::Descriptor socket, pid_t guard) {
-                        become_keeper(std::move(socket), guard, options);
+                      [&options, &inherited](sys::Descriptor socket, pid_t guard) {
+                        become_keeper(std::move(socket), guard, options, inherited);
                       });
   if (!made) return std::unexpected(std::move(made.error()));
   return Keeper(std::make_unique<State>(std::move(*made), options));

@@ -108,7 +108,10 @@ struct EndNotes {
 
 struct KeeperOptions {
   /// What a launch that is `forked` does, in a process of its own that has all that this one has
-  /// when the keeper is forked. Returns the exit code; what it throws ends that process alone.
+  /// when the keeper is forked, also open descriptors, less those that a sys::Descriptor owns and
+  /// standard input. Guard and keeper have them open as well, until the yard is gone. Returns the
+  /// exit code; what it throws ends that process alone. Where there is a body, every launch is
+  /// forked.
   std::function<int(model::AttemptKey, const model::Launch&)> body;
   /// Fork beside other threads, too. They are not there in the keeper and in what it forks, while
   /// the locks that they hold are; so they are in every keeper that takes its place.

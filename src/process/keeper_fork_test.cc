@@ -7,7 +7,9 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <variant>
 
+#include <fcntl.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include "model/launch.h"
 #include "process/keeper.h"
 #include "process/test_yard.h"
+#include "sys/descriptor.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::process {
@@ -56,6 +59,36 @@ TEST(KeeperFork, WorksInTheTasksDirectoryAndPrintsIntoItsLogs) {
   EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
   EXPECT_EQ(sys::content_of(launch.stdout_path), launch.task_directory + "\n");
   EXPECT_EQ(sys::content_of(launch.stderr_path), "trouble\n");
+}
+
+TEST(KeeperFork, HasTheDescriptorsOfTheProgramAndNoneOfOursAlsoFromAnotherKeeper) {
+  const sys::TemporaryDirectory place;
+  place.write("data", "12");
+  const int data = ::open((place / "data").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(data, 0);
+  const sys::Descriptor ours = sys::Descriptor::duplicate(data);
+  {
+    TestYard yard({.body = [data, &ours](model::AttemptKey, const model::Launch&) {
+      const auto is_open = [](int number) { return ::fcntl(number, F_GETFD) >= 0; };
+      int others = 0;
+      for (int number = STDERR_FILENO + 1; number < 1'024; ++number) {
+        others += number != data && is_open(number) ? 1 : 0;
+      }
+      for (const int number : sys::descriptors_of_program()) others -= number != data ? 1 : 0;
+      char digit = 0;
+      // Its position is that of the program and all tasks.
+      const bool reads = ::read(data, &digit, 1) == 1;
+      return reads && others == 0 && !is_open(ours.get()) ? digit : 1;
+    }});
+    EXPECT_EQ(yard.run(forked(yard)), model::End(model::ExitedWith{'1'}));
+    ASSERT_EQ(::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL), 0);
+    ASSERT_TRUE(yard.wait([&] {
+      return !yard.news.empty() && std::holds_alternative<KeeperReplaced>(yard.news.back());
+    }));
+    yard.keeper.start(TestYard::key(1), forked(yard));
+    EXPECT_EQ(yard.wait_for_end(1).end, model::End(model::ExitedWith{'2'}));
+  }
+  ::close(data);
 }
 
 TEST(KeeperFork, ATaskWhoseDirectoryCannotBeEnteredIsNotStarted) {

@@ -89,13 +89,15 @@ bool take_signal(const sys::Descriptor& signals) {
 
 }  // namespace
 
-KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options)
+KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options,
+                             std::vector<int> inherited)
     : options_(std::move(options)),
       socket_(std::move(socket)),
       guard_(std::move(guard)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       child_signals_(watch_signal(SIGCHLD)),
       continued_(watch_signal(SIGCONT)),
+      spawner_(std::move(inherited)),
       attempts_({.grace = options_.stop_grace,
                  .late_after = options_.late_after,
                  .oom_count_age = options_.oom_count_age}),

@@ -34,8 +34,9 @@ class KeeperProcess {
  public:
   /// Turns this process, which must be a fresh fork, into the keeper at the other end of `socket`.
   /// `guard` is the process behind it: a descriptor that is readable when that has ended, or closed
-  /// when it has already.
-  KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options);
+  /// when it has already. `inherited` are the descriptors that forked launches have of the program.
+  KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options,
+                std::vector<int> inherited);
 
   /// Returns when the yard has gone and every process has been ended.
   void run();

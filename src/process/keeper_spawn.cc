@@ -46,7 +46,7 @@ std::string_view name_of(std::string_view name_and_value) {
 
 }  // namespace
 
-Spawner::Spawner() {
+Spawner::Spawner(std::vector<int> inherited) : inherited_(std::move(inherited)) {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     // When the yard is a task of another one, its tasks do not speak for it there.
     const std::string_view name = name_of(*variable);
@@ -151,7 +151,11 @@ Result<MemoryGroup> Spawner::make_group(const model::Launch& launch) {
                            {.memory = launch.memory_max, .regions = launch.region_limits});
 }
 
-void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& status) const {
+void Spawner::close_inherited() {
+  for (const int number : std::exchange(inherited_, {})) ::close(number);
+}
+
+void Spawner::become_task(const model::Launch& launch, sys::Descriptor status) const {
   ::setsid();
   // The keeper is the only one who could see that it goes on without a yard.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -162,12 +166,12 @@ void Spawner::become_task(const model::Launch& launch, const sys::Descriptor& st
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   // The descriptors of the keeper are closed before the task's files are opened, which may take
   // long.
-  constexpr int kStatus = STDERR_FILENO + 1;
-  ::dup2(status.get(), kStatus);
-  ::close_range(kStatus + 1, ~0U, 0);
-  make_files_or_end(launch, kStatus);
+  std::vector<int> kept = inherited_;
+  kept.push_back(status.get());
+  sys::close_all_but(std::move(kept));
+  make_files_or_end(launch, status.get());
   // The closed descriptor reports that the program has begun.
-  ::close(kStatus);
+  status.close();
   ::setrlimit(RLIMIT_NOFILE, &files_of_tasks_);
   // NOLINTBEGIN(concurrency-mt-unsafe): a fresh fork has one thread.
   for (const std::string& entry : launch.environment) {
@@ -184,14 +188,14 @@ Result<Spawned> Spawner::fork(model::Launch launch,
     return std::unexpected(sys::system_error("cannot fork the process of the task", errno));
   }
   sys::Descriptor status(ends[0]);
-  const sys::Descriptor tell(ends[1]);
+  sys::Descriptor tell(ends[1]);
   mark_variables(launch);
   const pid_t keeper = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0)
     return std::unexpected(sys::system_error("cannot fork the process of the task", errno));
   if (pid == 0) {
-    become_task(launch, tell);
+    become_task(launch, std::move(tell));
     // The keeper may have died before it was watched.
     if (::getppid() != keeper) ::_exit(EXIT_FAILURE);
     // An exception must not unwind into the code that was running when the keeper was forked.

@@ -4,6 +4,7 @@
 // Does not watch it. One thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -42,8 +43,9 @@ struct Extra {
 class Spawner {
  public:
   /// What tasks find is what this process has now: its environment, and its limit of open files,
-  /// which is then raised for our own use. Descriptor 0 must be /dev/null.
-  Spawner();
+  /// which is then raised for our own use. Descriptor 0 must be /dev/null. `inherited` are the
+  /// descriptors that forked launches keep.
+  explicit Spawner(std::vector<int> inherited = {});
 
   /// Begins all that Keeper::start() promises, and waits for none of it. The error is one sentence
   /// for people.
@@ -54,8 +56,13 @@ class Spawner {
   /// exits with the code that it returns. It does not outlive this process.
   Result<Spawned> fork(model::Launch launch, const std::function<int(const model::Launch&)>& body);
 
-  /// How many descriptors this process may have open.
-  [[nodiscard]] std::uint64_t files_max() const { return files_of_ours_.rlim_cur; }
+  /// Closes what forked launches would inherit, when no more are started.
+  void close_inherited();
+
+  /// How many descriptors this process may have open beside what forked launches inherit.
+  [[nodiscard]] std::uint64_t files_max() const {
+    return files_of_ours_.rlim_cur - std::min<rlim_t>(files_of_ours_.rlim_cur, inherited_.size());
+  }
 
   /// The group that a launch asks for; none where it asks for none.
   static Result<MemoryGroup> make_group(const model::Launch& launch);
@@ -70,8 +77,9 @@ class Spawner {
 
  private:
   static Result<Spawned> watch(std::unique_ptr<Start> start);
-  void become_task(const model::Launch& launch, const sys::Descriptor& status) const;
+  void become_task(const model::Launch& launch, sys::Descriptor status) const;
 
+  std::vector<int> inherited_;
   std::vector<std::string> environment_;
   /// For a run in a task: environment_ without the variables set for a task that we are in.
   std::vector<std::string> own_environment_;

@@ -30,6 +30,8 @@ void KeeperProcess::yard_has_gone() {
   const bool at_once = options_.kills_when_yard_dies && !yard_has_left_;
   kill_at_ = Clock::now() + (at_once ? Duration{0} : options_.stop_grace);
   waiting_.clear();
+  // Somebody may wait for the end of what the program had open.
+  spawner_.close_inherited();
   preloads_.end_all();
   attempts_.end_those_on_their_way();
   // end_everything() sends the KILL, in this turn where it is due.

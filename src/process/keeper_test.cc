@@ -390,7 +390,7 @@ TEST(KeeperProcess, TakesNonsenseOrAHalfMessageForTheEndOfTheYard) {
     const pid_t keeper = ::fork();
     if (keeper == 0) {
       ours.close();
-      KeeperProcess(std::move(its), sys::open_pidfd(::getppid()), {.stop_grace = Duration(100)})
+      KeeperProcess(std::move(its), sys::open_pidfd(::getppid()), {.stop_grace = Duration(100)}, {})
           .run();
       ::_exit(0);
     }

@@ -3,11 +3,14 @@
 // For the guard and the keeper, first of all. One thread.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
 
-/// What is held beside it has this number from then on.
+/// What is held beside it has this number from then on, where nothing is inherited.
 constexpr int kHeldPlace = 4;
 
 struct Kept {
@@ -15,11 +18,14 @@ struct Kept {
   bool streams = false;
   /// Nobody reads it here; it is only not closed. -1: nothing.
   int held = -1;
+  /// Descriptors of the program, for processes that are forks of it. They and what is held keep
+  /// their numbers, and `kept` has any other then.
+  std::optional<std::vector<int>> inherited = std::nullopt;
 };
 
-/// Leaves this process nothing but `kept`, as descriptor 3, what is held, as descriptor 4, and
-/// standard descriptors; those that it does not keep are /dev/null. Ends the process where the
-/// machine has no descriptor left for that.
+/// Leaves this process nothing but `kept` as descriptor 3 and what is held as descriptor 4, or what
+/// is inherited beside them, and standard descriptors; those that it does not keep are /dev/null.
+/// Ends the process where the machine has no descriptor left for that.
 sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside);
 
 /// Ends a guard or keeper to which the machine refuses what it cannot be without, with a sentence on

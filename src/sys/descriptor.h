@@ -1,11 +1,14 @@
 // A file descriptor with an owner, and the words for what went wrong with one.
 //
-// Not a file or a socket: it knows nothing of what it refers to. Any thread, one at a time.
+// Not a file or a socket: it knows nothing of what it refers to. Any thread, one at a time. All
+// Descriptors together keep the list of the numbers that they own, so that a fork of a program that
+// is not ours can close ours and leave the program its own.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 
@@ -14,7 +17,7 @@ namespace trainyard::sys {
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int value) : value_(value) {}
+  explicit Descriptor(int value);
   Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     if (this != &other) {
@@ -31,12 +34,20 @@ class Descriptor {
   [[nodiscard]] int get() const { return value_; }
   [[nodiscard]] bool is_open() const { return value_ >= 0; }
   /// Hands the descriptor to somebody who will close it.
-  [[nodiscard]] int release() { return std::exchange(value_, -1); }
+  [[nodiscard]] int release();
   void close();
 
  private:
   int value_ = -1;
 };
+
+/// The descriptors of this process above 2 that no Descriptor owns, in order: those of a program
+/// that is not ours.
+std::vector<int> descriptors_of_program();
+
+/// Closes all descriptors above 2 but these. Their numbers belong to no Descriptor any more: those
+/// that had them are in the process from which this one was forked.
+void close_all_but(std::vector<int> kept);
 
 /// Opens /dev/null in the place of whichever of standard input, output and error is closed. The
 /// next file or socket would have its number otherwise, and what is printed would go there. For the
