@@ -167,7 +167,8 @@ class Task {
   void progress(double fraction);
   void progress(double fraction, const Json& values);
   /// A field of the result, early: it is kept even when the task fails later (fedflow `set_item`).
-  /// Of several ranks, rank 0 leaves the result.
+  /// Of several ranks, rank 0 leaves the result. A new key costs what it adds, but for one in each
+  /// page of the file; that one, and a key that was reported before, cost writing the whole result.
   void report(const std::string& key, const Json& value);
   /// To a handler in the program that runs the yard (Yard::on_message). The data has at most
   /// 100 KiB. A buffer of more than a MiB is copied once, however large it is: it goes by memory

@@ -19,13 +19,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
+#include "library/result_file.h"
 #include "library/task_state.h"
 #include "link/arena_pool.h"
 #include "link/conversation.h"
 #include "model/event.h"
 #include "model/launch.h"
 #include "pipeline/trouble.h"
-#include "sys/files.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "trainyard/task.h"
@@ -108,7 +108,7 @@ std::optional<pipeline::Trouble> trouble_in(Call call) {
 
 struct TaskProcess::State {
   State(link::Conversation its_yard, std::string its_result_path)
-      : result_path(std::move(its_result_path)), yard(std::move(its_yard)) {
+      : result_file(std::move(its_result_path)), yard(std::move(its_yard)) {
     yard.use(arenas);
   }
 
@@ -135,9 +135,7 @@ struct TaskProcess::State {
   void tell(model::Said said, const pipeline::Trouble& trouble) {
     tell(wire::StageWord{.said = said, .message = trouble.message, .traceback = trouble.traceback});
   }
-  Result<void> leave(const Json& result) const {
-    return sys::replace_file(result_path, result_text(result));
-  }
+  Result<void> leave(const Json& result) { return result_file.replace(result_text(result)); }
   Result<void> send_shared(wire::Frame frame, std::span<const std::byte> buffer);
 
   // --- without it, the first thread ---
@@ -174,12 +172,12 @@ struct TaskProcess::State {
   }
   [[nodiscard]] bool speaks_for_all() const { return rank.value_or(0) == 0; }
 
-  std::string result_path;
   std::optional<int> rank;  ///< Of a task of several.
   int ranks = 1;
 
-  std::mutex
-      mutex;  ///< Of what follows: load() and train() may start threads, which speak as well.
+  /// Of what follows: load() and train() may start threads, which speak as well.
+  std::mutex mutex;
+  ResultFile result_file;
   link::ArenaPool arenas{{.arenas_max = kArenas}};
   link::Conversation yard;
   std::optional<Error> closed;  ///< Why the yard has closed the connection.
@@ -268,8 +266,10 @@ void TaskProcess::progress(double fraction, const Json& values) {
 void TaskProcess::report(const std::string& key, const Json& value) {
   if (!state_->speaks_for_all()) return;
   const State::Lock lock(state_->mutex);
+  const bool is_new = !state_->reported.contains(key);
   state_->reported[key] = value;
   // It is left once more with what train() returns.
+  if (is_new && state_->result_file.add(result_text({{key, value}}))) return;
   if (const Result<void> left = state_->leave(state_->reported); !left) {
     State::complain(left.error());
   }

@@ -18,6 +18,8 @@
 #include <vector>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -248,6 +250,26 @@ TEST_F(YardTest, ReceivesWhatEightThreadsOfATaskSendAtOnce) {
   EXPECT_THAT(next, Each(kEach));
   EXPECT_EQ(task.result().at("sent"), kThreads * kEach);
   EXPECT_EQ(task.result().size(), 1U + kThreads * kEach);
+}
+
+TEST_F(YardTest, ReportsANewKeyWithoutWritingTheOthersAgain) {
+  TaskGroup group("g");
+  auto& task = group.add<Made>("a", [](Made& it, const Device&) -> Json {
+    const auto inode = [] {
+      struct stat about{};
+      return ::stat(variable("TRAINYARD_RESULT").c_str(), &about) == 0 ? about.st_ino : 0;
+    };
+    it.report("first", 1);
+    const ino_t first = inode();
+    it.report("loss", std::numeric_limits<double>::quiet_NaN());
+    it.report("same file", inode() == first);
+    it.report("first", 2);
+    it.report("another file", inode() != first);
+    throw std::runtime_error("it fails");
+  });
+  ASSERT_EQ(run(group).failed, 1);
+  EXPECT_EQ(task.result(),
+            (Json{{"first", 2}, {"loss", nullptr}, {"same file", true}, {"another file", true}}));
 }
 
 TEST_F(YardTest, TellsATaskThatTheYardHasClosedItsConnection) {
