@@ -3,6 +3,7 @@
 What is hidden lies in an overlay of /usr, in a mount namespace that ends with the command.
 """
 import json
+import mmap
 import pathlib
 import re
 import shutil
@@ -200,6 +201,15 @@ class Package(unittest.TestCase):
                               "trainyard::pipeline")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("found: TRUE, FALSE.", done.stderr)
+
+    def test_neither_the_program_nor_an_archive_names_the_directory_in_which_it_was_built(self):
+        source = os.fsencode(pathlib.Path(__file__).resolve().parents[2])
+        archives = list((self.prefix / "lib").glob("*.a"))
+        self.assertTrue(archives)
+        for path in (self.prefix / "bin/trainyard", *archives):
+            with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+                at = content.find(source)
+                self.assertEqual(at, -1, f"{path}: {content[at:at + 200]}")
 
 
 if __name__ == "__main__":
