@@ -212,6 +212,8 @@ ParallelResult learn_from_one_that_is_killed(ParallelOptions options) {
              [&](Shared& it) {
                it.env_step += 5;
                if (worker.life() == 1 && it.env_step == 15) std::raise(SIGKILL);
+               // More than the learner takes, and less than may wait for a learner that is slow.
+               if (it.env_step == 500) loop.finish("all is collected");
              },
              {.roles = {role::kCollector}});
     loop.use("learn",
