@@ -46,7 +46,7 @@ class Check(unittest.TestCase):
 
     def test_installs_only_what_a_step_needs(self):
         for step, needs in (("layers", ""), ("format", "format"), ("test", "check"), ("asan", "check"), ("tsan", "check"),
-                            ("lint", "check"), ("sim", "build"), ("demo", "build"), ("shipped", "build"), ("fresh", "check")):
+                            ("lint", "check"), ("sim", "build"), ("chaos", "build"), ("demo", "build"), ("shipped", "build"), ("fresh", "check")):
             with self.subTest(step):
                 self.log.write_text("")
                 done = self.run_command("scripts/check", STEP=step)
@@ -54,10 +54,17 @@ class Check(unittest.TestCase):
                 self.assertRegex(done.stdout, rf"\n{step} +\d+ s  FAILED\n$")
 
     def test_runs_the_steps_that_are_named_or_all(self):
-        for words, steps in ((["make", "check", "STEP=sim demo"], 2), (["make", "check"], 10), (["scripts/check"], 10)):
+        for words, steps in ((["make", "check", "STEP=sim demo"], 2), (["make", "check"], 11), (["scripts/check"], 11)):
             with self.subTest(words):
                 done = self.run_command(*words)
                 self.assertEqual(len(re.findall(r"^== ", done.stdout, re.MULTILINE)), steps, done)
+
+    def test_gives_the_step_chaos_the_number_of_seeds_where_one_is_given(self):
+        self.write("scripts/setup", "")
+        self.write("scripts/chaos", 'echo "seeds: ${SEEDS-none}"')
+        for words, seeds in ((["SEEDS=7"], "7"), ([], "none")):
+            with self.subTest(words):
+                self.assertIn(f"seeds: {seeds}\n", self.run_command("make", "check", "STEP=chaos", *words).stdout)
 
     def test_refuses_a_blank_or_unknown_step_and_lists_the_steps(self):
         for words, variables in ((["make", "check", "STEP= "], {}), (["make", "check"], {"STEP": " "}), (["scripts/check"], {"STEP": "\t"})):

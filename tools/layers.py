@@ -76,6 +76,7 @@ DROPPED = re.compile(r"^\s*(?:static |virtual |inline )*Result<.*> \w+\(")
 MENTION = re.compile(r"(?<![\w/.*-])((?:src/|include/|tools/|tests/|docs/)?(?:[\w-]+/)+[\w.-]+\.(?:h|cc|py|md|yaml|json))\b")
 # Tests that sleep or read the machine's clock, and why. The others wait for what happens, with a bound.
 TIMED = {
+    "tests/chaos/scenario.py": "faults come at random moments, of which no process knows",
     "tests/e2e/yard.py": "the one place where e2e tests wait",
     "tests/fake_nvml/nvml.cc": "a driver that hangs, as a test asks for it",
     "tests/slurm.py": "waits for the daemons that it starts, with a bound",

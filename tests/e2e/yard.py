@@ -243,26 +243,29 @@ def suspend(pid):
 
 def keeper_of(yard):
     """The keeper of the yard with this pid: the child of its guard. None while there is none, as where one has died."""
-    there = [child for child in _children(guard_of(yard)) if _name(child) == "trainyard-keep"]
+    there = [child for child in children_of(guard_of(yard)) if name_of(child) == "trainyard-keep"]
     return there[0] if there and alive(there[0]) else None
 
 
 def guard_of(yard):
-    for child in _children(yard):
-        if _name(child) == "yard-guard":
+    for child in children_of(yard):
+        if name_of(child) == "yard-guard":
             return child
     raise AssertionError(f"process {yard} has no guard")
 
 
-def _name(pid):
+def name_of(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return None
 
 
-def _children(pid):
-    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def children_of(pid):
+    try:
+        return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []  # It has ended.
 
 
 def processes_with(text):
@@ -277,5 +280,5 @@ def processes_with(text):
     return found
 
 
-__all__ = ["CLIENT", "PATIENCE_S", "TRAINYARD", "YardTest", "alive", "guard_of", "keeper_of", "own_mounts", "processes_with", "wait_until", "json", "os", "pathlib", "signal",
+__all__ = ["CLIENT", "PATIENCE_S", "TRAINYARD", "YardTest", "alive", "children_of", "guard_of", "keeper_of", "name_of", "own_mounts", "processes_with", "wait_until", "json", "os", "pathlib", "signal",
            "subprocess"]
