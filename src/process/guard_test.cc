@@ -243,6 +243,15 @@ TEST(Guard, IsReportedGoneOnceItsKeeperHasEndedTheTasks) {
   EXPECT_FALSE(is_alive(task));
 }
 
+TEST(Guard, IsReportedGoneAlsoIfItsKeeperIsStopped) {
+  TestYard yard;
+  // A keeper that has started nothing yet may still hold the guard's end of its line.
+  EXPECT_EQ(yard.run(yard.launch({"true"})), model::End(model::ExitedWith{0}));
+  ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP);
+  ::kill(static_cast<pid_t>(yard.keeper.guard_pid()), SIGKILL);
+  EXPECT_TRUE(yard.wait([&] { return is_gone(yard); }));
+}
+
 /// Kills the keeper that there is, and waits until another one has taken its place.
 KeeperReplaced replaced(TestYard& yard) {
   const std::int64_t before = yard.keeper.pid();

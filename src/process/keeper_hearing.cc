@@ -105,8 +105,8 @@ void Keeper::State::has_died(std::vector<KeeperNews>& news) {
   wait_for_another();
 }
 
-/// The guard says at once what follows, unless it is stopped itself; a keeper without a guard ends
-/// its tasks and exits.
+/// The guard says at once what follows, unless it is stopped itself; a keeper without a guard exits
+/// soon, unless it is stopped.
 void Keeper::State::wait_for_another() {
   loop->after(kWait, [weak = std::weak_ptr(alive)] {
     const auto shared = weak.lock();
@@ -114,7 +114,11 @@ void Keeper::State::wait_for_another() {
     State& state = **shared;
     if (!state.dead || state.gone) return;
     const bool unguarded = state.guard.is_closed();
-    if (!unguarded) state.guard.send_signal(SIGCONT);
+    if (unguarded) {
+      sys::send_signal(state.ended, SIGCONT);
+    } else {
+      state.guard.send_signal(SIGCONT);
+    }
     if (++state.waits_for_another < kWaitsMax) return state.wait_for_another();
     std::vector<KeeperNews> news;
     state.be_gone(news, unguarded
