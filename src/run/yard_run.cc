@@ -106,6 +106,18 @@ std::string how(const Ending& ending, const Tasks& tasks) {
   return left.empty() ? kEnded : kNotAllDone + left;
 }
 
+/// Whether a task ended in this turn without having finished.
+bool ends_unfinished(const model::Turn& turn) {
+  return std::ranges::any_of(turn.decisions, [](const model::Decision& decision) {
+    return std::ranges::any_of(decision.changes, [](const model::Change& change) {
+      const auto* const task = std::get_if<model::TaskChanged>(&change);
+      return task != nullptr &&
+             (task->verdict == model::Verdict::Failed || task->verdict == model::Verdict::Skipped ||
+              task->verdict == model::Verdict::Stopped);
+    });
+  });
+}
+
 }  // namespace
 
 Result<void> clear_up(const std::string& run_directory, const std::vector<std::string>& agents) {
@@ -413,15 +425,19 @@ Ending YardRun::run() {
       drive(scheduler, *fleet_, *journal_, observers,
             {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); },
              .make_room = [this] { reserved_space_.close(); }});
+  const bool keeper_gone = machine_->keeper_gone();
+  // It may have died when all was done, and nobody could have submitted more.
+  const bool lacks_keeper =
+      keeper_gone && (ended_unfinished_ || held_by_ || !tasks_.not_done().empty());
   Ending ending{.interrupted = interrupted_,
                 .signal = signal_,
-                .keeper_gone = machine_->keeper_gone(),
+                .keeper_gone = lacks_keeper,
                 .cannot_start = cannot_start_};
   if (!driven) ending.gave_up = std::move(driven.error());
   ending.files_left = bring_files_back();
   // The remaining processes of the tasks are killed before their outcome is reported.
   take_apart();
-  if (ending.keeper_gone) end_leftovers();
+  if (keeper_gone) end_leftovers();
   Result<void> closed = journal_->close(at_, how(ending, tasks_));
   journal_.reset();
   // The outcome from the journal has been reported. If the journal could not be written, the keeper
@@ -471,6 +487,7 @@ void YardRun::end_leftovers() {
 void YardRun::see(const model::Turn& turn, bool all_ended) {
   at_ = turn.events.back().at;
   all_ended_ = all_ended;
+  ended_unfinished_ = ended_unfinished_ || (machine_->keeper_gone() && ends_unfinished(turn));
   for (const model::Event& event : turn.events) {
     const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
     if (ended != nullptr) keeper_->is_written(ended->key);

@@ -99,7 +99,7 @@ Result<void> clear_up(const std::string& run_directory,
 struct Ending {
   bool interrupted = false;
   int signal = 0;  ///< By which it was interrupted first: INT or TERM; 0: by something else.
-  bool keeper_gone = false;
+  bool keeper_gone = false;  ///< No more tasks could start, and not all was done.
   /// The machine could start no task for too long, and why; empty: it could.
   std::string cannot_start;
   std::optional<Error> gave_up;  ///< The journal could not be written for too long.
@@ -215,7 +215,8 @@ class YardRun {
   std::optional<std::uint32_t> number_;
   std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
   bool interrupted_ = false;
-  std::string cannot_start_;  ///< As Ending has it.
+  std::string cannot_start_;       ///< As Ending has it.
+  bool ended_unfinished_ = false;  ///< A task, after the keeper was gone.
   /// A part of the run's disk, for the ends of tasks when the disk is full.
   sys::Descriptor reserved_space_;
   int signal_ = 0;              ///< That has interrupted it; 0: none.

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 
 from test_preload import MYDATA
-from yard import CLIENT, YardTest, alive, guard_of, keeper_of, os, processes_with, signal
+from yard import CLIENT, YardTest, alive, guard_of, keeper_of, os, processes_with, signal, suspend
 
 # Each attempt notes itself; the first ones wait to be killed.
 JOB = """
@@ -88,6 +88,23 @@ class Keeper(YardTest):
         self.until("the end of every process", lambda: not processes_with(self.environment_of_run()))
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(set(self.words().values()), {"FINISHED"})
+
+    def test_the_death_of_its_guard_loses_no_end_that_came_before_it(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: "
+                 "'echo 1 >> begun; until test -e go; do sleep 0.01; done; echo $$ > ended'}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
+        # The kernel has reported the end, and the keeper has not received it.
+        suspend(keeper_of(yard.pid))
+        self.write("go", "")
+        self.until("the task's end", lambda: (self.directory / "ended").exists() and self.text("ended") and
+                   not alive(int(self.text("ended"))))
+        os.kill(guard_of(yard.pid), signal.SIGKILL)
+        # Nothing is left to be resumed.
+        self.assertNotIn("resume it", self.end_of(yard, expect=0)[1])
+        self.assertEqual([(row["word"], row["attempt"]) for row in self.status()["tasks"]], [("FINISHED", 1)])
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertEqual(self.text("begun"), "1\n")
 
     def test_takes_ranks_with_it_which_begin_anew_together(self):
         self.job("""
