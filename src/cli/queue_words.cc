@@ -34,8 +34,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "A name is the newest run of that name, also one that has not started.\n"
       "Exit code of one run: that of 'trainyard run', see its help. But a run of one task has\n"
       "that of the task if it exits by itself, or 128 and the signal if it crashes. A kill or a\n"
-      "time limit gives 1. 75 if the run waits in a queue that is not up. 0 if the run was not\n"
-      "needed, as with 'submit --if failure' after no failure.\n"
+      "time limit gives 1. If the run waits in a queue that is not up, the code is 75. If it was\n"
+      "not needed, as with 'submit --if failure' after no failure, the code is 0.\n"
       "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
       "all succeeded. Without a run the newest one here counts too, also if it has ended: the\n"
       "code is its own if all older runs succeeded.");
