@@ -54,8 +54,9 @@ class FakeBridge final : public Bridge {
 
 /// A machine that begins the run, with worker 0.
 struct FirstMachine {
-  explicit FirstMachine(MachineId its_id = 1, Duration within = Duration(60'000))
-      : id(its_id), lost_after(within) {
+  explicit FirstMachine(MachineId its_id = 1, Duration within = Duration(60'000),
+                        Duration repeat_after = Duration(3'600'000))
+      : id(its_id), lost_after(within), repeat_end_after(repeat_after) {
     outside.on_asked = [this](const Datagram& it) {
       asked.push_back(it.to);
       says_it_has_begun = read_machine_hello(it.bytes).value().has_begun;
@@ -115,6 +116,7 @@ struct FirstMachine {
 
   MachineId id;
   Duration lost_after;
+  Duration repeat_end_after;
   std::vector<MachineId> asked;  ///< What it has sent to a machine that has begun the run, by `to`.
   bool says_it_has_begun = false;  ///< In the last of these.
   std::vector<std::string> notes;
@@ -130,7 +132,7 @@ struct FirstMachine {
                         .elsewhere = 1,
                         .lost_after = lost_after,
                         .doubt = Duration(3'600'000),
-                        .repeat_end_after = Duration(1),
+                        .repeat_end_after = repeat_end_after,
                         .note = [this](const std::string& it) { notes.push_back(it); },
                         .on_broken = [this](const std::string& why) { broken = why; },
                         .on_end = [this](const MachineEnd& it) { ends.push_back(it); }}};
@@ -416,7 +418,7 @@ TEST(Machines, SayThatTheRunEndsWhereTheStreamHasNoRoom) {
 }
 
 TEST(Machines, SayThatTheRunEndsAgainAsThatMayBeLost) {
-  FirstMachine first;
+  FirstMachine first(1, Duration(60'000), Duration(1));
   first.begin();
   first.another_comes();
   first.machines.end(stopped());
