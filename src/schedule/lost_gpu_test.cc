@@ -125,6 +125,26 @@ TEST(LostGpu, IsAvoidedByATaskThatLoadsBeforeItTrains) {
   EXPECT_THAT(commands(yard.loaded(0, at(14), 2)), ElementsAre("train 0#2 with 1 GB, 2 GB on 1"));
 }
 
+TEST(LostGpu, ThatIsTheLargestKeepsNoTaskFromTheLargestOfTheOthers) {
+  model::Policy policy = kLosing;
+  policy.gpu_strategy = model::GpuStrategy::TotalMemory;
+  model::Capacity machine = kTwoGpus;
+  machine.gpus[0].memory = gb(16);
+  Yard yard(
+      PlanBuilder().tasks(1, gb(1)).on_gpus(1, gb(2)).two_phase().retries({.out_of_memory = 1}),
+      policy, machine);
+  EXPECT_THAT(commands(yard.loaded(0, at(0))), ElementsAre("train 0#1 with 1 GB, 2 GB on 0"));
+  static_cast<void>(yard.on(at(1), first_answers(false)));
+  EXPECT_THAT(commands(yard.on(at(2), failed_with("", 0))), ElementsAre("start 0#2 with 1 GB"));
+  EXPECT_THAT(commands(yard.loaded(0, at(3), 2)), ElementsAre("train 0#2 with 1 GB, 2 GB on 1"));
+  model::AttemptEnded out_of_memory = failed_with("", 0, 2);
+  out_of_memory.out_of_memory = "CUDA out of memory";
+  out_of_memory.of_gpu = true;
+  const model::Decision alone = yard.on(at(4), out_of_memory);
+  EXPECT_THAT(changes(alone), Contains(HasSubstr("alone on the largest GPU")));
+  EXPECT_THAT(commands(alone), ElementsAre("start 0#3 with 1 GB"));
+}
+
 constexpr int kHour = 3'600;
 
 /// What became of the tasks of a run.

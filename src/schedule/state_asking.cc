@@ -101,13 +101,16 @@ model::Request Scheduler::State::device_of(const WaitingRoom::Lane& loaded) cons
   return fits ? device : as_far_as_there_is(device, loaded.tasks.front(), book);
 }
 
-/// With the machine to itself, and all its GPUs there.
+/// With the machine to itself, and all its GPUs there, also those on which the task was lost: of
+/// GPUs that it avoids, a larger one is no reason to refuse it the largest of the others.
 bool Scheduler::State::could_have(const model::Request& whole, const MachineBook& book) const {
   if (!book.is_where(whole.where)) return false;
   if (whole.memory > book.memory_most(policy_) || whole.cpus > book.capacity.cpus) return false;
   if (whole.gpus == 0) return true;
   const std::vector<GpuRoom> all(book.capacity.gpus.size());
-  return book.chooser.choose(book.chooser.empty(all), whole).has_value();
+  model::Request on_any = whole;
+  on_any.avoids.clear();
+  return book.chooser.choose(book.chooser.empty(all), on_any).has_value();
 }
 
 bool Scheduler::State::is_nowhere(const model::Request& whole) const {
