@@ -74,7 +74,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   add_here(run->add_flag("--detach,-d", options.detach,
                          "Run in background, print run number; log: trainyard.run.log"));
   add_here(run->add_flag("--survive", options.survives,
-                         "Keep tasks running if trainyard is killed, for --resume"));
+                         "Keep tasks running for 1 min after kill -9, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
                          "Accept submissions until standard input closes"));
