@@ -23,6 +23,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/ids.h"
+#include "process/exit_board.h"
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"
@@ -74,7 +76,7 @@ class Guard {
   void run();
 
  private:
-  int fork_keeper(std::optional<int> died, const std::vector<pid_t>& finished);
+  int fork_keeper(std::optional<int> died, const std::vector<model::AttemptKey>& finished);
   int wait_for_its_end();
   void hear();
   void look();
@@ -82,7 +84,7 @@ class Guard {
   [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
   [[nodiscard]] bool should_end() const;
   [[nodiscard]] bool looks() const;
-  std::vector<pid_t> find_finished();
+  std::vector<model::AttemptKey> find_finished();
   bool end_what_is_left();
   void end_what_is_left(Duration most);
   void count_what_died();
@@ -95,6 +97,7 @@ class Guard {
   std::string command_line_;  ///< As the program has it, for the keepers.
   sys::ChildList children_;
   sys::ProcessScan scan_;
+  ExitBoard board_;  ///< Shared with each keeper.
 
   pid_t keeper_ = 0;  ///< 0: there is none.
   sys::Descriptor keeper_ended_;
@@ -109,7 +112,7 @@ class Guard {
 };
 
 /// Returns an errno, or 0 when there is one. The yard has been handed its end then.
-int Guard::fork_keeper(std::optional<int> died, const std::vector<pid_t>& finished) {
+int Guard::fork_keeper(std::optional<int> died, const std::vector<model::AttemptKey>& finished) {
   auto ends = sys::socket_pair();
   if (!ends) return errno;
   const pid_t guard = ::getpid();
@@ -119,7 +122,7 @@ int Guard::fork_keeper(std::optional<int> died, const std::vector<pid_t>& finish
     sys::restore_command_line(command_line_);
     words_.close();
     ends->first.close();
-    body_(std::move(ends->second), guard);
+    body_(std::move(ends->second), guard, board_);
     ::_exit(EXIT_SUCCESS);
   }
   keeper_ = pid;
@@ -225,20 +228,15 @@ int Guard::wait_for_its_end() {
   return status;
 }
 
-/// The children of a dead keeper that had exited with 0 before it died. They are the guard's now,
-/// and have not been reaped.
-std::vector<pid_t> Guard::find_finished() {
-  std::vector<pid_t> finished;
+/// The attempts of a dead keeper that had exited with 0 before it died. Processes that it had not
+/// reaped are the guard's children now.
+std::vector<model::AttemptKey> Guard::find_finished() {
+  std::vector<pid_t> unreaped;
   // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   for (const pid_t child : children_.read()) {
-    siginfo_t how{};
-    const bool ended =
-        ::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        how.si_pid == child;
-    const bool well = ended && how.si_code == CLD_EXITED && how.si_status == EXIT_SUCCESS;
-    if (well && finished.size() < kFinishedMax) finished.push_back(child);
+    if (has_exited_with_0(child).value_or(false)) unreaped.push_back(child);
   }
-  return finished;
+  return board_.take_finished(unreaped);
 }
 
 /// Kills children that are not the keeper: with each that dies its own children become ours. True:
@@ -290,7 +288,7 @@ void Guard::wait_for_the_end_of_the_yard() {
 
 void Guard::run() {
   std::optional<int> died;
-  std::vector<pid_t> finished;
+  std::vector<model::AttemptKey> finished;
   for (;;) {
     if (const int error = fork_keeper(died, finished); error != 0) {
       // A machine that has no process to spare may have one in a moment.

@@ -28,6 +28,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "process/exit_board.h"
 #include "process/socket_remains.h"
 #include "sys/descriptor.h"
 
@@ -60,9 +61,9 @@ struct Guarded {
   sys::Descriptor words;
 };
 
-/// What a keeper does, called in its process: with its end of the socket, and with the guard's
-/// number.
-using KeeperBody = std::function<void(sys::Descriptor socket, pid_t guard)>;
+/// What a keeper does, called in its process: with its end of the socket, with the guard's number,
+/// and with the board that the guard reads when the keeper has died.
+using KeeperBody = std::function<void(sys::Descriptor socket, pid_t guard, ExitBoard& board)>;
 
 /// Forks the guard, which forks a keeper, and another one when that dies: a keeper ends in order
 /// when `keeper` returns. The first word of the guard says that it is there. Returns in this

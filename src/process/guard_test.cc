@@ -26,6 +26,7 @@
 #include "hardware/cgroup.h"
 #include "model/event.h"
 #include "model/launch.h"
+#include "process/exit_board.h"
 #include "process/guard_line.h"
 #include "process/guard_words.h"
 #include "process/keeper.h"
@@ -41,6 +42,7 @@ namespace trainyard::process {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -446,7 +448,7 @@ TEST(Guard, WaitsNoMoreForTheEndOfAYardThatSaysThatItLives) {
   std::filesystem::create_directory(made);
   {
     GuardedBody guarded({.yard_dies_within = Duration(3'600'000)},
-                        [](sys::Descriptor socket, pid_t) {
+                        [](sys::Descriptor socket, pid_t, ExitBoard&) {
                           char none = 0;
                           static_cast<void>(::read(socket.get(), &none, 1));
                         });
@@ -461,7 +463,7 @@ TEST(Guard, WaitsNoMoreForTheEndOfAYardThatSaysThatItLives) {
 
 TEST(Guard, ReplacesAKeeperThatStopsAgainHoweverOftenItIsWoken) {
   GuardedBody guarded({.patience = Duration(5'000), .look_every = Duration(5)},
-                      [](sys::Descriptor, pid_t) {
+                      [](sys::Descriptor, pid_t, ExitBoard&) {
                         ::signal(SIGCONT, SIG_DFL);
                         for (;;) ::raise(SIGSTOP);
                       });
@@ -480,7 +482,7 @@ TEST(Guard, ReplacesAKeeperThatStopsAgainHoweverOftenItIsWoken) {
 
 TEST(Guard, ReplacesAKeeperThatSaysNothingWhatEverItDoesWhenPatienceIsAtItsEnd) {
   GuardedBody guarded({.patience = Duration(5'000), .look_every = Duration(2)},
-                      [](sys::Descriptor, pid_t) {
+                      [](sys::Descriptor, pid_t, ExitBoard&) {
                         for (;;) ::pause();
                       });
   guarded.line().tell(ToGuard::Kind::Silent);
@@ -496,11 +498,12 @@ TEST(Guard, ReplacesAKeeperThatSaysNothingWhatEverItDoesWhenPatienceIsAtItsEnd) 
 
 TEST(Guard, ReplacesAKeeperThatEndsByItselfInDisorderAndNoneThatEndsInOrder) {
   for (const int code : {1, 0}) {
-    GuardedBody guarded({.patience = Duration(5'000)}, [code](sys::Descriptor socket, pid_t) {
-      char byte = 0;
-      static_cast<void>(::read(socket.get(), &byte, 1));
-      ::_exit(code);
-    });
+    GuardedBody guarded({.patience = Duration(5'000)},
+                        [code](sys::Descriptor socket, pid_t, ExitBoard&) {
+                          char byte = 0;
+                          static_cast<void>(::read(socket.get(), &byte, 1));
+                          ::_exit(code);
+                        });
     // Its socket closes, for nobody has kept the other end.
     guarded.close_first();
     if (code == 0) {
@@ -515,6 +518,54 @@ TEST(Guard, ReplacesAKeeperThatEndsByItselfInDisorderAndNoneThatEndsInOrder) {
     EXPECT_EQ(WEXITSTATUS(*next.died), 1);
     EXPECT_FALSE(next.was_silent);
   }
+}
+
+TEST(Guard, NamesWhatHadExitedWith0WhetherItsKeeperHadReapedItOrNot) {
+  GuardedBody guarded({.patience = Duration(5'000)},
+                      [](sys::Descriptor socket, pid_t, ExitBoard& board) {
+                        char byte = 0;
+                        static_cast<void>(::read(socket.get(), &byte, 1));
+                        // The third attempt fails, and the keeper reaps the first one alone.
+                        for (const std::uint32_t number : {1U, 2U, 3U}) {
+                          const pid_t task = ::fork();
+                          if (task == 0) ::_exit(number == 3 ? 1 : 0);
+                          board.enter(TestYard::key(number), task);
+                          siginfo_t how{};
+                          ::waitid(P_PID, static_cast<id_t>(task), &how, WEXITED | WNOWAIT);
+                          if (number != 1) continue;
+                          board.mark_finished(TestYard::key(number));
+                          ::waitpid(task, nullptr, 0);
+                        }
+                        ::_exit(1);
+                      });
+  guarded.close_first();
+  FromGuard next = guarded.word();
+  ASSERT_TRUE(next.keeper && next.died);
+  EXPECT_THAT(next.finished, ElementsAre(TestYard::key(1), TestYard::key(2)));
+  // The next keeper has a board of its own.
+  next.socket.close();
+  EXPECT_THAT(guarded.word().finished, ElementsAre(TestYard::key(1), TestYard::key(2)));
+}
+
+TEST(Guard, NamesWhatHadExitedWith0WhileItsKeeperWaitedToReportIt) {
+  TestYard yard({.stop_grace = Duration(5000), .result_answer_max = sys::kLongEnough});
+  const std::string leaves_a_result = "echo {} > $TRAINYARD_TASK_DIR/result.json";
+  EXPECT_EQ(yard.run(yard.shell(leaves_a_result)), model::End(model::ExitedWith{0}));
+  // The process that reads results for the keeper does not answer from now on.
+  std::int64_t reader = 0;
+  sys::ProcessScan scan;
+  for (const sys::ProcessStat& process : scan.read_all()) {
+    if (process.parent == yard.keeper.pid()) reader = process.pid;
+  }
+  ASSERT_GT(reader, 0);
+  ::kill(static_cast<pid_t>(reader), SIGSTOP);
+  for (const std::uint32_t number : {1U, 2U}) {
+    yard.keeper.start(TestYard::key(number),
+                      yard.shell(leaves_a_result + (number == 1 ? "" : "; exit 3"), number));
+    const std::int64_t task = yard.wait_for_start(number);
+    EXPECT_TRUE(sys::eventually([&] { return !scan.read(task); })) << "it is reaped";
+  }
+  EXPECT_THAT(replaced(yard).finished, ElementsAre(TestYard::key(1)));
 }
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "model/ids.h"
+#include "process/exit_board.h"
 #include "sys/descriptor.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
@@ -23,7 +25,7 @@ namespace {
 
 /// The path of a Unix socket has 107 bytes at most.
 constexpr std::size_t kYardWordMax = 256;
-constexpr std::size_t kGuardWordMax = 256 + kFinishedMax * sizeof(std::int32_t);
+constexpr std::size_t kGuardWordMax = 256 + ExitBoard::kPlaces * 2 * sizeof(std::uint32_t);
 
 /// A packet, with what came with it.
 struct Packet {
@@ -70,7 +72,10 @@ void send_word(const sys::Descriptor& socket, const FromGuard& word) {
   packing.add(std::int32_t{word.in_a_row});
   packing.add(std::int32_t{word.error});
   packing.add(static_cast<std::uint32_t>(word.finished.size()));
-  for (const pid_t pid : word.finished) packing.add(std::int32_t{pid});
+  for (const model::AttemptKey key : word.finished) {
+    packing.add(key.task.value);
+    packing.add(key.attempt);
+  }
   const std::string bytes = std::move(packing).take();
   if (!word.socket.is_open()) return send(socket, bytes);
   const std::array<int, 1> descriptor{word.socket.get()};
@@ -102,7 +107,8 @@ Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
   word.in_a_row = packed.number<std::int32_t>();
   word.error = packed.number<std::int32_t>();
   for (std::size_t left = packed.count(); left > 0; --left) {
-    word.finished.push_back(packed.number<std::int32_t>());
+    const model::TaskIndex task{packed.number<std::uint32_t>()};
+    word.finished.push_back({.task = task, .attempt = packed.number<std::uint32_t>()});
   }
   if (!packet->descriptors.empty()) word.socket = std::move(packet->descriptors.front());
   // One without its end of the socket is of no use: the descriptor was lost on its way.

@@ -4,7 +4,6 @@
 // A few system calls and no state. Any thread.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include "model/ids.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
@@ -30,18 +30,14 @@ struct ToGuard {
   friend bool operator==(const ToGuard&, const ToGuard&) = default;
 };
 
-/// Number of processes that a word of the guard names.
-inline constexpr std::size_t kFinishedMax = 4096;
-
 /// From the guard.
 struct FromGuard {
   /// There is a keeper, and `socket` is the yard's end. Nothing: there is none, and none will come.
   std::optional<pid_t> keeper;
   sys::Descriptor socket;
   std::optional<int> died;  ///< How the keeper before has ended, as waitpid(2) says it.
-  /// Its children that had exited with 0, and whose end it may not have reported: at most
-  /// kFinishedMax.
-  std::vector<pid_t> finished = {};
+  /// As KeeperReplaced has it: at most ExitBoard::kPlaces.
+  std::vector<model::AttemptKey> finished = {};
   bool was_silent = false;  ///< The guard has ended that one, as it did not answer for too long.
   int in_a_row = 0;         ///< So many ended at once, that one the last; 0: that is not why.
   int error = 0;            ///< Why none could be forked, an errno; 0: that is not why.

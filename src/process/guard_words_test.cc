@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/ids.h"
+#include "process/exit_board.h"
 #include "sys/descriptor.h"
 #include "sys/passing.h"
 
@@ -39,13 +41,14 @@ TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
   send_word(guard, FromGuard{.keeper = 4711,
                              .socket = std::move(its),
                              .died = SIGKILL,
-                             .finished = {7, 8},
+                             .finished = {{.task = {7}, .attempt = 2}, {.task = {8}}},
                              .was_silent = true});
   Heard<FromGuard> heard = hear_guard(yard);
   ASSERT_TRUE(heard.word && heard.word->keeper);
   EXPECT_EQ(*heard.word->keeper, 4711);
   EXPECT_EQ(heard.word->died, SIGKILL);
-  EXPECT_EQ(heard.word->finished, (std::vector<pid_t>{7, 8}));
+  const std::vector<model::AttemptKey> finished{{.task = {7}, .attempt = 2}, {.task = {8}}};
+  EXPECT_EQ(heard.word->finished, finished);
   EXPECT_TRUE(heard.word->was_silent);
   EXPECT_EQ(heard.word->in_a_row, 0);
   char byte = 0;
@@ -61,9 +64,9 @@ TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
   EXPECT_EQ(heard.word->error, EAGAIN);
 }
 
-TEST(GuardWords, NameAsManyProcessesAsTheirBoundSays) {
+TEST(GuardWords, NameAsManyAttemptsAsTheBoardHasPlaces) {
   auto [yard, guard] = sys::packet_pair().value();
-  const std::vector<pid_t> finished(kFinishedMax, 4'000'000);
+  const std::vector<model::AttemptKey> finished(ExitBoard::kPlaces, {.task = {4'000'000}});
   send_word(guard, FromGuard{.died = SIGKILL, .finished = finished});
   const Heard<FromGuard> heard = hear_guard(yard);
   ASSERT_TRUE(heard.word);

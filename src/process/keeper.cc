@@ -27,6 +27,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "process/exit_board.h"
 #include "process/guard.h"
 #include "process/guard_line.h"
 #include "process/guard_words.h"
@@ -80,7 +81,7 @@ Result<void> check_that_there_is_one_thread() {
                         fmt::join(others, ", "))});
 }
 
-void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options,
+void become_keeper(sys::Descriptor socket, pid_t guard, ExitBoard& board, KeeperOptions options,
                    const std::optional<std::vector<int>>& inherited) {
   sys::make_signals_default();
   for (const int signal : kIgnoredByKeeper) ::signal(signal, SIG_IGN);
@@ -97,7 +98,7 @@ void become_keeper(sys::Descriptor socket, pid_t guard, KeeperOptions options,
   // The guard may have died before it was watched.
   if (::getppid() != guard) behind.close();
   KeeperProcess(std::move(socket), std::move(behind), std::move(options),
-                inherited.value_or(std::vector<int>()))
+                inherited.value_or(std::vector<int>()), board)
       .run();
 }
 
@@ -238,17 +239,17 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
   }
   std::optional<std::vector<int>> inherited;
   if (options.body) inherited = sys::descriptors_of_program();
-  Result<GuardLine::Made> made =
-      GuardLine::make({.patience = options.stop_grace + 2 * kKeeperLast,
-                       .keeps_streams = options.keeps_streams,
-                       .held = options.held,
-                       .inherited = inherited,
-                       .replacements_max = options.replacements_max,
-                       .look_every = options.guard_looks_every},
-                      // The guard has the options as they are now, for each keeper that it forks.
-                      [&options, &inherited](sys::Descriptor socket, pid_t guard) {
-                        become_keeper(std::move(socket), guard, options, inherited);
-                      });
+  Result<GuardLine::Made> made = GuardLine::make(
+      {.patience = options.stop_grace + 2 * kKeeperLast,
+       .keeps_streams = options.keeps_streams,
+       .held = options.held,
+       .inherited = inherited,
+       .replacements_max = options.replacements_max,
+       .look_every = options.guard_looks_every},
+      // The guard has the options as they are now, for each keeper that it forks.
+      [&options, &inherited](sys::Descriptor socket, pid_t guard, ExitBoard& board) {
+        become_keeper(std::move(socket), guard, board, options, inherited);
+      });
   if (!made) return std::unexpected(std::move(made.error()));
   return Keeper(std::make_unique<State>(std::move(*made), options));
 }

@@ -84,14 +84,15 @@ struct KeeperDied {};
 struct KeeperReplaced {
   std::int64_t pid = 0;
   std::string why;  ///< "the keeper (process 12) was killed by signal 9"
-  /// Processes of the dead keeper that had exited with 0 and that it had not reaped.
-  std::vector<std::int64_t> finished = {};
+  /// Attempts of one process that had exited with 0 before the keeper died, and whose end it has not
+  /// reported.
+  std::vector<model::AttemptKey> finished = {};
 };
 /// There is no keeper, and there will be none; nothing more will come. What ran has ended with the
 /// keeper, which has noted how (note_ends()), or has no watcher any more.
 struct KeeperGone {
   std::string why;
-  std::vector<std::int64_t> finished = {};  ///< As in KeeperReplaced.
+  std::vector<model::AttemptKey> finished = {};  ///< As in KeeperReplaced.
 };
 using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
                                 KeeperDied, KeeperReplaced, KeeperGone>;

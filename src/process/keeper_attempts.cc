@@ -29,6 +29,7 @@
 #include "model/launch.h"
 #include "model/resources.h"
 #include "process/end_notes.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/keeper_spawn.h"
 #include "process/port_lease.h"
@@ -134,6 +135,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .groups = {},
                       .sessions = {}});
   const bool several = spawned.size() > 1 || launch.ranks > 0;
+  if (!several) board_.enter(key, spawned.front().start->pid());
   for (std::size_t rank = 0; rank < spawned.size(); ++rank) {
     add_leader(number, several ? std::optional(static_cast<int>(rank)) : std::nullopt,
                std::move(spawned[rank]));
@@ -254,10 +256,17 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   // certainly its own.
   ::kill(-pid, SIGKILL);
   if (attempt.leaders.size() == 1) attempt.memory_group.kill();
+  const std::optional<bool> well = has_exited_with_0(pid);
+  if (!well) return std::nullopt;  // Not yet, after all: its event comes again.
+  // The guard cannot see the end of a process that was reaped: from here on the board has it.
+  if (*well && !found->second.not_started) {
+    board_.mark_finished(attempt.key);
+  } else {
+    board_.leave(attempt.key);
+  }
   int status = 0;
   rusage used{};
   const auto reaped = ::wait4(pid, &status, WNOHANG, &used);
-  if (reaped == 0) return std::nullopt;  // Not yet, after all: its event comes again.
   const Leader leader = std::move(found->second);
   leaders_.erase(found);
   by_pid_.erase(pid);

@@ -25,6 +25,7 @@
 #include "model/ids.h"
 #include "process/end_notes.h"
 #include "process/end_reader.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
 #include "process/keeper_spawn.h"
@@ -65,7 +66,9 @@ class KeeperAttempts {
     Duration late_after;     ///< When late_starts() tells of one that is on its way.
     Duration oom_count_age;  ///< As KeeperOptions has it.
   };
-  explicit KeeperAttempts(Options options) : options_(options) {}
+  /// Attempts of one process are entered on the board, until the caller says that their end has
+  /// been reported (ExitBoard::leave). The board must outlive this.
+  KeeperAttempts(Options options, ExitBoard& board) : options_(options), board_(board) {}
 
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
@@ -249,6 +252,7 @@ class KeeperAttempts {
 
   Number last_number_ = 0;
   Options options_;
+  ExitBoard& board_;
   std::unordered_map<Number, Attempt> attempts_;
   std::unordered_map<Number, Leader> leaders_;
   std::unordered_map<pid_t, Number> by_pid_;  ///< The leaders.

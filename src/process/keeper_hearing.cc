@@ -140,7 +140,7 @@ void Keeper::State::hear_guard() {
     if (word->keeper) {
       take(*std::move(word), news);
     } else {
-      be_gone(news, why_no_other(*word), {word->finished.begin(), word->finished.end()});
+      be_gone(news, why_no_other(*word), std::move(word->finished));
     }
   }
   if (guard.is_closed() && !gone) {
@@ -176,15 +176,14 @@ void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
   heard_at = sys::EventLoop::now();
   outgoing.insert(0, for_every_keeper + lease);
   watch();
-  news.emplace_back(KeeperReplaced{.pid = keeper,
-                                   .why = std::move(why),
-                                   .finished = {word.finished.begin(), word.finished.end()}});
+  news.emplace_back(
+      KeeperReplaced{.pid = keeper, .why = std::move(why), .finished = std::move(word.finished)});
   flush_planned = false;
   plan_flush();
 }
 
 void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why,
-                            std::vector<std::int64_t> finished) {
+                            std::vector<model::AttemptKey> finished) {
   if (std::exchange(gone, true)) return;
   if (!dead) loop->unwatch(socket.get());
   loop->unwatch(guard.words().get());

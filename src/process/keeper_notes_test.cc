@@ -23,6 +23,7 @@
 #include "model/event.h"
 #include "model/launch.h"
 #include "process/end_notes.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
@@ -121,9 +122,11 @@ TEST(KeeperAttempts, CountsAKilledStartAsToldToEnd) {
   // A process may exit before anything else is asked of it.
   const sys::TemporaryDirectory place;
   Spawner spawner;
+  ExitBoard board;
   KeeperAttempts attempts({.grace = sys::kLongEnough,
                            .late_after = sys::kLongEnough,
-                           .oom_count_age = sys::kLongEnough});
+                           .oom_count_age = sys::kLongEnough},
+                          board);
   const KeeperAttempts::Number number = attempts.next_number();
   attempts.add(TestYard::key(1), spawner
                                      .start({.arguments = {"sleep", "1000"},
@@ -145,9 +148,11 @@ TEST(KeeperAttempts, CountsAKilledStartAsToldToEnd) {
 TEST(KeeperAttempts, DoesNotCountWhatHadExitedAsToldToEnd) {
   const sys::TemporaryDirectory place;
   Spawner spawner;
+  ExitBoard board;
   KeeperAttempts attempts({.grace = sys::kLongEnough,
                            .late_after = sys::kLongEnough,
-                           .oom_count_age = sys::kLongEnough});
+                           .oom_count_age = sys::kLongEnough},
+                          board);
   const KeeperAttempts::Number number = attempts.next_number();
   attempts.add(TestYard::key(1), spawner
                                      .start({.arguments = {"true"},

@@ -31,6 +31,7 @@
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
 #include "process/keeper_presence.h"
@@ -90,7 +91,7 @@ bool take_signal(const sys::Descriptor& signals) {
 }  // namespace
 
 KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options,
-                             std::vector<int> inherited)
+                             std::vector<int> inherited, ExitBoard& board)
     : options_(std::move(options)),
       socket_(std::move(socket)),
       guard_(std::move(guard)),
@@ -98,12 +99,15 @@ KeeperProcess::KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, Keep
       child_signals_(watch_signal(SIGCHLD)),
       continued_(watch_signal(SIGCONT)),
       spawner_(std::move(inherited)),
+      board_(board),
       attempts_({.grace = options_.stop_grace,
                  .late_after = options_.late_after,
-                 .oom_count_age = options_.oom_count_age}),
+                 .oom_count_age = options_.oom_count_age},
+                board_),
       preloads_(spawner_, preload_options()),
       reader_of_ends_(reader_options()),
       presence_(Clock::now()) {
+  board_.keep_from_children();
   const bool ready = watch(epoll_, socket_, kSocketEvent) &&
                      watch(epoll_, child_signals_, kChildEvent) &&
                      watch(epoll_, continued_, kChildEvent);
@@ -422,6 +426,7 @@ void KeeperProcess::tell_note(std::string text) {
 
 void KeeperProcess::tell_end(const ProcessEnded& ended) {
   append_ended(outgoing_, ended);
+  unsent_ends_.push_back(ended.key);
   flush_at_ = Clock::now();
 }
 
@@ -499,6 +504,10 @@ void KeeperProcess::flush() {
     sent += static_cast<std::size_t>(put);
   }
   outgoing_.erase(0, sent);
+  if (outgoing_.empty()) {
+    // The yard reads them also when this process is dead.
+    for (const model::AttemptKey key : std::exchange(unsent_ends_, {})) board_.leave(key);
+  }
   watch_socket(!outgoing_.empty());
   reader_of_ends_.go_on();
 }

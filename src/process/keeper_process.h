@@ -18,6 +18,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "process/end_reader.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
@@ -35,8 +36,9 @@ class KeeperProcess {
   /// Turns this process, which must be a fresh fork, into the keeper at the other end of `socket`.
   /// `guard` is the process behind it: a descriptor that is readable when that has ended, or closed
   /// when it has already. `inherited` are the descriptors that forked launches have of the program.
+  /// `board` is shared with the guard, and must outlive this.
   KeeperProcess(sys::Descriptor socket, sys::Descriptor guard, KeeperOptions options,
-                std::vector<int> inherited);
+                std::vector<int> inherited, ExitBoard& board);
 
   /// Returns when the yard has gone and every process has been ended.
   void run();
@@ -98,6 +100,7 @@ class KeeperProcess {
   sys::Descriptor child_signals_;  ///< SIGCHLD: an orphan may have ended.
   sys::Descriptor continued_;      ///< SIGCONT: we were stopped.
   Spawner spawner_;
+  ExitBoard& board_;
   KeeperAttempts attempts_;
   Preloads preloads_;
   EndReader reader_of_ends_;
@@ -105,7 +108,8 @@ class KeeperProcess {
 
   KeeperMessageReader reader_;
   std::string outgoing_;
-  std::optional<Clock::time_point> flush_at_;  ///< When `outgoing_` must be sent.
+  std::optional<Clock::time_point> flush_at_;   ///< When `outgoing_` must be sent.
+  std::vector<model::AttemptKey> unsent_ends_;  ///< Attempts whose end may be in `outgoing_`.
 
   std::deque<StartMessage> waiting_;  ///< For descriptors: no more than the yard runs at once.
   std::vector<SignalMessage> signals_;

@@ -31,6 +31,7 @@
 #include "hardware/cgroup.h"
 #include "model/event.h"
 #include "model/launch.h"
+#include "process/exit_board.h"
 #include "process/keeper_process.h"
 #include "process/test_yard.h"
 #include "sys/descriptor.h"
@@ -390,7 +391,9 @@ TEST(KeeperProcess, TakesNonsenseOrAHalfMessageForTheEndOfTheYard) {
     const pid_t keeper = ::fork();
     if (keeper == 0) {
       ours.close();
-      KeeperProcess(std::move(its), sys::open_pidfd(::getppid()), {.stop_grace = Duration(100)}, {})
+      ExitBoard board;
+      KeeperProcess(std::move(its), sys::open_pidfd(::getppid()), {.stop_grace = Duration(100)}, {},
+                    board)
           .run();
       ::_exit(0);
     }

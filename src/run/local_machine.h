@@ -159,7 +159,7 @@ class LocalMachine final : public Machine {
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
   void hear_noted_ends();
-  void hear_finished(const std::vector<std::int64_t>& pids);
+  void hear_finished(const std::vector<model::AttemptKey>& keys);
   void hear_last_words(model::AttemptKey key);
   void conclude(Attempt attempt, model::AttemptEnded ended);
   void lose_keeper();

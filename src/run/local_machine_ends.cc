@@ -72,24 +72,21 @@ void LocalMachine::hear_noted_ends() {
   }
 }
 
-/// Takes the ends of tasks that had exited with 0 and that a dead keeper had not received. A task of
-/// several ranks has more processes than one that says so.
-void LocalMachine::hear_finished(const std::vector<std::int64_t>& pids) {
-  std::vector<process::ProcessEnded> ends;
-  for (auto& [task, attempt] : running_) {
-    const bool has_finished = attempt.pids.size() == 1 && attempt.ranks == 0 &&
-                              std::ranges::find(pids, attempt.pids.front()) != pids.end();
-    if (!has_finished) continue;
+/// Takes the ends of attempts that had exited with 0 and that a dead keeper could not report.
+void LocalMachine::hear_finished(const std::vector<model::AttemptKey>& keys) {
+  for (const model::AttemptKey key : keys) {
+    const auto found = running_.find(key.task);
+    if (found == running_.end() || found->second.key != key) continue;
+    Attempt& attempt = found->second;
     attempt.lost = false;
     process::EndReader::Question question;
     question.result_path = attempt.result_path;
     question.result_copy_path = attempt.result_copy_path;
-    ends.push_back({.key = attempt.key,
-                    .end = model::ExitedWith{0},
-                    .usage = {},
-                    .left = process::EndReader::read(question).left});
+    hear_end({.key = key,
+              .end = model::ExitedWith{0},
+              .usage = {},
+              .left = process::EndReader::read(question).left});
   }
-  for (const process::ProcessEnded& ended : ends) hear_end(ended);
 }
 
 /// Reads the messages of the task that are still unread, while the attempt is known here.

@@ -1,0 +1,70 @@
+// The attempts whose end a keeper has not reported yet, in memory that the keeper shares with its
+// guard: when a keeper dies, the guard names the attempts that had exited with 0.
+//
+//   enter() ──▶ runs ──▶ mark_finished() ──▶ finished ──▶ leave(): its end has been sent
+//                └──▶ leave(): it has failed
+//
+// The guard makes the board, and the keeper alone writes to it. The guard reads it when the keeper
+// is dead, which may have been killed between any two instructions. One thread in each.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "model/ids.h"
+
+namespace trainyard::process {
+
+/// Returns true if the child has exited with 0, and nothing while it runs. Does not reap it.
+std::optional<bool> has_exited_with_0(pid_t child);
+
+class ExitBoard {
+ public:
+  /// Number of attempts that have a place on the board at a time. Attempts beyond that have none,
+  /// and are LOST when the keeper dies.
+  static constexpr std::size_t kPlaces = 4096;
+
+  /// Makes a board without places where the machine has no memory for it.
+  ExitBoard();
+  ExitBoard(ExitBoard&&) = delete;
+  ExitBoard& operator=(ExitBoard&&) = delete;
+  ~ExitBoard();
+
+  // --- of the keeper ---
+
+  /// Takes the board away from processes that are forked from now on: tasks run in some of them.
+  void keep_from_children() const;
+  /// Adds an attempt that this process runs alone.
+  void enter(model::AttemptKey key, pid_t process);
+  /// Must be called before the process is reaped. An attempt that was not entered is ignored.
+  void mark_finished(model::AttemptKey key);
+  /// Removes an attempt, if it was entered.
+  void leave(model::AttemptKey key);
+
+  // --- of the guard ---
+
+  /// Returns the attempts that have exited with 0, and empties the board. They are those that are
+  /// marked as finished, and those of the processes `unreaped`, which have exited with 0.
+  std::vector<model::AttemptKey> take_finished(std::span<const pid_t> unreaped);
+
+ private:
+  struct Place {
+    std::atomic<pid_t> process;  ///< 0: the place is free, and the rest of it says nothing.
+    std::atomic<bool> exited_with_0;
+    model::AttemptKey key;
+  };
+
+  std::span<Place> places_;  ///< Shared.
+  // Used by the keeper alone. The guard enters nothing, so that each new keeper has these empty.
+  std::map<model::AttemptKey, std::size_t> taken_;
+  std::vector<std::size_t> left_;  ///< Free places below `next_`.
+  std::size_t next_ = 0;           ///< Places from here on have never been taken by this keeper.
+};
+
+}  // namespace trainyard::process
