@@ -47,8 +47,8 @@ void ArenaExchange::drop_all(ArenaPool& pool) {
   }
 }
 
-Result<void> ArenaExchange::take(sys::Descriptor descriptor, std::size_t unnamed_max) {
-  if (unnamed_.size() >= unnamed_max) {
+Result<void> ArenaExchange::take(sys::Descriptor descriptor) {
+  if (unnamed_.size() >= kUnnamedMax) {
     return std::unexpected(Error{"more descriptors than frames have named"});
   }
   unnamed_.push_back(std::move(descriptor));

@@ -24,8 +24,9 @@ namespace trainyard::link {
 
 class ArenaExchange {
  public:
-  /// Descriptors that came and that no frame has named yet.
-  static constexpr std::size_t kUnnamedMax = wire::kDescriptorsMax;
+  /// Descriptors that came and that no frame has named yet: those of two frames. One read may bring
+  /// the end of a frame and the beginning of the next, with its descriptors.
+  static constexpr std::size_t kUnnamedMax = 2 * wire::kDescriptorsMax;
   /// Arenas of the other end that are mapped here. One more takes the place of the one that was
   /// named the longest ago.
   static constexpr std::size_t kMappedMax = 64;
@@ -47,7 +48,7 @@ class ArenaExchange {
   // --- of the receiver ---
 
   /// A descriptor that came. An error: too many of them.
-  Result<void> take(sys::Descriptor descriptor, std::size_t unnamed_max = kUnnamedMax);
+  Result<void> take(sys::Descriptor descriptor);
   /// Where the shared buffers of a frame lie, until they are released. An error: a buffer outside
   /// its arena, or an arena that did not come.
   Result<std::vector<std::span<const std::byte>>> open(const wire::Frame& frame);

@@ -209,11 +209,7 @@ bool FrameServer::State::read_some(ConnectionId number) {
       end(number, "descriptors are not taken here");
       return false;
     }
-    // One read may bring the end of a frame and the beginning of the next, with its descriptors:
-    // those of the first are not named yet.
-    if (const Result<void> taken =
-            connection->arenas.take(std::move(descriptor), 2 * connection->limits.shared_max);
-        !taken) {
+    if (const Result<void> taken = connection->arenas.take(std::move(descriptor)); !taken) {
       end(number, taken.error().message);
       return false;
     }

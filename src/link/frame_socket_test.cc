@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -12,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/result.h"
 #include "link/arena_pool.h"
 #include "sys/descriptor.h"
 #include "sys/passing.h"
@@ -53,6 +55,30 @@ TEST(FrameSocket, CarriesFramesWithTheirSharedBuffers) {
     EXPECT_EQ(pair.other.arenas().open(got).value()[0][4], std::byte{7});
   }
   EXPECT_EQ(pair.one.unsent(), 0U);
+}
+
+TEST(FrameSocket, TakesTheDescriptorsOfTwoFramesWhereTheSecondBeginsInTheLastReadOfTheFirst) {
+  auto ends = sys::socket_pair().value();
+  FrameSocket one(std::move(ends.first), {});
+  FrameSocket other(std::move(ends.second), {});
+  ArenaPool pool({.arenas_max = 2 * wire::kDescriptorsMax});
+  std::vector<ArenaPool::Loan> loans;
+  // The first frame takes more than one read, and the last of them brings the second frame.
+  std::vector<wire::Frame> frames(2, {.fields = "{}"});
+  frames[0].buffers = {std::string(100'000, 'x')};
+  for (wire::Frame& frame : frames) {
+    for (std::size_t i = 0; i < wire::kDescriptorsMax; ++i) {
+      frame.shared.push_back(loans.emplace_back(pool.lend(1).value()).buffer());
+    }
+    ASSERT_TRUE(one.send(frame, &pool).has_value());
+    ASSERT_EQ(one.unsent(), 0U);
+  }
+  for (const wire::Frame& frame : frames) {
+    const Result<wire::Frame> got = other.wait_for_frame();
+    ASSERT_TRUE(got.has_value()) << got.error().message;
+    EXPECT_EQ(*got, frame);
+    EXPECT_TRUE(other.arenas().open(*got).has_value());
+  }
 }
 
 TEST(FrameSocket, CarriesADescriptorThatIsNoArena) {
