@@ -8,6 +8,8 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -118,56 +120,55 @@ TEST_F(Noted, HasWhatEndsWhenTheYardIsGone) {
   for (const auto& [number, note] : noted) EXPECT_TRUE(note.told_to_end) << number;
 }
 
-TEST(KeeperAttempts, CountsAKilledStartAsToldToEnd) {
+/// One attempt without a keeper.
+class KeeperAttemptsTest : public ::testing::Test {
+ protected:
+  void start(std::vector<std::string> arguments) {
+    attempts_.add(TestYard::key(1), spawner_
+                                        .start({.arguments = std::move(arguments),
+                                                .working_directory = place_.path(),
+                                                .task_directory = place_ / "task",
+                                                .stdout_path = place_ / "task/stdout.log",
+                                                .stderr_path = place_ / "task/stderr.log"})
+                                        .value());
+  }
+  [[nodiscard]] bool wait_for_exit() {
+    return sys::wait_until_ended(*attempts_.process_of(number_), sys::kLongEnough);
+  }
+  [[nodiscard]] std::vector<KeeperAttempts::Over> over_after_exit() {
+    const auto now = KeeperAttempts::Clock::now();
+    attempts_.leader_ended(number_, {.now = now, .happened = now});
+    return attempts_.clear_up(false, now + sys::kLongEnough);
+  }
+
+  sys::TemporaryDirectory place_;
+  Spawner spawner_;
+  ExitBoard board_;
+  KeeperAttempts attempts_{{.grace = sys::kLongEnough,
+                            .late_after = sys::kLongEnough,
+                            .oom_count_age = sys::kLongEnough},
+                           board_};
+  const KeeperAttempts::Number number_ = attempts_.next_number();
+};
+
+TEST_F(KeeperAttemptsTest, CountsAKilledStartAsToldToEnd) {
   // A process may exit before anything else is asked of it.
-  const sys::TemporaryDirectory place;
-  Spawner spawner;
-  ExitBoard board;
-  KeeperAttempts attempts({.grace = sys::kLongEnough,
-                           .late_after = sys::kLongEnough,
-                           .oom_count_age = sys::kLongEnough},
-                          board);
-  const KeeperAttempts::Number number = attempts.next_number();
-  attempts.add(TestYard::key(1), spawner
-                                     .start({.arguments = {"sleep", "1000"},
-                                             .working_directory = place.path(),
-                                             .task_directory = place / "task",
-                                             .stdout_path = place / "task/stdout.log",
-                                             .stderr_path = place / "task/stderr.log"})
-                                     .value());
-  attempts.end_those_on_their_way();
-  ASSERT_TRUE(sys::wait_until_ended(*attempts.process_of(number), sys::kLongEnough));
-  const auto now = KeeperAttempts::Clock::now();
-  attempts.leader_ended(number, {.now = now, .happened = now});
-  const auto over = attempts.clear_up(false, now + sys::kLongEnough);
+  start({"sleep", "1000"});
+  attempts_.end_those_on_their_way();
+  ASSERT_TRUE(wait_for_exit());
+  const auto over = over_after_exit();
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
   EXPECT_TRUE(over.front().told_to_end);
 }
 
-TEST(KeeperAttempts, DoesNotCountWhatHadExitedAsToldToEnd) {
-  const sys::TemporaryDirectory place;
-  Spawner spawner;
-  ExitBoard board;
-  KeeperAttempts attempts({.grace = sys::kLongEnough,
-                           .late_after = sys::kLongEnough,
-                           .oom_count_age = sys::kLongEnough},
-                          board);
-  const KeeperAttempts::Number number = attempts.next_number();
-  attempts.add(TestYard::key(1), spawner
-                                     .start({.arguments = {"true"},
-                                             .working_directory = place.path(),
-                                             .task_directory = place / "task",
-                                             .stdout_path = place / "task/stdout.log",
-                                             .stderr_path = place / "task/stderr.log"})
-                                     .value());
-  ASSERT_TRUE(sys::wait_until_ended(*attempts.process_of(number), sys::kLongEnough));
-  const auto now = KeeperAttempts::Clock::now();
-  attempts.look_at_start(number, now);
+TEST_F(KeeperAttemptsTest, DoesNotCountWhatHadExitedAsToldToEnd) {
+  start({"true"});
+  ASSERT_TRUE(wait_for_exit());
+  attempts_.look_at_start(number_, KeeperAttempts::Clock::now());
   const SignalMessage term{.key = TestYard::key(1), .signal = SIGTERM};
-  attempts.signal(std::span(&term, 1));
-  attempts.leader_ended(number, {.now = now, .happened = now});
-  const auto over = attempts.clear_up(false, now + sys::kLongEnough);
+  attempts_.signal(std::span(&term, 1));
+  const auto over = over_after_exit();
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{0}));
   EXPECT_FALSE(over.front().told_to_end);
