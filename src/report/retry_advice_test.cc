@@ -33,6 +33,10 @@ std::string resume_advice_on(std::initializer_list<journal::TaskRow> rows) {
   return looked_at(rows).resume_text({.directory = "my runs/x"});
 }
 
+journal::TaskRow out_of_memory_row(std::string_view id, std::string_view message = "") {
+  return failed_row(id, model::Failure::OutOfMemory, message);
+}
+
 /// One that reached the time limit of its job, 2 s.
 journal::TaskRow timed_out_row(std::string_view id) {
   journal::TaskRow row = failed_row(id, model::Failure::Timeout, "");
@@ -40,46 +44,45 @@ journal::TaskRow timed_out_row(std::string_view id) {
   return row;
 }
 
+std::string memory_line(std::string_view options) {
+  return fmt::format("tasks out of memory: 'trainyard retry 'my runs/x' :oom {}' reserves more\n",
+                     options);
+}
+
+std::string time_limit_line(std::string_view options) {
+  return fmt::format(
+      "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout {}' allows more time\n",
+      options);
+}
+
 TEST(RetryAdvice, HasALineForEachCause) {
-  EXPECT_EQ(advice_on({failed_row("a", model::Failure::OutOfMemory, ""),
-                       failed_row("b", model::Failure::OutOfMemory, ""), timed_out_row("c")}),
+  EXPECT_EQ(advice_on({out_of_memory_row("a"), out_of_memory_row("b"), timed_out_row("c")}),
             "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB' reserves more\n"
             "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --time-limit 4s' "
             "allows more time\n");
 }
 
 TEST(RetryAdvice, ReservesAFifthMoreThanTheLargestOfItsTasksUsed) {
-  journal::TaskRow small = failed_row("a", model::Failure::OutOfMemory, "");
+  journal::TaskRow small = out_of_memory_row("a");
   small.memory_requested = mb(100);
   small.memory_peak = mb(307);
-  EXPECT_EQ(
-      advice_on({small}),
-      "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 370MB' reserves more\n");
-  EXPECT_EQ(
-      advice_on({failed_row("b", model::Failure::OutOfMemory, ""), small}),
-      "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB' reserves more\n");
+  EXPECT_EQ(advice_on({small}), memory_line("--memory 370MB"));
+  EXPECT_EQ(advice_on({out_of_memory_row("b"), small}), memory_line("--memory 1.2GB"));
 }
 
 TEST(RetryAdvice, NamesBothMemoriesOfATaskThatSharesAGpu) {
-  journal::TaskRow row = failed_row("a", model::Failure::OutOfMemory, "");
+  journal::TaskRow row = out_of_memory_row("a");
   row.gpus = "0";
-  EXPECT_EQ(
-      advice_on({row}),
-      "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB' reserves more\n")
-      << "a whole GPU has no more";
+  EXPECT_EQ(advice_on({row}), memory_line("--memory 1.2GB")) << "a whole GPU has no more";
   row.gpu_memory_requested = gb(4);
   row.gpu_memory_peak = gb(3);
-  EXPECT_EQ(advice_on({row}),
-            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB --gpu-memory "
-            "6GB' reserves more\n");
+  EXPECT_EQ(advice_on({row}), memory_line("--memory 1.2GB --gpu-memory 6GB"));
 }
 
 TEST(RetryAdvice, DoublesTheTimeLimitThatAnEarlierRetryAllowed) {
   journal::TaskRow row = timed_out_row("a");
   row.ended = Instant{Duration{4010}};
-  EXPECT_EQ(advice_on({row}),
-            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --time-limit 8s' "
-            "allows more time\n");
+  EXPECT_EQ(advice_on({row}), time_limit_line("--time-limit 8s"));
 }
 
 TEST(RetryAdvice, KeepsTheMemoryThatAnEarlierRetryReserved) {
@@ -88,25 +91,22 @@ TEST(RetryAdvice, KeepsTheMemoryThatAnEarlierRetryReserved) {
   row.memory_requested = mb(400);
   row.gpu_memory_planned = gb(2);
   row.gpu_memory_requested = gb(3);
-  EXPECT_EQ(advice_on({row}),
-            "tasks over their time limit: 'trainyard retry 'my runs/x' :timeout --memory 400MB "
-            "--gpu-memory 3GB --time-limit 4s' allows more time\n");
+  EXPECT_EQ(advice_on({row}), time_limit_line("--memory 400MB --gpu-memory 3GB --time-limit 4s"));
 }
 
 TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
   EXPECT_EQ(
-      advice_on({failed_row("a", model::Failure::OutOfMemory,
-                            fmt::format("out of memory 2 times (oom-retries: 1); {}: CUDA out of "
-                                        "memory",
-                                        model::kReservesNoGpu))}),
+      advice_on({out_of_memory_row(
+          "a", fmt::format("out of memory 2 times (oom-retries: 1); {}: CUDA out of memory",
+                           model::kReservesNoGpu))}),
       "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: auto' to the job file, "
       "then 'trainyard run --resume 'my runs/x''\n");
 }
 
 TEST(RetryAdvice, NamesNoJobFileToARunOfACommand) {
-  const RetryAdvice advice = looked_at(
-      {failed_row("a", model::Failure::OutOfMemory, fmt::format("{}: CUDA", model::kReservesNoGpu)),
-       failed_row("b", model::Failure::Exit, "")});
+  const RetryAdvice advice =
+      looked_at({out_of_memory_row("a", fmt::format("{}: CUDA", model::kReservesNoGpu)),
+                 failed_row("b", model::Failure::Exit, "")});
   const ResumableRun run{.directory = "runs/x", .is_of_command = true};
   EXPECT_EQ(advice.text(run),
             "tasks ran out of GPU memory but reserve no GPU: run the command again with "
@@ -115,7 +115,7 @@ TEST(RetryAdvice, NamesNoJobFileToARunOfACommand) {
 }
 
 TEST(RetryAdvice, IsEmptyForOtherCausesAndWhileATaskIsRetried) {
-  journal::TaskRow retrying = failed_row("a", model::Failure::OutOfMemory, "");
+  journal::TaskRow retrying = out_of_memory_row("a");
   retrying.standing.verdict = model::Verdict::None;
   EXPECT_EQ(advice_on({failed_row("b", model::Failure::Exit, ""), retrying}), "");
 }
@@ -127,7 +127,7 @@ TEST(RetryAdvice, HasOneLineForAllOtherCauses) {
       "after a fix: 'trainyard run --resume 'my runs/x'' runs the failed tasks again\n";
   EXPECT_EQ(resume_advice_on({exited, exited}), line);
   EXPECT_EQ(resume_advice_on({exited, too_long}), line);
-  EXPECT_EQ(resume_advice_on({too_long, failed_row("c", model::Failure::OutOfMemory, "")}), "");
+  EXPECT_EQ(resume_advice_on({too_long, out_of_memory_row("c")}), "");
   EXPECT_EQ(resume_advice_on({}), "");
 }
 
@@ -139,10 +139,10 @@ TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
 }
 
 TEST(RetryAdvice, NamesTheCommandThatResumesTheRunOnce) {
-  EXPECT_EQ(resume_advice_on({failed_row("a", model::Failure::Exit, ""),
-                              failed_row("b", model::Failure::OutOfMemory,
-                                         fmt::format("{}: CUDA", model::kReservesNoGpu))}),
-            "");
+  EXPECT_EQ(
+      resume_advice_on({failed_row("a", model::Failure::Exit, ""),
+                        out_of_memory_row("b", fmt::format("{}: CUDA", model::kReservesNoGpu))}),
+      "");
 }
 
 }  // namespace
