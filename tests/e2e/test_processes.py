@@ -206,14 +206,14 @@ groups:
   - name: g
     cpus: 0
     memory: 1kB
-    matrix: {i: 1..600}
+    matrix: {i: 1..100}
     tasks: [{command: [cat, gate]}]
 """)
-        limited = ["sh", "-c", 'ulimit -n 512 && exec "$@"', "sh"]
+        limited = ["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"]
         yard = self.start("run", "job.yaml", "--set", "scheduler.max-process=0", prefix=limited)
-        self.until("a few hundred running tasks", lambda: len(processes_with(self.environment_of_run())) >= 200)
+        self.until("a few dozen running tasks", lambda: len(processes_with(self.environment_of_run())) >= 40)
         self.keep_opening_gate(yard)
         _, errors = self.end_of(yard, expect=0)
-        self.assertIn("open files (ulimit -n): 512, so at most 448 tasks at once", errors)
+        self.assertIn("open files (ulimit -n): 128, so at most 64 tasks at once", errors)
         groups = self.status(tasks=False)["groups"]
-        self.assertEqual((groups[0]["tasks"], groups[0]["finished"]), (600, 600))
+        self.assertEqual((groups[0]["tasks"], groups[0]["finished"]), (100, 100))
