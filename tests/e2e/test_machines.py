@@ -68,23 +68,14 @@ class Machines(YardTest):
         self.assertRegex(told, r"\[0\] \d+ steps of the environment in .* a second")
         self.assertGreaterEqual(json.loads((self.directory / "cartpole-run/best.json").read_text())["kept"]["mean_return"], 475)
 
-    def test_are_waited_for_with_an_end(self):
-        server = self.server()
-        alone = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "2", "--lost-after", "0.5s",
-                           "--", "true")
-        told = self.end_of(alone, expect=1)
-        self.assertIn("waiting for 2 of 2 workers of other machines: start them with --join --run pair", told)
-        self.assertIn("2 of 2 workers of other machines have not come in 0.5 s", told)
-        joins = self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--join", "--lost-after", "0.5s", "--", "true")
-        self.assertIn("has begun the run 'pair' in 0.5 s", self.end_of(joins, expect=2))
-
     def test_that_have_come_are_told_that_others_have_not(self):
         attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600s"]
         up = ["sh", "-c", "echo up; exec sleep 1000"]
         first = self.start("-n", "1", *attach, "--elsewhere", "2", "--lost-after", "3s", "--", *up, logs="a")
         second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
         why = "1 of 2 workers of other machines have not come in 3 s"
-        self.assertIn(why, self.end_of(first, expect=1))
+        note = r"waiting for [12] of 2 workers of other machines: start them with --join --run pair\n(.*\n)*"
+        self.assertRegex(self.end_of(first, expect=1), note + f".*{why}")
         told = self.end_of(second, expect=1)
         self.assertRegex(told, rf"has begun the run, and is gone: NATS: {why}")
         self.assertNotIn("worker 0 failed", told)
@@ -186,13 +177,6 @@ worker.ending.wait()
         first.send_signal(signal.SIGINT)
         self.end_of(first, expect=130)
         self.end_of(second, expect=130)
-
-    def test_are_not_attached_with_another_token_and_it_is_not_quoted(self):
-        server = self.server()
-        errors = self.end_of(self.start("-n", "1", "--attach", f"nats://127.0.0.1:{server.port}", "--run", "pair", "--elsewhere", "1", "--",
-                                        "true", TRAINYARD_NATS_TOKEN="wr0ng"), expect=2)
-        self.assertRegex(errors, rf"NATS: 127.0.0.1:{server.port}: .*[Aa]uthorization")
-        self.assertNotIn("wr0ng", errors)
 
     def test_say_what_is_missing_in_what_was_typed(self):
         for words, says in ((["--run", "a"], "need a server: use '--attach nats://host:4222'"),
