@@ -3,7 +3,6 @@ never answer, refuse, and hang up: they delay and harm nothing."""
 import email
 import email.policy
 import functools
-import glob
 import os
 import shutil
 import signal
@@ -271,29 +270,6 @@ class Notify(NotifyTest):
         self.assertEqual(server.posts, [])
         self.trainyard("run", "job.yaml", "--new", expect=0, env={"SSL_CERT_FILE": str(authority().file)})
         self.assertEqual(len(server.posts), 1)
-
-    @unittest.skipIf("TRAINYARD_SANITIZED" in os.environ, "libfaketime asks for the time before the sanitizer has started")
-    def test_tells_when_nothing_has_run_for_an_hour_while_tasks_wait(self):
-        library = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
-        self.assertTrue(library, "faketime is installed by scripts/setup test")
-        server = self.serve(WebServer())
-        self.notify(server, tasks="[{id: a, start-after: 10h, command: 'true'}]")
-        clock = self.write("clock", "+0\n")
-        yard = self.start("run", "job.yaml", env={**self.environment, "LD_PRELOAD": library[0], "FAKETIME_NO_CACHE": "1",
-                                                  "FAKETIME_TIMESTAMP_FILE": str(clock)})
-        self.until("the run", lambda: self.trainyard("status", "runs/job").returncode == 0)
-        self.until("its first turn", lambda: self.status()["waiting"])
-        # What is measured in time goes two hours on.
-        self.write("clock.new", "+2h\n").rename(clock)
-        self.until("what is told", lambda: server.posts)
-        yard.send_signal(signal.SIGINT)
-        self.end_of(yard, expect=130)
-        idle, end = (post["json"] for post in server.posts)
-        self.assertEqual(idle["event"], "nothing-runs")
-        self.assertGreaterEqual(idle["seconds"], 3600)
-        self.assertIn("nothing has run for 2h", idle["text"])
-        self.assertTrue(idle["reason"])
-        self.assertEqual((end["outcome"], end["tasks"]["stopped"]), ("interrupted", 1))
 
     def test_is_harmed_by_no_server_and_says_which_were_not_told(self):
         """One run with all of them, as it waits at its end for those that never answer. A server that is well again and a
