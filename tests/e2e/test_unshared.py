@@ -1,7 +1,10 @@
 """Machines that have no disk in common with the one of the run: each has a home of its own here, and real rsync's bring files there and back."""
 import json
+import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 
 import agents
 from pages import DOCS, blocks
@@ -256,11 +259,13 @@ class Looks(UnsharedTest):
 
 
 class Program(UnsharedTest):
-    def setUp(self):
-        super().setUp()
+    @classmethod
+    def setUpClass(cls):
+        place = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-e2e-"))
+        cls.addClassCleanup(shutil.rmtree, place)
         # Debug information would be most of what is copied.
-        self.program = self.directory / "trainyard"
-        subprocess.run(["strip", "-o", self.program, agents.TRAINYARD], check=True, timeout=PATIENCE_S)
+        cls.program = place / "trainyard"
+        subprocess.run(["strip", "-o", cls.program, agents.TRAINYARD], check=True, timeout=PATIENCE_S)
 
     def command(self, *words):
         return [self.program, *super().command(*words)[1:]]
