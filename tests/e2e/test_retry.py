@@ -382,40 +382,6 @@ groups:
         self.assertEqual(self.attempts()["report/all"], ("FINISHED", 2))
         self.assertNotIn("OUT OF DATE", self.trainyard("status", "runs/job", expect=0).stdout)
 
-    def test_cascade_makes_the_report_after_the_skipped_task_that_it_needs(self):
-        self.job("""
-name: job
-groups:
-  - {name: train, cpus: 0, memory: 10MB, tasks: [{id: a, command: 'test -f mended'}]}
-  - {name: mid, needs: train, cpus: 0, memory: 10MB, tasks: [{id: b, command: 'echo mid >> order'}]}
-  - {name: report, needs: [train, mid], if: always(), cpus: 0, memory: 10MB,
-     tasks: [{id: c, command: 'echo report >> order'}]}
-""")
-        self.trainyard("run", "job.yaml", expect=1)
-        self.write("mended", "")
-        self.retry(expect=0)
-        self.assertEqual(self.words(), {"train/a": "FINISHED", "mid/b": "SKIPPED", "report/c": "FINISHED"})
-        self.assertEqual(self.retry("--cascade", "--dry-run").stdout,
-                         "2 tasks of 'runs/job':\n  mid/b: SKIPPED after 0 attempts\n"
-                         "  report/c: FINISHED after 1 attempt, and out of date\n")
-        self.retry("--cascade", expect=0)
-        self.assertEqual(self.text("order"), "report\nmid\nreport\n")
-        self.assertEqual([task["out_of_date"] for task in self.status()["tasks"]], [False] * 3)
-
-    def test_cascade_runs_a_group_first_that_is_needed_by_one_before_it_in_the_file(self):
-        self.job("""
-name: job
-groups:
-  - {name: eval, needs: train, cpus: 0, memory: 10MB, tasks: [{id: b, command: 'true'}]}
-  - {name: report, needs: train, if: always(), cpus: 0, memory: 10MB, tasks: [{id: c, command: 'echo report >> order'}]}
-  - {name: train, needs: [], cpus: 0, memory: 10MB, tasks: [{id: a, command: 'echo train >> order; test -f mended'}]}
-""")
-        self.trainyard("run", "job.yaml", expect=1)
-        self.write("mended", "")
-        self.assertNotIn("is not retried", self.retry("--cascade", expect=0).stderr)
-        self.assertEqual(self.text("order"), "train\nreport\n" * 2)
-        self.assertEqual(set(self.words().values()), {"FINISHED"})
-
     def test_an_alarm_that_is_out_of_date_is_not_needed_where_nothing_fails_any_more(self):
         self.job(ALARM)
         self.write("broken", "")
