@@ -139,11 +139,6 @@ class Submitting(QueueTest):
         self.trainyard("up", expect=0, prefix=user)
         self.assertEqual(self.trainyard("up", expect=0, prefix=user).stderr, "")
 
-    def test_a_matrix_key_that_nothing_uses_is_told_to_who_submits_it(self):
-        number = self.submit(*LIGHT, "--matrix", "seed=0..4", "--name", "g", "--", "true")
-        self.assertIn("trainyard: warning: group 'g': matrix key 'seed' is not used in command, id or env: its 5 tasks are identical\n", self.told)
-        self.wait(number)
-
     def test_a_program_that_is_missing_is_told_to_who_submits_it(self):
         number = self.submit(*LIGHT, "--name", "g", "--", "trainyard-none")
         self.assertIn(f"trainyard: warning: task g/g in '{self.directory.resolve()}': cannot run 'trainyard-none': "
