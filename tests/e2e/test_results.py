@@ -97,29 +97,6 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertEqual(self.results("runs/job", "--markdown").stdout.splitlines()[1],
                          "| ---: | ---: | --- | ---: | ---: | ---: |")
 
-    def test_of_an_earlier_command_are_marked_and_counted(self):
-        job = JOB.replace("{lr: [1e-3, 0.01], seed: [0, 1]}", "{lr: [1e-3], seed: [0, 1]}")
-        self.job(job)
-        self.trainyard("run", "job.yaml", "--only", "seed=0", expect=0)
-        self.job(job.replace("{lr} {seed}'", "{lr} {seed}; true'"))
-        self.trainyard("run", "job.yaml", "--resume", expect=0)
-        note = "1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/job --rerun-changed' runs it again"
-        lines = self.results().stdout.splitlines()
-        self.assertRegex(lines[1], "^1e-3 +0  FINISHED, edited  ")
-        self.assertRegex(lines[2], "^1e-3 +1  FINISHED          ")
-        self.assertEqual(lines[3:], [note])
-        for words in (("--over", "seed"), ("--pivot", "lr,seed"), ("--markdown",)):
-            self.assertIn(note, self.results(*words).stdout.splitlines()[-1])
-        table = json.loads(self.results("--where", "status=finished", "--json").stdout)
-        self.assertEqual([(row["status"], row["edited"]) for row in table["rows"]], [("FINISHED", True), ("FINISHED", False)])
-        self.assertEqual(table["notes"], [note])
-        table = self.results("--csv")
-        self.assertNotIn("earlier command", table.stdout)
-        self.assertEqual(table.stderr, f"trainyard: {note}\n")
-        self.assertNotIn("earlier command", self.results("--where", "status!=finished, edited").stdout)
-        self.trainyard("retry", "runs/job", "--changed", expect=0)
-        self.assertNotIn("edited", self.results().stdout)
-
     def test_as_csv_have_their_notes_on_standard_error(self):
         self.write("task.sh", '''
 [ $1 = 0.01 ] && exit
