@@ -83,25 +83,6 @@ class Keep(YardTest):
         self.assertEqual(self.text("data/file.bin"), "precious, too")
         self.assertTrue((self.directory / "runs/job/train/i=5/data/precious.bin").exists())
 
-    def test_nothing_goes_while_a_task_of_its_cell_may_read_it(self):
-        os.mkfifo(self.directory / "gate")
-        self.sweep(more="""
-  - name: eval
-    cpus: 0
-    memory: 10MB
-    needs: [{group: train, match: matrix}]
-    tasks: [{command: 'if [ {i} = 0 ]; then cat gate; fi; cat {needs.train.dir}/model.txt'}]
-""")
-        yard = self.start("run", "job.yaml")
-        self.until("all but one", lambda: self.trainyard("status", "runs/job").returncode == 0 and
-                   sorted(self.words().values()) == ["FINISHED"] * 11 + ["RUNNING"])
-        self.until("what others do not need", lambda: self.kept() == ["i=0", "i=3", "i=4", "i=5"])
-        self.open_gate()
-        _, errors = self.end_of(yard, expect=0)
-        self.assertEqual(self.kept(), ["i=3", "i=4", "i=5"])
-        self.assertEqual(self.text("runs/job/eval/i=0/stdout.log"), "model 0\n")
-        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were freed\n", errors)
-
     def test_what_failed_behind_it_may_still_be_tried_again(self):
         self.sweep(more="""
   - name: mean
@@ -137,32 +118,6 @@ class Keep(YardTest):
         self.assertEqual(self.files()["i=0"], LEFT)
         self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: ", errors)
         self.assertEqual({row["word"] for row in self.status()["tasks"]}, {"FINISHED"})
-
-    def test_each_round_sees_the_one_before_and_the_best_of_all_rounds_stay(self):
-        self.write("step.sh", """
-cd $TRAINYARD_TASK_DIR
-if [ -n "$2" ]; then cat $2/model.txt > before.txt; fi
-echo "model $1" > model.txt
-echo "{\\"loss\\": $(( ($1 - 2) * ($1 - 2) ))}" > $TRAINYARD_RESULT
-""")
-        self.job("""
-name: job
-groups:
-  - repeat: 5
-    initial: {step.dir: ""}
-    groups:
-      - name: step
-        cpus: 0
-        memory: 10MB
-        keep: {best: 1, by: loss}
-        tasks: [{id: one, command: 'sh step.sh {round} {prev.step.dir}'}]
-""")
-        done = self.trainyard("run", "job.yaml", expect=0)
-        left = {i: sorted(path.name for path in (self.directory / f"runs/job/step.{i}/one").iterdir()) for i in range(5)}
-        self.assertEqual([i for i, files in left.items() if "model.txt" in files], [2])
-        self.assertEqual(left[4], LEFT)
-        self.assertEqual(self.text("runs/job/step.2/one/before.txt"), "model 1\n")
-        self.assertIn("keep: 4 of 5 tasks of 'step' were not among the best 1 by loss: ", done.stderr)
 
 
 if __name__ == "__main__":
