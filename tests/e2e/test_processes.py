@@ -154,24 +154,6 @@ done
         self.the_daemon_is_gone()
         self.nobody_is_left()
 
-    def test_the_peak_of_a_task_is_that_of_its_whole_tree(self):
-        child = "import time\\nx = bytearray(100_000_000)\\nprint(1, flush=True)\\ntime.sleep(1000)"
-        self.write("tree.py", f"""
-import subprocess, sys, time
-children = [subprocess.Popen([sys.executable, "-c", "{child}"], stdout=subprocess.PIPE) for _ in range(4)]
-for child in children: child.stdout.readline()
-open("ready", "w").close()
-while True: time.sleep(0.05) if not __import__("os").path.exists("seen") else sys.exit([c.kill() for c in children] and 0)
-""")
-        self.job(job_of("[/usr/bin/python3, tree.py]"))
-        yard = self.start("run", "job.yaml", "--set", "scheduler.interval=100ms")
-        self.until_file("ready")
-        self.until("a sample of the tree", lambda: (self.status()["running"] or [{"memory_now_bytes": 0}])[0]
-                   ["memory_now_bytes"] >= 400_000_000)
-        self.write("seen", "")
-        self.end_of(yard, expect=0)
-        self.assertGreaterEqual(self.status()["tasks"][0]["memory_peak_bytes"], 400_000_000)
-
     def test_a_limit_of_the_size_of_files_is_named_and_ends_tasks_alone(self):
         def limited(blocks):
             return ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh"]
