@@ -99,16 +99,6 @@ groups:
         self.assertEqual({row["gpu_capped_by"] for row in kept}, {"torch 2.10.0"})
         self.assertTrue(all(row["gpu_memory_max_bytes"] >= row["gpu_memory_requested_bytes"] for row in kept))
 
-    def test_are_ended_for_good_where_they_are_hard(self):
-        self.install("2.10.0")
-        self.tasks("gpu-memory: 800MB\n    gpu-memory-limit: hard", a=3, greedy=21)
-        yard = self.start("run", "job.yaml")
-        self.until("its end", lambda: self.rows().get("greedy", {}).get("word") == "OUT_OF_MEMORY")
-        self.go()
-        _, errors = self.end_of(yard, expect=1)
-        self.assertIn("its limit is 800 MB of its GPU (gpu-memory-limit: hard)", errors)
-        self.assertEqual(self.rows()["greedy"]["attempt"], 1, errors)
-
     def test_are_not_learned_as_what_a_task_needs(self):
         self.install("2.10.0")
         # With what it has beside its allocator: 2.8 of 3 GB, and 0.5.
