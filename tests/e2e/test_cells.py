@@ -71,22 +71,6 @@ class Cells(YardTest):
         self.assertEqual({name for name, word in self.words_of().items() if word != "FINISHED"}, {"alarm/ring"})
         self.assertEqual(self.words_of()["alarm/ring"], "NOT_NEEDED")
 
-    def test_made_from_what_is_made_again_are_made_again_where_that_is_asked(self):
-        self.trainyard("run", "job.yaml", expect=1)
-        self.write("mended", "")
-        kept = self.trainyard("run", "--resume", "runs/job", expect=0).stderr
-        self.assertIn("group 'report': 1 task had finished before a task that it needs was run again; kept as it is "
-                      "(--rerun-changed runs such again)", kept)
-        self.assertNotIn("group 'eval'", kept)
-        self.job(CHAIN.replace("sh train.sh {lr} {seed}", "sh train.sh {lr} {seed} again"))
-        self.write("train.sh", TRAIN.replace("0.$1$2", "0.9$1$2"))
-        again = self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0).stderr
-        self.assertIn("group 'eval': 4 tasks had finished before a task that they need was run again; run again", again)
-        self.assertEqual(json.loads(self.text("runs/job/eval/lr=1,seed=1/result.2.json")), {"double": 0.911})
-        attempts = {f'{task["group"]}/{task["id"]}': task["attempt"] for task in self.status("runs/job")["tasks"]}
-        self.assertEqual([attempts[name] for name in ("train/lr=2,seed=0", "eval/lr=2,seed=0", "mean/lr=2", "report/all")],
-                         [2, 2, 2, 2])
-
     def test_whose_value_is_not_there_cannot_start(self):
         self.write("train.sh", "echo model > $TRAINYARD_TASK_DIR/model")
         self.trainyard("run", "job.yaml", "--only", "eval/lr=1,seed=0", expect=1)
