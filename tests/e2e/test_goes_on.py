@@ -56,7 +56,12 @@ class GoesOnTest(AgentTest):
         self.until_no_agents()
         self.assertFalse((self.directory / "runs/sweep/machines.keys").exists())
 
-    def ctrl_c_ends_them(self):
+
+class GoesOn(GoesOnTest):
+    def test_with_the_same_attempts_and_none_runs_twice(self):
+        self.resume_with_the_same_attempts()
+
+    def test_and_ctrl_c_ends_them(self):
         self.kill(self.begin())
         again = self.resume()
         self.until_they_are_told(2)
@@ -65,14 +70,6 @@ class GoesOnTest(AgentTest):
         self.assertEqual(self.ask("SELECT count(*) FROM ended WHERE attempt = 1"), [(4,)])
         self.assertEqual(self.lines("done"), [])
         self.until_no_agents()
-
-
-class GoesOn(GoesOnTest):
-    def test_with_the_same_attempts_and_none_runs_twice(self):
-        self.resume_with_the_same_attempts()
-
-    def test_and_ctrl_c_ends_them(self):
-        self.ctrl_c_ends_them()
 
     def test_with_what_has_ended_meanwhile(self):
         self.kill(self.begin(WAITS + "; echo '{\"x\": 1}' > $TRAINYARD_RESULT"))
@@ -171,9 +168,6 @@ class Survives(GoesOnTest):
 
     def test_with_the_same_attempts_and_none_runs_twice(self):
         self.resume_with_the_same_attempts()
-
-    def test_and_ctrl_c_ends_them(self):
-        self.ctrl_c_ends_them()
 
     def test_which_status_says_and_the_resumed_run_names_the_option_that_was_typed(self):
         self.kill(self.begin())
