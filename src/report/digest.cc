@@ -222,8 +222,12 @@ std::string_view word_for_phase(model::GroupPhase phase) {
   return "UNKNOWN";
 }
 
-std::string_view shown_phase(model::GroupPhase phase) {
-  return phase == model::GroupPhase::Blocked ? "WAITING" : word_for_phase(phase);
+std::string_view shown_phase(const journal::GroupRow& group) {
+  const int not_to_run = group.skipped + group.not_needed + group.not_selected;
+  const bool none_started = group.phase == model::GroupPhase::Running && group.waiting > 0 &&
+                            group.waiting + not_to_run == group.tasks;
+  const bool waits = none_started || group.phase == model::GroupPhase::Blocked;
+  return waits ? "WAITING" : word_for_phase(group.phase);
 }
 
 }  // namespace trainyard::report

@@ -159,9 +159,9 @@ std::string counts_text(const journal::GroupRow& group);
 
 /// The word for a phase in JSON: "BLOCKED", "RUNNING", ...
 std::string_view word_for_phase(model::GroupPhase phase);
-/// The word for a phase for people: as in JSON, but "WAITING" for a group that waits for others, as
-/// its tasks are WAITING.
-std::string_view shown_phase(model::GroupPhase phase);
+/// The word for the phase of a group for people: as in JSON, but "WAITING" while all its tasks that
+/// are to run are WAITING, for another group or for their turn.
+std::string_view shown_phase(const journal::GroupRow& group);
 
 /// Why a group was skipped, and that what it needs has finished since, where it has. `why` is its
 /// message or its why_skipped, and may be empty. The command to type is named only with a

@@ -105,8 +105,8 @@ std::string groups_text(const StatusView& view) {
   std::vector<Cells> rows{{"GROUP", "STATE"}};
   const bool died = view.state == RunState::Died;
   for (const journal::GroupRow& group : view.groups) {
-    rows.push_back({cut(plain(group.name), kNameMax),
-                    std::string(group.died ? "DIED" : shown_phase(group.phase))});
+    rows.push_back(
+        {cut(plain(group.name), kNameMax), std::string(group.died ? "DIED" : shown_phase(group))});
   }
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(

@@ -97,6 +97,20 @@ TEST(Status, ShowsALiveRun) {
       "tasks out of memory: 'trainyard retry runs/mnist :oom --memory 1.2GB' reserves more\n");
 }
 
+TEST(Status, ShowsAGroupAsWaitingUntilOneOfItsTasksHasStarted) {
+  StatusView view = view_of_a_live_run();
+  view.groups = {{.name = "train",
+                  .phase = model::GroupPhase::Running,
+                  .tasks = 3,
+                  .skipped = 1,
+                  .waiting = 2}};
+  EXPECT_THAT(status_text(view), HasSubstr("\ntrain  WAITING      3 "));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("phase"), "RUNNING");
+  view.groups[0].retrying = 1;
+  view.groups[0].waiting = 1;
+  EXPECT_THAT(status_text(view), HasSubstr("\ntrain  RUNNING      3 "));
+}
+
 TEST(Status, ShowsNoMemoryThatIsNotMeasuredYet) {
   StatusView view = view_of_a_live_run();
   view.sample->memory_of_tasks = Bytes{};
