@@ -22,7 +22,7 @@ std::string wrong_with_priority(const std::string& word) {
 }
 
 constexpr const char* kCodes =
-    "Tasks that cannot be changed are ignored if a pattern or a state selected them.\n"
+    "Selected tasks that cannot be changed are printed as 'not changed'.\n"
     "Exit codes: 0 done, 1 a named task could not be changed, 2 nothing was done.";
 
 }  // namespace

@@ -24,8 +24,9 @@ struct Word {
   TaskState state;
 };
 
-constexpr std::array<Word, 21> kWords{{{.text = "waiting", .state = TaskState::Waiting},
+constexpr std::array<Word, 22> kWords{{{.text = "waiting", .state = TaskState::Waiting},
                                        {.text = "on-hold", .state = TaskState::OnHold},
+                                       {.text = "held", .state = TaskState::OnHold},
                                        {.text = "running", .state = TaskState::Running},
                                        {.text = "retrying", .state = TaskState::Retrying},
                                        {.text = "finished", .state = TaskState::Finished},

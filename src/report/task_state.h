@@ -39,7 +39,7 @@ enum class TaskState : std::uint8_t {
 /// the nearest word, or all, with what the user types before a word: ":", "status=".
 Result<TaskState> read_task_state(std::string_view word, std::string_view before = ":");
 
-/// All words, "oom" and "out-of-memory" among them.
+/// All words, also the second ones of a state: "held" beside "on-hold".
 std::vector<std::string_view> task_state_words();
 
 /// "failed", "oom", ...: the first word of a state.

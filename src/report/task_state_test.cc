@@ -27,6 +27,8 @@ TEST(TaskState, IsReadInSmallAndLargeLetters) {
   EXPECT_EQ(read_task_state("oom").value(), TaskState::OutOfMemory);
   EXPECT_EQ(read_task_state("OUT_OF_MEMORY").value(), TaskState::OutOfMemory);
   EXPECT_EQ(task_state_word(TaskState::OutOfMemory), "oom");
+  EXPECT_EQ(read_task_state("held").value(), TaskState::OnHold);
+  EXPECT_EQ(task_state_word(TaskState::OnHold), "on-hold");
   EXPECT_EQ(task_state_word(TaskState::Unfinished), "unfinished");
   EXPECT_EQ(read_task_state("Cannot_Start").value(), TaskState::CannotStart);
 }
@@ -35,7 +37,7 @@ TEST(TaskState, NamesTheNearestWordOrAll) {
   EXPECT_EQ(read_task_state("faild").error().message,
             "unknown state ':faild' (did you mean ':failed'?)");
   EXPECT_THAT(read_task_state("").error().message,
-              HasSubstr("use :waiting, :on-hold, :running, :retrying"));
+              HasSubstr("use :waiting, :on-hold, :held, :running, :retrying"));
 }
 
 TEST(TaskState, OfAFailureIsItsCauseAndFailed) {
