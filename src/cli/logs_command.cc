@@ -164,7 +164,8 @@ class Follower {
                         : directory() + run::log_name(only_stderr ? "stderr" : "stdout", attempt_));
   }
 
-  [[nodiscard]] bool has_started() const { return task_.attempt > 0; }
+  /// The task as it was when it was looked at last.
+  [[nodiscard]] const journal::TaskRow& task() const { return task_; }
 
   /// False when no attempt that was shown has printed anything.
   [[nodiscard]] bool has_shown_any() const { return has_shown_any_ || streams_.has_shown_any(); }
@@ -241,13 +242,21 @@ class Follower {
   Streams streams_;
 };
 
+/// "has not started", or what became of a task that ended before its first attempt: "did not start
+/// and is SKIPPED: needs group 'train', where a task failed".
+std::string text_without_attempt(const journal::TaskRow& task) {
+  if (task.standing.verdict == model::Verdict::None) return "has not started";
+  return fmt::format("did not start and is {}{}{}", model::word_for(task.standing),
+                     task.message.empty() ? "" : ": ", report::plain(task.message));
+}
+
 /// Why these logs of this task cannot be shown; empty when they can. A task that waits can be
 /// followed.
 std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   const bool may_start = options.follow && task.standing.verdict == model::Verdict::None;
   if (attempt <= task.attempt && (task.attempt > 0 || may_start)) return {};
-  return task.attempt == 0 ? fmt::format("{} has not started", shown_name(task))
+  return task.attempt == 0 ? fmt::format("{} {}", shown_name(task), text_without_attempt(task))
                            : fmt::format("{} has had {}", shown_name(task),
                                          report::counted(task.attempt, "attempt"));
 }
@@ -303,10 +312,10 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   } else if (!follower.has_shown_any() && printer.works()) {
     const bool runs = is_last && !options.follow && task.standing.verdict == model::Verdict::None;
     fail(fmt::format("{}: {}", shown_name(task),
-                     runs                      ? "no output yet"
-                     : !follower.has_started() ? "has not started"
-                     : follower.has_file()     ? "no output"
-                                               : "its log is not here"));
+                     runs                           ? "no output yet"
+                     : follower.task().attempt == 0 ? text_without_attempt(follower.task())
+                     : follower.has_file()          ? "no output"
+                                                    : "its log is not here"));
   }
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }

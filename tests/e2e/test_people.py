@@ -129,7 +129,8 @@ class Silence(YardTest):
         self.assertIn("started\n", self.end_of(follower, expect=0)[0])
         self.trainyard("kill", "c", expect=0)
         self.end_of(yard, expect=1)
-        self.assertEqual(self.trainyard("logs", "c", "-f", expect=2).stderr, "trainyard: g/c has not started\n")
+        self.assertEqual(self.trainyard("logs", "c", "-f", expect=2).stderr,
+                         "trainyard: g/c did not start and is SKIPPED: killed on request before it started\n")
 
 
 class Reports(YardTest):

@@ -228,9 +228,9 @@ class Selection(SelectionTest):
         told = self.trainyard("run", "sweep.yaml", "--new", expect=1, env={"XDG_STATE_HOME": str(file)}).stderr
         self.assertRegex(told, r"the run has no number: .*/file/trainyard")
 
-    def test_logs_of_tasks_that_have_not_started_are_missed_as_that_of_one(self):
+    def test_logs_of_tasks_that_did_not_start_say_how_each_of_them_ended(self):
         self.trainyard("run", "sweep.yaml", "--only", "lr=1e-3,seed=0", expect=0)
-        one, other = "train/lr=0.1,seed=0 has not started", "train/lr=0.1,seed=1 has not started"
+        one, other = (f"train/lr=0.1,seed={seed} did not start and is NOT_SELECTED: not selected when the run started" for seed in (0, 1))
         self.assertIn(one, self.trainyard("logs", "lr=0.1,seed=0", expect=2).stderr)
         none = self.trainyard("logs", "lr=0.1", expect=2)
         self.assertEqual((none.stdout, none.stderr), ("", f"trainyard: no selected task has such a log: {one}, {other}\n"))
