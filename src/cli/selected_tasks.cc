@@ -50,15 +50,27 @@ text::TaskChoice choice_among(const std::vector<journal::TaskRow>& rows,
           }};
 }
 
-/// A run of this directory that has a task of this name.
-std::optional<std::string> run_here_with(const std::string& task) {
+/// The run of this directory with the largest number that has tasks of this pattern.
+std::optional<std::string> run_here_with(const text::TaskPattern& pattern) {
+  std::optional<std::string> newest;
   for (std::string& run : runs_here()) {
     Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
     if (!reader) continue;
-    const auto lookup = reader->look_up(task);
-    if (lookup && !lookup->found.empty()) return std::move(run);
+    const TasksOfRun meant{.run = run, .patterns = {pattern}, .states = {}};
+    if (tasks_of_patterns(*reader, meant).empty()) continue;
+    if (!newest || number_of_run(*newest) < number_of_run(run)) newest = std::move(run);
   }
-  return std::nullopt;
+  return newest;
+}
+
+/// "; run 13 ('runs/sweep') has it: type 13/lr=0.1", the cure only where no word names the run.
+std::string run_that_has_it(const std::string& run, const TasksOfRun& selection,
+                            const std::string& pattern) {
+  std::string text = fmt::format("; {} has it", name_of_run(run));
+  if (!selection.named.empty()) return text;
+  const std::optional<std::uint32_t> number = number_of_run(run);
+  const std::string word = number ? fmt::format("{}", *number) : seen_from_here(run);
+  return text + ": type " + text::shell_word(fmt::format("{}/{}", word, pattern));
 }
 
 /// "; some that exist: runs/a, runs/b"; empty where there is no run.
@@ -84,11 +96,13 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
     return no_such_job_file(pattern);
   }
   std::string text = fmt::format("task '{}' not found", pattern);
+  const Result<text::TaskPattern> read = text::TaskPattern::read(pattern);
   if (!known_runs(pattern).empty()) {
     text += fmt::format(" in '{}'; '{}' is a run, and only one run is allowed here",
                         seen_from_here(selection.run), pattern);
-  } else if (const auto other = run_here_with(pattern)) {
-    text += fmt::format(" in '{}'; {} has it", seen_from_here(selection.run), name_of_run(*other));
+  } else if (const auto other = read ? run_here_with(*read) : std::nullopt) {
+    text += fmt::format(" in '{}'{}", seen_from_here(selection.run),
+                        run_that_has_it(*other, selection, pattern));
   } else if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
     for (const std::string& near : lookup->near) {
       text +=

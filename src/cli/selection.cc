@@ -139,27 +139,6 @@ bool may_have_tasks(const std::string& run) {
   return std::filesystem::exists(run::journal_path(run), ignored);
 }
 
-bool has_tasks_of_all(const std::string& run, const std::vector<text::TaskPattern>& patterns) {
-  return std::ranges::all_of(patterns, [&run](const text::TaskPattern& pattern) {
-    return !tasks_meant(run, pattern.text()).empty();
-  });
-}
-
-/// The run that names of tasks mean where no run is named: the one that has such tasks. `found` is
-/// that of choose_run(), which stays where it has them.
-Result<FoundRun> run_with_tasks(Result<FoundRun> found,
-                                const std::vector<text::TaskPattern>& patterns) {
-  if (found && has_tasks_of_all(found->directory, patterns)) return found;
-  std::vector<std::string> runs = runs_here();
-  if (runs.size() < 2) return found;
-  // A submission has no tasks yet, and open_run() reads all of the queue to say so.
-  std::erase_if(runs, [&](const std::string& run) {
-    return !may_have_tasks(run) || !has_tasks_of_all(run, patterns);
-  });
-  if (runs.size() == 1) return FoundRun{.directory = std::move(runs.front())};
-  return found;
-}
-
 /// The first word that selects no task in any run here, so that no run need be named for it. Nothing
 /// where one of the runs has no tasks yet: it may have such a task.
 std::optional<std::string> word_without_meaning(const std::vector<text::TaskPattern>& patterns) {
@@ -266,9 +245,6 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   }
   if (!selections.empty()) return selections;
   Result<FoundRun> run = choose_run(words.run_directory, words.when_several);
-  if (words.run_directory.empty() && !read.patterns.empty()) {
-    run = run_with_tasks(std::move(run), read.patterns);
-  }
   if (!run && words.run_directory.empty()) {
     for (const text::TaskPattern& pattern : read.patterns) {
       if (const auto number = unknown_number_in(pattern.text())) {

@@ -144,8 +144,11 @@ class Readme(YardTest):
         self.assertEqual(begun.returncode, 0, begun.stderr)
         self.trainyard("wait", begun.stdout.split()[-1], expect=0)
         self.assertEqual(self.words("runs/rates"), {"rates/lr=0.1": "FINISHED", "rates/lr=1": "FINISHED"})
-        # The new run has the name of no group of the sweep, so that the commands before mean the sweep's task.
-        self.assertEqual(self.shell(logs).stdout.count("epoch "), 40)
+        # Tasks without a run are now those of the new run; the message names the run that has this one.
+        refused = self.shell(logs)
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertIn("type 1/lr=0.1,seed=0", refused.stderr)
+        self.assertEqual(self.trainyard("logs", "1/lr=0.1,seed=0", expect=0).stdout.count("epoch "), 40)
 
     def test_a_program_with_its_three_lines_has_a_result(self):
         (lines,) = blocks(ROOT / "README.md", "python")

@@ -178,16 +178,21 @@ class Selection(SelectionTest):
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
         self.assertIn("run 4 not found; ", self.trainyard("status", "4", expect=2).stderr)
 
-    def test_a_task_without_a_run_is_of_the_one_run_that_has_it(self):
+    def test_a_task_without_a_run_is_of_the_latest_run_and_another_run_that_has_it_is_named(self):
         self.run_sweep()
         self.job("name: other\ngroups: [{name: late, cpus: 0, memory: 10MB, tasks: [{id: mine, command: 'echo mine; exit 3'}]}]\n",
                  "other.yaml")
         self.trainyard("run", "other.yaml", expect=1)
         self.assertEqual(self.trainyard("logs", "mine", "--stdout", expect=0).stdout, "mine\n")
-        self.assertIn("evaluated\n", self.trainyard("logs", "all", "--stdout", expect=0).stdout, "the older run has it")
-        self.assertIn("of 'runs/other':\n  late/mine: EXIT 3", self.trainyard("retry", "mine", "--dry-run", expect=0).stdout)
-        self.assertIn("of 'runs/sweep':\n  train/lr=0.1,seed=0: EXIT 3",
-                      self.trainyard("retry", "lr=0.1,seed=0", "--dry-run", expect=0).stdout)
+        for command in ("logs", "status", "results", "kill", "hold", "retry"):
+            with self.subTest(command=command):
+                self.assertEqual(self.trainyard(command, "all", expect=2).stderr,
+                                 "trainyard: task 'all' not found in 'runs/other'; run 1 ('runs/sweep') has it: type 1/all\n")
+        self.assertEqual(self.trainyard("logs", "1/all", "--stdout", expect=0).stdout, "evaluated\n")
+        self.run_sweep("--new")
+        self.trainyard("run", "other.yaml", "--new", expect=1)
+        self.assertIn("not found in 'runs/other-2'; run 3 ('runs/sweep-2') has it: type ",
+                      self.trainyard("retry", "lr=0.1", expect=2).stderr, "the newest that has it, also by values of the matrix")
 
     def test_a_run_that_is_gone_says_where_it_was(self):
         self.run_sweep()
