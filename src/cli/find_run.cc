@@ -207,9 +207,14 @@ Error no_such_run(const std::string& named, const std::string& path) {
                   fs::is_directory(path, ignored) ? "it has no journal" : "no such directory")};
 }
 
+/// The directories of the runs that a word stands for.
+struct Places {
+  std::vector<std::string> directories;
+  bool is_elsewhere = false;  ///< As FoundRun has it.
+};
+
 /// What the numbers and names of runs know by this name; an error where a directory is another one.
-Result<std::vector<std::string>> places_known_as(const std::string& named,
-                                                 const std::string& path) {
+Result<Places> places_known_as(const std::string& named, const std::string& path) {
   std::vector<std::string> known = known_runs(named);
   const std::optional<std::uint32_t> number = run::read_run_number(named);
   const bool is_number = number && !known.empty();
@@ -223,24 +228,35 @@ Result<std::vector<std::string>> places_known_as(const std::string& named,
     return std::unexpected(
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
-  if (is_run(path)) return std::vector{path};
-  if (number || !is_bare_name(named)) return known;
+  if (is_run(path)) return Places{.directories = {path}};
+  if (number || !is_bare_name(named) || is_run_name(named)) {
+    return Places{.directories = std::move(known)};
+  }
   std::vector<std::string> here = named_here(named, fs::path(path).parent_path().string());
-  return here.empty() ? known : here;
+  // A directory that has runs in it is itself, whatever runs elsewhere are called.
+  const bool is_elsewhere = here.empty() && !known.empty() && !holds_run_directories(path);
+  return Places{.directories = std::move(is_elsewhere ? known : here),
+                .is_elsewhere = is_elsewhere};
 }
 
 /// What a name stands for; `path` is it as an absolute path.
-Result<std::vector<std::string>> places_of(const std::string& named, const std::string& path) {
+Result<Places> places_of(const std::string& named, const std::string& path) {
   std::error_code ignored;
-  Result<std::vector<std::string>> known = places_known_as(named, path);
-  if (!known || !known->empty()) return known;
-  if (holds_run_directories(path)) return directories_in(path + "/runs");
+  Result<Places> known = places_known_as(named, path);
+  if (!known || !known->directories.empty()) return known;
+  if (holds_run_directories(path)) return Places{.directories = directories_in(path + "/runs")};
   if (!fs::is_regular_file(path, ignored)) return std::unexpected(no_such_run(named, path));
   const Result<job::LoadOptions> options = load_options(named, {}, {}, {});
   if (!options) return std::unexpected(options.error());
   const Result<job::JobRuns> job = job::Job::runs_of(*options);
   if (!job) return std::unexpected(job.error());
-  return paths_of_job(*job);
+  return Places{.directories = paths_of_job(*job)};
+}
+
+/// The word that means this run alone, to type in a command.
+std::string own_word(const KnownRun& run) {
+  return run.number != 0 ? fmt::format("{}", run.number)
+                         : text::shell_word(seen_from_here(run.directory));
 }
 
 /// Names the first few of the active runs, which come first in `runs`, and the words that mean one
@@ -260,9 +276,8 @@ Error several_active(const std::vector<KnownRun>& runs, const std::string& named
       ++more;
       continue;
     }
-    const std::string seen = seen_from_here(run.directory);
     names.push_back(name_of_run(run.directory));
-    words.push_back(run.number != 0 ? fmt::format("{}", run.number) : text::shell_word(seen));
+    words.push_back(own_word(run));
   }
   if (more > 0) {
     names.push_back(fmt::format("{} more", more));
@@ -281,6 +296,14 @@ Error several_found(const std::vector<KnownRun>& runs) {
       "several runs found: {}, {}{}; a command that changes a run needs its number or directory",
       name_of_run(runs.at(0).directory), name_of_run(runs.at(1).directory),
       runs.size() > 2 ? ", ..." : "")};
+}
+
+/// Refuses to change a run of another directory by its name.
+Error only_elsewhere(const KnownRun& run, const std::string& named) {
+  return Error{
+      fmt::format("'{0}' is {1}, and no run of this directory has this name; type {2} "
+                  "instead of '{0}'",
+                  named, name_of_run(run.directory), own_word(run))};
 }
 
 Error no_run_here(const std::string& named) {
@@ -354,21 +377,22 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
   const bool is_last = means_last(named, *here);
-  std::vector<std::string> places;
+  Places places;
   if (named.empty()) {
-    places = usual_places(*here);
+    places.directories = usual_places(*here);
   } else if (is_last) {
-    places = places_of_here(*here);
+    places.directories = places_of_here(*here);
   } else {
-    Result<std::vector<std::string>> found = places_of(named, sys::absolute_path(named, *here));
+    Result<Places> found = places_of(named, sys::absolute_path(named, *here));
     if (!found) return std::unexpected(found.error());
     places = std::move(*found);
   }
-  std::vector<KnownRun> runs = runs_in(places);
+  std::vector<KnownRun> runs = runs_in(places.directories);
   if (runs.empty()) return std::unexpected(no_run_here(is_last ? "" : named));
   if (is_last || when_several == WhenSeveral::TakeNewest) {
     order_by_age(runs);
-    return FoundRun{.directory = std::move(runs.front().directory)};
+    return FoundRun{.directory = std::move(runs.front().directory),
+                    .is_elsewhere = places.is_elsewhere};
   }
   order_by_start(runs);
   // Where no run has started, those in the queue are all that may be meant.
@@ -386,7 +410,12 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   if (guessed && when_several == WhenSeveral::Refuse) {
     return std::unexpected(several_found(runs));
   }
-  FoundRun found{.directory = runs.front().directory, .candidates = guessed ? runs.size() : 1};
+  if (places.is_elsewhere && when_several != WhenSeveral::TakeLatest) {
+    return std::unexpected(only_elsewhere(runs.front(), named));
+  }
+  FoundRun found{.directory = runs.front().directory,
+                 .candidates = guessed ? runs.size() : 1,
+                 .is_elsewhere = places.is_elsewhere};
   const auto waits = std::ranges::find_if(runs, &KnownRun::waits);
   const bool is_newer = waits != runs.end() && waits->number > runs.front().number;
   if (!named.empty() && is_newer) found.newer_in_queue = std::move(waits->directory);

@@ -15,7 +15,8 @@ namespace trainyard::cli {
 
 /// Which of several runs a name, or none, stands for. One that waits in the queue counts as active
 /// for the commands that refuse where a name stands for it, or where no run here has started: what
-/// changes a run never takes an older one in its place.
+/// changes a run never takes an older one in its place. RefuseLive and Refuse are for commands that
+/// change or resume a run: a name that only runs of other directories have is an error for them.
 enum class WhenSeveral : std::uint8_t {
   TakeLatest,  ///< An active one, else one that waits in the queue, else the latest.
   TakeNewest,  ///< The one that was submitted or started last, whatever has become of it.
@@ -28,6 +29,7 @@ struct FoundRun {
   std::size_t candidates = 1;  ///< Number of runs, all of them ended, of which this is the latest.
   /// The newest run of the name that waits in the queue, where it is newer than the found run.
   std::string newer_in_queue = {};
+  bool is_elsewhere = false;  ///< Named by its name, which no run of this directory has.
 };
 
 /// The run that a command means, by its directory. Absolute. It is named by one of these:

@@ -26,6 +26,7 @@
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
+#include "cli/selected_tasks.h"
 #include "hardware/process_owner.h"
 #include "journal/reader.h"
 #include "model/waiting.h"
@@ -292,7 +293,7 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::erase_if(runs, [&](const std::string& run) { return run_that_ends_later(run).has_value(); });
   std::set<std::string> seen;
   for (const std::string& named : options.runs) {
-    Result<std::string> run = find_run(named, WhenSeveral::TakeNewest);
+    Result<std::string> run = newest_run_of(named);
     if (!run) return std::unexpected(nothing_to_wait_for(named, std::move(run.error())));
     if (const auto later = run_that_ends_later(*run)) {
       return std::unexpected(wait_without_end(*run, *later));

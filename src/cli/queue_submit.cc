@@ -26,6 +26,7 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queue_start.h"
+#include "cli/selected_tasks.h"
 #include "job/job_files.h"
 #include "job/run_if.h"
 #include "job/task_keys.h"
@@ -77,7 +78,7 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
       return wrong(no_run_of_number(*number).message);
     }
     if (!number) {
-      const Result<std::string> directory = find_run(said, WhenSeveral::TakeNewest);
+      const Result<std::string> directory = newest_run_of(said);
       if (!directory) return wrong(directory.error().message + cure_of_list(said, "--needs "));
       number = number_of_run(*directory);
       if (!number) return wrong("it has no number");

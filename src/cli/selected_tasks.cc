@@ -164,12 +164,31 @@ std::string which_run_note(const TasksOfRun& selection) {
   const std::string& name = selection.named;
   const bool is_path = name.contains('/') || name.starts_with('.') || job::is_named_as_job(name);
   if (name.empty() || is_path) return {};
+  const bool is_sure = selection.candidates < 2 && selection.newer_in_queue.empty();
+  if (is_sure && !selection.is_elsewhere) return {};
+  std::string text = fmt::format("'{}' is ", name);
   if (!selection.newer_in_queue.empty()) {
-    return fmt::format("'{}' is {}, which is active; {} is in your queue", name,
-                       name_of_run(selection.run), name_of_run(selection.newer_in_queue));
+    text += fmt::format("{}, which is active; {} is in your queue", name_of_run(selection.run),
+                        name_of_run(selection.newer_in_queue));
+  } else if (selection.candidates < 2) {
+    text += name_of_run(selection.run);
+  } else {
+    text += name_of_latest_run(selection.run, selection.candidates);
   }
-  if (selection.candidates < 2) return {};
-  return fmt::format("'{}' is {}", name, name_of_latest_run(selection.run, selection.candidates));
+  if (selection.is_elsewhere) text += "; no run of this directory has this name";
+  return text;
+}
+
+Result<std::string> newest_run_of(const std::string& named) {
+  Result<FoundRun> run = choose_run(named, WhenSeveral::TakeNewest);
+  if (!run) return std::unexpected(std::move(run.error()));
+  const std::string which = which_run_note({.run = run->directory,
+                                            .patterns = {},
+                                            .states = {},
+                                            .named = named,
+                                            .is_elsewhere = run->is_elsewhere});
+  if (!which.empty()) note(which);
+  return std::move(run->directory);
 }
 
 std::string none_in_state(const TasksOfRun& selection) {

@@ -24,6 +24,7 @@ struct TasksOfRun {
   std::size_t candidates = 1;               ///< As FoundRun has it.
   std::string named = {};                   ///< The word that names the run; empty: none does.
   std::string newer_in_queue = {};          ///< As FoundRun has it.
+  bool is_elsewhere = false;                ///< As FoundRun has it.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };
@@ -60,8 +61,13 @@ std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::stri
 
 /// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2", or "'sweep' is run 13 ('runs/sweep'), which
 /// is active; run 14 ('runs/sweep-2') is in your queue". Empty unless the run was named by a name that
-/// several runs have, none of them or only one of them active.
+/// several runs have, none of them or only one of them active, or by one that no run of this
+/// directory has, which the note says as well.
 std::string which_run_note(const TasksOfRun& selection);
+
+/// Finds the newest run of a word, as find_run() does, and prints a note where no run of this
+/// directory has the name.
+Result<std::string> newest_run_of(const std::string& named);
 
 /// "no task of 'runs/sweep' is in that state", where the states leave none; the states may be those
 /// that a command means where nobody says any.

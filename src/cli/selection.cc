@@ -189,7 +189,8 @@ Result<void> add_selected(FoundRun run, const RunInWord& word, const ReadWords& 
                                                            .states = read.states,
                                                            .candidates = run.candidates,
                                                            .named = word.run,
-                                                           .newer_in_queue = run.newer_in_queue});
+                                                           .newer_in_queue = run.newer_in_queue,
+                                                           .is_elsewhere = run.is_elsewhere});
     return word.tasks.empty() ? Result<void>() : add_pattern(word.tasks, added.patterns);
   }
   const bool has_own_tasks = known->patterns.size() > read.patterns.size();
@@ -227,14 +228,14 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   std::vector<TasksOfRun> selections;
   std::vector<std::string> directories;
   for (const RunInWord& word : read.runs) {
-    Result<FoundRun> run = choose_run(word.run, words.when_several);
-    if (!run) return std::unexpected(std::move(run.error()));
     // Beside another run, or with all tasks, the word is a run.
     const bool has_all =
         std::ranges::find(read.patterns, "*", &text::TaskPattern::text) != read.patterns.end();
     const bool may_be_task = read.runs.size() == 1 && !has_all;
     Result<void> sure = may_be_task ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
+    Result<FoundRun> run = choose_run(word.run, words.when_several);
+    if (!run) return std::unexpected(std::move(run.error()));
     directories.push_back(run->directory);
     if (Result<void> added = add_selected(std::move(*run), word, read, selections); !added) {
       return std::unexpected(std::move(added.error()));
@@ -260,7 +261,10 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   return std::vector{TasksOfRun{.run = std::move(run->directory),
                                 .patterns = std::move(read.patterns),
                                 .states = std::move(read.states),
-                                .candidates = run->candidates}};
+                                .candidates = run->candidates,
+                                .named = words.run_directory,
+                                .newer_in_queue = std::move(run->newer_in_queue),
+                                .is_elsewhere = run->is_elsewhere}};
 }
 
 /// Whether the shell may have put this word in the place of '*'.

@@ -22,7 +22,8 @@ const char* const kSelectionHelp =
     "selected tasks in that state.\n"
     "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1. A name is the\n"
     "latest run of that name: the active one, else the one that was started or resumed last.\n"
-    "If several runs are active, commands that change a run require its name.";
+    "If several runs are active, commands that change a run require its name. Runs of this\n"
+    "directory come first; to change a run of another directory, type its number or path.";
 const char* const kTasksOrRunHelp = "Tasks or run (default: active, else latest run in ./runs)";
 const char* const kTasksNeededHelp = "Tasks, '*' for all (default run: active, else latest)";
 

@@ -159,7 +159,8 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
                       .states = {},
                       .candidates = run->candidates,
                       .named = options.words.front(),
-                      .newer_in_queue = std::move(run->newer_in_queue)};
+                      .newer_in_queue = std::move(run->newer_in_queue),
+                      .is_elsewhere = run->is_elsewhere};
   }
   Result<TasksOfRun> asked = read_selection(words);
   const bool is_state = options.words.front().starts_with(':');

@@ -251,6 +251,25 @@ class Selection(SelectionTest):
         self.assertNotIn("several runs", self.trainyard("retry", "sweep", ":oom", "--dry-run", expect=2).stderr)
         self.assertIn("would delete run 1 ('runs/sweep')", self.trainyard("clean", "sweep", "--dry-run", expect=0).stdout)
 
+    def test_a_name_that_only_another_directory_has_is_shown_with_a_note_and_changes_nothing(self):
+        self.run_sweep()
+        other = self.directory / "other"
+        other.mkdir()
+        it = f"trainyard: 'sweep' is run 1 ('{self.directory.resolve()}/runs/sweep')"
+        for words in (["status", "sweep"], ["status", "--run-dir", "sweep"], ["results", "sweep"], ["logs", "sweep/eval/all"]):
+            with self.subTest(words=words):
+                self.assertEqual(self.trainyard(*words, expect=0, cwd=other).stderr, f"{it}; no run of this directory has this name\n")
+        self.assertIn(f"{it}; no run of this directory has this name\n", self.trainyard("wait", "sweep", expect=1, cwd=other).stderr)
+        for words in (["kill", "sweep", "*"], ["kill", "--run-dir", "sweep", "all"], ["hold", "sweep/train"], ["release", "sweep"],
+                      ["update", "sweep", "*", "--priority", "1"], ["retry", "sweep"], ["retry", "sweep", "--dry-run"], ["clean", "sweep"],
+                      ["run", "--resume", "sweep"], ["submit", "--run-dir", "sweep", "--", "true"]):
+            with self.subTest(words=words):
+                self.assertEqual(self.trainyard(*words, expect=2, cwd=other).stderr,
+                                 f"{it}, and no run of this directory has this name; type 1 instead of 'sweep'\n")
+        self.assertIn("\n  train/lr=0.1,seed=0: EXIT 3", self.trainyard("retry", "1", "--dry-run", expect=0, cwd=other).stdout)
+        (other / "sweep/runs").mkdir(parents=True)
+        self.assertEqual(self.trainyard("logs", "sweep", expect=2, cwd=other).stderr, "trainyard: no run of 'sweep' found\n", "the directory is itself")
+
     def test_where_there_is_no_run_the_newest_elsewhere_is_named(self):
         other = self.directory / "other"
         other.mkdir()
@@ -273,7 +292,9 @@ class Selection(SelectionTest):
                              "trainyard: 'train' is ambiguous: run 1 ('other/runs/train'), and a task of run 2 ('runs/sweep'); write "
                              "'--run-dir other/runs/train' for the run, or '--run-dir runs/sweep train' for the task\n")
         # All tasks can only be those of a run.
-        self.assertIn("run 1 ('other/runs/train') has ended", self.trainyard("hold", "train", "*", expect=2).stderr)
+        self.assertEqual(self.trainyard("hold", "train", "*", expect=2).stderr,
+                         "trainyard: 'train' is run 1 ('other/runs/train'), and no run of this directory has this name; type 1 instead of 'train'\n")
+        self.assertIn("run 1 ('other/runs/train') has ended", self.trainyard("hold", "1", "*", expect=2).stderr)
         self.assertEqual(len(self.rows("--run-dir", "runs/sweep", "train")), 4)
         # A run here has the name of the group, and no such task.
         self.trainyard(*small, "--matrix", "lr=0.1,1", "--", "true", expect=0)
