@@ -232,8 +232,8 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
 }
 
 Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_directory) {
-  const Result<std::string> reserved =
-      reserve_new_directory(run_directory, run::kept_job_path, options.job_text);
+  const Result<std::string> reserved = reserve_new_directory(
+      {.first = run_directory, .marker = run::kept_job_path, .text = options.job_text});
   if (!reserved) return std::unexpected(reserved.error());
   options.run_directory = *reserved;
   options.job_file = run::kept_job_path(*reserved);

@@ -6,6 +6,7 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -71,10 +72,10 @@ std::string retry_text(const NewDirectory& directory) {
   return text;
 }
 
-/// Makes the directory of a new run. The error says how runs are put elsewhere.
-Result<void> make_run_directory(const std::string& run_directory) {
+/// Makes the directory of a new run. The error ends in how the run is put elsewhere.
+Result<void> make_run_directory(const std::string& run_directory, std::string_view elsewhere) {
   Result<void> made = sys::make_directories(run_directory);
-  if (!made) made.error().message += "; '--set workdir=DIR' puts runs in DIR/runs";
+  if (!made) made.error().message += fmt::format("; {}", elsewhere);
   return made;
 }
 
@@ -97,7 +98,7 @@ std::string continue_text(const NewDirectory& directory, bool own) {
 
 Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   const std::string& run_directory = directory.run_directory;
-  if (Result<void> made = make_run_directory(run_directory); !made) {
+  if (Result<void> made = make_run_directory(run_directory, kRunElsewhere); !made) {
     return std::unexpected(std::move(made.error()));
   }
   Result<sys::RunLock> lock = lock_directory(run_directory, directory.command_line);
@@ -125,21 +126,20 @@ Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
   return lock;
 }
 
-Result<std::string> reserve_new_directory(const std::string& first,
-                                          std::string (*marker)(const std::string&),
-                                          const std::string& text) {
+Result<std::string> reserve_new_directory(const DirectoryReservation& reservation) {
   while (true) {
-    std::string directory = run::free_run_directory(first);
-    if (Result<void> made = make_run_directory(directory); !made) {
+    std::string directory = run::free_run_directory(reservation.first);
+    if (Result<void> made = make_run_directory(directory, reservation.elsewhere); !made) {
       return std::unexpected(std::move(made.error()));
     }
-    const std::string path = marker(directory);
+    const std::string path = reservation.marker(directory);
     // For its user alone: the job of a command has the values of --env.
     const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_EXCL});
     // Somebody else was quicker: the next one.
     if (!file && file.error().number == EEXIST) continue;
     if (!file) return std::unexpected(file.error().error);
-    if (const Result<void> written = sys::write_all(file->descriptor, text, path); !written) {
+    if (const Result<void> written = sys::write_all(file->descriptor, reservation.text, path);
+        !written) {
       return std::unexpected(written.error());
     }
     return directory;

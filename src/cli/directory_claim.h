@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -30,10 +31,18 @@ Result<sys::RunLock> lock_old_directory(const std::string& run_directory);
 Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
                                          const std::vector<std::string>& agents = {});
 
+/// How `trainyard run` puts a run elsewhere, whatever named its directory.
+constexpr std::string_view kRunElsewhere = "'--run-dir DIR' puts the run in DIR";
+
+struct DirectoryReservation {
+  std::string first;
+  std::string (*marker)(const std::string&) = nullptr;  ///< Path of the file in a directory.
+  std::string text;                                     ///< Contents of that file.
+  std::string_view elsewhere = kRunElsewhere;           ///< The cure, if it cannot be made.
+};
+
 /// The first of `first`, `first`-2, `first`-3, ... that is free: from now on it is not, as it holds
 /// a file with this text, at marker(<directory>).
-Result<std::string> reserve_new_directory(const std::string& first,
-                                          std::string (*marker)(const std::string&),
-                                          const std::string& text);
+Result<std::string> reserve_new_directory(const DirectoryReservation& reservation);
 
 }  // namespace trainyard::cli

@@ -118,8 +118,13 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   const run::SubmissionMark mark{.name = std::filesystem::path(job.first).filename().string(),
                                  .directory = run::real_directory(job.directory),
                                  .submitted_unix_ms = submission.submitted_unix_ms};
-  Result<std::string> reserved =
-      reserve_new_directory(job.first, run::submission_path, run::to_text(mark));
+  Result<std::string> reserved = reserve_new_directory(
+      {.first = job.first,
+       .marker = run::submission_path,
+       .text = run::to_text(mark),
+       .elsewhere = options.words.is_command()
+                        ? "'--set workdir=DIR' puts runs in DIR/runs"
+                        : "'run-dir: DIR' in the job file puts the run in DIR"});
   if (!reserved) return std::unexpected(reserved.error());
   submission.run_directory = run::real_directory(*reserved);
   const std::string kept = run::kept_job_path(submission.run_directory);

@@ -395,11 +395,16 @@ groups:
             self.assertEqual("trainyard: 'mine' already contains a run: this run is in 'mine-2'\n" in done.stderr, told)
         self.assertTrue((self.directory / "mine-2/journal.db").exists())
 
-    def test_says_how_runs_are_put_elsewhere_where_no_directory_can_be_made(self):
-        for command in ("run", "submit"):
-            self.assertEqual(self.trainyard(command, "--", "true", cwd="/proc", expect=2).stderr,
-                             "trainyard: cannot make the directory '/proc/runs': no such file or directory; "
-                             "'--set workdir=DIR' puts runs in DIR/runs\n")
+    def test_says_how_a_run_is_put_elsewhere_where_its_directory_cannot_be_made(self):
+        job = self.job("run-dir: /proc/x\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
+        by_option = "'--run-dir DIR' puts the run in DIR"
+        for words, directory, cure in ((("run", "--", "true"), "/proc/runs", by_option),
+                                       (("run", "--run-dir", "/proc/x", "--", "true"), "/proc/x", by_option),
+                                       (("run", job), "/proc/x", by_option),
+                                       (("submit", "--", "true"), "/proc/runs", "'--set workdir=DIR' puts runs in DIR/runs"),
+                                       (("submit", job), "/proc/x", "'run-dir: DIR' in the job file puts the run in DIR")):
+            self.assertEqual(self.trainyard(*words, cwd="/proc", expect=2).stderr,
+                             f"trainyard: cannot make the directory '{directory}': no such file or directory; {cure}\n")
 
     def test_refuses_what_is_no_command_with_the_nearest_one(self):
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
