@@ -39,12 +39,25 @@ bool takes_values(const CLI::App& app) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
-/// "resume": `run --resume` is what was meant.
-bool is_option_of_run(const CLI::App& app, std::string_view word) {
-  const std::string option = fmt::format("--{}", word);
-  return std::ranges::any_of(commands_of(app), [&option](const CLI::App* command) {
-    return command->get_name() == "run" && command->get_option_no_throw(option) != nullptr;
-  });
+/// The option of `run` of this name: "--resume". Null if `run` has no such option.
+const CLI::Option* option_of_run(const CLI::App& app, const std::string& option) {
+  for (const CLI::App* const command : commands_of(app)) {
+    if (command->get_name() == "run") return command->get_option_no_throw(option);
+  }
+  return nullptr;
+}
+
+/// "trainyard run --resume runs/a": the option of `run` as it can be typed, in its place among the
+/// words around it. Without other words its value has the name of its kind: RUN.
+std::string as_run(const CLI::App& app, const CLI::Option& option,
+                   std::span<const char* const> before, std::span<const char* const> after) {
+  std::string line = app.get_name() + " run";
+  for (const char* const word : before) line += " " + text::shell_word(word);
+  line += " " + option.get_name();
+  for (const char* const word : after) line += " " + text::shell_word(word);
+  const bool takes_value = option.get_items_expected_max() > 0;
+  if (before.empty() && after.empty() && takes_value) line += " " + option.get_type_name();
+  return line;
 }
 
 /// Whether a word is surely a program or a script: "python3", "./train", "fit.py".
@@ -170,9 +183,10 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
         continue;
       }
       if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
-      if (takes_command(here->get_name()) && is_option_of_run(app, name.substr(2))) {
-        return fmt::format("unknown option '{0}' (did you mean '{1} run {0}'?)", name,
-                           app.get_name());
+      if (const CLI::Option* const meant = option_of_run(app, std::string(name));
+          meant != nullptr && takes_command(here->get_name())) {
+        return fmt::format("unknown option '{}' (did you mean '{}'?)", name,
+                           as_run(app, *meant, words.subspan(2, at - 2), words.subspan(at + 1)));
       }
       const std::string_view value = at + 1 < words.size() ? words[at + 1] : "";
       if (std::string limit = parallel_option(*here, word, value); !limit.empty()) return limit;
@@ -203,8 +217,10 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
           std::ranges::find(options, option) != options.end()) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
-      if (here == &app && !nearest(word, near) && is_option_of_run(app, word)) {
-        return fmt::format("unknown command '{0}' (did you mean '{1} run --{0}'?)", word, command);
+      if (const CLI::Option* const meant = option_of_run(app, fmt::format("--{}", word));
+          meant != nullptr && here == &app && !nearest(word, near)) {
+        return fmt::format("unknown command '{}' (did you mean '{}'?)", word,
+                           as_run(app, *meant, {}, words.subspan(at + 1)));
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);

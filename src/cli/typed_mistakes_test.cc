@@ -28,7 +28,7 @@ class TypedMistakes : public testing::Test {
     run->add_option("--memory", text_)->type_name(value_kinds::kSize);
     run->add_option("--cpus", text_)->type_name(value_kinds::kNumber);
     run->add_option("--slurm", text_)->type_name(value_kinds::kOptions);
-    run->add_option("--resume", text_)->expected(0, 1);
+    run->add_option("--resume", text_)->type_name(value_kinds::kRun)->expected(0, 1);
     run->add_option("--matrix", texts_)->expected(1)->allow_extra_args(false)->take_all();
     run->add_option("--only", texts_)->type_name(value_kinds::kPattern);
     run->add_flag("--json", flag_);
@@ -125,9 +125,11 @@ TEST_F(TypedMistakes, NameTheNearestWord) {
   EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
 }
 
-TEST_F(TypedMistakes, OfSubmitNameTheOptionOfRun) {
+TEST_F(TypedMistakes, OfSubmitNameTheOptionOfRunInALineThatWorks) {
   EXPECT_EQ(mistake_in({"submit", "a.yaml", "--resume"}),
-            "unknown option '--resume' (did you mean 'trainyard run --resume'?)");
+            "unknown option '--resume' (did you mean 'trainyard run a.yaml --resume'?)");
+  EXPECT_EQ(mistake_in({"submit", "--resume"}),
+            "unknown option '--resume' (did you mean 'trainyard run --resume RUN'?)");
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--resume"}),
             "unknown option '--resume'; 'trainyard plan --help' lists them");
 }
@@ -190,9 +192,11 @@ TEST_F(TypedMistakes, SayWhereTheOutputOfTasksIsInsteadOfAnOptionForIt) {
   }
 }
 
-TEST_F(TypedMistakes, ProposeTheOptionOfRunThatWasTypedAsACommand) {
+TEST_F(TypedMistakes, ProposeTheOptionOfRunThatWasTypedAsACommandInALineThatWorks) {
   EXPECT_EQ(mistake_in({"resume"}),
-            "unknown command 'resume' (did you mean 'trainyard run --resume'?)");
+            "unknown command 'resume' (did you mean 'trainyard run --resume RUN'?)");
+  EXPECT_EQ(mistake_in({"resume", "runs/my sweep"}),
+            "unknown command 'resume' (did you mean 'trainyard run --resume 'runs/my sweep''?)");
   EXPECT_EQ(mistake_in({"config", "resume"}),
             "unknown command 'resume'; 'trainyard config --help' lists them");
 }

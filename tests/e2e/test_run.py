@@ -438,7 +438,8 @@ groups:
                               (["run", "job.yaml", "--allocations", "65"], "--allocations: '65' is not a whole number from 1 to 64"),
                               (["ranks", "-n", "two"], "--ranks: 'two' is not a whole number from 1 to 4096"),
                               (["list", "--help"], "unknown command 'list'; 'trainyard status' shows active runs, "),
-                              (["ps", "--help"], "unknown command 'ps' (did you mean 'status'?)")):
+                              (["ps", "--help"], "unknown command 'ps' (did you mean 'status'?)"),
+                              (["resume"], "unknown command 'resume' (did you mean 'trainyard run --resume RUN'?)")):
             self.assertIn(answer, self.trainyard(*words, expect=2).stderr)
         self.assertIn("no job file given", self.trainyard("run", expect=2).stderr)
         for words, answer in (((), "no command given; 'trainyard --help' lists the commands"), (("run", "--"), "no command after '--'")):
