@@ -273,8 +273,8 @@ Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks) const
   }
   const auto refuse = [](const journal::TaskRow& task, const std::string& needed) {
     return std::unexpected(Error{fmt::format(
-        "{} would only be skipped again: it needs {}; name that as well, or retry the failed tasks "
-        "with --cascade, which also retries the tasks skipped because of them",
+        "{} would only be skipped again: it needs {}; name that as well, or alone with --cascade, "
+        "which also retries the tasks skipped because of it",
         shown_name(task), needed)});
   };
   for (const journal::TaskRow& task : tasks) {

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/result.h"
 #include "journal/reader.h"
 #include "model/status.h"
 
@@ -69,6 +70,19 @@ TEST(RetryNeeds, TakesAlongOnlyThoseOfAGroupThatATaskNeedsItself) {
   const RetryNeeds needs({group(0), group(2)}, {{.task = {2}, .needed = {0}}},
                          {skipped, other, report});
   EXPECT_THAT(cascade(needs, {report}), ElementsAre(0, 2));
+}
+
+// The error is the same with --cascade, which does not retry what failed before a named task.
+TEST(RetryNeeds, RefusesASkippedTaskWithACureThatWorksWithAndWithoutCascade) {
+  journal::TaskRow skipped = task(1, Verdict::Skipped);
+  skipped.group_name = "eval";
+  skipped.id = "all";
+  const RetryNeeds needs({group(0), group(1, {"0"})}, {}, {task(0, Verdict::Failed), skipped});
+  const Result<void> checked = needs.check({skipped});
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().message,
+            "eval/all would only be skipped again: it needs group '0'; name that as well, or alone "
+            "with --cascade, which also retries the tasks skipped because of it");
 }
 
 TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile) {
