@@ -109,9 +109,8 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
           "sweep.yaml:4:27: group 'train': task 1: 'matrix' belongs to the group and applies to "
           "all its tasks",
           "sweep.yaml:4:39: group 'train': task 1: 'needs' belongs to a group: put this task into "
-          "a "
-          "group of its own after the group that it needs ('match: matrix' pairs tasks with the "
-          "same matrix values)",
+          "a group of its own after the group that it needs ('needs: [{group: GROUP, match: "
+          "matrix}]' there pairs tasks with the same matrix values)",
           "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
           "group",
           "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
@@ -135,8 +134,8 @@ TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
   EXPECT_THAT(in_task("command: x, depends_on: [a], parallel: 2"),
               ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'depends_on'; "
                           "'needs' belongs to a group: put this task into a group of its own after "
-                          "the group that it needs ('match: matrix' pairs tasks with the same "
-                          "matrix values)",
+                          "the group that it needs ('needs: [{group: GROUP, match: matrix}]' there "
+                          "pairs tasks with the same matrix values)",
                           "sweep.yaml:4:35: group 'train': task 1: unknown key 'parallel'; "
                           "'max-parallel' belongs to the group"));
 }

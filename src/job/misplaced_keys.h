@@ -24,8 +24,10 @@ constexpr std::array<text::Elsewhere, 8> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name' (did you mean 'id'?)"},
     {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
-     .message = "'needs' belongs to a group: put this task into a group of its own after the group "
-                "that it needs ('match: matrix' pairs tasks with the same matrix values)"},
+     .message =
+         "'needs' belongs to a group: put this task into a group of its own after the group "
+         "that it needs ('needs: [{group: GROUP, match: matrix}]' there pairs tasks with the "
+         "same matrix values)"},
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
