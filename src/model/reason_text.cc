@@ -75,8 +75,9 @@ std::string cpu_words(const Reason& reason, const Headroom& room) {
   const std::string needs = "needs " + cpus_text(reason.needs.cpus);
   const std::string others = cpu_words_of_neighbours(room);
   if (room.cpu_holders == 0 || room.cpus_free > Cpus{} || !others.empty()) {
-    return fmt::format("{}: {} of {} are free{}{}", needs, count_text(room.cpus_free),
-                       count_text(room.cpus), hold_text(room.cpu_holders, "the rest"), others);
+    const std::string_view held = others.empty() ? "the rest" : "some";
+    return fmt::format("{}: {} of {} free{}{}", needs, count_text(room.cpus_free),
+                       cpus_text(room.cpus), hold_text(room.cpu_holders, held), others);
   }
   const std::string all = room.cpus == cpus(1) ? "the only CPU is"
                           : room.cpus == cpus(2)

@@ -50,7 +50,13 @@ TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
             "needs 5 GB of memory, 0 B available, 2 tasks hold 3 GB, other processes use 7 GB");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(4), .cpus_free = {500}, .cpu_holders = 2}),
-            "needs 1 CPU: 0.5 of 4 are free, 2 tasks hold the rest");
+            "needs 1 CPU: 0.5 of 4 CPUs free, 2 tasks hold the rest");
+}
+
+TEST(ReasonText, CountsPartsOfACpuOfASingleOne) {
+  EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = {750}}},
+                        {.cpus = cpus(1), .cpus_free = {500}, .cpu_holders = 1}),
+            "needs 0.75 CPUs: 0.5 of 1 CPU free, 1 task holds the rest");
 }
 
 TEST(ReasonText, SaysWhichTasksHaveReservedAllCpus) {

@@ -385,7 +385,7 @@ TEST(ProgressLine, SaysSoonAndOnceInALogWhyNoTaskRuns) {
                                           model::HeadroomSeen{{.cpus = model::cpus(2)}}}};
   EXPECT_EQ(line.turn(1000, waits), "");
   EXPECT_EQ(line.turn(5000, {}),
-            "[5.0 s] 0/1 done, 1 waiting, waits: needs 1 CPU: 0 of 2 are free\n");
+            "[5.0 s] 0/1 done, 1 waiting, waits: needs 1 CPU: 0 of 2 CPUs free\n");
   EXPECT_EQ(line.turn(20'000, {}), "");
 }
 
