@@ -37,13 +37,20 @@ std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::stri
   return NewRun{.command = std::move(command)};
 }
 
-std::string changed_code_note(const std::string& run, std::size_t tasks) {
+std::string run_again_note(const std::string& run, std::size_t tasks) {
   // Each code costs a call of git.
   constexpr std::size_t kCodesMax = 4;
   Result<journal::JournalReader> reader = open_run(run);
   if (!reader) return {};
+  const std::optional<NewRun> again = new_run_of(*reader, run);
+  if (!again) return {};
+  const std::string how =
+      again->is_of_command
+          ? "to run its command again, in another run, type: " + again->command
+          : fmt::format("'{}' runs all tasks with the code as it is now, in another run",
+                        again->command);
   const auto codes = reader->finished_codes();
-  if (!codes) return {};
+  if (!codes) return how;
   std::size_t changed = 0;
   for (std::size_t i = 0; i < std::min(codes->size(), kCodesMax); ++i) {
     const std::optional<bool> has = process::has_changed((*codes)[i].code);
@@ -51,16 +58,10 @@ std::string changed_code_note(const std::string& run, std::size_t tasks) {
     if (!has) break;
     if (*has) changed += static_cast<std::size_t>((*codes)[i].tasks);
   }
-  const std::optional<NewRun> again = changed > 0 ? new_run_of(*reader, run) : std::nullopt;
-  if (!again) return {};
+  if (changed == 0) return how;
   std::string who = fmt::format("{} of them", changed);
   if (changed == tasks) who = tasks == 1 ? "it" : "they";
-  return fmt::format(
-      "the code has changed since {} ran (files that git tracks); {}", who,
-      again->is_of_command
-          ? "to run its command again, in another run, type: " + again->command
-          : fmt::format("'{}' runs all tasks with the code as it is now, in another run",
-                        again->command));
+  return fmt::format("the code has changed since {} ran (files that git tracks); {}", who, how);
 }
 
 }  // namespace trainyard::cli

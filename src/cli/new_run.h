@@ -1,5 +1,5 @@
-// The command that runs finished tasks again, in another run, and the note that names it where the
-// code has changed since they ran.
+// The command that runs finished tasks again, in another run, and the note of a run with nothing to
+// run that names it.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,9 @@ std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::stri
                                  const std::vector<std::string>& only = {});
 
 /// "the code has changed since 3 of them ran (files that git tracks); 'trainyard run sweep.yaml
-/// --new' runs all tasks ...", for a run of which all `tasks` have finished. Empty if the code is
-/// the same or is not known. Asks git, for some seconds at most.
-std::string changed_code_note(const std::string& run, std::size_t tasks);
+/// --new' runs all tasks ...", for a run of which all `tasks` have finished. Begins with the command
+/// if the code is the same or is not known. Empty where new_run_of() is nothing. Asks git, for some
+/// seconds at most.
+std::string run_again_note(const std::string& run, std::size_t tasks);
 
 }  // namespace trainyard::cli

@@ -110,9 +110,21 @@ Error no_task_in_state(journal::JournalReader& reader, const TasksOfRun& selecti
                       none_in_state(selection), what_failed(reader, selection), out_of_date)};
 }
 
+/// "; 'trainyard run sweep.yaml --new' runs all tasks ..., in another run": where no command line
+/// starts the run again, nothing.
+std::string in_another_run(const std::optional<NewRun>& again, std::string_view which) {
+  if (!again) return {};
+  if (again->is_of_command) {
+    return fmt::format("; to run its command again, in another run, type\n  {}", again->command);
+  }
+  return fmt::format("; '{}' {}, in another run", again->command, which);
+}
+
+constexpr std::string_view kRunsAllTasks = "runs all tasks with the code as it is now";
+
 /// Says why nothing is retried, and how the tasks that were stopped or skipped run: by a retry that
 /// names their states where the run is active or an amount was typed, else by a resume, which a run of
-/// the queue gets from 'up'.
+/// the queue gets from 'up'. If a run that has ended has no such tasks, says how all run again.
 Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection,
                      const RetryOptions& options, const Wanted& wanted) {
   std::string text = no_task_in_state(reader, selection).message;
@@ -125,7 +137,11 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
     skipped += group.skipped;
   }
   const int left = stopped + skipped;
-  if (left == 0) return Error{std::move(text)};
+  if (left == 0) {
+    const bool is_done = !wanted.lives && needs_run_again(selection.run).empty();
+    if (is_done) text += in_another_run(new_run_of(reader, selection.run), kRunsAllTasks);
+    return Error{std::move(text)};
+  }
   const std::string run = text::shell_word(seen_from_here(selection.run));
   const std::string amounts = typed_amounts(options);
   std::string command = how_queue_resumes(selection.run).empty() ? "run --resume " + run : "up";
@@ -179,25 +195,6 @@ Result<std::set<std::uint32_t>> changed_since(const std::string& run) {
   return found ? std::move(found->edited) : std::set<std::uint32_t>();
 }
 
-/// Leaves those that were changed since they ended.
-Result<void> keep_changed(Wanted& wanted) {
-  if (wanted.lives) {
-    return std::unexpected(
-        Error{fmt::format("the run in '{}' is active with its original job file: --changed works "
-                          "only after a run has ended",
-                          seen_from_here(wanted.run))});
-  }
-  const Result<std::set<std::uint32_t>> changed = changed_since(wanted.run);
-  if (!changed) return std::unexpected(changed.error());
-  std::erase_if(wanted.tasks, [&changed](const journal::TaskRow& task) {
-    return task.standing.verdict == model::Verdict::None || !changed->contains(task.index.value);
-  });
-  if (!wanted.tasks.empty()) return {};
-  return std::unexpected(
-      Error{fmt::format("none of the selected tasks of '{}' has changed in the job file",
-                        seen_from_here(wanted.run))});
-}
-
 bool is_finished(const journal::TaskRow& task) {
   return task.standing.verdict == model::Verdict::Finished;
 }
@@ -228,15 +225,32 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
         "that started last",
         run);
   }
-  const std::optional<NewRun> again = new_run_of(reader, wanted.run, only);
-  if (!again) return {};
-  if (again->is_of_command) {
-    return fmt::format("; to run its command again, in another run, type\n  {}", again->command);
-  }
   std::string_view which = "runs these tasks again";
-  if (only.empty()) which = "runs all tasks with the code as it is now";
+  if (only.empty()) which = kRunsAllTasks;
   if (wanted.tasks.size() == 1 && !only.empty()) which = "runs it again";
-  return fmt::format("; '{}' {}, in another run", again->command, which);
+  return in_another_run(new_run_of(reader, wanted.run, only), which);
+}
+
+/// Leaves those that were changed since they ended.
+Result<void> keep_changed(journal::JournalReader& reader, Wanted& wanted) {
+  if (wanted.lives) {
+    return std::unexpected(
+        Error{fmt::format("the run in '{}' is active with its original job file: --changed works "
+                          "only after a run has ended",
+                          seen_from_here(wanted.run))});
+  }
+  const Result<std::set<std::uint32_t>> changed = changed_since(wanted.run);
+  if (!changed) return std::unexpected(changed.error());
+  const auto stays = [&changed](const journal::TaskRow& task) {
+    return task.standing.verdict == model::Verdict::None || !changed->contains(task.index.value);
+  };
+  if (std::ranges::all_of(wanted.tasks, stays)) {
+    return std::unexpected(
+        Error{fmt::format("none of the selected tasks of '{}' has changed in the job file{}",
+                          seen_from_here(wanted.run), cure_for_finished(reader, wanted))});
+  }
+  std::erase_if(wanted.tasks, stays);
+  return {};
 }
 
 /// Leaves those that have ended and ran other code than what started last.
@@ -362,7 +376,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   }
   wanted.tasks = std::move(*tasks);
   if (!wanted.tasks.empty()) {
-    const Result<void> kept = options.changed      ? keep_changed(wanted)
+    const Result<void> kept = options.changed      ? keep_changed(*reader, wanted)
                               : options.other_code ? keep_other_code(*reader, wanted)
                                                    : keep_unfinished(*reader, wanted, selection);
     if (!kept) return std::unexpected(kept.error());

@@ -158,8 +158,8 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, const job::J
   std::ranges::copy(options.resume_notes, std::back_inserter(notes));
   std::ranges::move(changes, std::back_inserter(notes));
   if (is_done) {
-    std::string code = changed_code_note(job.paths().run_directory, tasks);
-    if (!code.empty()) notes.push_back(std::move(code));
+    std::string again = run_again_note(job.paths().run_directory, tasks);
+    if (!again.empty()) notes.push_back(std::move(again));
   }
   return notes;
 }

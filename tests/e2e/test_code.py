@@ -131,7 +131,7 @@ class Code(YardTest):
         self.assertRegex(codes.pop(), "^[0-9a-f]{7}$")
         self.assertNotIn("code", self.trainyard("results", "repository/runs/job", expect=0).stdout)
 
-    def test_a_resumed_run_with_nothing_to_run_says_that_the_code_has_changed_since(self):
+    def test_a_resumed_run_with_nothing_to_run_says_how_to_run_all_again_and_that_the_code_has_changed(self):
         self.repository()
         self.job("name: job\ngroups: [{name: g, matrix: {n: [1, 2]}, tasks: [{command: 'true {n}'}]}]", "repository/job.yaml")
         here = self.directory / "repository"
@@ -140,17 +140,16 @@ class Code(YardTest):
         def resumed(*words):
             return self.trainyard("run", "job.yaml", "--resume", *words, expect=0, cwd=here)
         nothing = "nothing to run: both tasks have finished\n"
-        note = ("the code has changed since they ran (files that git tracks); 'trainyard run job.yaml --new' runs all tasks "
-                "with the code as it is now, in another run\n")
-        self.assertIn(nothing, resumed().stderr)
-        self.assertNotIn("the code has changed", resumed().stderr)
+        again = "'trainyard run job.yaml --new' runs all tasks with the code as it is now, in another run\n"
+        note = "the code has changed since they ran (files that git tracks); " + again
+        self.assertIn(nothing + again, resumed().stderr)
         self.edit("# edited\n")
         self.assertIn(nothing + note, resumed().stderr)
         self.assertIn(nothing + note, resumed("--dry-run").stdout)
         self.git("commit", "-qam", "two")
         self.assertIn(nothing + note, resumed().stderr)
         self.edit("")
-        self.assertNotIn("the code has changed", resumed().stderr, "it is what they ran, in another commit")
+        self.assertIn(nothing + again, resumed().stderr, "it is what they ran, in another commit")
 
     def test_without_git_a_run_goes_as_ever_and_nobody_knows_its_code(self):
         self.job("name: job\ngroups: [{name: g, matrix: {n: [1, 2]}, tasks: [{command: 'true {n}'}]}]")

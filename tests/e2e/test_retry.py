@@ -94,7 +94,8 @@ class Retry(YardTest):
         self.assertEqual({word for word, _ in self.attempts().values()}, {"FINISHED"})
         self.assertEqual(self.attempts()["train/lr=2"], ("FINISHED", 2))
         self.assertEqual(self.attempts()["eval/all"], ("FINISHED", 1))
-        self.assertEqual(self.retry(expect=2).stderr, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed\n")
+        self.assertEqual(self.retry(expect=2).stderr, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; "
+                         "'trainyard run job.yaml --new' runs all tasks with the code as it is now, in another run\n")
 
     def test_of_nothing_names_the_run_and_what_failed_in_it(self):
         self.trainyard("run", "job.yaml", expect=1)
@@ -315,8 +316,8 @@ groups:
 
     def test_of_what_was_changed_since_is_also_one_of_what_has_finished(self):
         self.trainyard("run", "job.yaml", expect=1)
-        self.assertIn("none of the selected tasks of 'runs/job' has changed in the job file",
-                      self.retry("--changed", expect=2).stderr)
+        self.assertIn("none of the selected tasks of 'runs/job' has changed in the job file; 'trainyard run job.yaml --new' runs "
+                      "all tasks with the code as it is now, in another run\n", self.retry("--changed", expect=2).stderr)
         self.job(JOB.replace("tasks: [{command: 'sh task.sh {lr}'}]",
                              "tasks: [{command: 'sh task.sh {lr}; echo once more >> more'}]"))
         self.assertEqual(self.retry("lr=3", expect=2).stderr,
