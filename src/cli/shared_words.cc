@@ -226,7 +226,7 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
       "in bash. Braces are replaced only with --matrix. Each command is a new run:\n"
       "runs/<name>, then runs/<name>-2 and so on. With '--run-dir x' it is x, then x-2.\n"
       "A script with --two-phase must report that it has loaded and trained ('import trainyard'),\n"
-      "or the task fails. Numbers of --metrics are the result only if the task writes none.");
+      "or the task fails. Numbers of --metrics are added to the result that the task writes.");
 }
 
 bool takes_command(const std::string& command) { return command == "run" || command == "submit"; }

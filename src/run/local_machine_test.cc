@@ -13,6 +13,7 @@
 #include <optional>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -43,6 +44,7 @@
 #include "sys/pidfd.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
+#include "wire/metric_line.h"
 
 namespace trainyard::run {
 namespace {
@@ -55,7 +57,8 @@ constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
 class LocalMachineTest : public ::testing::Test {
  protected:
   LocalMachine machine(std::string command, Duration sample_every,
-                       hardware::GpuWatch* gpus = nullptr) {
+                       hardware::GpuWatch* gpus = nullptr,
+                       LocalMachine::PatternOf pattern_of = nullptr) {
     return {
         loop_, keeper_,
         LocalMachine::Options{
@@ -75,6 +78,7 @@ class LocalMachineTest : public ::testing::Test {
                       .result_path = place_ + "/task/result.json",
                       .journal_number = kJournalNumber};
                 },
+            .pattern_of = std::move(pattern_of),
             .gpus = gpus,
             .notes = notes_}};
   }
@@ -164,6 +168,26 @@ TEST_F(LocalMachineTest, TellsWhatAnAttemptPrintsOfItselfBeforeItsEnd) {
   EXPECT_EQ(told.values, R"({"loss":1})");
   EXPECT_EQ(std::get<model::AttemptEnded>(events[2].what).result, R"({"loss":1})")
       << "it left no other";
+}
+
+/// Prints one metric and one other line, and has a result.
+constexpr const char* kHasMetricAndResult =
+    "echo '::metric loss=2'; echo any line; echo '{\"acc\": 1}' > task/result.json";
+
+TEST_F(LocalMachineTest, AddsNoMetricToTheResultOfATaskWithoutAPattern) {
+  LocalMachine yard = machine(kHasMetricAndResult, kLongEnough);
+  static_cast<void>(yard.wait(std::nullopt));
+  EXPECT_EQ(end_after(yard, [] {}).result, R"({"acc":1})");
+}
+
+TEST_F(LocalMachineTest, AddsMetricsToTheResultOfATaskWithAPattern) {
+  const auto find_lines = [](std::string_view /*line*/) {
+    return std::vector<wire::Metric>{{.name = "lines", .number = 1, .whole = 1}};
+  };
+  LocalMachine yard = machine(kHasMetricAndResult, kLongEnough, nullptr,
+                              [&](model::TaskIndex) { return LinePattern(find_lines); });
+  static_cast<void>(yard.wait(std::nullopt));
+  EXPECT_EQ(end_after(yard, [] {}).result, R"({"acc":1,"lines":1,"loss":2})");
 }
 
 TEST_F(LocalMachineTest, ReadsSoMuchOfWhatAllPrintInOneTurn) {

@@ -44,6 +44,7 @@ class PrintedMetrics {
   void finish();
 
   [[nodiscard]] const wire::LastMetrics& last() const { return last_; }
+  [[nodiscard]] bool has_pattern() const { return static_cast<bool>(pattern_); }
   /// Whether something was said since this was asked last.
   [[nodiscard]] bool take_news() { return last_.take_news(); }
 

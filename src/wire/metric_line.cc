@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "wire/fields.h"
+#include "wire/result_text.h"
 #include "wire/task.h"
 
 namespace trainyard::wire {
@@ -122,6 +123,22 @@ std::string LastMetrics::values_with(std::string_view said) const {
   if (values.empty()) return {};
   std::string text = fields_text(values);
   return text.size() <= kValuesBytesMax ? text : std::string(said);
+}
+
+std::string LastMetrics::added_to(std::string_view result) const {
+  const auto object = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json missing = nlohmann::json::object();
+  for (const auto& [name, metric] : last_) {
+    if (object.is_object() && !object.contains(name)) missing[name] = value_of(metric);
+  }
+  std::string text(result);
+  if (missing.empty()) return text;
+  // As text, so that the keys of the result keep their order.
+  const std::string added = fields_text(missing);
+  if (object.empty()) return added;
+  text.back() = ',';
+  text += added.substr(1);
+  return text.size() <= kResultBytesMax ? text : std::string(result);
 }
 
 }  // namespace trainyard::wire

@@ -63,6 +63,9 @@ class LastMetrics {
   [[nodiscard]] std::string values() const;
   /// The same with what was said beside it, an object as text or nothing: that goes over it.
   [[nodiscard]] std::string values_with(std::string_view said) const;
+  /// A result, a compact JSON object, with the metrics whose names it does not have at its end. The
+  /// result alone if both together are longer than kResultBytesMax.
+  [[nodiscard]] std::string added_to(std::string_view result) const;
   /// Whether something was heard since this was asked last.
   [[nodiscard]] bool take_news() { return std::exchange(news_, false); }
 

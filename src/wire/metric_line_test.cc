@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "wire/result_text.h"
 #include "wire/task.h"
 
 namespace trainyard::wire {
@@ -112,6 +113,20 @@ TEST(LastMetrics, GiveWayToWhatIsSaidBesideThem) {
   EXPECT_EQ(last.values_with(R"({"loss":2,"phase":"warm"})"),
             R"({"acc":0.5,"loss":2,"phase":"warm"})");
   EXPECT_EQ(last.values_with("no object"), R"({"acc":0.5,"loss":1})");
+}
+
+TEST(LastMetrics, AreAddedToAResultThatLacksThem) {
+  LastMetrics last;
+  EXPECT_EQ(last.added_to(R"({"z":1})"), R"({"z":1})");
+  last.hear(metric("loss", "1"));
+  last.hear(metric("acc", "0.5"));
+  EXPECT_EQ(last.added_to(R"({"z":{"b":1,"a":2},"loss":2})"),
+            R"({"z":{"b":1,"a":2},"loss":2,"acc":0.5})")
+      << "the result has the last word, and its order stays";
+  EXPECT_EQ(last.added_to("{}"), R"({"acc":0.5,"loss":1})");
+  const std::string longest = "{\"a\":\"" + std::string(kResultBytesMax - 8, 'a') + "\"}";
+  ASSERT_EQ(longest.size(), kResultBytesMax);
+  EXPECT_EQ(last.added_to(longest), longest) << "both are too long together";
 }
 
 TEST(LastMetrics, AreAsManyAsProgressCanSay) {
