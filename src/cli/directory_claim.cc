@@ -79,17 +79,21 @@ Result<void> make_run_directory(const std::string& run_directory, std::string_vi
   return made;
 }
 
-/// The command that continues the run in this directory, which is the job's own or another's: the
-/// job file alone would mean the last of several. `retry` takes tasks, --resume takes no --only.
-std::string continue_text(const NewDirectory& directory, bool own) {
-  const std::string run = text::shell_word(seen_from_here(directory.run_directory));
-  if (!directory.typed && !own) {
-    return fmt::format(" To resume it, type\n  trainyard run --resume {} {}", run,
-                       text::shell_word(seen_from_here(directory.job.job_file)));
-  }
+/// Whether the run in this directory is one of a command, which no job file resumes.
+bool is_run_of_command(const std::string& run_directory) {
+  Result<journal::JournalReader> reader = open_run(run_directory);
+  if (!reader) return false;
+  const auto executions = reader->executions();
+  return executions && !executions->empty() && run::is_kept_job_path(executions->back().job_file);
+}
+
+/// The command that continues the run in this directory, which is one of the job: the job file alone
+/// would mean the last of several. `retry` takes tasks, --resume takes no --only.
+std::string continue_text(const NewDirectory& directory) {
   if (!directory.only.empty()) return retry_text(directory);
   const bool one_of_several =
       !directory.typed && run::run_directories_like(directory.run_directory).size() > 1;
+  const std::string run = text::shell_word(seen_from_here(directory.run_directory));
   return fmt::format(" To resume it, type\n  {} --resume{}", directory.command_line,
                      one_of_several ? " " + run : "");
 }
@@ -106,11 +110,22 @@ Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return lock;
-  const bool own = is_run_of(run_directory, directory.job);
-  return std::unexpected(Error{fmt::format(
-      "'{}' already contains a run{}.{}\nTo start another run, in '{}', type\n  {} --new",
-      run_directory, own ? "" : ", of another job file", continue_text(directory, own),
-      run::free_run_directory(run_directory), directory.command_line)});
+  const std::string another =
+      fmt::format("\nTo start another run, in '{}', type\n  {} --new",
+                  run::free_run_directory(run_directory), directory.command_line);
+  if (is_run_of(run_directory, directory.job)) {
+    return std::unexpected(Error{fmt::format("'{}' already contains a run.{}{}", run_directory,
+                                             continue_text(directory), another)});
+  }
+  if (is_run_of_command(run_directory)) {
+    return std::unexpected(
+        Error{fmt::format("'{}' already contains a run, of a command.{}", run_directory, another)});
+  }
+  return std::unexpected(Error{
+      fmt::format("'{}' already contains a run, of another job file.{}\nTo resume that run with "
+                  "this job file, type\n  trainyard run --resume {} {}",
+                  run_directory, another, text::shell_word(seen_from_here(run_directory)),
+                  text::shell_word(seen_from_here(directory.job.job_file)))});
 }
 
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory) {

@@ -329,8 +329,9 @@ groups:
         self.assertIn("no run of 'net-2.yaml' found", self.trainyard("status", "net-2.yaml", expect=2).stderr)
         self.assertIn("no run of 'net-2.yaml' found in", self.trainyard("run", "net-2.yaml", "--resume", expect=2).stderr)
         refused = self.trainyard("run", "net-2.yaml", expect=2).stderr
-        self.assertIn("already contains a run, of another job file.", refused)
-        self.assertIn("trainyard run --resume runs/net-2 net-2.yaml\n", refused)
+        self.assertRegex(refused, r"already contains a run, of another job file\.\nTo start another run, in '.*/runs/net-2-2', type\n"
+                                  r"  .* run net-2\.yaml .*--new\nTo resume that run with this job file, type\n"
+                                  r"  trainyard run --resume runs/net-2 net-2\.yaml\n\Z")
         self.assertIn(": runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--new", expect=0).stderr)
         self.assertIn(": runs/net-2-2\n", self.trainyard("run", "net-2.yaml", "--resume", expect=0).stderr)
         self.assertIn(": runs/net-2\n", self.trainyard("run", "net.yaml", "--resume", expect=0).stderr)
@@ -373,6 +374,13 @@ groups:
                             (["--resume"], "no run of 'job.yaml' found in")):
             self.assertIn(said, self.trainyard("run", "job.yaml", *words, expect=2).stderr)
         self.assertIn("no run given", self.trainyard("run", "--resume", expect=2).stderr)
+
+    def test_of_a_job_file_is_not_to_resume_the_run_of_a_command(self):
+        self.job(SMALL)
+        self.trainyard("run", "--name", "job", "--cpus", "0", "--memory", "1MB", "--", "true", expect=0)
+        refused = self.trainyard("run", "job.yaml", expect=2).stderr
+        self.assertRegex(refused, r"already contains a run, of a command\.\nTo start another run, in '.*/runs/job-2', type\n"
+                                  r"  .* run job\.yaml .*--new\n\Z")
 
     def test_is_refused_in_a_directory_that_has_files_of_no_run(self):
         self.job(SMALL)
