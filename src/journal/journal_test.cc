@@ -118,6 +118,25 @@ TEST(Journal, KnowsWhatTheJobHasForATaskThatARetryGaveMore) {
   EXPECT_EQ(row.time_limit, Duration{5'000});
 }
 
+TEST(Journal, KnowsTheLastTimeLimitThatARetryGaveATask) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(2)};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  std::int64_t now = 10;
+  const auto retry = [&](std::uint32_t task, Duration limit) {
+    const model::RetryAsked asked{.task = {task}, .time_limit = limit};
+    must(journal->commit(turn_of({.at = at(++now), .what = asked})));
+  };
+  retry(0, Duration{5'000});
+  retry(0, Duration{9'000});
+  retry(0, Duration{0});
+  retry(1, Duration{0});
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const std::vector<TaskRow> tasks = all_tasks(reader);
+  EXPECT_EQ(tasks.at(0).retry_time_limit, Duration{9'000});
+  EXPECT_EQ(tasks.at(1).retry_time_limit, Duration{0});
+}
+
 TEST(Journal, FollowsATaskThroughItsLife) {
   const JournalDirectory directory;
   const TestJob job{numbered(2)};

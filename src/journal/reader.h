@@ -176,6 +176,9 @@ struct TaskRow {
   Bytes memory_planned;      ///< Before retries that reserved more.
   Bytes gpu_memory_planned;  ///< The same, on each GPU.
   Duration time_limit{0};    ///< Of one attempt, as the job has it; 0: none.
+  /// The last one that a retry gave the task. The next retry starts with that of the job again. 0:
+  /// no retry gave one.
+  Duration retry_time_limit{0};
 };
 
 /// How far an attempt said that it was.

@@ -85,7 +85,10 @@ const std::string_view kTaskColumns =
     "coalesce((SELECT d.on_hold FROM said d WHERE d.task = t.number), 0), "
     "coalesce(e.code, l.code, 0), coalesce(e.machine, l.machine, 0), "
     "(SELECT sum(max(a.ended_ms - a.started_ms, 0)) FROM attempts a WHERE a.task = t.number), "
-    "s.cpus_milli, s.number, t.position, s.memory, s.gpu_memory, s.time_limit_ms ";
+    "s.cpus_milli, s.number, t.position, s.memory, s.gpu_memory, s.time_limit_ms, "
+    "(SELECT json_extract(v.data, '$.time_limit_ms') FROM events v WHERE v.kind = 'retry' AND "
+    "v.task = t.number AND json_extract(v.data, '$.time_limit_ms') > 0 ORDER BY v.seq DESC LIMIT "
+    "1) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -222,7 +225,8 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .earlier_attempts = optional_duration(row, 44).value_or(Duration{0}),
           .memory_planned = {row.integer(48)},
           .gpu_memory_planned = {row.integer(49)},
-          .time_limit = Duration(row.integer(50))};
+          .time_limit = Duration(row.integer(50)),
+          .retry_time_limit = optional_duration(row, 51).value_or(Duration{0})};
 }
 
 std::string all_attempts(std::string_view chosen) {

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 18;
+PRAGMA user_version = 19;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -220,6 +220,7 @@ CREATE TABLE events (                   -- what happened and what was decided; o
   kind TEXT NOT NULL, task INTEGER, attempt INTEGER,
   data TEXT NOT NULL                    -- a JSON object
 );
+CREATE INDEX events_of_retries ON events (task) WHERE kind = 'retry';
 CREATE TABLE recorded (                 -- of an execution with journal.record: full, in order, all
   seq INTEGER PRIMARY KEY, execution INTEGER NOT NULL, -- that its scheduler heard, and what it
   event TEXT NOT NULL, decision TEXT NOT NULL          -- decided: JSON (wire/events.h, decisions.h)

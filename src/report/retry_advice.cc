@@ -34,6 +34,12 @@ std::string memory_options(Bytes memory, Bytes gpu_memory) {
   return options;
 }
 
+/// " --time-limit 2h"; empty for 0.
+std::string time_option(Duration limit) {
+  if (limit == Duration{0}) return {};
+  return fmt::format(" --time-limit {}", without_spaces(exact_text(limit)));
+}
+
 /// Twice the time limit of the job, or twice that again and so on: an earlier retry may have allowed
 /// more time than the job does.
 Duration longer_time_limit(const journal::TaskRow& row) {
@@ -57,6 +63,7 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
   if (out_of_memory) {
     memory_ =
         std::max(memory_, model::more_memory(std::max(row.memory_requested, row.memory_peak)));
+    out_of_memory_limit_ = std::max(out_of_memory_limit_, row.retry_time_limit);
     // A whole GPU has no more memory to give.
     if (row.gpu_memory_requested > Bytes{}) {
       const Bytes had = std::max(row.gpu_memory_requested, row.gpu_memory_peak);
@@ -81,8 +88,8 @@ std::string RetryAdvice::text(const ResumableRun& resumable) const {
   const std::string run = plain(text::shell_word(resumable.directory));
   std::string lines;
   if (out_of_memory_) {
-    lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom{}' reserves more\n", run,
-                         memory_options(memory_, gpu_memory_));
+    lines += fmt::format("tasks out of memory: 'trainyard retry {} :oom{}{}' reserves more\n", run,
+                         memory_options(memory_, gpu_memory_), time_option(out_of_memory_limit_));
   }
   if (reserves_no_gpu_) {
     lines += fmt::format(
@@ -94,10 +101,8 @@ std::string RetryAdvice::text(const ResumableRun& resumable) const {
   }
   if (timed_out_) {
     lines += fmt::format(
-        "tasks over their time limit: 'trainyard retry {} :timeout{} --time-limit {}' allows more "
-        "time\n",
-        run, memory_options(timed_out_memory_, timed_out_gpu_memory_),
-        without_spaces(exact_text(time_limit_)));
+        "tasks over their time limit: 'trainyard retry {} :timeout{}{}' allows more time\n", run,
+        memory_options(timed_out_memory_, timed_out_gpu_memory_), time_option(time_limit_));
   }
   return lines;
 }

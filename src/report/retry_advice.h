@@ -24,8 +24,8 @@ class RetryAdvice {
   /// A line for each cause: "tasks over their time limit: 'trainyard retry runs/x :timeout
   /// --time-limit 4h' allows more time". It names amounts that are enough for all of its tasks: at
   /// least what a retry within the run would reserve, and twice the time limit. A retry starts over
-  /// with the memory of the job, so the line for the time limit also names memory that a task had
-  /// beyond it. Empty when no task failed by one of them.
+  /// with the memory and the time limit of the job, so each line also names what earlier retries gave
+  /// a task beyond them. Empty when no task failed by one of them.
   [[nodiscard]] std::string text(const ResumableRun& resumable) const;
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
@@ -34,8 +34,9 @@ class RetryAdvice {
 
  private:
   bool out_of_memory_ = false;
-  Bytes memory_;                  ///< To reserve for the tasks that ran out of memory.
-  Bytes gpu_memory_;              ///< The same, on each GPU; 0: none shares a GPU.
+  Bytes memory_;                     ///< To reserve for the tasks that ran out of memory.
+  Bytes gpu_memory_;                 ///< The same, on each GPU; 0: none shares a GPU.
+  Duration out_of_memory_limit_{0};  ///< Time limit that an earlier retry gave one of them; else 0.
   bool reserves_no_gpu_ = false;  ///< One ran out of GPU memory on a GPU that it did not reserve.
   bool timed_out_ = false;
   Duration time_limit_{0};      ///< To allow the tasks that timed out.

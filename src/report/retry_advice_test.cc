@@ -94,6 +94,16 @@ TEST(RetryAdvice, KeepsTheMemoryThatAnEarlierRetryReserved) {
   EXPECT_EQ(advice_on({row}), time_limit_line("--memory 400MB --gpu-memory 3GB --time-limit 4s"));
 }
 
+TEST(RetryAdvice, KeepsTheTimeLimitThatAnEarlierRetryAllowed) {
+  journal::TaskRow longer = failed_row("a", model::Failure::OutOfMemory, "");
+  longer.time_limit = Duration{2'000};
+  longer.retry_time_limit = Duration{20'000};
+  const journal::TaskRow other = failed_row("b", model::Failure::OutOfMemory, "");
+  EXPECT_EQ(advice_on({longer, other}),
+            "tasks out of memory: 'trainyard retry 'my runs/x' :oom --memory 1.2GB --time-limit "
+            "20s' reserves more\n");
+}
+
 TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
   EXPECT_EQ(
       advice_on({out_of_memory_row(
