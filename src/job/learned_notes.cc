@@ -85,16 +85,18 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
                     "trainyard learns it again",
                     group, learned.too_much.text(), to_text(learned.too_much.from, here_)));
   }
-  const auto add_kept = [&](std::string_view key, const Range<Bytes>& other,
-                            const std::string& kept) {
+  // Where other tasks of the group reserve what was learned, the line names those that do not.
+  const auto add_kept = [&](std::string_view key, const Range<Bytes>& used,
+                            const Range<Bytes>& other, const std::string& kept) {
     if (!other.any) return;
+    const std::string reserve =
+        used.any ? fmt::format("tasks with the new {} reserve", program_) : "reserving";
     notes.push_back(
-        fmt::format("group '{}': {} {}, as learned from {}, was measured with another {}; "
-                    "reserving {}",
-                    group, key, other.text(), to_text(other.from, here_), program_, kept));
+        fmt::format("group '{}': {} {}, as learned from {}, was measured with another {}; {} {}",
+                    group, key, other.text(), to_text(other.from, here_), program_, reserve, kept));
   };
-  add_kept("memory", learned.other_memory, learned.kept.text());
-  add_kept("gpu-memory", learned.other_gpu_memory, "a whole GPU");
+  add_kept("memory", learned.memory, learned.other_memory, learned.kept.text());
+  add_kept("gpu-memory", learned.gpu_memory, learned.other_gpu_memory, "a whole GPU");
   if (learned.elsewhere && !learned.duration.any) {
     notes.push_back(
         fmt::format("group '{}': durations are known only from {}, and are not used here", group,

@@ -27,7 +27,9 @@ namespace trainyard::job {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 LearnedTask took(Bytes memory, int train_s, int load_s = 0) {
   return {.memory = memory, .load = Duration{load_s * 1000}, .train = Duration{train_s * 1000}};
@@ -454,6 +456,20 @@ TEST(Learned, OfAnotherCommandRaisesAReservationAndLowersNone) {
   directory.write(".trainyard/sweep.yaml.learned.json", learned.to_json());
   EXPECT_EQ(job_of(text("train"), options, machine).plan(), other.plan())
       << "the same where the file does not say which command";
+}
+
+TEST(Learned, SaysWhichTasksOfAGroupReserveWhatWasLearnedAndWhichDoNot) {
+  LearnedNotes notes(kHere);
+  const ExpectedTask expected{.memory = {.value = mb(66), .from = run_on("lab2", "", 1)}};
+  const model::Terms same{.request = {.memory = mb(66)}};
+  const model::Terms edited{.request = {.memory = gb(2)}};
+  notes.see("g", {.terms = edited, .expected = expected, .use = {.memory_kept = true}});
+  EXPECT_THAT(notes.notes(),
+              ElementsAre(EndsWith(", was measured with another command; reserving 2 GB")));
+  notes.see("g", {.terms = same, .expected = expected, .use = {.memory = true}});
+  EXPECT_THAT(notes.notes(), ElementsAre(StartsWith("group 'g': memory 66 MB, as learned from "),
+                                         EndsWith(", was measured with another command; tasks with "
+                                                  "the new command reserve 2 GB")));
 }
 
 TEST(Learned, IsToldOfTenGroups) {

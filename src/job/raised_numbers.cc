@@ -65,8 +65,11 @@ void RaisedNumbers::raise_all(const OfGroup& of, std::vector<model::Shape>& shap
     model::Terms& terms = shapes[i].terms;
     const model::Request written = terms.request;
     const LearnedUse raised = raise({static_cast<std::uint32_t>(i)}, terms, of.basis);
-    if (raised.memory) told.raised(of.name, "memory", written.memory);
-    if (raised.gpu_memory) told.raised(of.name, "gpu-memory", written.gpu_memory);
+    const model::Request& reserved = terms.request;
+    if (raised.memory) told.raised(of.name, "memory", written.memory, reserved.memory);
+    if (raised.gpu_memory) {
+      told.raised(of.name, "gpu-memory", written.gpu_memory, reserved.gpu_memory);
+    }
     uses[i].memory = uses[i].memory || raised.memory;
     uses[i].gpu_memory = uses[i].gpu_memory || raised.gpu_memory;
     uses[i].gpu_too_small = uses[i].gpu_too_small || raised.gpu_too_small;

@@ -58,7 +58,7 @@ TEST(RaisedNumbers, AreWhatTasksThatSayTheSameTookTheLastTime) {
   EXPECT_EQ(reserved_for(job, 2).gpu_memory, gb(5)) << "of its kind, though it has never run";
   EXPECT_EQ(job.learned_numbers({1}).gpu_memory.value_or(Expected<Bytes>{}).value, gb(5));
   EXPECT_THAT(job.notes(), Contains("group 'g': gpu-memory is set to 1 GB; tasks used at "
-                                    "most 3 GB last time; reserving that much"));
+                                    "most 3 GB last time; reserving 3 GB"));
 }
 
 TEST(RaisedNumbers, LeaveAHardLimitAndWhatNoCardHereHas) {
@@ -106,6 +106,8 @@ TEST(RaisedNumbers, AreEnoughForNearlyAllAndNotForTheOddOne) {
              learned);
   EXPECT_EQ(job.plan().shapes.size(), 1U) << "they stay of one kind";
   EXPECT_EQ(reserved_for(job, 7).gpu_memory, gb(3));
+  EXPECT_THAT(job.notes(), Contains("group 'g': gpu-memory is set to 1 GB; tasks used at most 6 GB "
+                                    "last time; reserving 3 GB"));
 }
 
 }  // namespace

@@ -14,6 +14,17 @@
 #include "base/time.h"
 
 namespace trainyard::job {
+namespace {
+
+/// "1m to 1m30s", or one of them where both read the same.
+template <class Value>
+std::string range_text(Value least, Value most) {
+  const std::string low = trainyard::to_text(least);
+  const std::string high = trainyard::to_text(most);
+  return low == high ? high : low + " to " + high;
+}
+
+}  // namespace
 
 void WrittenAndTaken::see(const std::string& group, const std::string& key, Bytes written,
                           Bytes taken) {
@@ -29,8 +40,12 @@ void WrittenAndTaken::see(const std::string& group, Duration written, Duration m
   known->second.most = std::max(known->second.most, measured);
 }
 
-void WrittenAndTaken::raised(const std::string& group, const std::string& key, Bytes written) {
-  seen_[{group, key, written}].raised = true;
+void WrittenAndTaken::raised(const std::string& group, const std::string& key, Bytes written,
+                             Bytes reserved) {
+  Seen& seen = seen_[{group, key, written}];
+  const bool first = seen.reserved_most == Bytes{};
+  seen.reserved_least = first ? reserved : std::min(seen.reserved_least, reserved);
+  seen.reserved_most = std::max(seen.reserved_most, reserved);
 }
 
 std::vector<std::string> WrittenAndTaken::notes() const {
@@ -42,18 +57,19 @@ std::vector<std::string> WrittenAndTaken::notes() const {
     const bool less = most.count < written.count / 4 * 3;
     if (!less && most <= written) continue;
     if (++told[{group, key}] > kNotesMax) continue;
-    notes.push_back(fmt::format("group '{}': {} is set to {}; tasks used at most {} last time{}",
-                                group, key, to_text(written), to_text(most),
-                                seen.raised ? "; reserving that much" : ""));
+    std::string note = fmt::format("group '{}': {} is set to {}; tasks used at most {} last time",
+                                   group, key, to_text(written), to_text(most));
+    if (seen.reserved_most > Bytes{}) {
+      note += "; reserving " + range_text(seen.reserved_least, seen.reserved_most);
+    }
+    notes.push_back(std::move(note));
   }
   for (const auto& [what, measured] : durations_) {
     const auto& [group, written] = what;
     if (++told[{group, "duration"}] > kNotesMax) continue;
-    const std::string least = trainyard::to_text(measured.least);
-    const std::string most = trainyard::to_text(measured.most);
-    notes.push_back(fmt::format(
-        "group '{}': duration is set to {}; tasks took {} last time; expecting that", group,
-        trainyard::to_text(written), least == most ? most : least + " to " + most));
+    notes.push_back(
+        fmt::format("group '{}': duration is set to {}; tasks took {} last time; expecting that",
+                    group, trainyard::to_text(written), range_text(measured.least, measured.most)));
   }
   for (const auto& [what, count] : told) {
     if (count <= kNotesMax) continue;

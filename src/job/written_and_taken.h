@@ -25,8 +25,8 @@ class WrittenAndTaken {
   /// A written duration that does not count in this run, and what was measured of a task.
   void see(const std::string& group, Duration written, Duration measured);
 
-  /// What is written there does not count in this run: as much as those took is reserved.
-  void raised(const std::string& group, const std::string& key, Bytes written);
+  /// What is written there does not count in this run: `reserved` does, for a kind of its tasks.
+  void raised(const std::string& group, const std::string& key, Bytes written, Bytes reserved);
 
   /// For people, one line for each number that was written: where those that say it took more, or
   /// less than three quarters, and for each such duration.
@@ -35,7 +35,8 @@ class WrittenAndTaken {
  private:
   struct Seen {
     Bytes most;
-    bool raised = false;
+    Bytes reserved_least;  ///< 0: what is written is reserved.
+    Bytes reserved_most;
   };
   struct Measured {
     Duration least{0};

@@ -27,12 +27,15 @@ TEST(WrittenAndTaken, ComparesEachNumberWithThoseThatSayIt) {
                           "group 'g': memory is set to 5 GB; tasks used at most 6 GB last time"));
 }
 
-TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedThatItWas) {
+TEST(WrittenAndTaken, SaysOfANumberThatWasRaisedWhatIsReserved) {
   WrittenAndTaken seen;
-  seen.see("g", "memory", gb(5), gb(6));
-  seen.raised("g", "memory", gb(5));
+  seen.see("g", "memory", gb(5), gb(8));
+  seen.raised("g", "memory", gb(5), gb(6));
   EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is set to 5 GB; tasks used at "
-                                        "most 6 GB last time; reserving that much"));
+                                        "most 8 GB last time; reserving 6 GB"));
+  seen.raised("g", "memory", gb(5), gb(7));
+  EXPECT_THAT(seen.notes(), ElementsAre("group 'g': memory is set to 5 GB; tasks used at "
+                                        "most 8 GB last time; reserving 6 GB to 7 GB"));
 }
 
 TEST(WrittenAndTaken, ReportsDurationsWithWhatIsExpectedInstead) {
