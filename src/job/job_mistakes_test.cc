@@ -116,6 +116,13 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
           "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
 }
 
+TEST(JobMistakes, ShowWhereMatchBelongs) {
+  const std::string belongs = "'match' belongs to 'needs', as in [{group: GROUP, match: matrix}]";
+  EXPECT_THAT(in_group("match: matrix"), ElementsAre("sweep.yaml:4:5: group 'train': " + belongs));
+  EXPECT_THAT(in_task("command: x, match: matrix"),
+              ElementsAre("sweep.yaml:4:18: group 'train': task 1: " + belongs));
+}
+
 TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
   EXPECT_THAT(in_group("retry: 2"),
               ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'retry' (did you mean "

@@ -16,11 +16,15 @@ constexpr std::string_view kAsParameter =
 constexpr std::array<text::Elsewhere, 1> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
 }};
-constexpr std::array<text::Elsewhere, 2> kNotOfGroup{{
+/// Of groups and tasks.
+constexpr text::Elsewhere kMatch{
+    .key = "match", .message = "'match' belongs to 'needs', as in [{group: GROUP, match: matrix}]"};
+constexpr std::array<text::Elsewhere, 3> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
+    kMatch,
 }};
-constexpr std::array<text::Elsewhere, 8> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 9> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name' (did you mean 'id'?)"},
     {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
@@ -28,6 +32,7 @@ constexpr std::array<text::Elsewhere, 8> kNotOfTask{{
          "'needs' belongs to a group: put this task into a group of its own after the group "
          "that it needs ('needs: [{group: GROUP, match: matrix}]' there pairs tasks with the "
          "same matrix values)"},
+    kMatch,
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},
