@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,123 +16,119 @@ constexpr std::size_t kLongest = 64;
 using Row = std::array<std::size_t, kLongest + 1>;
 
 /// What other tools call something, where no spelling mistake leads to our name.
-struct OtherName {
-  std::string_view word;
-  std::string_view ours;
+struct OtherWords {
+  std::string_view meant;  ///< Our name; for `commands` a sentence, where "{}" is a typed number.
+  std::string_view words;  ///< Separated by blanks, without "--".
+  std::string_view commands = {};  ///< Commands, or the program, without a name for it.
 };
-constexpr std::array<OtherName, 109> kOtherNames{
-    {{.word = "timeout", .ours = "time-limit"},
-     {.word = "time", .ours = "time-limit"},
-     {.word = "walltime", .ours = "time-limit"},
-     {.word = "timeout-s", .ours = "time-limit"},
-     {.word = "timeout-sec", .ours = "time-limit"},
-     {.word = "timeout-seconds", .ours = "time-limit"},
-     {.word = "runtime", .ours = "time-limit"},
-     {.word = "max-time", .ours = "time-limit"},
-     {.word = "mem", .ours = "memory"},
-     {.word = "mem-limit", .ours = "memory"},
-     {.word = "mem-mb", .ours = "memory"},
-     {.word = "mem-gb", .ours = "memory"},
-     {.word = "ram", .ours = "memory"},
-     {.word = "cwd", .ours = "working-directory"},
-     {.word = "workdir", .ours = "working-directory"},
-     {.word = "chdir", .ours = "working-directory"},
-     {.word = "dir", .ours = "working-directory"},
-     {.word = "directory", .ours = "working-directory"},
-     {.word = "working-dir", .ours = "working-directory"},
-     {.word = "environment", .ours = "env"},
-     {.word = "env-vars", .ours = "env"},
-     {.word = "envs", .ours = "env"},
-     {.word = "environment-variables", .ours = "env"},
-     {.word = "cmd", .ours = "command"},
-     {.word = "script", .ours = "command"},
-     {.word = "run", .ours = "command"},
-     {.word = "entrypoint", .ours = "command"},
-     {.word = "retry", .ours = "retries"},
-     {.word = "nretry", .ours = "retries"},
-     {.word = "max-retries", .ours = "retries"},
-     {.word = "num-retries", .ours = "retries"},
-     {.word = "parallel", .ours = "max-parallel"},
-     {.word = "concurrency", .ours = "max-parallel"},
-     {.word = "parallelism", .ours = "max-parallel"},
-     {.word = "num-gpus", .ours = "gpus"},
-     {.word = "ngpus", .ours = "gpus"},
-     {.word = "gpu", .ours = "gpus"},
-     {.word = "preempt", .ours = "preemptible"},
-     {.word = "force", .ours = "now"},
-     {.word = "depends-on", .ours = "needs"},
-     {.word = "dependencies", .ours = "needs"},
-     {.word = "depends", .ours = "needs"},
-     {.word = "deps", .ours = "needs"},
-     {.word = "after", .ours = "needs"},
-     {.word = "requires", .ours = "needs"},
-     {.word = "params", .ours = "matrix"},
-     {.word = "parameters", .ours = "matrix"},
-     {.word = "grid", .ours = "matrix"},
-     {.word = "sweep", .ours = "matrix"},
-     {.word = "hyperparameters", .ours = "matrix"},
-     {.word = "ls", .ours = "status"},
-     {.word = "list", .ours = "status"},
-     {.word = "ps", .ours = "status"},
-     {.word = "queue", .ours = "status"},
-     {.word = "show", .ours = "status"},
-     {.word = "jobs", .ours = "status"},
-     {.word = "stop", .ours = "kill"},
-     {.word = "tail", .ours = "logs"},
-     {.word = "start", .ours = "run"},
-     {.word = "rerun", .ours = "retry"},
-     {.word = "report", .ours = "results"},
-     {.word = "gpus", .ours = "devices"},
-     {.word = "background", .ours = "detach"},
-     {.word = "continue", .ours = "resume"},
-     {.word = "rm", .ours = "clean"},
-     {.word = "delete", .ours = "clean"},
-     {.word = "cores", .ours = "cpus"},
-     {.word = "threads", .ours = "cpus"},
-     {.word = "num-cpus", .ours = "cpus"},
-     {.word = "ncpus", .ours = "cpus"},
-     {.word = "cpus-per-task", .ours = "cpus"},
-     {.word = "num-threads", .ours = "cpus"},
-     {.word = "jobs", .ours = "tasks"},
-     {.word = "steps", .ours = "tasks"},
-     {.word = "when", .ours = "if"},
-     {.word = "top", .ours = "status"},
-     {.word = "watch", .ours = "status"},
-     {.word = "squeue", .ours = "status"},
-     {.word = "qstat", .ours = "status"},
-     {.word = "sacct", .ours = "status"},
-     {.word = "pause", .ours = "hold"},
-     {.word = "suspend", .ours = "hold"},
-     {.word = "unpause", .ours = "release"},
-     {.word = "restart", .ours = "retry"},
-     {.word = "requeue", .ours = "retry"},
-     {.word = "restart", .ours = "resume"},
-     {.word = "sbatch", .ours = "submit"},
-     {.word = "qsub", .ours = "submit"},
-     {.word = "srun", .ours = "run"},
-     {.word = "scancel", .ours = "kill"},
-     {.word = "qdel", .ours = "kill"},
-     {.word = "set", .ours = "update"},
-     {.word = "scontrol", .ours = "update"},
-     {.word = "sinfo", .ours = "machines"},
-     {.word = "nodes", .ours = "machines"},
-     {.word = "nvidia-smi", .ours = "devices"},
-     {.word = "export", .ours = "results"},
-     {.word = "best", .ours = "results"},
-     {.word = "init", .ours = "config"},
-     {.word = "force", .ours = "new"},
-     {.word = "overwrite", .ours = "new"},
-     {.word = "array", .ours = "matrix"},
-     {.word = "seed", .ours = "matrix"},
-     {.word = "partition", .ours = "where"},
-     {.word = "output-dir", .ours = "run-dir"},
-     {.word = "results", .ours = "run-dir"},
-     {.word = "-J", .ours = "name"},
-     {.word = "job-name", .ours = "name"},
-     {.word = "follow", .ours = "watch"}}};
+constexpr std::string_view kRuns =
+    "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
+// The first row that fits counts: a word may stand for a command in one place, for a key in another.
+constexpr auto kOtherWords = std::to_array<OtherWords>({
+    {.meant = kRuns, .words = "ls list runs history", .commands = "trainyard"},
+    {.meant = "'trainyard logs ... | tail -n 20' shows the last lines",
+     .words = "tail lines -n",
+     .commands = "logs"},
+    {.meant = "the output of tasks is in the run directory, and 'trainyard logs' shows it",
+     .words = "output -o",
+     .commands = "run submit"},
+    {.meant = "'trainyard results --csv > results.csv' writes a file",
+     .words = "output -o",
+     .commands = "results"},
+    {.meant = "the job file needs no option before it",
+     .words = "file -f",
+     .commands = "run submit plan"},
+    {.meant = "'trainyard run --detach' prints only the number of the run",
+     .words = "quiet -q",
+     .commands = "run"},
+    {.meant = "'--set scheduler.max-process={}' limits the tasks that run at once",
+     .words = "jobs max-parallel max-procs parallel -j -n",
+     .commands = "run submit plan"},
+    {.meant = "'trainyard submit --needs RUN' starts after another run",
+     .words = "dependency depends-on after",
+     .commands = "run"},
+    {.meant = "'timeout 1h trainyard wait ...' waits for at most an hour",
+     .words = "timeout",
+     .commands = "wait"},
+    {.meant = "tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'",
+     .words = "-9 -15 -KILL -TERM -s signal",
+     .commands = "kill"},
+    {.meant = "to kill all tasks of a run, type: trainyard kill RUN '*'",
+     .words = "all",
+     .commands = "kill"},
+    {.meant = "'trainyard clean --older 0s --dry-run' shows what would be deleted of all runs here",
+     .words = "all *",
+     .commands = "clean"},
+    {.meant = "name the tasks without an option: trainyard retry RUN lr=1e-3",
+     .words = "only",
+     .commands = "retry"},
+    {.meant = "without names of tasks, 'trainyard retry' runs all failed ones again",
+     .words = "failed",
+     .commands = "retry"},
+    {.meant = "'trainyard retry --memory' sets it for failed tasks that run again",
+     .words = "memory",
+     .commands = "update"},
+    {.meant = "'--over seed' averages over the key 'seed', for each combination of the other keys",
+     .words = "group-by by mean",
+     .commands = "results"},
+    {.meant = "'trainyard results --sort -acc | head' shows the tasks with the largest 'acc'",
+     .words = "best top",
+     .commands = "results"},
+    {.meant = "time-limit",
+     .words = "timeout time walltime timeout-s timeout-sec timeout-seconds runtime max-time"},
+    {.meant = "memory", .words = "mem mem-limit mem-mb mem-gb ram"},
+    {.meant = "working-directory", .words = "cwd workdir chdir dir directory working-dir"},
+    {.meant = "env", .words = "environment env-vars envs environment-variables"},
+    {.meant = "command", .words = "cmd script run entrypoint"},
+    {.meant = "retries", .words = "retry nretry max-retries num-retries"},
+    {.meant = "max-parallel", .words = "parallel concurrency parallelism"},
+    {.meant = "gpus", .words = "num-gpus ngpus gpu"},
+    {.meant = "cpus", .words = "cores threads num-cpus ncpus cpus-per-task num-threads"},
+    {.meant = "preemptible", .words = "preempt"},
+    {.meant = "now", .words = "force"},
+    {.meant = "needs", .words = "depends-on dependency dependencies depends deps after requires"},
+    {.meant = "matrix", .words = "params parameters grid sweep hyperparameters array seed"},
+    {.meant = "status", .words = "ps queue show jobs top watch dashboard squeue qstat sacct"},
+    {.meant = "kill", .words = "stop scancel qdel"},
+    {.meant = "logs", .words = "tail"},
+    {.meant = "run", .words = "start srun"},
+    {.meant = "retry", .words = "rerun restart requeue"},
+    {.meant = "results", .words = "report export best"},
+    {.meant = "devices", .words = "gpus nvidia-smi"},
+    {.meant = "detach", .words = "background"},
+    {.meant = "resume", .words = "continue restart"},
+    {.meant = "clean", .words = "rm delete gc"},
+    {.meant = "tasks", .words = "jobs steps"},
+    {.meant = "if", .words = "when"},
+    {.meant = "hold", .words = "pause suspend"},
+    {.meant = "release", .words = "unpause"},
+    {.meant = "submit", .words = "sbatch qsub"},
+    {.meant = "update", .words = "set scontrol"},
+    {.meant = "machines", .words = "sinfo nodes"},
+    {.meant = "config", .words = "init"},
+    {.meant = "help", .words = "man"},
+    {.meant = "new", .words = "force overwrite"},
+    {.meant = "where", .words = "partition"},
+    {.meant = "run-dir", .words = "output-dir results"},
+    {.meant = "name", .words = "-J job-name"},
+    {.meant = "watch", .words = "follow -f"},
+    {.meant = "follow", .words = "watch -w"},
+});
 
 std::string_view without_dashes(std::string_view word) {
   return word.starts_with("--") ? word.substr(2) : word;
+}
+
+/// The word as the table has it.
+std::string key_of(std::string_view word) {
+  std::string key(without_dashes(word));
+  std::ranges::replace(key, '_', '-');
+  return key;
+}
+
+bool is_among(std::string_view word, std::string_view words) {
+  return std::ranges::any_of(std::views::split(words, ' '),
+                             [word](auto each) { return std::string_view(each) == word; });
 }
 
 char small(char letter) {
@@ -164,15 +161,24 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> called_otherwise(std::string_view word,
                                                  std::span<const std::string_view> candidates) {
-  std::string key(without_dashes(word));
-  std::ranges::replace(key, '_', '-');
-  // Some words stand for a command in one place and for a key in another.
-  for (const OtherName& other : kOtherNames) {
-    if (other.word != key) continue;
-    const auto found = std::ranges::find(candidates, other.ours, without_dashes);
+  const std::string key = key_of(word);
+  for (const OtherWords& other : kOtherWords) {
+    if (!other.commands.empty() || !is_among(key, other.words)) continue;
+    const auto found = std::ranges::find(candidates, other.meant, without_dashes);
     if (found != candidates.end()) return *found;
   }
   return std::nullopt;
+}
+
+std::string other_way(std::string_view command, std::string_view word, std::string_view number) {
+  const std::string key = key_of(word);
+  const auto way = std::ranges::find_if(kOtherWords, [&](const OtherWords& other) {
+    return is_among(command, other.commands) && is_among(key, other.words);
+  });
+  if (way == kOtherWords.end()) return {};
+  std::string cure(way->meant);
+  if (const std::size_t at = cure.find("{}"); at != std::string::npos) cure.replace(at, 2, number);
+  return cure;
 }
 
 std::optional<std::string_view> nearest(std::string_view word,

@@ -41,7 +41,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   }
   EXPECT_EQ(nearest("mem", kKeys), "memory");
   for (const char* const word :
-       {"depends-on", "depends_on", "depends", "dependencies", "deps", "after"}) {
+       {"depends-on", "depends_on", "depends", "dependency", "dependencies", "deps", "after"}) {
     EXPECT_EQ(nearest(word, kKeys), "needs") << word;
   }
   EXPECT_EQ(nearest("parallel", kKeys), "max-parallel");
@@ -88,17 +88,18 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
     EXPECT_EQ(nearest(word, kOfTask), "env") << word;
   }
   constexpr std::array<std::string_view, 5> kCommands{"status", "kill", "logs", "clean", "up"};
-  EXPECT_EQ(nearest("ls", kCommands), "status") << "and not up, which is as near";
   EXPECT_EQ(nearest("queue", kCommands), "status");
   EXPECT_EQ(nearest("jobs", kCommands), "status") << "tasks is a key of a job file";
   EXPECT_EQ(nearest("stop", kCommands), "kill");
-  EXPECT_EQ(nearest("rm", kCommands), "clean");
+  for (const char* const word : {"rm", "gc"}) EXPECT_EQ(nearest(word, kCommands), "clean") << word;
   EXPECT_EQ(nearest("show", kCommands), "status");
   constexpr std::array<std::string_view, 4> kOthers{"run", "retry", "results", "devices"};
   EXPECT_EQ(nearest("start", kOthers), "run");
   EXPECT_EQ(nearest("rerun", kOthers), "retry") << "and not run, which is nearer";
   EXPECT_EQ(nearest("report", kOthers), "results");
   EXPECT_EQ(nearest("gpus", kOthers), "devices");
+  constexpr std::array<std::string_view, 2> kOfSetup{"manual", "help"};
+  EXPECT_EQ(nearest("man", kOfSetup), "help") << "and not manual, which the build calls";
   constexpr std::array<std::string_view, 2> kOfRun{"--detach", "--resume"};
   EXPECT_EQ(nearest("--background", kOfRun), "--detach");
   EXPECT_EQ(nearest("--continue", kOfRun), "--resume");
@@ -123,6 +124,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
                                                                   {"sinfo", "machines"},
                                                                   {"export", "results"},
                                                                   {"best", "results"},
+                                                                  {"dashboard", "status"},
                                                                   {"init", "config"}}) {
     EXPECT_EQ(nearest(word, kAll), ours) << word;
   }
@@ -143,6 +145,26 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
   EXPECT_EQ(called_otherwise("depends_on", kKeys), "needs");
   EXPECT_EQ(called_otherwise("need", kKeys), std::nullopt) << "a spelling mistake";
+}
+
+TEST(Nearest, AdvisesForAWordThatACommandHasNoNameFor) {
+  EXPECT_EQ(other_way("run", "-f", ""), "the job file needs no option before it");
+  EXPECT_EQ(other_way("plan", "--max_procs", "8"),
+            "'--set scheduler.max-process=8' limits the tasks that run at once");
+  for (const char* const word : {"--group-by", "--by", "--mean", "--best", "--top", "-o"}) {
+    EXPECT_NE(other_way("results", word, ""), "") << word;
+    EXPECT_EQ(other_way("kill", word, ""), "") << word << ", which is advice for another command";
+  }
+  EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
+  EXPECT_NE(other_way("run", "--quiet", ""), "");
+  EXPECT_EQ(other_way("results", "", ""), "");
+}
+
+TEST(Nearest, LeadsFromWatchToFollowWhereACommandHasOnlyThis) {
+  constexpr std::array<std::string_view, 2> kOfLogs{"--follow", "--rank"};
+  constexpr std::array<std::string_view, 2> kOfStatus{"--watch", "--all"};
+  for (const char* const word : {"--watch", "-w"}) EXPECT_EQ(nearest(word, kOfLogs), "--follow");
+  for (const char* const word : {"--follow", "-f"}) EXPECT_EQ(nearest(word, kOfStatus), "--watch");
 }
 
 TEST(Nearest, SaysNothingWhenNoWordIsNear) {

@@ -1,7 +1,6 @@
 #include "cli/did_you_mean.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -86,60 +85,33 @@ std::optional<std::string_view> completed(std::string_view begin,
   return found;
 }
 
-/// What does the work of an option, or a command, that other tools have.
-struct OtherWay {
-  std::string_view command;
-  std::string_view option;
-  std::string_view cure;
+/// A word that looks like an option: "--jobs", "--jobs=8", "-j8", and the word after it.
+struct TypedOption {
+  std::string_view name;
+  std::string_view number = "4";  ///< The number that was typed for it, else one as an example.
 };
-constexpr std::string_view kOutputOfTasks =
-    "the output of tasks is in the run directory, and 'trainyard logs' shows it";
-constexpr std::string_view kNoSignal =
-    "tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'";
-constexpr std::string_view kLastLines = "'trainyard logs ... | tail -n 20' shows the last lines";
-constexpr std::string_view kRuns =
-    "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
-constexpr std::array<OtherWay, 20> kOtherWays{
-    {{.command = "trainyard", .option = "ls", .cure = kRuns},
-     {.command = "trainyard", .option = "list", .cure = kRuns},
-     {.command = "trainyard", .option = "runs", .cure = kRuns},
-     {.command = "trainyard", .option = "history", .cure = kRuns},
-     {.command = "trainyard logs", .option = "--tail", .cure = kLastLines},
-     {.command = "trainyard logs", .option = "--lines", .cure = kLastLines},
-     {.command = "trainyard logs", .option = "-n", .cure = kLastLines},
-     {.command = "trainyard run", .option = "--output", .cure = kOutputOfTasks},
-     {.command = "trainyard submit", .option = "--output", .cure = kOutputOfTasks},
-     {.command = "trainyard wait",
-      .option = "--timeout",
-      .cure = "'timeout 1h trainyard wait ...' waits for at most an hour"},
-     {.command = "trainyard kill", .option = "-9", .cure = kNoSignal},
-     {.command = "trainyard kill", .option = "-15", .cure = kNoSignal},
-     {.command = "trainyard kill", .option = "-KILL", .cure = kNoSignal},
-     {.command = "trainyard kill", .option = "-TERM", .cure = kNoSignal},
-     {.command = "trainyard kill", .option = "-s", .cure = kNoSignal},
-     {.command = "trainyard kill", .option = "--signal", .cure = kNoSignal},
-     {.command = "trainyard kill",
-      .option = "--all",
-      .cure = "to kill all tasks of a run, type: trainyard kill RUN '*'"},
-     {.command = "trainyard retry",
-      .option = "--only",
-      .cure = "name the tasks without an option: trainyard retry RUN lr=1e-3"},
-     {.command = "trainyard retry",
-      .option = "--failed",
-      .cure = "without names of tasks, 'trainyard retry' runs all failed ones again"},
-     {.command = "trainyard update",
-      .option = "--memory",
-      .cure = "'trainyard retry --memory' sets it for failed tasks that run again"}}};
 
-std::string unknown(std::string_view what, std::string_view word,
+TypedOption typed_option(std::string_view word, std::string_view next) {
+  constexpr std::string_view kDigits = "0123456789";
+  std::size_t end = std::min(word.find('='), word.size());
+  const bool is_short = end > 2 && !word.starts_with("--") && !kDigits.contains(word[1]);
+  if (is_short && word.find_first_not_of(kDigits, 2) == std::string_view::npos) end = 2;
+  TypedOption typed{.name = word.substr(0, end)};
+  const std::string_view value = end == word.size() ? next : word.substr(end + (word[end] == '='));
+  const bool is_number =
+      !value.empty() && value.find_first_not_of(kDigits) == std::string_view::npos;
+  if (is_number) typed.number = value;
+  return typed;
+}
+
+std::string unknown(std::string_view what, const TypedOption& typed,
                     const std::vector<std::string>& right, std::string_view command) {
+  const std::string_view word = typed.name;
   const std::vector<std::string_view> candidates(right.begin(), right.end());
   const bool is_short = word.starts_with('-') && !word.starts_with("--");
   const std::string begin = (is_short ? "-" : "") + std::string(word);
-  for (const OtherWay& way : kOtherWays) {
-    if (way.command != command || way.option != word) continue;
-    return fmt::format("unknown {} '{}'; {}", what, word, way.cure);
-  }
+  const std::string way = other_way(command.substr(command.rfind(' ') + 1), word, typed.number);
+  if (!way.empty()) return fmt::format("unknown {} '{}'; {}", what, word, way);
   std::optional<std::string_view> near = nearest(word, candidates);
   if (!near) near = completed(begin, candidates);
   return near ? fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near)
@@ -147,24 +119,6 @@ std::string unknown(std::string_view what, std::string_view word,
 }
 
 }  // namespace
-
-std::string parallel_option(const CLI::App& command, std::string_view word, std::string_view next) {
-  constexpr std::array<std::string_view, 4> kOptions{"--jobs", "--max-parallel", "--max-procs",
-                                                     "--parallel"};
-  const bool is_short =
-      word.starts_with("-j") && word.find_first_not_of("=0123456789", 2) == std::string_view::npos;
-  const std::string_view name = word.substr(0, is_short ? 2 : word.find('='));
-  if (!is_short && std::ranges::find(kOptions, name) == kOptions.end()) return {};
-  if (command.get_option_no_throw("--set") == nullptr) return {};
-  std::string_view count = word.substr(name.size());
-  if (count.starts_with('=')) count.remove_prefix(1);
-  if (count.empty()) count = next;
-  const bool is_count =
-      !count.empty() && count.find_first_not_of("0123456789") == std::string_view::npos;
-  return fmt::format(
-      "unknown option '{}'; '--set scheduler.max-process={}' limits the tasks that run at once",
-      is_short ? word : name, is_count ? count : "4");
-}
 
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
                          std::string_view cure) {
@@ -188,9 +142,8 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
         return fmt::format("unknown option '{}' (did you mean '{}'?)", name,
                            as_run(app, *meant, words.subspan(2, at - 2), words.subspan(at + 1)));
       }
-      const std::string_view value = at + 1 < words.size() ? words[at + 1] : "";
-      if (std::string limit = parallel_option(*here, word, value); !limit.empty()) return limit;
-      return unknown("option", name, options, command);
+      const std::string_view next = at + 1 < words.size() ? words[at + 1] : "";
+      return unknown("option", typed_option(word, next), options, command);
     }
     const std::vector<const CLI::App*> commands = commands_of(*here);
     // Where there are no commands left it is a value.
@@ -199,7 +152,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       // CLI11 would say that a command is missing.
       const bool is_known = here->get_option_no_throw(std::string(word)) != nullptr;
       if (is_known || takes_values(*here)) continue;
-      return unknown("option", word, options_of(*here), command);
+      return unknown("option", typed_option(word, {}), options_of(*here), command);
     }
     const auto next = std::ranges::find_if(
         commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });
@@ -230,7 +183,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
             "unknown command '{}'; to run a program, write it after 'run --': {} run --{}", word,
             command, as_command(words.subspan(at)));
       }
-      return unknown("command", word, names, command);
+      return unknown("command", {.name = word}, names, command);
     }
     here = *next;
     command += " " + here->get_name();
@@ -257,13 +210,13 @@ std::string unknown_topic(const CLI::App& app, std::span<const char* const> word
   return {};
 }
 
-std::string unknown_option(const CLI::App& command, std::string_view word) {
+std::string unknown_option(const CLI::App& command, std::string_view word, std::string_view next) {
   std::string name = command.get_name();
   for (const CLI::App* above = command.get_parent(); above != nullptr;
        above = above->get_parent()) {
     name = above->get_name() + " " + name;
   }
-  return unknown("option", word.substr(0, word.find('=')), options_of(command), name);
+  return unknown("option", typed_option(word, next), options_of(command), name);
 }
 
 }  // namespace trainyard::cli

@@ -21,13 +21,9 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
 /// "unexpected argument 'submit'; 'trainyard help run' shows the help of one command".
 std::string unknown_topic(const CLI::App& app, std::span<const char* const> words);
 
-/// "unknown option '-j4'; '--set scheduler.max-process=4' limits the tasks that run at once": the
-/// answer to an option by which other tools limit what runs at once, with the word after it; empty:
-/// it is none of these, or the command takes no settings.
-std::string parallel_option(const CLI::App& command, std::string_view word, std::string_view next);
-
 /// The message of unknown_word() for one word that looks like an option of this command, and is
-/// none.
-std::string unknown_option(const CLI::App& command, std::string_view word);
+/// none; `next` is the word after it.
+std::string unknown_option(const CLI::App& command, std::string_view word,
+                           std::string_view next = {});
 
 }  // namespace trainyard::cli

@@ -377,16 +377,13 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (std::string unknown = unknown_word(app, typed.words, cure); !unknown.empty()) return unknown;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const auto [extra, next] = extra_word(app, typed.words);
-    if (std::string limit = parallel_option(*command.app, extra, next); !limit.empty()) {
-      return limit;
-    }
     if (is_command_for_job_file(*command.app, typed.words)) {
       return fmt::format("'{}' takes a job file, not a command: use '{}'", command.name,
                          first_example(command));
     }
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
     if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
-    return unknown_option(*command.app, extra);
+    return unknown_option(*command.app, extra, next);
   }
   if (command.app == &app) return "no command given; 'trainyard --help' lists the commands";
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

@@ -51,6 +51,7 @@ class TypedMistakes : public testing::Test {
     CLI::App* const results = app_.add_subcommand("results", "");
     results->add_option("run", texts_)->type_name(value_kinds::kRun);
     results->add_option("--pivot", text_);
+    app_.add_subcommand("status", "")->add_flag("--watch", flag_);
     app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
     add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
@@ -204,15 +205,21 @@ TEST_F(TypedMistakes, ProposeTheOptionOfRunThatWasTypedAsACommandInALineThatWork
 TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--timeout", "3h"}),
             "unknown option '--timeout' (did you mean '--time-limit'?)");
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "-json"}),
+            "unknown option '-json' (did you mean '--json'?)");
+  EXPECT_EQ(mistake_in({"status", "-f"}), "unknown option '-f' (did you mean '--watch'?)");
+}
+
+TEST_F(TypedMistakes, ShowTheSettingForANumberOfTasksWithTheTypedNumber) {
   const auto limit = [](const std::string& option, const std::string& count) {
     return "unknown option '" + option + "'; '--set scheduler.max-process=" + count +
            "' limits the tasks that run at once";
   };
-  EXPECT_EQ(mistake_in({"plan", "a.yaml", "-j8"}), limit("-j8", "8"));
-  EXPECT_EQ(mistake_in({"run", "a.yaml", "-json"}),
-            "unknown option '-json' (did you mean '--json'?)");
-  EXPECT_EQ(mistake_in({"plan", "-j", "8", "a.yaml"}), limit("-j", "8"));
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "-j8"}), limit("-j", "8"));
+  EXPECT_EQ(mistake_in({"run", "-n4", "a.yaml"}), limit("-n", "4"));
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "-n", "16"}), limit("-n", "16"));
   EXPECT_EQ(mistake_in({"plan", "--jobs=8", "a.yaml"}), limit("--jobs", "8"));
+  EXPECT_EQ(mistake_in({"plan", "--max_parallel", "8", "a.yaml"}), limit("--max_parallel", "8"));
   EXPECT_EQ(mistake_in({"plan", "--max-parallel", "many", "a.yaml"}), limit("--max-parallel", "4"));
   EXPECT_EQ(mistake_in({"config", "init", "--jobs", "8"}),
             "unknown option '--jobs'; 'trainyard config init --help' lists them")
