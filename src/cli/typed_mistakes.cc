@@ -28,6 +28,8 @@
 namespace trainyard::cli {
 namespace {
 
+using namespace std::string_view_literals;
+
 /// A command as far as it was understood, and how it is typed: "trainyard client progress".
 struct Command {
   const CLI::App* app = nullptr;
@@ -70,20 +72,12 @@ std::optional<std::size_t> place_of_argument(const CLI::App& command,
   return std::nullopt;
 }
 
-/// Where the program of `run python3 fit.py` is among the words: the first argument, unless it is
-/// named as a job file.
-std::optional<std::size_t> place_of_program(const CLI::App& command,
-                                            std::span<const char* const> words) {
-  const std::optional<std::size_t> at = place_of_argument(command, words);
-  return at && job::is_named_as_job(words[*at]) ? std::nullopt : at;
-}
-
 /// "trainyard run --cpus 2 -- python3 fit.py --lr 0.1"; empty where no program was typed.
 std::string with_separator(const CLI::App& app, const TypedWords& typed) {
   const std::span<const char* const> words = typed.words;
   if (typed.has_command || words.size() < 3 || !takes_command(words[1])) return {};
-  const auto program = place_of_program(*app.get_subcommand_ptr(std::string(words[1])), words);
-  if (!program) return {};
+  const auto program = place_of_argument(*app.get_subcommand(std::string(words[1])), words);
+  if (!program || job::is_named_as_job(words[*program])) return {};
   std::string line = app.get_name();
   for (std::size_t i = 1; i < words.size(); ++i) {
     line += fmt::format("{} {}", i == *program ? " --" : "", text::shell_word(words[i]));
@@ -108,16 +102,6 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
 }
 
-/// Whether a command was typed where this command takes a job file: "plan -- python3 fit.py".
-bool is_command_for_job_file(const CLI::App& command, std::span<const char* const> words) {
-  const CLI::Option* const job = command.get_option_no_throw("job");
-  if (job == nullptr || !job->get_required() || takes_command(command.get_name())) return false;
-  const auto separator = std::ranges::find(words, std::string_view("--"));
-  if (separator != words.end()) return true;
-  const std::vector<std::string> given = job->results();
-  return !given.empty() && !job::is_named_as_job(given.front());
-}
-
 /// Whether "1" and this word are a size or a time, by the kind of an option: "GB", "h".
 bool is_unit(const std::string& kind, const std::string& word) {
   if (word.empty() || word.find_first_of("0123456789.") != std::string::npos) return false;
@@ -125,161 +109,102 @@ bool is_unit(const std::string& kind, const std::string& word) {
   return kind == value_kinds::kTime && parse_duration("1" + word).has_value();
 }
 
-/// The cure where `next` belongs to the value before it: a setting, a pattern or the keys of a
-/// table in two words. Empty: it may be a job file.
-std::string split_words(const std::string& option, const std::string& value,
-                        const std::string& next) {
-  if (next.empty() || next.starts_with('-') || job::is_named_as_job(next)) return {};
-  if (option == "--set" && !value.contains('=')) {
-    return fmt::format("--set {0} {1}: write the key and its value as one word: --set {0}={1}",
-                       text::shell_word(value), text::shell_word(next));
-  }
-  if (option == "--pivot" && text::is_identifier(value) && text::is_identifier(next)) {
-    return fmt::format("--pivot {0} {1}: write both keys as one word: --pivot {0},{1}",
-                       text::shell_word(value), text::shell_word(next));
-  }
-  if (option != "--only" || !value.contains('=') || !next.contains('=')) return {};
-  return fmt::format(
-      "--only {0} {1}: write --only {0},{1} (both) or --only {0} --only {1} (either)",
-      text::shell_word(value), text::shell_word(next));
-}
-
-/// Whether this is a number or a range of a --matrix: "1e-3," of a list, "0..3".
-bool is_numeric(std::string_view word) {
-  const std::size_t first = word.find_first_not_of("[,");
-  if (first == std::string_view::npos) return false;
-  word = word.substr(first, word.find_last_not_of("],") + 1 - first);
+bool is_number(const std::string& word) {
   return text::number_of(word).has_value() || job::parse_range(word).has_value();
 }
 
-/// Whether this is a key of a --matrix and the beginning of its values: "lr=1e-3".
-bool has_key(std::string_view word) {
-  const std::size_t sign = word.find('=');
-  return sign != std::string_view::npos && text::is_identifier(word.substr(0, sign));
-}
-
-/// Whether the word at `at` is a key between the values of one key and its own: "seed" in "lr 1e-3
-/// seed 1 2".
-bool is_key_between(std::span<const std::string> words, std::size_t at) {
-  const std::string& before = words[at - 1];
-  return text::is_identifier(words[at]) && is_numeric(before.substr(before.find('=') + 1)) &&
-         at + 1 < words.size() && is_numeric(words[at + 1]);
-}
-
-/// "lr=1e-3,1e-4" for a key and its values in several words, in brackets or not.
-std::string joined_values(std::span<const std::string> words) {
-  std::string typed = fmt::format("{}", fmt::join(words, " "));
-  // The key ends with the first word, or before what stands for '='.
-  const std::size_t key = std::min(typed.find_first_of("=,: "), typed.size());
-  const std::size_t values = std::min(typed.find_first_not_of("=,: ", key), typed.size());
-  if (words.size() > 1) typed.replace(key, values - key, "=");
-  std::string text;
-  bool begins_value = false;
-  for (const char byte : typed) {
-    // Commas or blanks are between the values, in brackets or not.
-    const bool is_between = std::string_view(" \t,[]").contains(byte);
-    if (!is_between && begins_value && !text.empty() && !text.ends_with('=')) text += ',';
-    if (!is_between) text += byte;
-    begins_value = is_between;
-  }
-  return text;
-}
-
-/// "lr=1e-3" and "seed=1,2" for "lr 1e-3 seed 1 2"; empty where it is not clear which words are
-/// keys, as in "opt adam lr 1".
-std::vector<std::string> joined_matrix(std::span<const std::string> words) {
-  std::vector<std::string> keys;
-  for (std::size_t first = 0; first < words.size();) {
-    std::size_t end = first + 1;
-    while (end < words.size() && !has_key(words[end]) && !is_key_between(words, end)) ++end;
-    const auto values = words.subspan(first + 1, end - first - 1);
-    const auto is_name = [](const std::string& word) { return text::is_identifier(word); };
-    if (std::ranges::any_of(values, is_name) && std::ranges::any_of(values, is_numeric)) return {};
-    keys.push_back(joined_values(words.subspan(first, end - first)));
-    first = end;
-  }
-  return keys;
-}
-
-/// Number of words after --matrix that are surely keys and values, where no '--' says which words
-/// are the command.
-std::size_t sure_length(std::span<const std::string> words) {
-  std::size_t length = 1;
-  while (length < words.size() &&
-         (words[length] == "=" || is_numeric(words[length]) || has_key(words[length]) ||
-          words[length - 1].ends_with(',') || is_key_between(words, length))) {
-    ++length;
-  }
-  return length;
-}
-
-/// "matrix: {lr: [1e-3], seed: [1, 2]}" for "lr=1e-3" and "seed=1,2"; empty where a value may need
-/// quotes in a job file.
-std::string as_key_of_job(const std::vector<std::string>& keys) {
-  std::string text;
-  for (const std::string& each : keys) {
-    const std::size_t sign = std::min(each.find('='), each.size() - 1);
-    std::string values;
-    for (const auto part : std::views::split(std::string_view(each).substr(sign + 1), ',')) {
-      const std::string value(std::string_view{part});
-      if (!is_numeric(value) && !text::is_identifier(value)) return {};
-      values += (values.empty() ? "" : ", ") + value;
-    }
-    text += fmt::format("{}{}: [{}]", text.empty() ? "" : ", ", each.substr(0, sign), values);
-  }
-  return keys.empty() ? std::string() : "matrix: {" + text + "}";
-}
-
-/// The mistake where a --matrix was typed with blanks, as in "--matrix lr 1e-3 seed 1 2"; `at` is
-/// the place of the option among the words. Empty: it is one word.
-std::string split_matrix(const CLI::App& command, const TypedWords& typed, std::size_t at) {
-  const std::span<const char* const> words = typed.words;
-  std::vector<std::string> after;
-  for (const std::string_view word : words.subspan(at + 1)) {
-    if (word.starts_with('-') || job::is_named_as_job(std::string(word))) break;
-    after.emplace_back(word);
-  }
-  if (after.empty()) return {};
-  const auto argument = place_of_argument(command, words);
-  const bool has_job = argument && job::is_named_as_job(words[*argument]);
-  const std::size_t length = typed.has_command || has_job ? after.size() : sure_length(after);
-  const bool begins_program = length < after.size();
-  if (length == 1 && (has_key(after[0]) || !begins_program)) return {};
-  const auto values = std::span<const std::string>(after).first(length);
-  const std::string typed_values = fmt::format("--matrix {}", fmt::join(values, " "));
-  std::vector<std::string> keys;
-  if (length > 1) keys = joined_matrix(values);
-  if (has_job && !typed.has_command) {
-    const std::string key = as_key_of_job(keys);
-    return fmt::format(
-        "{}: --matrix needs a command after '--'; in the job file '{}' it is a key{}", typed_values,
-        words[*argument], key.empty() ? key : ": '" + key + "'");
-  }
-  const char* const behind = typed.has_command ? "" : ", and the command after '--'";
-  // The command of "lr 1 sleep 5" looks like a key with its value.
-  const bool may_have_program = !typed.has_command && !begins_program && keys.size() > 1;
-  if (keys.empty() || may_have_program) {
-    return fmt::format(
-        "{}: write --matrix before each key, and commas between its values{}, as in 'trainyard {} "
-        "--matrix lr=1e-3,3e-4 --matrix seed=0..3 -- python3 train.py'",
-        typed_values, behind, command.get_name());
-  }
-  std::string line;
-  for (const std::string& key : keys) {
-    line += fmt::format("{}--matrix {}", line.empty() ? "" : " ", text::shell_word(key));
-  }
-  if (begins_program) {
-    std::string before = "trainyard ";
-    for (const char* const word : words.subspan(1, at - 1)) before += text::shell_word(word) + " ";
-    line = before + line + " --";
-    for (const char* const word : words.subspan(at + 1 + length)) {
-      line += " " + text::shell_word(word);
+/// " --matrix lr=1,2" for a key and its values with blanks, or as in Python or YAML: "lr 1 2",
+/// "{lr: [1, 2]}". A further key is followed by '=' or ':'. Empty: it is not clear what is a key.
+std::string joined_matrix(std::string_view typed) {
+  std::string plain;
+  for (std::size_t at = 0; at < typed.size(); ++at) {
+    // The colon of "cuda:0" belongs to a value.
+    const std::string_view rest = typed.substr(at + 1);
+    const bool ends_key = typed[at] == ':' && (rest.empty() || " [("sv.contains(rest.front()));
+    if (ends_key || typed[at] == '=') {
+      plain.erase(plain.find_last_not_of(' ') + 1);
+      plain += "= ";
+    } else {
+      plain += " ,[]{}()'\""sv.contains(typed[at]) ? ' ' : typed[at];
     }
   }
-  return fmt::format("{}: write {}{}: {}", typed_values,
-                     keys.size() == 1 ? "the key and its values as one word with commas"
-                                      : "--matrix before each key, and commas between its values",
-                     begins_program ? behind : "", line);
+  std::string cure;
+  std::string key;
+  bool are_numbers = false;
+  for (const auto part : std::views::split(plain, ' ')) {
+    const std::string word{std::string_view(part)};
+    if (word.empty()) continue;
+    const bool begins = cure.ends_with('=');
+    if (key.empty() || word.ends_with('=')) {
+      const std::string name = word.substr(0, word.find('='));
+      if (begins || !text::is_identifier(name)) return {};
+      // bash makes "lr=1 lr=2" of "lr={1,2}".
+      if (name != key) cure += fmt::format(" --matrix {}=", name);
+      key = name;
+      continue;
+    }
+    // Of "lr 1 seed 2", 'seed' is a key.
+    if (begins) are_numbers = is_number(word);
+    if (is_number(word) != are_numbers || text::shell_word(word) != word) return {};
+    cure += (begins ? "" : ",") + word;
+  }
+  return cure.ends_with('=') ? std::string() : cure;
+}
+
+/// Whether a --matrix in several words is whole after the first, so that the next is a program.
+/// "seed" in "lr=1 seed 2" may be a key.
+bool is_whole_matrix(std::span<const std::string> words) {
+  const std::string& first = words[0];
+  const std::string& next = words[1];
+  const bool may_be_key = text::is_identifier(next) && words.size() > 2 && is_number(words[2]);
+  return first.contains('=') && !first.ends_with('=') && !first.ends_with(',') &&
+         first.find_first_of("[{(") == std::string::npos && !next.contains('=') &&
+         !is_number(next) && !may_be_key;
+}
+
+/// The message for the option at `at` whose value was typed in several words; empty: the first is
+/// whole, and the next may be a job file.
+std::string split_value(const CLI::App& command, const CLI::Option& option, const TypedWords& typed,
+                        std::size_t at) {
+  std::vector<std::string> words;
+  for (const std::string word : typed.words.subspan(at + 1)) {
+    if (word.starts_with('-') || job::is_named_as_job(word)) break;
+    words.push_back(word);
+  }
+  if (words.size() < 2 || words[0].empty()) return {};
+  const std::string name = typed.words[at];
+  const std::string& first = words[0];
+  const std::string& next = words[1];
+  const bool is_matrix = name == "--matrix";
+  if (is_matrix && !typed.has_command) {
+    if (is_whole_matrix(words)) return {};
+    return fmt::format(
+        "--matrix needs a command after '--', as in 'trainyard {} --matrix lr=1e-3,3e-4 --matrix "
+        "seed=0..3 -- python3 train.py'; in a job file it is a key",
+        command.get_name());
+  }
+  std::string cure;
+  if (is_matrix) {
+    cure = joined_matrix(fmt::format("{}", fmt::join(words, " ")));
+    cure = cure.empty() ? ", as in --matrix lr=1e-3,3e-4 --matrix seed=0..3" : ":" + cure;
+  } else if (first.find_first_not_of("0123456789.") == std::string::npos &&
+             is_unit(option.get_type_name(), next)) {
+    cure = fmt::format(": {} {}{}", name, first, next);
+  } else if (option.get_type_name() == value_kinds::kSize && first == "at" && next == "least" &&
+             words.size() > 2) {
+    cure = fmt::format(": {} 'at least {}'", name, words[2]);
+  } else if (name == "--set" && !first.contains('=') && words.back() != "=") {
+    const std::string setting =
+        fmt::format("{}={}", first.substr(0, first.find(':')), next == "=" ? words[2] : next);
+    cure = fmt::format(": {} {}", name, text::shell_word(setting));
+  } else if (name == "--pivot" && text::is_identifier(first) && text::is_identifier(next)) {
+    cure = fmt::format(": {} {},{}", name, first, next);
+  } else if (name == "--only" && first.contains('=') && next.contains('=')) {
+    cure = fmt::format(": {0} {1},{2} (both) or {0} {1} {0} {2} (either)", name,
+                       text::shell_word(first), text::shell_word(next));
+  }
+  if (cure.empty()) return {};
+  return fmt::format("each value of {} must be one word{}", name, cure);
 }
 
 std::string missing_command(const Command& command) {
@@ -350,17 +275,7 @@ std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed) 
     // Options of another program may have the same names.
     const bool may_be_option = option->get_type_name() == value_kinds::kOptions;
     if (is_option && !may_be_option) return missing_value(word, *option);
-    if (word == "--matrix") {
-      if (std::string split = split_matrix(*command, typed, at); !split.empty()) return split;
-    }
-    const bool is_number =
-        !value.empty() && value.find_first_not_of("0123456789.") == std::string::npos;
-    if (is_number && at + 2 < words.size() && is_unit(option->get_type_name(), words[at + 2])) {
-      return fmt::format("{} {} {}: write the value and its unit as one word: {}{}", word, value,
-                         words[at + 2], value, words[at + 2]);
-    }
-    const std::string next = at + 2 < words.size() ? words[at + 2] : "";
-    if (std::string split = split_words(word, value, next); !split.empty()) return split;
+    if (std::string split = split_value(*command, *option, typed, at); !split.empty()) return split;
     ++at;
   }
   return {};
@@ -377,10 +292,6 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (std::string unknown = unknown_word(app, typed.words, cure); !unknown.empty()) return unknown;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const auto [extra, next] = extra_word(app, typed.words);
-    if (is_command_for_job_file(*command.app, typed.words)) {
-      return fmt::format("'{}' takes a job file, not a command: use '{}'", command.name,
-                         first_example(command));
-    }
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
     if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
     return unknown_option(*command.app, extra, next);

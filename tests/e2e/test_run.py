@@ -435,9 +435,8 @@ groups:
                               (["run", "--resume", "runs/a b", "--name", "one", "--", "true"], "'trainyard run --resume 'runs/a b'' continues"),
                               (["run", "--resume", "--", "true"], "'trainyard run --resume <run-dir>' continues"),
                               (["run", "--new", "--", "true"], "--new and --only cannot be used with a command: they need a job file\n"),
-                              (["run", "--matrix", "lr", "1e-3", "seed", "1", "2", "--", "true"],
-                               "--matrix lr 1e-3 seed 1 2: write --matrix before each key, and commas between its values: "
-                               "--matrix lr=1e-3 --matrix seed=1,2\n"),
+                              (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
+                               "each value of --matrix must be one word: --matrix lr=0.1 --matrix seed=0..3\n"),
                               (["replay", "99", "98"], "unexpected argument '98'\n'trainyard replay --help' shows the usage"),
                               (["plan"], "no job file given: use 'trainyard plan sweep.yaml'"),
                               (["update", "x", "--priority"], "--priority needs a number"),
